@@ -1,0 +1,100 @@
+//! What a driver tells a state machine.
+
+use std::net::SocketAddr;
+
+use crate::io::{Handle, Io};
+use crate::time::Timestamp;
+
+/// What the handler wants to be told with each event of a connection: its own name for it.
+///
+/// The driver stores it beside the socket and never looks inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(pub u64);
+
+/// Where an accepted connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// TCP, with the peer's address.
+    Tcp(SocketAddr),
+    /// A unix socket: the peer is on this host.
+    Unix,
+}
+
+/// Why a connection that the handler asked for could not be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectError {
+    /// The operating system's error number (`errno`) of `connect` or `socket`.
+    Os(i32),
+    /// The address could not be resolved or is not of a kind this driver can connect to.
+    Address,
+}
+
+/// How the peer ended a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HangUp {
+    /// The peer closed its end, or at least its sending half (FIN, RDHUP).
+    Closed,
+    /// The connection failed with this `errno` (ECONNRESET, ETIMEDOUT, …).
+    Failed(i32),
+}
+
+/// A state machine that lives on one worker thread and is told of everything that happens there.
+///
+/// Order within one connection: `accepted` or `connected` comes first; then any number of
+/// `received` and `drained`; then at most one `hung_up`. After the handler has called
+/// [`Io::close`] nothing more is reported for that handle. `hung_up` closes nothing by itself: the
+/// handler still owns the handle and must close it.
+pub trait Handler {
+    /// What other threads may post to this worker.
+    type Mail: Send + 'static;
+
+    /// A connection was accepted. `nonce` holds fresh random bytes for whatever needs them.
+    /// Returns the tag for all later events of this connection.
+    fn accepted<I: Io<Self::Mail>>(
+        &mut self,
+        io: &mut I,
+        handle: Handle,
+        peer: Peer,
+        nonce: [u8; 32],
+        now: Timestamp,
+    ) -> Tag;
+
+    /// A connection asked for with [`Io::connect`] is established.
+    fn connected<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp);
+
+    /// A connection asked for with [`Io::connect`] could not be made. The handle is already gone
+    /// and must not be closed.
+    fn connect_failed<I: Io<Self::Mail>>(
+        &mut self,
+        io: &mut I,
+        tag: Tag,
+        error: ConnectError,
+        now: Timestamp,
+    );
+
+    /// Bytes arrived. The slice is the worker's shared buffer: what is needed later must be copied.
+    fn received<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp);
+
+    /// All bytes of the outbox have been taken by the kernel, after [`Io::notify_drained`].
+    fn drained<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp);
+
+    /// The peer hung up or the connection failed. Reported also while receiving is paused, then
+    /// possibly before bytes that are still unread; those are lost.
+    fn hung_up<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, how: HangUp, now: Timestamp);
+
+    /// Another thread posted something.
+    fn mail<I: Io<Self::Mail>>(&mut self, io: &mut I, mail: Self::Mail, now: Timestamp);
+
+    /// The time of [`Handler::next_timer`] has come (or passed; drivers may be late, never early).
+    fn timer<I: Io<Self::Mail>>(&mut self, io: &mut I, now: Timestamp);
+
+    /// When the handler next wants to be called; asked once at the end of each loop turn.
+    fn next_timer(&self) -> Option<Timestamp>;
+
+    /// All events of this loop turn have been delivered and the outboxes are about to be flushed.
+    fn turn_ended<I: Io<Self::Mail>>(&mut self, io: &mut I, now: Timestamp);
+
+    /// True once the handler has finished its work after being told to drain: the driver then
+    /// flushes, closes its sockets and returns.
+    fn finished(&self) -> bool;
+}

@@ -1,0 +1,56 @@
+//! What a state machine may ask of its driver.
+
+use crate::handler::Tag;
+
+/// The driver's name for a connection: its place in the driver's table and how often that place
+/// was used before, so that a stale handle is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle(pub u64);
+
+/// How a connection is to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// Send what is in the outbox first (bounded in time by the driver), then close.
+    Flush,
+    /// Close at once; unsent bytes are dropped.
+    Abort,
+}
+
+/// The effects of a state machine on the world, `M` being the mail of its worker.
+///
+/// None of them blocks and none calls back into the handler: what follows from an effect arrives
+/// as a later event.
+pub trait Io<M> {
+    /// The bytes that leave for this connection at the end of the turn; append to them, or swap a
+    /// whole buffer in when it is empty. Bytes of one turn leave in as few system calls as possible.
+    fn outbox(&mut self, handle: Handle) -> &mut Vec<u8>;
+
+    /// Bytes of the outbox that the kernel has not taken yet.
+    fn unsent(&self, handle: Handle) -> usize;
+
+    /// The same over all connections of this worker.
+    fn unsent_total(&self) -> usize;
+
+    /// Asks for one [`drained`](crate::Handler::drained) as soon as the outbox is empty.
+    fn notify_drained(&mut self, handle: Handle);
+
+    /// Stops reading from the peer; a hang-up is still reported.
+    fn pause_receive(&mut self, handle: Handle);
+
+    /// Reads again.
+    fn resume_receive(&mut self, handle: Handle);
+
+    /// Opens a connection to the backend that the driver was configured with. `connected` or
+    /// `connect_failed` follows, with `tag`, in a later event; never before this call returns.
+    fn connect(&mut self, tag: Tag) -> Handle;
+
+    /// Gives the connection back. No event of this handle is reported any more. A connection that
+    /// is still being made is given up.
+    fn close(&mut self, handle: Handle, how: Close);
+
+    /// Posts to another worker of the process. Returns the mail if that worker has ended.
+    fn post(&mut self, worker: usize, mail: M) -> Result<(), M>;
+
+    /// Stops accepting new connections on this worker's listeners, for good: a drain has begun.
+    fn stop_accepting(&mut self);
+}
