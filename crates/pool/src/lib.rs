@@ -1,1 +1,13 @@
-//! pool
+//! Backend connections: which there are, what state each is in, who may have how many.
+//!
+//! The pool knows keys, not accounts, and nothing of the protocol: what a backend connection *is*
+//! belongs to the engine and is a type parameter here. All workers share one budget of slots, the
+//! [`Ledger`]; each worker's [`Pool`] owns the connections that it opened with slots of its own.
+
+mod ledger;
+mod lending;
+mod members;
+
+pub use ledger::{Ledger, Slot};
+pub use lending::{Claim, PATIENCE, gives_way};
+pub use members::{Choice, Fit, KeyId, Pool, State};

@@ -1,1 +1,49 @@
-//! wire
+//! The MySQL client/server protocol as bytes: framing, the packets of the connection phase,
+//! commands, and where a response ends.
+//!
+//! Pure: no socket, no clock, no randomness. This crate knows what packets look like; what they
+//! mean for a session is the business of `session` and `engine`.
+//!
+//! Source: MySQL manual, "Client/Server Protocol", and the MariaDB knowledge base,
+//! "MariaDB protocol".
+
+mod capabilities;
+mod command;
+mod err;
+mod handshake;
+mod ok;
+mod packet;
+mod reader;
+mod response;
+mod result_set;
+mod scramble;
+mod status;
+mod track;
+mod translate;
+
+pub use capabilities::{Capabilities, ExtendedCapabilities};
+pub use command::Command;
+pub use err::{ErrPacket, code};
+pub use handshake::{AuthSwitchRequest, HandshakeResponse, InitialHandshake};
+pub use ok::{OkPacket, encode_eof};
+pub use packet::{
+    Complete, HEADER_LEN, Header, MAX_PAYLOAD, PacketWriter, Payload, whole_packet, write_packet,
+};
+pub use reader::{Reader, put_lenenc_bytes, put_lenenc_int};
+pub use response::{Piece, ResponseWalk, WalkError};
+pub use result_set::TextResultSet;
+pub use scramble::{NATIVE_PASSWORD, native_password, verify_native_password};
+pub use status::ServerStatus;
+pub use track::{StateChange, StateChanges};
+pub use translate::{ClientDialect, Told, Translation};
+
+/// The bytes do not follow the protocol; whoever sent them is to be disconnected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// A field reaches past the end of its packet.
+    #[error("packet ends inside {0}")]
+    Truncated(&'static str),
+    /// A field holds a value that the protocol does not know.
+    #[error("{0} has a value that the protocol does not know")]
+    Invalid(&'static str),
+}

@@ -1,0 +1,351 @@
+//! One worker's backend connections, on one list per state.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use events::Timestamp;
+use membership::{Key, ListId, Roster};
+
+use crate::ledger::Slot;
+
+/// How many idle connections are looked at for one that needs no restore.
+const LOOK_AT: usize = 32;
+
+/// The state of a backend connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// The socket is being connected, or the connection phase is under way.
+    Connecting,
+    /// Logged in; being set up, or cleaned for the next session.
+    Resetting,
+    /// Clean and free.
+    Idle,
+    /// Attached to a session, or finishing what one left behind.
+    Active,
+}
+
+/// Names a key of the pool for as long as the pool lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyId(pub u32);
+
+/// How well an idle connection suits a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It is in the session's state.
+    Same,
+    /// It can be brought there.
+    Restorable,
+    /// It cannot.
+    Never,
+}
+
+/// Where a statement's backend comes from.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// This idle connection.
+    Attach(Key),
+    /// None now; opening another would help if there is a slot.
+    Open,
+    /// None now, and enough are being opened already.
+    Wait,
+}
+
+/// A connection with the slot that it occupies and the key it belongs to.
+struct Member<B> {
+    backend: B,
+    key: KeyId,
+    idle_since: Timestamp,
+    _slot: Slot,
+}
+
+/// The lists of one key.
+#[derive(Clone, Copy)]
+struct Lists {
+    connecting: ListId,
+    resetting: ListId,
+    idle: ListId,
+    active: ListId,
+}
+
+/// The connections of one worker.
+pub struct Pool<K, B> {
+    members: Roster<Member<B>>,
+    ids: HashMap<K, KeyId>,
+    keys: Vec<K>,
+    lists: Vec<Lists>,
+}
+
+impl<K: Clone + Eq + Hash, B> Pool<K, B> {
+    /// The id of `key`, a new one if it was never seen.
+    pub fn key_id(&mut self, key: &K) -> KeyId {
+        if let Some(&id) = self.ids.get(key) {
+            return id;
+        }
+        let id = KeyId(self.keys.len() as u32);
+        self.ids.insert(key.clone(), id);
+        self.keys.push(key.clone());
+        self.lists.push(Lists {
+            connecting: self.members.add_list(),
+            resetting: self.members.add_list(),
+            idle: self.members.add_list(),
+            active: self.members.add_list(),
+        });
+        id
+    }
+
+    /// The key of an id.
+    pub fn key(&self, id: KeyId) -> &K {
+        &self.keys[id.0 as usize]
+    }
+
+    /// All ids.
+    pub fn key_ids(&self) -> impl Iterator<Item = KeyId> + use<K, B> {
+        (0..self.keys.len() as u32).map(KeyId)
+    }
+
+    /// A connection that begins to be made with `slot`.
+    pub fn insert(&mut self, key: KeyId, slot: Slot, backend: B) -> Key {
+        let member = Member {
+            backend,
+            key,
+            idle_since: Timestamp::ZERO,
+            _slot: slot,
+        };
+        self.members
+            .insert(self.lists[key.0 as usize].connecting, member)
+    }
+
+    /// Takes a connection out; its slot is given back.
+    pub fn remove(&mut self, member: Key) -> Option<B> {
+        self.members.remove(member).map(|member| member.backend)
+    }
+
+    /// Moves a connection to another state. All transitions go through here.
+    pub fn move_to(&mut self, member: Key, to: State, now: Timestamp) {
+        let Some(from) = self.state(member) else {
+            return;
+        };
+        debug_assert!(
+            may_follow(from, to),
+            "a backend went from {from:?} to {to:?}"
+        );
+        let Some(entry) = self.members.get_mut(member) else {
+            return;
+        };
+        if to == State::Idle {
+            entry.idle_since = now;
+        }
+        let list = self.list(entry_key(&self.members, member), to);
+        self.members.move_to(member, list);
+    }
+
+    /// The connection.
+    pub fn get(&self, member: Key) -> Option<&B> {
+        self.members.get(member).map(|member| &member.backend)
+    }
+
+    /// The connection, to be changed.
+    pub fn get_mut(&mut self, member: Key) -> Option<&mut B> {
+        self.members
+            .get_mut(member)
+            .map(|member| &mut member.backend)
+    }
+
+    /// The key that a connection belongs to.
+    pub fn key_of(&self, member: Key) -> Option<KeyId> {
+        self.members.get(member).map(|member| member.key)
+    }
+
+    /// The state that a connection is in: the list it is on.
+    pub fn state(&self, member: Key) -> Option<State> {
+        let lists = self.lists[self.key_of(member)?.0 as usize];
+        let list = self.members.list_of(member)?;
+        let states = [
+            (lists.connecting, State::Connecting),
+            (lists.resetting, State::Resetting),
+            (lists.idle, State::Idle),
+            (lists.active, State::Active),
+        ];
+        states
+            .into_iter()
+            .find_map(|(of, state)| (of == list).then_some(state))
+    }
+
+    /// Where a session of `key` finds a backend, `waiters` sessions of that key wanting one. The
+    /// connection used last is the warmest and looked at first.
+    pub fn choose(&self, key: KeyId, waiters: usize, fit: impl Fn(&B) -> Fit) -> Choice {
+        let idle = self
+            .members
+            .iter_back(self.list(key, State::Idle))
+            .take(LOOK_AT);
+        let mut restorable = None;
+        for (member, entry) in idle {
+            match fit(&entry.backend) {
+                Fit::Same => return Choice::Attach(member),
+                Fit::Restorable => restorable = restorable.or(Some(member)),
+                Fit::Never => {}
+            }
+        }
+        match restorable {
+            Some(member) => Choice::Attach(member),
+            None if self.coming(key) < waiters => Choice::Open,
+            None => Choice::Wait,
+        }
+    }
+
+    /// The connection that has been idle the longest, over all keys.
+    pub fn oldest_idle(&self) -> Option<(Key, Timestamp)> {
+        let oldest_of = |key| self.oldest_idle_of(key);
+        self.key_ids()
+            .filter_map(oldest_of)
+            .min_by_key(|&(_, since)| since)
+    }
+
+    /// The same of one key.
+    pub fn oldest_idle_of(&self, key: KeyId) -> Option<(Key, Timestamp)> {
+        let member = self.members.first(self.list(key, State::Idle))?;
+        Some((member, self.members.get(member)?.idle_since))
+    }
+
+    /// The connection of `key` that has been in `state` the longest.
+    pub fn first(&self, key: KeyId, state: State) -> Option<Key> {
+        self.members.first(self.list(key, state))
+    }
+
+    /// The connections of `key` in `state`, the oldest there first.
+    pub fn iter(&self, key: KeyId, state: State) -> impl Iterator<Item = (Key, &B)> {
+        self.members
+            .iter(self.list(key, state))
+            .map(|(key, member)| (key, &member.backend))
+    }
+
+    /// Connections of `key`, in whatever state.
+    pub fn owned(&self, key: KeyId) -> usize {
+        let states = [
+            State::Connecting,
+            State::Resetting,
+            State::Idle,
+            State::Active,
+        ];
+        states.into_iter().map(|state| self.count(key, state)).sum()
+    }
+
+    /// Connections of `key` in `state`.
+    pub fn count(&self, key: KeyId, state: State) -> usize {
+        self.members.len_of(self.list(key, state))
+    }
+
+    /// Connections in `state`, over all keys.
+    pub fn count_all(&self, state: State) -> usize {
+        self.key_ids().map(|key| self.count(key, state)).sum()
+    }
+
+    /// Connections in all.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Connections that will be idle without anybody's doing.
+    fn coming(&self, key: KeyId) -> usize {
+        self.count(key, State::Connecting) + self.count(key, State::Resetting)
+    }
+
+    fn list(&self, key: KeyId, state: State) -> ListId {
+        let lists = &self.lists[key.0 as usize];
+        match state {
+            State::Connecting => lists.connecting,
+            State::Resetting => lists.resetting,
+            State::Idle => lists.idle,
+            State::Active => lists.active,
+        }
+    }
+}
+
+fn entry_key<B>(members: &Roster<Member<B>>, member: Key) -> KeyId {
+    members.get(member).map_or(KeyId(0), |member| member.key)
+}
+
+fn may_follow(from: State, to: State) -> bool {
+    matches!(
+        (from, to),
+        (State::Connecting, State::Resetting)
+            | (State::Resetting, State::Idle)
+            | (State::Idle, State::Active)
+            | (State::Active, State::Idle | State::Resetting)
+    )
+}
+
+impl<K, B> Default for Pool<K, B> {
+    fn default() -> Self {
+        let (ids, keys, lists) = (HashMap::new(), Vec::new(), Vec::new());
+        Self {
+            members: Roster::new(0),
+            ids,
+            keys,
+            lists,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Ledger;
+
+    fn fit(wanted: u8) -> impl Fn(&u8) -> Fit {
+        move |&state| match state {
+            _ if state == wanted => Fit::Same,
+            0..100 => Fit::Restorable,
+            _ => Fit::Never,
+        }
+    }
+
+    fn idle(pool: &mut Pool<&str, u8>, key: KeyId, state: u8, at: u64) -> Key {
+        let slot = Ledger::new(1, 1).take(0).expect("a slot");
+        let member = pool.insert(key, slot, state);
+        pool.move_to(member, State::Resetting, Timestamp::ZERO);
+        pool.move_to(member, State::Idle, Timestamp::from_us(at));
+        member
+    }
+
+    #[test]
+    fn the_state_decides_then_warmth() {
+        let mut pool = Pool::default();
+        let (a, b) = (pool.key_id(&"a"), pool.key_id(&"b"));
+        let same = idle(&mut pool, a, 1, 10);
+        let warm = idle(&mut pool, a, 2, 20);
+        idle(&mut pool, a, 200, 30);
+        idle(&mut pool, b, 3, 5);
+        assert_eq!(pool.choose(a, 1, fit(1)), Choice::Attach(same));
+        assert_eq!(pool.choose(a, 1, fit(3)), Choice::Attach(warm));
+        assert_eq!(pool.oldest_idle().map(|(_, since)| since.as_us()), Some(5));
+        assert_eq!((pool.owned(a), pool.count_all(State::Idle)), (3, 4));
+    }
+
+    #[test]
+    fn no_more_are_opened_than_sessions_wait() {
+        let mut pool: Pool<&str, u8> = Pool::default();
+        let key = pool.key_id(&"a");
+        assert_eq!(pool.choose(key, 1, fit(1)), Choice::Open);
+        let slot = Ledger::new(1, 1).take(0).expect("a slot");
+        pool.insert(key, slot, 0);
+        assert_eq!(pool.choose(key, 1, fit(1)), Choice::Wait);
+        assert_eq!(pool.choose(key, 2, fit(1)), Choice::Open);
+    }
+
+    #[test]
+    fn a_connection_gives_its_slot_back_when_it_goes() {
+        let ledger = Ledger::new(1, 1);
+        let mut pool = Pool::default();
+        let key = pool.key_id(&"a");
+        let member = pool.insert(key, ledger.take(0).expect("a slot"), 7_u8);
+        assert!(ledger.take(0).is_none());
+        assert_eq!(pool.remove(member), Some(7));
+        assert!(ledger.take(0).is_some() && pool.is_empty() && pool.state(member).is_none());
+    }
+}

@@ -1,0 +1,119 @@
+//! ERR packets, and the error numbers that Myriad itself gives out.
+
+use crate::capabilities::Capabilities;
+use crate::packet::PacketWriter;
+use crate::{Malformed, Reader};
+
+/// Error numbers. Source: MySQL manual, "Server Error Message Reference".
+pub mod code {
+    /// `ER_CON_COUNT_ERROR`: too many connections.
+    pub const TOO_MANY_CONNECTIONS: u16 = 1040;
+    /// `ER_HANDSHAKE_ERROR`: bad handshake.
+    pub const BAD_HANDSHAKE: u16 = 1043;
+    /// `ER_DBACCESS_DENIED_ERROR`: no right on this schema.
+    pub const SCHEMA_ACCESS_DENIED: u16 = 1044;
+    /// `ER_ACCESS_DENIED_ERROR`: wrong account or password.
+    pub const ACCESS_DENIED: u16 = 1045;
+    /// `ER_NO_DB_ERROR`: no schema selected.
+    pub const NO_SCHEMA_SELECTED: u16 = 1046;
+    /// `ER_UNKNOWN_COM_ERROR`: unknown command.
+    pub const UNKNOWN_COMMAND: u16 = 1047;
+    /// `ER_BAD_DB_ERROR`: unknown schema.
+    pub const UNKNOWN_SCHEMA: u16 = 1049;
+    /// `ER_SERVER_SHUTDOWN`: shutdown in progress.
+    pub const SERVER_SHUTDOWN: u16 = 1053;
+    /// `ER_PARSE_ERROR`.
+    pub const PARSE_ERROR: u16 = 1064;
+    /// `ER_UNKNOWN_ERROR`.
+    pub const UNKNOWN_ERROR: u16 = 1105;
+    /// `ER_NET_PACKET_TOO_LARGE`: above max_allowed_packet.
+    pub const PACKET_TOO_LARGE: u16 = 1153;
+    /// `ER_NET_PACKETS_OUT_OF_ORDER`.
+    pub const PACKETS_OUT_OF_ORDER: u16 = 1156;
+    /// `ER_TOO_MANY_USER_CONNECTIONS`: an account's limit on what runs at once.
+    pub const TOO_MANY_USER_CONNECTIONS: u16 = 1203;
+    /// `ER_LOCK_DEADLOCK`.
+    pub const DEADLOCK: u16 = 1213;
+    /// `ER_USER_LIMIT_REACHED`: a resource of the account is used up.
+    pub const USER_LIMIT_REACHED: u16 = 1226;
+    /// `ER_SPECIFIC_ACCESS_DENIED_ERROR`: a privilege is missing.
+    pub const PRIVILEGE_DENIED: u16 = 1227;
+    /// `ER_NOT_SUPPORTED_AUTH_MODE`: the client's authentication is too old.
+    pub const UNSUPPORTED_AUTH: u16 = 1251;
+    /// `ER_QUERY_INTERRUPTED`.
+    pub const QUERY_INTERRUPTED: u16 = 1317;
+}
+
+/// An ERR packet's fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrPacket<'a> {
+    /// The error number.
+    pub code: u16,
+    /// SQLSTATE, five characters.
+    pub sql_state: &'a [u8],
+    /// The text for a person.
+    pub message: &'a [u8],
+}
+
+impl<'a> ErrPacket<'a> {
+    /// The ERR packet in `payload`. Before the handshake is complete an ERR has no SQLSTATE; it
+    /// reads as `HY000` then.
+    pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(payload);
+        if reader.u8("ERR header")? != 0xff {
+            return Err(Malformed::Invalid("ERR header"));
+        }
+        let code = reader.u16("error number")?;
+        let sql_state = match reader.rest().first() {
+            Some(b'#') => &reader.bytes(6, "SQLSTATE")?[1..],
+            _ => b"HY000",
+        };
+        Ok(Self {
+            code,
+            sql_state,
+            message: reader.rest(),
+        })
+    }
+
+    /// Appends the packet. Returns the next sequence id.
+    pub fn encode(&self, out: &mut Vec<u8>, sequence_id: u8, client: Capabilities) -> u8 {
+        let mut packet = PacketWriter::begin(out, sequence_id);
+        let payload = packet.payload();
+        payload.push(0xff);
+        payload.extend_from_slice(&self.code.to_le_bytes());
+        if client.contains(Capabilities::PROTOCOL_41) {
+            payload.push(b'#');
+            payload.extend_from_slice(self.sql_state);
+        }
+        payload.extend_from_slice(self.message);
+        packet.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_and_without_sql_state() {
+        let err = ErrPacket {
+            code: 1045,
+            sql_state: b"28000",
+            message: b"no",
+        };
+        let mut out = Vec::new();
+        assert_eq!(err.encode(&mut out, 2, Capabilities::PROTOCOL_41), 3);
+        assert_eq!(out, b"\x0b\0\0\x02\xff\x15\x04#28000no");
+        assert_eq!(ErrPacket::parse(&out[4..]), Ok(err));
+        assert_eq!(
+            ErrPacket::parse(b"\xff\x10\x04Too many connections"),
+            Ok(ErrPacket {
+                code: 1040,
+                sql_state: b"HY000",
+                message: b"Too many connections"
+            })
+        );
+        assert!(ErrPacket::parse(b"\xff\x10").is_err());
+        assert!(ErrPacket::parse(b"\x00\x10\x04").is_err());
+    }
+}

@@ -1,0 +1,258 @@
+//! Where a response ends: a walk over the packets of an answer that looks at headers and at the
+//! few packets that carry state, and passes rows on unseen.
+//!
+//! It takes bytes as they come, cut anywhere, and keeps nothing but a few numbers. Whoever calls
+//! it keeps the bytes it did not consume.
+//!
+//! Source: MySQL manual, "COM_QUERY Response", "Text Resultset", "Binary Protocol Resultset".
+
+use crate::packet::{HEADER_LEN, Header, MAX_PAYLOAD};
+use crate::status::ServerStatus;
+use crate::{Malformed, OkPacket, Reader};
+
+/// Bytes at the front of the input and what they are.
+///
+/// Each variant but [`Piece::Rest`] and an empty [`Piece::ColumnsEnd`] begins with a packet's
+/// header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// The number of columns of a result set that begins.
+    ColumnCount(&'a [u8]),
+    /// The beginning, or all, of a column definition.
+    Column(&'a [u8]),
+    /// The column definitions are complete. Empty where CLIENT_DEPRECATE_EOF leaves the EOF out.
+    ColumnsEnd(&'a [u8]),
+    /// The beginning, or all, of a row.
+    Row(&'a [u8]),
+    /// The beginning, or all, of a packet that continues a payload longer than 16 MiB.
+    Continuation(&'a [u8]),
+    /// More of the packet that the last piece began.
+    Rest(&'a [u8]),
+    /// The OK packet of a statement without rows.
+    Ok(&'a [u8]),
+    /// The OK or EOF packet that ends the rows.
+    RowsEnd(&'a [u8]),
+    /// An ERR packet, in place of a response or of the next row. It ends the answer.
+    Err(&'a [u8]),
+    /// The backend asks for a file of the client (LOAD DATA LOCAL). The walk then waits for the
+    /// response that follows the file.
+    LocalInfile(&'a [u8]),
+}
+
+impl<'a> Piece<'a> {
+    /// The bytes of the piece, its header included.
+    pub fn bytes(&self) -> &'a [u8] {
+        match *self {
+            Piece::ColumnCount(bytes)
+            | Piece::Column(bytes)
+            | Piece::ColumnsEnd(bytes)
+            | Piece::Row(bytes)
+            | Piece::Continuation(bytes)
+            | Piece::Rest(bytes)
+            | Piece::Ok(bytes)
+            | Piece::RowsEnd(bytes)
+            | Piece::Err(bytes)
+            | Piece::LocalInfile(bytes) => bytes,
+        }
+    }
+
+    /// The payload of a piece that is one whole packet; empty for the others.
+    pub fn payload(&self) -> &'a [u8] {
+        self.bytes().get(HEADER_LEN..).unwrap_or_default()
+    }
+}
+
+/// The backend does not follow the protocol; nothing it says from here on can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WalkError {
+    /// A packet has another sequence id than the one that was due.
+    #[error("packet {found} came where packet {due} was due")]
+    OutOfOrder {
+        /// The id that was due.
+        due: u8,
+        /// The id that came.
+        found: u8,
+    },
+    /// A packet's content is not what the protocol has in this place.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// Bytes came after the end of the answer.
+    #[error("bytes came after the end of the answer")]
+    AfterEnd,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    First,
+    Columns { left: u64 },
+    ColumnsEnd,
+    Rows,
+    Done,
+}
+
+/// A walk over the answer to one command.
+#[derive(Clone, Debug)]
+pub struct ResponseWalk {
+    phase: Phase,
+    deprecate_eof: bool,
+    /// The sequence id that the next packet must have.
+    due: u8,
+    /// Bytes of the current packet that are still to come.
+    left: usize,
+    /// The next packet continues the payload of the current one.
+    continued: bool,
+}
+
+impl ResponseWalk {
+    /// A walk over the answer to a command whose last packet had the sequence id `sequence_id` (0
+    /// for all but those over 16 MiB). `deprecate_eof`: whether CLIENT_DEPRECATE_EOF was
+    /// negotiated with this backend.
+    pub fn new(deprecate_eof: bool, sequence_id: u8) -> Self {
+        let due = sequence_id.wrapping_add(1);
+        Self {
+            phase: Phase::First,
+            deprecate_eof,
+            due,
+            left: 0,
+            continued: false,
+        }
+    }
+
+    /// True when the answer is complete.
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    /// The sequence id that the backend's next packet must have.
+    pub fn next_sequence_id(&self) -> u8 {
+        self.due
+    }
+
+    /// The piece at the front of `input`; as many bytes as it holds are consumed. `None`: more
+    /// bytes are needed, or the answer is complete and `input` empty.
+    pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<Option<Piece<'a>>, WalkError> {
+        if self.left > 0 {
+            return Ok((!input.is_empty()).then(|| Piece::Rest(self.take(input))));
+        }
+        if self.phase == Phase::ColumnsEnd && self.deprecate_eof {
+            self.phase = Phase::Rows;
+            return Ok(Some(Piece::ColumnsEnd(&[])));
+        }
+        if self.phase == Phase::Done && !input.is_empty() {
+            return Err(WalkError::AfterEnd);
+        }
+        let Some(header) = Header::parse(input) else {
+            return Ok(None);
+        };
+        if header.sequence_id != self.due {
+            return Err(WalkError::OutOfOrder {
+                due: self.due,
+                found: header.sequence_id,
+            });
+        }
+        match self.phase {
+            _ if self.continued => Ok(Some(Piece::Continuation(self.begin(header, input)))),
+            Phase::Columns { left } => Ok(Some(self.column(header, left, input))),
+            Phase::Rows => self.row(header, input),
+            Phase::First | Phase::ColumnsEnd | Phase::Done => self.whole(header, input),
+        }
+    }
+
+    fn column<'a>(&mut self, header: Header, left: u64, input: &'a [u8]) -> Piece<'a> {
+        self.phase = match left {
+            0 | 1 => Phase::ColumnsEnd,
+            _ => Phase::Columns { left: left - 1 },
+        };
+        Piece::Column(self.begin(header, input))
+    }
+
+    fn row<'a>(&mut self, header: Header, input: &'a [u8]) -> Result<Option<Piece<'a>>, WalkError> {
+        let Some(&first) = input.get(HEADER_LEN) else {
+            return match header.len {
+                0 => Err(Malformed::Truncated("row").into()),
+                _ => Ok(None),
+            };
+        };
+        // A row whose first column is longer than 16 MiB begins with 0xFE, too, but fills its packet.
+        if first == 0xff || (first == 0xfe && header.len < MAX_PAYLOAD) {
+            return self.whole(header, input);
+        }
+        Ok(Some(Piece::Row(self.begin(header, input))))
+    }
+
+    /// A packet that is looked into, once all of it is here.
+    fn whole<'a>(
+        &mut self,
+        header: Header,
+        input: &'a [u8],
+    ) -> Result<Option<Piece<'a>>, WalkError> {
+        let Some(packet) = input.get(..HEADER_LEN + header.len) else {
+            return Ok(None);
+        };
+        let Some((first, _)) = packet[HEADER_LEN..].split_first() else {
+            return Err(Malformed::Truncated("response").into());
+        };
+        self.due = self.due.wrapping_add(1);
+        let payload = &packet[HEADER_LEN..];
+        let piece = match (self.phase, first) {
+            (_, 0xff) => {
+                self.phase = Phase::Done;
+                Piece::Err(packet)
+            }
+            (Phase::First, 0x00) => {
+                self.end(OkPacket::parse(payload)?.status);
+                Piece::Ok(packet)
+            }
+            (Phase::First, 0xfb) => {
+                // The client's file takes sequence ids of its own: one per packet and an empty one.
+                Piece::LocalInfile(packet)
+            }
+            (Phase::First, _) => {
+                let left = Reader::new(payload).lenenc_int("column count")?;
+                self.phase = Phase::Columns { left };
+                Piece::ColumnCount(packet)
+            }
+            (Phase::ColumnsEnd, 0xfe) => {
+                self.phase = Phase::Rows;
+                Piece::ColumnsEnd(packet)
+            }
+            (Phase::Rows, 0xfe) => {
+                self.end(self.end_status(payload)?);
+                Piece::RowsEnd(packet)
+            }
+            _ => return Err(Malformed::Invalid("end of column definitions").into()),
+        };
+        Ok(Some(piece))
+    }
+
+    fn end_status(&self, payload: &[u8]) -> Result<ServerStatus, Malformed> {
+        if self.deprecate_eof {
+            return OkPacket::parse(payload).map(|ok| ok.status);
+        }
+        let mut reader = Reader::new(payload);
+        reader.bytes(3, "EOF header and warnings")?;
+        Ok(ServerStatus::from_bits_retain(reader.u16("status flags")?))
+    }
+
+    fn end(&mut self, status: ServerStatus) {
+        let more = status.contains(ServerStatus::MORE_RESULTS_EXISTS);
+        self.phase = if more { Phase::First } else { Phase::Done };
+    }
+
+    /// Passes on what is there of a packet that is not looked into.
+    fn begin<'a>(&mut self, header: Header, input: &'a [u8]) -> &'a [u8] {
+        self.due = self.due.wrapping_add(1);
+        self.continued = header.len == MAX_PAYLOAD;
+        self.left = HEADER_LEN + header.len;
+        self.take(input)
+    }
+
+    fn take<'a>(&mut self, input: &'a [u8]) -> &'a [u8] {
+        let bytes = &input[..input.len().min(self.left)];
+        self.left -= bytes.len();
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! From what the backend says to what the client negotiated: sequence ids, both ways of ending
+//! result sets, session-track blocks.
+//!
+//! Rows and column definitions are copied as they are; only the sequence id in their header
+//! changes, and only for clients to which an EOF packet more is told than the backend sent.
+
+use crate::ok::encode_eof;
+use crate::packet::HEADER_LEN;
+use crate::response::Piece;
+use crate::status::ServerStatus;
+use crate::{Malformed, OkPacket};
+
+/// What decides how a client is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientDialect {
+    /// CLIENT_DEPRECATE_EOF.
+    pub deprecate_eof: bool,
+    /// CLIENT_SESSION_TRACK.
+    pub session_track: bool,
+}
+
+/// The translation of one answer of a backend that negotiated CLIENT_DEPRECATE_EOF and
+/// CLIENT_SESSION_TRACK.
+#[derive(Clone, Debug)]
+pub struct Translation {
+    dialect: ClientDialect,
+    /// The client's sequence ids minus the backend's.
+    offset: u8,
+}
+
+impl Translation {
+    /// The translation of an answer whose first packet the client expects with the sequence id
+    /// that the backend gives it plus `offset`.
+    pub fn new(dialect: ClientDialect, offset: u8) -> Self {
+        Self { dialect, offset }
+    }
+
+    /// Appends what the client is told for `piece`. `state_changes` replaces the session-track
+    /// block of an OK packet (empty: none); `status` is where the status flags come from that
+    /// stand in an EOF packet between column definitions and rows, which the backend did not send.
+    pub fn piece(
+        &mut self,
+        piece: &Piece<'_>,
+        told: &Told<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Malformed> {
+        match piece {
+            Piece::Rest(bytes) => out.extend_from_slice(bytes),
+            Piece::ColumnsEnd(_) if self.dialect.deprecate_eof => {}
+            Piece::ColumnsEnd(_) => {
+                encode_eof(
+                    out,
+                    told.next_sequence_id.wrapping_add(self.offset),
+                    0,
+                    told.status,
+                );
+                self.offset = self.offset.wrapping_add(1);
+            }
+            Piece::Ok(packet) => self.ok(packet, 0x00, told, out)?,
+            Piece::RowsEnd(packet) if self.dialect.deprecate_eof => {
+                self.ok(packet, 0xfe, told, out)?;
+            }
+            Piece::RowsEnd(packet) => {
+                let ok = OkPacket::parse(&packet[HEADER_LEN..])?;
+                let status = ok.status - ServerStatus::SESSION_STATE_CHANGED;
+                encode_eof(
+                    out,
+                    packet[3].wrapping_add(self.offset),
+                    ok.warnings,
+                    status,
+                );
+            }
+            Piece::ColumnCount(packet)
+            | Piece::Column(packet)
+            | Piece::Row(packet)
+            | Piece::Continuation(packet)
+            | Piece::Err(packet)
+            | Piece::LocalInfile(packet) => self.copy(packet, out),
+        }
+        Ok(())
+    }
+
+    fn copy(&self, packet: &[u8], out: &mut Vec<u8>) {
+        let header = out.len();
+        out.extend_from_slice(packet);
+        out[header + 3] = packet[3].wrapping_add(self.offset);
+    }
+
+    fn ok(
+        &self,
+        packet: &[u8],
+        header: u8,
+        told: &Told<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Malformed> {
+        let mut ok = OkPacket::parse(&packet[HEADER_LEN..])?;
+        let tracked = if self.dialect.session_track {
+            told.state_changes
+        } else {
+            b""
+        };
+        if ok.state_changes == tracked {
+            self.copy(packet, out);
+            return Ok(());
+        }
+        ok.state_changes = tracked;
+        ok.encode(out, packet[3].wrapping_add(self.offset), header);
+        Ok(())
+    }
+}
+
+/// What the translation cannot know from the piece alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told<'a> {
+    /// The session-track block for a client that asked for one.
+    pub state_changes: &'a [u8],
+    /// Status flags for an EOF packet that the backend did not send.
+    pub status: ServerStatus,
+    /// The sequence id that the backend's next packet will have.
+    pub next_sequence_id: u8,
+}
