@@ -1,1 +1,260 @@
-//! engine
+//! One worker of the front door: clients on one side, backends on the other, and all decisions
+//! between them.
+//!
+//! Pure: events come in through [`events::Handler`], effects go out through [`events::Io`]; time
+//! and random bytes are arguments. The engine composes `wire` (what packets say), `session` (what
+//! statements do to a session) and `pool` (who may have which backend). It knows nothing of
+//! sockets, of configuration files or of an admin interface.
+//!
+//! | file | is about |
+//! |---|---|
+//! | `login` | the connection phase of clients |
+//! | `commands` | the command phase of clients: cutting and answering commands |
+//! | `attach` | finding a backend for a command, or waiting for one |
+//! | `dispatch` | restore and command, on their way to the backend |
+//! | `backend_login` | the connection phase of backends |
+//! | `answers` | what backends say, on its way to clients |
+//! | `settle` | what follows an answer: reading back, detaching, cleaning |
+//! | `endings` | hang-ups, losses, closing |
+//! | `timers` | everything that is due at some time |
+//! | `lending` | slots between workers |
+
+mod answers;
+mod attach;
+mod backend;
+mod backend_login;
+mod client;
+mod commands;
+mod counters;
+mod dispatch;
+mod endings;
+mod errors;
+mod facts;
+mod lending;
+mod login;
+mod report;
+mod schemas;
+mod settings;
+mod settle;
+mod shared;
+mod timers;
+mod tracking;
+
+use std::sync::Arc;
+
+use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
+use membership::Key;
+use pool::{KeyId, Pool};
+use session::Interner;
+
+use crate::backend::{Backend, PoolKey};
+use crate::client::Clients;
+use crate::facts::{Charsets, Facts};
+
+pub use counters::{Counters, DisconnectReason, Histogram};
+pub use report::{Gauges, Report};
+pub use settings::{Account, Settings};
+pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
+
+/// One worker's state machine.
+pub struct Engine {
+    settings: Arc<Settings>,
+    shared: Arc<Shared>,
+    worker: usize,
+    clients: Clients,
+    pool: Pool<PoolKey, Backend>,
+    /// One per key of the pool.
+    keys: Vec<KeyState>,
+    interner: Interner,
+    /// `None` until a backend was reached or could not be.
+    facts: Option<Facts>,
+    charsets: Charsets,
+    known_schemas: schemas::KnownSchemas,
+    stalls: Vec<endings::Stall>,
+    counters: Counters,
+    /// Buffers without content, for clients' inboxes.
+    spares: Vec<Vec<u8>>,
+    lending: lending::Lending,
+    draining: Option<Timestamp>,
+    started: bool,
+}
+
+/// What is known of connecting with one key.
+#[derive(Default)]
+struct KeyState {
+    /// Connects that failed one after the other.
+    failures: u32,
+    /// Not before then.
+    retry_at: Option<Timestamp>,
+    /// What the last failure was, for whoever waits in vain.
+    last_error: String,
+}
+
+/// One event's view of the world.
+struct Turn<'a, I> {
+    io: &'a mut I,
+    now: Timestamp,
+}
+
+/// Whose connection a tag names.
+enum Owner {
+    Client(Key),
+    Backend(Key),
+}
+
+/// Generations wrap within 31 bits here, so that the topmost bit is free.
+const BACKEND_BIT: u64 = 1 << 63;
+
+impl Owner {
+    /// The tag of a connection that was closed as it came: no event follows.
+    const NOBODY: Tag = Tag(!BACKEND_BIT);
+
+    fn tag(&self) -> Tag {
+        match self {
+            Owner::Client(key) => Tag(key.to_bits()),
+            Owner::Backend(key) => Tag(key.to_bits() | BACKEND_BIT),
+        }
+    }
+
+    fn of(tag: Tag) -> Self {
+        match tag.0 & BACKEND_BIT {
+            0 => Owner::Client(Key::from_bits(tag.0)),
+            _ => Owner::Backend(Key::from_bits(tag.0 & !BACKEND_BIT)),
+        }
+    }
+}
+
+impl Engine {
+    /// The engine of worker number `worker`.
+    pub fn new(settings: Arc<Settings>, shared: Arc<Shared>, worker: usize) -> Self {
+        Self {
+            settings,
+            shared,
+            worker,
+            clients: Clients::new(),
+            pool: Pool::default(),
+            keys: Vec::new(),
+            interner: Interner::default(),
+            facts: None,
+            charsets: Charsets::new(),
+            known_schemas: schemas::KnownSchemas::default(),
+            stalls: Vec::new(),
+            counters: Counters::default(),
+            spares: Vec::new(),
+            lending: lending::Lending::default(),
+            draining: None,
+            started: false,
+        }
+    }
+
+    fn key_id(&mut self, key: &PoolKey) -> KeyId {
+        let id = self.pool.key_id(key);
+        self.clients.add_key(id);
+        while self.keys.len() <= id.0 as usize {
+            self.keys.push(KeyState::default());
+        }
+        id
+    }
+}
+
+impl Handler for Engine {
+    type Mail = Mail;
+
+    fn accepted<I: Io<Mail>>(
+        &mut self,
+        io: &mut I,
+        handle: Handle,
+        peer: Peer,
+        nonce: [u8; 32],
+        now: Timestamp,
+    ) -> Tag {
+        self.client_accepted(&mut Turn { io, now }, handle, peer, nonce)
+    }
+
+    fn connected<I: Io<Mail>>(&mut self, _io: &mut I, tag: Tag, _now: Timestamp) {
+        // The server speaks first; `connect_timeout` covers its silence, too.
+        debug_assert!(matches!(Owner::of(tag), Owner::Backend(_)));
+    }
+
+    fn connect_failed<I: Io<Mail>>(
+        &mut self,
+        io: &mut I,
+        tag: Tag,
+        error: ConnectError,
+        now: Timestamp,
+    ) {
+        if let Owner::Backend(key) = Owner::of(tag) {
+            let text = match error {
+                ConnectError::Os(errno) => format!("connecting to it failed with errno {errno}"),
+                ConnectError::Address => "its address could not be resolved".to_owned(),
+            };
+            self.connect_failed(&mut Turn { io, now }, key, text);
+        }
+    }
+
+    fn received<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp) {
+        let turn = &mut Turn { io, now };
+        match Owner::of(tag) {
+            Owner::Client(key) => {
+                self.counters.bytes_from_clients += bytes.len() as u64;
+                self.client_received(turn, key, bytes);
+            }
+            Owner::Backend(key) => {
+                self.counters.bytes_from_backends += bytes.len() as u64;
+                self.backend_received(turn, key, bytes);
+            }
+        }
+    }
+
+    fn drained<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp) {
+        if let Owner::Client(key) = Owner::of(tag) {
+            self.client_drained(&mut Turn { io, now }, key);
+        }
+    }
+
+    fn hung_up<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, how: HangUp, now: Timestamp) {
+        let turn = &mut Turn { io, now };
+        match Owner::of(tag) {
+            Owner::Client(key) => {
+                let reason = match how {
+                    HangUp::Closed => DisconnectReason::ClientClosed,
+                    HangUp::Failed(_) => DisconnectReason::ClientFailed,
+                };
+                self.close_client(turn, key, reason);
+            }
+            Owner::Backend(key) => self.backend_lost(turn, key, how),
+        }
+    }
+
+    fn mail<I: Io<Mail>>(&mut self, io: &mut I, mail: Mail, now: Timestamp) {
+        let turn = &mut Turn { io, now };
+        match mail {
+            Mail::SlotWanted => self.lend(turn),
+            Mail::SlotFree => self.serve_all(turn),
+            Mail::GlobalChanged => self.retire_backends(turn),
+            Mail::Report(reply) => reply(self.report()),
+            Mail::Drain(span) => self.drain(turn, span),
+        }
+    }
+
+    fn timer<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
+        self.timers_due(&mut Turn { io, now });
+    }
+
+    fn next_timer(&self) -> Option<Timestamp> {
+        self.next_due()
+    }
+
+    fn turn_ended<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
+        let turn = &mut Turn { io, now };
+        if !self.started {
+            self.started = true;
+            self.probe(turn);
+        }
+        self.publish_need(turn);
+    }
+
+    fn finished(&self) -> bool {
+        self.draining.is_some() && self.clients.len() == 0
+    }
+}

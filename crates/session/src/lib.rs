@@ -1,1 +1,15 @@
-//! session
+//! What a client session is: its state, how a backend is brought to that state, and what a
+//! statement does to it.
+//!
+//! Pure: no packet is written or read here, and nothing decides when a statement runs.
+
+mod charset;
+mod restore;
+mod state;
+pub mod statement;
+mod variables;
+
+pub use charset::Charset;
+pub use restore::{Restore, is_restorable, plan};
+pub use state::{Interner, SessionState};
+pub use variables::{Variables, is_charset_variable, is_carried};

@@ -1,0 +1,40 @@
+# The two that matter: `make serve` to see it work, `make test` to check everything.
+# Both install what is missing, and say so before they do.
+
+SHELL := /bin/bash
+# Where rustup and `cargo install` put programs, if the login shell does not know yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help serve test setup lint test-unit test-product
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+serve: ## Build and serve on 127.0.0.1:6033, in front of a private MariaDB under var/
+	@scripts/setup rust database
+	cargo build --release --package myriad
+	exec $(RELEASE)/myriad serve --local
+
+test: setup lint ## Everything: setup, lint, unit tests, product tests on a real MariaDB
+	cargo test --workspace
+
+setup: ## Install what the other targets need and the machine lacks
+	@scripts/setup rust lint database sysbench
+
+lint: ## Formatting, clippy, the rules of style, licences and sources of dependencies
+	@scripts/setup rust lint
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- --deny warnings
+	cargo xtask tidy
+	cargo deny check bans licenses sources
+
+test-unit: ## Only the tests that need no database
+	@scripts/setup rust
+	cargo test --workspace --exclude localdb --exclude myriad
+
+test-product: ## Only the tests that run a real MariaDB
+	@scripts/setup rust database sysbench
+	cargo test --package localdb --package myriad

@@ -1,0 +1,129 @@
+//! `[backend]`: the database behind, and how many connections to it there may be.
+
+use std::num::NonZero;
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+use crate::address::Address;
+use crate::error::Wrong;
+use crate::section::Section;
+use crate::value;
+
+const CONNECTIONS_MAX: u32 = 100_000;
+const SERVER_VERSION_BYTES_MAX: usize = 64;
+
+/// The database behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backend {
+    /// Where it is.
+    pub address: Address,
+    /// How many connections to it there may be, over all workers; 1 to 100,000.
+    pub max_connections: u32,
+    /// How long opening a connection may take, login included; never zero.
+    pub connect_timeout: Duration,
+    /// How long a statement may wait for a connection before it gets an ERR; never zero.
+    pub queue_timeout: Duration,
+    /// How long a connection may be unused before it is closed; `None` = for ever.
+    pub idle_timeout: Option<Duration>,
+    /// How old a connection may be before it is closed when next idle; `None` = any age.
+    pub max_age: Option<Duration>,
+    /// What was set for [`Backend::pinned_max`]; `None` = all but a reserve.
+    pub max_pinned: Option<NonZero<u32>>,
+    /// What clients are told of the server's version while no backend was ever reached, up to 64
+    /// printable ASCII bytes; `None` = Myriad's own choice.
+    pub server_version: Option<String>,
+}
+
+impl Backend {
+    /// How many connections pinned sessions may hold. Unless set, all but one eighth, and at least
+    /// one, is left for the others, except where there is only one connection.
+    pub fn pinned_max(&self) -> u32 {
+        let reserve = (self.max_connections / 8).max(1);
+        let rest = self.max_connections.saturating_sub(reserve).max(1);
+        self.max_pinned.map_or(rest, NonZero::get)
+    }
+
+    pub(crate) fn read(section: &mut Section<'_, '_>) -> Self {
+        let default = Self::default();
+        let backend = Self {
+            address: section.read("address", default.address, |v| {
+                Address::parse(value::text(
+                    v,
+                    "write an address such as \"127.0.0.1:3306\"",
+                )?)
+            }),
+            max_connections: section.read("max_connections", default.max_connections, |v| {
+                value::number(v, 1..=CONNECTIONS_MAX)
+            }),
+            connect_timeout: section.read("connect_timeout", default.connect_timeout, |v| {
+                value::duration_above_zero(v, "give up on every connection at once")
+            }),
+            queue_timeout: section.read("queue_timeout", default.queue_timeout, |v| {
+                value::duration_above_zero(v, "reject every statement that has to wait")
+            }),
+            idle_timeout: section.read(
+                "idle_timeout",
+                default.idle_timeout,
+                value::duration_unless_zero,
+            ),
+            max_age: section.read("max_age", default.max_age, value::duration_unless_zero),
+            max_pinned: section.read("max_pinned", default.max_pinned, |v| {
+                value::number_unless_zero(v, CONNECTIONS_MAX)
+            }),
+            server_version: section.read("server_version", default.server_version, version),
+        };
+        backend.check_pinned(section);
+        backend
+    }
+
+    fn check_pinned(&self, section: &mut Section<'_, '_>) {
+        let most = self.max_connections.saturating_sub(1).max(1);
+        if self.pinned_max() <= most {
+            return;
+        }
+        let Some(at) = section.place_if_sound(&["max_pinned", "max_connections"]) else {
+            return;
+        };
+        let what = format!(
+            "{} of {} backend connections would leave none for the other sessions",
+            self.pinned_max(),
+            self.max_connections,
+        );
+        let fix = format!("write a whole number from 0 to {most}");
+        section.blame("max_pinned", at, Wrong::new(what, fix));
+    }
+}
+
+impl Default for Backend {
+    fn default() -> Self {
+        Self {
+            address: Address::Tcp {
+                host: "127.0.0.1".to_owned(),
+                port: 3306,
+            },
+            max_connections: 32,
+            connect_timeout: Duration::from_secs(1),
+            queue_timeout: Duration::from_secs(30),
+            idle_timeout: Some(Duration::from_secs(600)),
+            max_age: Some(Duration::from_secs(3_600)),
+            max_pinned: None,
+            server_version: None,
+        }
+    }
+}
+
+fn version(written: &DeValue<'_>) -> Result<Option<String>, Wrong> {
+    let fix = format!("write at most {SERVER_VERSION_BYTES_MAX} printable ascii characters");
+    let text = value::text(written, &fix)?;
+    if text.len() > SERVER_VERSION_BYTES_MAX {
+        return Err(Wrong::new(
+            format!("the version has {} bytes", text.len()),
+            fix,
+        ));
+    }
+    if let Some(bad) = text.chars().find(|c| !matches!(c, ' '..='~')) {
+        return Err(Wrong::new(format!("{bad:?} is not printable ascii"), fix));
+    }
+    Ok(Some(text.to_owned()).filter(|text| !text.is_empty()))
+}

@@ -1,0 +1,200 @@
+//! `[server]`: what faces the clients.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZero;
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+use crate::address::Listen;
+use crate::error::Wrong;
+use crate::section::{Section, Written};
+use crate::units::{GIB, KIB, MIB, show_size};
+use crate::value;
+
+const WORKERS_MAX: u32 = 1_024;
+const CONNECTIONS_MAX: u32 = 16_000_000;
+const LISTEN_FIX: &str = "write a list such as [\"127.0.0.1:6033\"]";
+const DRIVERS: [(&str, Driver); 2] = [("auto", Driver::Auto), ("epoll", Driver::Epoll)];
+
+/// What faces the clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Where clients come in: at least one place, none twice.
+    pub listen: Vec<Listen>,
+    /// How many workers share the work; `None` = one per core.
+    pub workers: Option<NonZero<u32>>,
+    /// How many clients may be connected; more get ERR 1040.
+    pub max_connections: u32,
+    /// How long a client may take to log in; never zero.
+    pub login_timeout: Duration,
+    /// How long a session that holds a backend connection (in a transaction or pinned) may send
+    /// nothing before it is closed; `None` = for ever.
+    pub idle_transaction_timeout: Option<Duration>,
+    /// How long a client may take no byte of its answer before it is closed; never zero.
+    pub client_write_timeout: Duration,
+    /// How long a client may be idle before it is closed; `None` = for ever.
+    pub wait_timeout: Option<Duration>,
+    /// How many bytes of one answer are taken from the backend ahead of the client.
+    pub answer_buffer: usize,
+    /// The same over the whole process, in bytes; never less than `answer_buffer`.
+    pub answer_buffer_total: usize,
+    /// The longest command, in bytes; a longer one gets ERR 1153.
+    pub max_allowed_packet: usize,
+    /// How long running statements may take to finish after SIGTERM; never zero.
+    pub drain_timeout: Duration,
+    /// Which driver moves the bytes.
+    pub driver: Driver,
+}
+
+/// Which driver moves the bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Driver {
+    /// The best that this machine offers.
+    #[default]
+    Auto,
+    /// Readiness by epoll.
+    Epoll,
+}
+
+impl Server {
+    pub(crate) fn read(section: &mut Section<'_, '_>) -> Self {
+        let default = Self::default();
+        let mut server = default.read_limits(section);
+        server.listen = read_listen(section).unwrap_or(server.listen);
+        server.check_buffers(section);
+        server.read_timeouts(section)
+    }
+
+    fn read_limits(self, section: &mut Section<'_, '_>) -> Self {
+        Self {
+            workers: section.read("workers", self.workers, |v| {
+                value::number_unless_zero(v, WORKERS_MAX)
+            }),
+            max_connections: section.read("max_connections", self.max_connections, |v| {
+                value::number(v, 1..=CONNECTIONS_MAX)
+            }),
+            answer_buffer: section.read("answer_buffer", self.answer_buffer, |v| {
+                value::size(v, KIB..=GIB)
+            }),
+            answer_buffer_total: section.read(
+                "answer_buffer_total",
+                self.answer_buffer_total,
+                |v| value::size(v, KIB..=1_024 * GIB),
+            ),
+            max_allowed_packet: section.read("max_allowed_packet", self.max_allowed_packet, |v| {
+                value::size(v, KIB..=GIB)
+            }),
+            driver: section.read("driver", self.driver, driver),
+            ..self
+        }
+    }
+
+    fn read_timeouts(self, section: &mut Section<'_, '_>) -> Self {
+        Self {
+            login_timeout: section.read("login_timeout", self.login_timeout, |v| {
+                value::duration_above_zero(v, "close every client before it has logged in")
+            }),
+            idle_transaction_timeout: section.read(
+                "idle_transaction_timeout",
+                self.idle_transaction_timeout,
+                value::duration_unless_zero,
+            ),
+            client_write_timeout: section.read(
+                "client_write_timeout",
+                self.client_write_timeout,
+                |v| value::duration_above_zero(v, "close every client that has to be waited for"),
+            ),
+            wait_timeout: section.read(
+                "wait_timeout",
+                self.wait_timeout,
+                value::duration_unless_zero,
+            ),
+            drain_timeout: section.read("drain_timeout", self.drain_timeout, |v| {
+                value::duration_above_zero(v, "cut off every running statement")
+            }),
+            ..self
+        }
+    }
+
+    fn check_buffers(&self, section: &mut Section<'_, '_>) {
+        if self.answer_buffer_total >= self.answer_buffer {
+            return;
+        }
+        let keys = ["answer_buffer_total", "answer_buffer"];
+        let Some(at) = section.place_if_sound(&keys) else {
+            return;
+        };
+        let one = show_size(self.answer_buffer);
+        let what = format!(
+            "{} for all answers is less than answer_buffer, {one}, for one",
+            show_size(self.answer_buffer_total),
+        );
+        section.blame(
+            keys[0],
+            at,
+            Wrong::new(what, format!("write {one} or more")),
+        );
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            listen: vec![Listen::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 6033)))],
+            workers: None,
+            max_connections: 1_000_000,
+            login_timeout: Duration::from_secs(10),
+            idle_transaction_timeout: Some(Duration::from_secs(60)),
+            client_write_timeout: Duration::from_secs(60),
+            wait_timeout: Some(Duration::from_secs(8 * 3_600)),
+            answer_buffer: 64 * KIB,
+            answer_buffer_total: 256 * MIB,
+            max_allowed_packet: 64 * MIB,
+            drain_timeout: Duration::from_secs(30),
+            driver: Driver::Auto,
+        }
+    }
+}
+
+/// The addresses to listen on, if they are written.
+fn read_listen(section: &mut Section<'_, '_>) -> Option<Vec<Listen>> {
+    let at = section.take("listen")?.at;
+    let written = section.list("listen", LISTEN_FIX)?;
+    if written.is_empty() {
+        let what = "the list is empty, so no client could come in";
+        section.blame("listen", at, Wrong::new(what, LISTEN_FIX));
+    }
+    let mut seen: Vec<(Listen, usize)> = Vec::new();
+    for Written { at, value } in written {
+        match listen(value).and_then(|listen| not_again(listen, &seen)) {
+            Ok(listen) => seen.push((listen, section.line(at))),
+            Err(wrong) => section.blame("listen", at, wrong),
+        }
+    }
+    Some(seen.into_iter().map(|(listen, _)| listen).collect())
+}
+
+fn listen(value: &DeValue<'_>) -> Result<Listen, Wrong> {
+    Listen::parse(value::text(value, LISTEN_FIX)?)
+}
+
+fn not_again(listen: Listen, seen: &[(Listen, usize)]) -> Result<Listen, Wrong> {
+    match seen.iter().find(|(earlier, _)| *earlier == listen) {
+        Some((_, line)) => {
+            let what = format!("\"{listen}\" is already listed at line {line}");
+            Err(Wrong::new(what, "remove one of the two"))
+        }
+        None => Ok(listen),
+    }
+}
+
+fn driver(value: &DeValue<'_>) -> Result<Driver, Wrong> {
+    if value.as_str() == Some("io_uring") {
+        return Err(Wrong::new(
+            "io_uring is not built yet",
+            "write \"auto\" or \"epoll\"",
+        ));
+    }
+    value::choice(value, &DRIVERS)
+}

@@ -1,0 +1,104 @@
+//! The whole of the settings, and what must hold between sections.
+//!
+//! Owns no key: each section reads and checks its own.
+
+use toml::de::DeTable;
+
+use crate::account::{self, Account};
+use crate::address::{Address, Listen};
+use crate::error::Wrong;
+use crate::password::Surroundings;
+use crate::report::Report;
+use crate::section::Section;
+use crate::{Admin, Backend, ConfigErrors, Log, Server};
+
+/// Everything a configuration says, checked. The default is what an empty file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// `[server]`: what faces the clients.
+    pub server: Server,
+    /// `[backend]`: the database behind.
+    pub backend: Backend,
+    /// `[[account]]`: who may log in; no user name occurs twice.
+    pub accounts: Vec<Account>,
+    /// `[admin]`: metrics and health.
+    pub admin: Admin,
+    /// `[log]`: what is logged, and how.
+    pub log: Log,
+}
+
+/// Reads `text` from `origin`; see [`crate::parse`].
+pub(crate) fn read(
+    text: &str,
+    origin: &str,
+    surroundings: &Surroundings,
+) -> Result<Settings, ConfigErrors> {
+    let mut report = Report::new(text);
+    let settings = match DeTable::parse(text) {
+        Ok(root) => read_sections(root.get_ref(), surroundings, &mut report),
+        Err(error) => {
+            report.blame_syntax(&error);
+            Settings::default()
+        }
+    };
+    report.verdict(settings, origin)
+}
+
+fn read_sections(root: &DeTable<'_>, surroundings: &Surroundings, report: &mut Report) -> Settings {
+    let mut root = Section::root(root, report);
+    let settings = Settings {
+        server: root.section("server", Server::read),
+        backend: root.section("backend", Backend::read),
+        accounts: account::read_all(&mut root, surroundings),
+        admin: root.section("admin", Admin::read),
+        log: root.section("log", Log::read),
+    };
+    root.finish();
+    check_admin_beside_listen(&settings, report);
+    check_backend_is_not_us(&settings, report);
+    settings
+}
+
+fn check_admin_beside_listen(settings: &Settings, report: &mut Report) {
+    let Some(http) = settings.admin.http else {
+        return;
+    };
+    if http.port() != 0 && settings.server.listen.contains(&Listen::Tcp(http)) {
+        let what = format!("\"{http}\" is also in server.listen");
+        report.blame_written("admin.http", Wrong::new(what, "write another port"));
+    }
+}
+
+fn check_backend_is_not_us(settings: &Settings, report: &mut Report) {
+    let address = &settings.backend.address;
+    if settings
+        .server
+        .listen
+        .iter()
+        .any(|listen| is_same(address, listen))
+    {
+        let wrong = Wrong::new(
+            format!("the backend's address \"{address}\" is also in server.listen"),
+            "write the address of the database, or listen elsewhere",
+        );
+        let written = report.place("backend.address").is_some();
+        report.blame_written(
+            if written {
+                "backend.address"
+            } else {
+                "server.listen"
+            },
+            wrong,
+        );
+    }
+}
+
+fn is_same(address: &Address, listen: &Listen) -> bool {
+    match (address, listen) {
+        (Address::Tcp { host, port }, Listen::Tcp(socket)) => {
+            host.parse() == Ok(socket.ip()) && *port == socket.port()
+        }
+        (Address::Unix(backend), Listen::Unix(ours)) => backend == ours,
+        _ => false,
+    }
+}

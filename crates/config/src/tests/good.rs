@@ -1,0 +1,230 @@
+//! Good configurations and what they come to.
+
+use std::net::{Ipv6Addr, SocketAddr};
+use std::num::NonZero;
+use std::time::Duration;
+
+use crate::{
+    Address, Backend, Driver, Format, Level, Listen, Server, Settings, default_toml, parse,
+};
+
+fn settings(text: &str) -> Settings {
+    parse(text, "f").unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn tcp(address: &str) -> Listen {
+    Listen::Tcp(address.parse().unwrap())
+}
+
+#[test]
+fn an_empty_file_says_the_defaults() {
+    assert_eq!(settings(""), Settings::default());
+    assert_eq!(
+        settings("[server]\n[backend]\n[admin]\n[log]\n"),
+        Settings::default()
+    );
+}
+
+#[test]
+fn every_key_of_server_arrives() {
+    let Settings { server, .. } = settings(
+        r#"
+        [server]
+        listen = ["127.0.0.1:0", "[::1]:6033", "unix:/run/myriad.sock"]
+        workers = 2
+        max_connections = 16_000_000
+        login_timeout = "250ms"
+        idle_transaction_timeout = "5m"
+        client_write_timeout = "8h"
+        wait_timeout = "1d"
+        answer_buffer = 2048
+        answer_buffer_total = "1024GiB"
+        max_allowed_packet = "1GiB"
+        drain_timeout = "1s"
+        driver = "epoll"
+        "#,
+    );
+    let expected = Server {
+        listen: vec![
+            tcp("127.0.0.1:0"),
+            tcp("[::1]:6033"),
+            Listen::Unix("/run/myriad.sock".into()),
+        ],
+        workers: NonZero::new(2),
+        max_connections: 16_000_000,
+        login_timeout: Duration::from_millis(250),
+        idle_transaction_timeout: Some(Duration::from_secs(300)),
+        client_write_timeout: Duration::from_secs(28_800),
+        wait_timeout: Some(Duration::from_secs(86_400)),
+        answer_buffer: 2_048,
+        answer_buffer_total: 1 << 40,
+        max_allowed_packet: 1 << 30,
+        drain_timeout: Duration::from_secs(1),
+        driver: Driver::Epoll,
+    };
+    assert_eq!(server, expected);
+}
+
+#[test]
+fn every_key_of_backend_arrives() {
+    let Settings { backend, .. } = settings(
+        r#"
+        [backend]
+        address = "unix:/run/mysqld.sock"
+        max_connections = 100000
+        connect_timeout = "2s"
+        queue_timeout = "3s"
+        idle_timeout = "4s"
+        max_age = "5s"
+        max_pinned = 99999
+        server_version = "11.8.1-MariaDB"
+        "#,
+    );
+    let expected = Backend {
+        address: Address::Unix("/run/mysqld.sock".into()),
+        max_connections: 100_000,
+        connect_timeout: Duration::from_secs(2),
+        queue_timeout: Duration::from_secs(3),
+        idle_timeout: Some(Duration::from_secs(4)),
+        max_age: Some(Duration::from_secs(5)),
+        max_pinned: NonZero::new(99_999),
+        server_version: Some("11.8.1-MariaDB".to_owned()),
+    };
+    assert_eq!(backend, expected);
+}
+
+#[test]
+fn every_key_of_the_others_arrives() {
+    let Settings {
+        accounts,
+        admin,
+        log,
+        ..
+    } = settings(
+        r#"
+        [[account]]
+        user = "app"
+        password = "secret"
+        [[account]]
+        user = "other"
+        [admin]
+        http = "[::1]:6080"
+        [log]
+        level = "trace"
+        format = "json"
+        "#,
+    );
+    let accounts: Vec<_> = accounts
+        .iter()
+        .map(|a| (&*a.user, a.password.expose()))
+        .collect();
+    assert_eq!(accounts, [("app", "secret"), ("other", "")]);
+    assert_eq!(
+        admin.http,
+        Some(SocketAddr::from((Ipv6Addr::LOCALHOST, 6080)))
+    );
+    assert_eq!((log.level, log.format), (Level::Trace, Format::Json));
+}
+
+#[test]
+fn zero_is_none() {
+    let settings = settings(
+        "[server]\nworkers = 0\nidle_transaction_timeout = \"0\"\nwait_timeout = \"0s\"\n\
+         [backend]\nidle_timeout = \"0ms\"\nmax_age = \"0d\"\nmax_pinned = 0\n",
+    );
+    assert_eq!(settings.server.workers, None);
+    assert_eq!(settings.server.idle_transaction_timeout, None);
+    assert_eq!(settings.server.wait_timeout, None);
+    assert_eq!(settings.backend.idle_timeout, None);
+    assert_eq!(settings.backend.max_age, None);
+    assert_eq!(settings.backend.max_pinned, None);
+}
+
+#[test]
+fn a_reserve_is_kept_from_pinned_sessions() {
+    for (max_connections, max_pinned, expected) in [
+        (1, 0, 1),
+        (1, 1, 1),
+        (2, 0, 1),
+        (2, 1, 1),
+        (8, 0, 7),
+        (32, 0, 28),
+        (32, 31, 31),
+    ] {
+        let text =
+            format!("[backend]\nmax_connections = {max_connections}\nmax_pinned = {max_pinned}\n");
+        let backend = settings(&text).backend;
+        assert_eq!(backend.pinned_max(), expected, "{text}");
+    }
+}
+
+#[test]
+fn addresses_are_shown_as_written() {
+    for written in ["127.0.0.1:1", "[::1]:1", "unix:/a"] {
+        let text =
+            format!("[server]\nlisten = [\"{written}\"]\n[backend]\naddress = \"{written}5\"\n");
+        let settings = settings(&text);
+        assert_eq!(settings.server.listen[0].to_string(), written);
+        assert_eq!(settings.backend.address.to_string(), format!("{written}5"));
+    }
+}
+
+#[test]
+fn a_backend_is_named_by_host() {
+    for (written, host, port) in [
+        ("db.example:3306", "db.example", 3_306),
+        ("localhost:65535", "localhost", 65_535),
+        ("my_db-1.example.:1", "my_db-1.example.", 1),
+        ("10.0.0.1:3306", "10.0.0.1", 3_306),
+        ("[::1]:3306", "::1", 3_306),
+    ] {
+        let backend = settings(&format!("[backend]\naddress = \"{written}\"\n")).backend;
+        assert_eq!(
+            backend.address,
+            Address::Tcp {
+                host: host.to_owned(),
+                port
+            }
+        );
+    }
+}
+
+#[test]
+fn limits_are_inclusive() {
+    let path = format!("/{}", "x".repeat(106));
+    let text = format!(
+        "[server]\nlisten = [\"unix:{path}\"]\nworkers = 1024\nmax_connections = 1\n\
+         wait_timeout = \"365d\"\nanswer_buffer = \"1KiB\"\nanswer_buffer_total = 1024\n\
+         max_allowed_packet = \"1KiB\"\n[backend]\nmax_connections = 1\n\
+         server_version = \"{}\"\n[[account]]\nuser = \"{}\"\n",
+        "8".repeat(64),
+        "u".repeat(128),
+    );
+    assert_eq!(settings(&text).server.listen, [Listen::Unix(path.into())]);
+}
+
+#[test]
+fn two_ports_of_the_systems_choice_do_not_clash() {
+    let text = "[server]\nlisten = [\"127.0.0.1:0\"]\n[admin]\nhttp = \"127.0.0.1:0\"\n";
+    assert!(settings(text).admin.http.is_some());
+}
+
+#[test]
+fn levels_are_ordered_and_named() {
+    assert!(Level::Error < Level::Trace);
+    assert_eq!(Level::default().as_str(), "info");
+}
+
+#[test]
+fn no_cut_of_the_default_is_a_panic() {
+    let text = default_toml();
+    for end in 0..text.len() {
+        if let Err(errors) = text
+            .get(..end)
+            .map_or(Ok(Settings::default()), |cut| parse(cut, "f"))
+        {
+            let problem = &errors.problems()[0];
+            assert!(problem.line >= 1 && problem.column >= 1, "{errors}");
+        }
+    }
+}

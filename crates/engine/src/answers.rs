@@ -1,0 +1,282 @@
+//! What backends say: each piece goes to the client of the command it answers, or is taken in if
+//! the command was ours.
+
+use events::Io;
+use membership::Key;
+use session::statement::PinReason;
+use wire::{OkPacket, Piece, ServerStatus, TextResultSet, Told, WalkError};
+
+use crate::backend::{Backend, Exchange, Purpose};
+use crate::{Engine, Mail, Turn, tracking};
+
+/// How an answer ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// With an OK packet, or with the end of rows.
+    Ok {
+        /// The last insert id that it told.
+        last_insert_id: u64,
+    },
+    /// With an ERR packet, whose payload this is.
+    Err(Vec<u8>),
+}
+
+/// How far the bytes at hand brought the answer that is due.
+enum Progress {
+    /// More bytes are needed.
+    Incomplete,
+    /// This answer is complete.
+    Complete(Ending),
+}
+
+impl Engine {
+    pub(crate) fn backend_received<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        bytes: &[u8],
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let mut inbox = std::mem::take(&mut backend.inbox);
+        let carried_over = !inbox.is_empty();
+        if carried_over {
+            inbox.extend_from_slice(bytes);
+        }
+        let used = match self.answers(turn, key, if carried_over { &inbox } else { bytes }) {
+            Ok(used) => used,
+            Err(error) => {
+                tracing::warn!(backend = ?key, %error, "backend does not follow the protocol; closed");
+                return self.backend_broken(turn, key);
+            }
+        };
+        match carried_over {
+            true => drop(inbox.drain(..used)),
+            false => inbox.extend_from_slice(&bytes[used..]),
+        }
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.inbox = inbox;
+            self.hold_back(turn, key);
+        }
+    }
+
+    /// Deals with all complete pieces of `input`. Returns how many bytes that were.
+    fn answers<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        input: &[u8],
+    ) -> Result<usize, WalkError> {
+        let mut at = 0;
+        while at < input.len() {
+            let Some(backend) = self.pool.get(key) else {
+                return Ok(input.len());
+            };
+            if backend.login.is_some() {
+                let used = self.backend_login_bytes(turn, key, &input[at..]);
+                if used == 0 {
+                    break;
+                }
+                at += used;
+                continue;
+            }
+            let (used, progress) = self.answer(turn, key, &input[at..])?;
+            at += used;
+            match progress {
+                Progress::Complete(ending) => self.answered(turn, key, &ending),
+                Progress::Incomplete => break,
+            }
+        }
+        Ok(at)
+    }
+
+    /// Goes through the answer to the oldest command under way.
+    fn answer<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        input: &[u8],
+    ) -> Result<(usize, Progress), WalkError> {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return Ok((input.len(), Progress::Incomplete));
+        };
+        // Taken out while it is worked on; the queue behind it cannot change meanwhile.
+        let Some(mut exchange) = backend.exchanges.pop_front() else {
+            return Err(WalkError::AfterEnd);
+        };
+        let progress = self.pieces(turn, key, &mut exchange, input);
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.exchanges.push_front(exchange);
+        }
+        progress
+    }
+
+    fn pieces<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        exchange: &mut Exchange,
+        input: &[u8],
+    ) -> Result<(usize, Progress), WalkError> {
+        let mut at = 0;
+        while let Some(piece) = exchange.walk.next(&input[at..])? {
+            at += piece.bytes().len();
+            let ending = self.piece(turn, key, exchange, &piece)?;
+            if let Some(ending) = ending.filter(|_| exchange.walk.is_done()) {
+                return Ok((at, Progress::Complete(ending)));
+            }
+        }
+        Ok((at, Progress::Incomplete))
+    }
+
+    fn piece<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        exchange: &mut Exchange,
+        piece: &Piece<'_>,
+    ) -> Result<Option<Ending>, WalkError> {
+        let mut told = Told {
+            next_sequence_id: exchange.walk.next_sequence_id(),
+            ..Told::default()
+        };
+        let mut block = Vec::new();
+        let ending = match piece {
+            Piece::Ok(_) | Piece::RowsEnd(_) => {
+                let ok = OkPacket::parse(piece.payload())?;
+                self.status_of(key, exchange, &ok, &mut block);
+                Some(Ending::Ok {
+                    last_insert_id: ok.last_insert_id,
+                })
+            }
+            Piece::Err(_) => Some(Ending::Err(piece.payload().to_vec())),
+            _ => None,
+        };
+        match &mut exchange.purpose {
+            Purpose::Command(command) => {
+                let Some(client) = command.client.and_then(|client| self.clients.get(client))
+                else {
+                    return Ok(ending);
+                };
+                if client.login.is_some() {
+                    // What the client is told of its login is said when the answer is complete.
+                    return Ok(ending);
+                }
+                told.state_changes = &block;
+                told.status = client.status;
+                command.answered = true;
+                command
+                    .translation
+                    .piece(piece, &told, turn.io.outbox(client.handle))?;
+            }
+            Purpose::ReadFacts(rows) | Purpose::ReadInsertId(rows) | Purpose::ReadCharset(rows) => {
+                collect(rows, piece)?;
+            }
+            Purpose::Restore(_) | Purpose::Reset | Purpose::Setup | Purpose::Ping => {}
+        }
+        Ok(ending)
+    }
+
+    /// Takes over what an OK packet says of the session.
+    fn status_of(
+        &mut self,
+        key: Key,
+        exchange: &mut Exchange,
+        ok: &OkPacket<'_>,
+        block: &mut Vec<u8>,
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        backend.status = ok.status;
+        let Purpose::Command(command) = &mut exchange.purpose else {
+            return;
+        };
+        let client = command
+            .client
+            .and_then(|client| self.clients.get_mut(client));
+        if ok.last_insert_id != 0 {
+            backend.insert_id = crate::backend::InsertId::OfClient;
+        }
+        if ok.status.contains(ServerStatus::DB_DROPPED) {
+            self.known_schemas.forget_all();
+        }
+        let Some(client) = client else {
+            // Nobody is left whose state this is: the next session finds the backend reset.
+            backend.dirty |= !ok.state_changes.is_empty();
+            return;
+        };
+        let quiet = ServerStatus::SESSION_STATE_CHANGED | ServerStatus::MORE_RESULTS_EXISTS;
+        client.status = ok.status - quiet;
+        if ok.state_changes.is_empty() {
+            return;
+        }
+        let states = &mut [&mut backend.session, &mut client.session];
+        let tracked = tracking::take_over(ok.changes(), states, &mut self.interner);
+        if tracked.charset {
+            backend.due |= crate::backend::Due::CHARSET;
+        }
+        if tracked.unrestorable && !client.pins.contains(PinReason::Unknown) {
+            client.pins.insert(PinReason::Unknown);
+            self.counters.pinned(PinReason::Unknown);
+        }
+        if let (true, Some(schema)) = (tracked.schema, &client.session.schema) {
+            self.known_schemas.learn(client.key, schema);
+        }
+        match client.pins.contains(PinReason::SessionTracking) {
+            true => block.extend_from_slice(ok.state_changes),
+            false => tracking::for_client(ok.changes(), block),
+        }
+    }
+
+    /// Takes a backend's answers no faster than its client takes them (rule 8).
+    fn hold_back<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some((client_key, client)) = backend
+            .client
+            .and_then(|client| Some((client, self.clients.get(client)?)))
+        else {
+            return;
+        };
+        let crowded = turn.io.unsent_total() > self.settings.answer_buffer_total;
+        let limit = if crowded {
+            0
+        } else {
+            self.settings.answer_buffer
+        };
+        let unsent = turn.io.unsent(client.handle);
+        if unsent > limit && !backend.paused && !backend.exchanges.is_empty() {
+            backend.paused = true;
+            turn.io.pause_receive(backend.handle);
+            turn.io.notify_drained(client.handle);
+            self.counters.answers_held += 1;
+            self.stall(turn, client_key, unsent);
+        }
+    }
+
+    /// The client took all that was there for it.
+    pub(crate) fn client_drained<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
+        self.stalls.retain(|stall| stall.client != client);
+        let backend = self.clients.get(client).and_then(|client| client.backend);
+        if let Some(backend) = backend.and_then(|key| self.pool.get_mut(key))
+            && backend.paused
+        {
+            backend.paused = false;
+            turn.io.resume_receive(backend.handle);
+        }
+    }
+}
+
+fn collect(rows: &mut TextResultSet, piece: &Piece<'_>) -> Result<(), WalkError> {
+    Ok(rows.piece(piece)?)
+}
+
+impl Backend {
+    /// True if answers are due.
+    pub(crate) fn is_working(&self) -> bool {
+        !self.exchanges.is_empty()
+    }
+}

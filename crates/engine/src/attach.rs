@@ -1,0 +1,224 @@
+//! Finding a backend for a command: one that is free, one that can be opened, or a place in the
+//! queue.
+
+use std::collections::VecDeque;
+
+use events::{Handle, Io};
+use membership::Key;
+use pool::{Choice, Fit, KeyId, Slot, State as BackendState};
+use session::SessionState;
+use wire::ServerStatus;
+
+use crate::backend::{Backend, BackendLogin, Due, InsertId, PoolKey};
+use crate::client::State;
+use crate::commands::{Packet, Taken};
+use crate::facts::Facts;
+use crate::{Engine, Mail, Owner, Turn};
+
+impl Engine {
+    /// Sends a client's command to its backend, or to one that is free; else it waits.
+    pub(crate) fn attach_and_send<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        packet: Packet<'_>,
+    ) -> Taken {
+        let Some(record) = self.clients.get(client) else {
+            return Taken::Now;
+        };
+        if record.backend.is_some() {
+            return self.dispatch(turn, client, packet);
+        }
+        let id = record.key;
+        // Whoever waits already comes first.
+        if self.clients.count(State::Waiting(id)) == 0
+            && let Choice::Attach(backend) = self.choose(client)
+        {
+            self.attach(turn, client, backend);
+            return self.dispatch(turn, client, packet);
+        }
+        self.counters.queued += 1;
+        self.clients.move_to(client, State::Waiting(id), turn.now);
+        self.grow(turn, id);
+        Taken::Later
+    }
+
+    /// Gives idle backends of `id` to the sessions that wait for one, the longest waiting first,
+    /// and opens more if there are not enough.
+    pub(crate) fn serve<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        while let Some(client) = self.clients.first(State::Waiting(id)) {
+            let Choice::Attach(backend) = self.choose(client) else {
+                break;
+            };
+            let waited = self
+                .clients
+                .get(client)
+                .map(|client| turn.now.since(client.since));
+            self.counters.queue_wait.record(waited.unwrap_or_default());
+            self.attach(turn, client, backend);
+            self.send_from_inbox(turn, client);
+        }
+        self.grow(turn, id);
+    }
+
+    /// The same for all keys.
+    pub(crate) fn serve_all<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        for id in self.pool.key_ids() {
+            self.serve(turn, id);
+        }
+    }
+
+    /// Sends the command that waits at the front of the client's inbox.
+    pub(crate) fn send_from_inbox<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
+        let Some(record) = self.clients.get_mut(client) else {
+            return;
+        };
+        let mut inbox = std::mem::take(&mut record.inbox);
+        let Ok(packet) = wire::whole_packet(&inbox) else {
+            debug_assert!(false, "a command waits that is not complete");
+            return;
+        };
+        let (consumed, sequence_id) = (packet.consumed, packet.sequence_id);
+        let payload = packet.payload.bytes();
+        let taken = self.dispatch(
+            turn,
+            client,
+            Packet {
+                raw: &inbox[..consumed],
+                payload,
+                sequence_id,
+            },
+        );
+        if taken == Taken::Now {
+            drop(packet);
+            inbox.drain(..consumed);
+        }
+        match self.clients.get_mut(client) {
+            Some(record) if !inbox.is_empty() => record.inbox = inbox,
+            _ => self.recycle(inbox),
+        }
+    }
+
+    /// Opens connections for those who wait, as far as there are slots.
+    pub(crate) fn grow<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        while let Some(first) = self.clients.first(State::Waiting(id)) {
+            if self.choose(first) != Choice::Open || self.backing_off(turn, id) {
+                return;
+            }
+            let Some(slot) = self.slot(turn) else { return };
+            let collation = self
+                .clients
+                .get(first)
+                .map_or(0, |client| client.session.collation);
+            self.open(turn, id, slot, collation);
+        }
+    }
+
+    /// A connection of the first account, so that clients can be told the server's version.
+    pub(crate) fn probe<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        let nobody = PoolKey::new(
+            0,
+            wire::Capabilities::empty(),
+            wire::ExtendedCapabilities::empty(),
+        );
+        let slot = (!self.settings.accounts.is_empty())
+            .then(|| self.slot(turn))
+            .flatten();
+        match slot {
+            Some(slot) => {
+                let id = self.key_id(&nobody);
+                self.open(turn, id, slot, Facts::unknown("").collation);
+            }
+            None => self.learn_nothing(turn),
+        }
+    }
+
+    /// No backend could be asked: clients are told what the settings say.
+    pub(crate) fn learn_nothing<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        if self.facts.is_none() {
+            self.learn_facts(turn, Facts::unknown(&self.settings.server_version));
+        }
+    }
+
+    fn choose(&mut self, client: Key) -> Choice {
+        self.resolve_charset(client);
+        let Some(client) = self.clients.get(client) else {
+            return Choice::Wait;
+        };
+        let waiters = self.clients.count(State::Waiting(client.key)).max(1);
+        self.pool
+            .choose(client.key, waiters, |backend| fit(backend, &client.session))
+    }
+
+    /// Says in full what the collation of the handshake stands for, as soon as that is known.
+    fn resolve_charset(&mut self, client: Key) {
+        if let Some(client) = self.clients.get_mut(client)
+            && client.session.charset.is_none()
+        {
+            client.session.charset = self.charsets.get(client.session.collation).cloned();
+        }
+    }
+
+    fn attach<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key, backend: Key) {
+        self.pool.move_to(backend, BackendState::Active, turn.now);
+        self.clients.move_to(client, State::Active, turn.now);
+        if let Some(record) = self.clients.get_mut(client) {
+            record.backend = Some(backend);
+        }
+        if let Some(record) = self.pool.get_mut(backend) {
+            record.client = Some(client);
+        }
+    }
+
+    fn backing_off<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {
+        self.keys[id.0 as usize]
+            .retry_at
+            .is_some_and(|at| turn.now < at)
+    }
+
+    /// A slot from the budget, or that of the connection that has been idle the longest: none of
+    /// them suits, or we would not be here.
+    fn slot<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) -> Option<Slot> {
+        if let Some(slot) = self.shared.ledger.take(self.worker) {
+            return Some(slot);
+        }
+        let (victim, _) = self.pool.oldest_idle()?;
+        self.counters.slots_lent += 1;
+        self.drop_backend(turn, victim);
+        self.shared.ledger.take(self.worker)
+    }
+
+    fn open<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, slot: Slot, collation: u8) {
+        let backend = Backend {
+            handle: Handle(0),
+            login: Some(BackendLogin::Handshake),
+            connection_id: 0,
+            session: SessionState::new(collation, &self.interner),
+            status: ServerStatus::AUTOCOMMIT,
+            insert_id: InsertId::Known(0),
+            exchanges: VecDeque::new(),
+            inbox: Vec::new(),
+            client: None,
+            paused: false,
+            opened: turn.now,
+            retired: false,
+            due: Due::empty(),
+            dirty: false,
+        };
+        let key = self.pool.insert(id, slot, backend);
+        let handle = turn.io.connect(Owner::Backend(key).tag());
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.handle = handle;
+        }
+    }
+}
+
+fn fit(backend: &Backend, wanted: &SessionState) -> Fit {
+    if backend.session.matches(wanted) {
+        Fit::Same
+    } else if backend.session.can_become(wanted) {
+        Fit::Restorable
+    } else {
+        Fit::Never
+    }
+}

@@ -1,0 +1,158 @@
+//! Backend connections: the record of each, and what is under way on it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use events::{Handle, Timestamp};
+use membership::Key;
+use session::SessionState;
+use session::statement::{Kind, Traits};
+use wire::ServerStatus;
+use wire::{Capabilities, ExtendedCapabilities, ResponseWalk, TextResultSet, Translation};
+
+/// What makes answers differ: sessions share backend connections only within one key (rule 1).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PoolKey {
+    /// Place in [`Settings::accounts`](crate::Settings::accounts).
+    pub account: u32,
+    /// Those of the client's capability flags that change answers.
+    pub capabilities: Capabilities,
+    /// The same of MariaDB's extended flags.
+    pub extended: ExtendedCapabilities,
+}
+
+impl PoolKey {
+    /// The key of a client that logged in as `account`.
+    pub(crate) fn new(account: u32, client: Capabilities, extended: ExtendedCapabilities) -> Self {
+        let answer_changing = Capabilities::FOUND_ROWS
+            | Capabilities::NO_SCHEMA
+            | Capabilities::ODBC
+            | Capabilities::IGNORE_SPACE
+            | Capabilities::MULTI_STATEMENTS
+            | Capabilities::MULTI_RESULTS;
+        Self {
+            account,
+            capabilities: client & answer_changing,
+            extended: extended & ExtendedCapabilities::EXTENDED_METADATA,
+        }
+    }
+}
+
+/// A backend connection.
+pub(crate) struct Backend {
+    /// The driver's name for the socket.
+    pub handle: Handle,
+    /// How far its connection phase has come; `None` in the command phase.
+    pub login: Option<BackendLogin>,
+    /// The id that the server gave it.
+    pub connection_id: u32,
+    /// The state its session is in.
+    pub session: SessionState,
+    /// Status flags of its last OK or EOF packet.
+    pub status: ServerStatus,
+    /// What LAST_INSERT_ID() is on it.
+    pub insert_id: InsertId,
+    /// Commands that were sent and whose answers are not complete, the oldest first.
+    pub exchanges: VecDeque<Exchange>,
+    /// Bytes of an incomplete packet.
+    pub inbox: Vec<u8>,
+    /// The session that it is attached to.
+    pub client: Option<Key>,
+    /// Reading is paused, because the client does not keep up.
+    pub paused: bool,
+    /// When it was opened.
+    pub opened: Timestamp,
+    /// Not to be used again once it is free.
+    pub retired: bool,
+    /// What must happen before the session can be detached.
+    pub due: Due,
+    /// The session that is attached, or was, may have left more behind than `session` tells: a
+    /// reset is due before anybody else gets it.
+    pub dirty: bool,
+}
+
+bitflags::bitflags! {
+    /// What must happen on a backend once the answers under way are complete.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Due: u8 {
+        /// The command at the front of the client's inbox: it waited for the restore.
+        const COMMAND = 1;
+        /// COM_PING: an ERR packet left open whether there is a transaction.
+        const PING = 1 << 1;
+        /// The character sets changed and must be read back.
+        const CHARSET = 1 << 2;
+    }
+}
+
+/// How far a backend's connection phase has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BackendLogin {
+    /// The initial handshake is due.
+    Handshake,
+    /// The answer to our authentication response is due.
+    Answer,
+}
+
+/// What LAST_INSERT_ID() is on a backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InsertId {
+    /// This value.
+    Known(u64),
+    /// A value of the attached session, newer than what its client record says.
+    OfClient,
+    /// Whatever a session left behind.
+    Unknown,
+}
+
+/// A command that was sent, and what is to be done with its answer.
+pub(crate) struct Exchange {
+    /// How far the answer has come.
+    pub walk: ResponseWalk,
+    /// Whose it is.
+    pub purpose: Purpose,
+}
+
+/// Why a command was sent.
+pub(crate) enum Purpose {
+    /// For a client, which gets the answer.
+    Command(ClientCommand),
+    /// Part of a restore: the answer is swallowed.
+    Restore(RestorePart),
+    /// COM_RESET_CONNECTION before the next session.
+    Reset,
+    /// The settings that Myriad needs on each backend connection.
+    Setup,
+    /// What the session begins with: character sets, sql_mode and so on.
+    ReadFacts(TextResultSet),
+    /// LAST_INSERT_ID() of the attached session.
+    ReadInsertId(TextResultSet),
+    /// The character sets of the attached session.
+    ReadCharset(TextResultSet),
+    /// COM_PING, for the status flags that an ERR packet does not have.
+    Ping,
+}
+
+/// Which part of a restore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RestorePart {
+    /// `SET` of variables.
+    Set,
+    /// COM_INIT_DB; what was selected before stays if it fails.
+    Schema(Option<Arc<[u8]>>),
+    /// `SET last_insert_id`.
+    InsertId,
+}
+
+/// A client's command.
+pub(crate) struct ClientCommand {
+    /// Whose; `None` when the client is gone or was answered already.
+    pub client: Option<Key>,
+    /// How the answer is told.
+    pub translation: Translation,
+    /// What kind of statement it is.
+    pub kind: Kind,
+    /// What is known of it.
+    pub traits: Traits,
+    /// True once part of the answer went to the client.
+    pub answered: bool,
+}

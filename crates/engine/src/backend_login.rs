@@ -1,0 +1,313 @@
+//! The connection phase of backends, and the first commands on a new connection.
+
+use events::{Io, Span};
+use membership::Key;
+use pool::State as BackendState;
+use session::Charset;
+use wire::{
+    AuthSwitchRequest, Capabilities, Command, ErrPacket, HandshakeResponse, InitialHandshake,
+    Malformed, NATIVE_PASSWORD, TextResultSet, code, native_password, whole_packet,
+};
+
+use crate::backend::{Backend, BackendLogin, Purpose};
+use crate::client::State;
+use crate::counters::DisconnectReason;
+use crate::dispatch::{put_command, put_query};
+use crate::errors::ClientError;
+use crate::facts::Facts;
+use crate::{Engine, Mail, Turn};
+
+/// What Myriad negotiates with each backend, whatever its key.
+const ALWAYS: Capabilities = Capabilities::LONG_PASSWORD
+    .union(Capabilities::LONG_FLAG)
+    .union(Capabilities::PROTOCOL_41)
+    .union(Capabilities::TRANSACTIONS)
+    .union(Capabilities::SECURE_CONNECTION)
+    .union(Capabilities::PS_MULTI_RESULTS)
+    .union(Capabilities::PLUGIN_AUTH)
+    .union(Capabilities::PLUGIN_AUTH_LENENC_DATA);
+
+/// Without these a backend cannot be multiplexed (rule 9).
+const REQUIRED: Capabilities = Capabilities::SESSION_TRACK.union(Capabilities::DEPRECATE_EOF);
+
+/// The tracker is on for all that it can tell.
+const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
+    session_track_system_variables='*',session_track_transaction_info='STATE'";
+
+const FACTS: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
+    @@collation_connection,@@sql_mode";
+
+/// Connects that failed are tried again after 50 ms, 100 ms, … up to this.
+const RETRY_MAX: Span = Span::from_secs(2);
+
+impl Engine {
+    /// Bytes of a backend that is not logged in to yet. Returns how many were used.
+    pub(crate) fn backend_login_bytes<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        bytes: &[u8],
+    ) -> usize {
+        let Ok(packet) = whole_packet(bytes) else {
+            return 0;
+        };
+        let payload = packet.payload.bytes();
+        let step = self.pool.get(key).and_then(|backend| backend.login);
+        let done = match (step, payload.first()) {
+            (_, Some(0xff)) => {
+                self.backend_refused(turn, key, payload);
+                Ok(())
+            }
+            (Some(BackendLogin::Handshake), _) => self.backend_handshake(turn, key, payload),
+            (Some(BackendLogin::Answer), Some(0x00)) => {
+                self.backend_ready(turn, key);
+                Ok(())
+            }
+            (Some(BackendLogin::Answer), Some(0xfe)) => {
+                self.backend_auth_switch(turn, key, payload, packet.sequence_id)
+            }
+            _ => Err(Malformed::Invalid("answer to the handshake response")),
+        };
+        if let Err(error) = done {
+            let text = format!("it does not speak the MySQL protocol: {error}");
+            self.give_up_connect(turn, key, text);
+        }
+        packet.consumed
+    }
+
+    fn backend_handshake<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        payload: &[u8],
+    ) -> Result<(), Malformed> {
+        let handshake = InitialHandshake::parse(payload)?;
+        let Some(id) = self.pool.key_of(key) else {
+            return Ok(());
+        };
+        let wanted = self.pool.key(id).clone();
+        if !handshake.capabilities.contains(REQUIRED) {
+            let text = "it cannot track sessions; MariaDB 10.2 or MySQL 5.7 is the oldest that can";
+            self.give_up_connect(turn, key, text.to_owned());
+            return Ok(());
+        }
+        let account = &self.settings.accounts[wanted.account as usize];
+        let Some(backend) = self.pool.get_mut(key) else {
+            return Ok(());
+        };
+        backend.connection_id = handshake.connection_id;
+        backend.login = Some(BackendLogin::Answer);
+        let mut capabilities = ALWAYS | REQUIRED | wanted.capabilities;
+        if !wanted.extended.is_empty() {
+            capabilities.remove(Capabilities::LONG_PASSWORD);
+        }
+        let response = HandshakeResponse {
+            capabilities,
+            extended: wanted.extended,
+            max_packet_size: 1 << 30,
+            collation: backend.session.collation,
+            user: account.user.as_bytes(),
+            auth_response: &native_password(account.password.as_bytes(), &handshake.nonce),
+            schema: None,
+            auth_plugin: NATIVE_PASSWORD,
+            attributes: b"",
+        };
+        response.encode(turn.io.outbox(backend.handle), 1);
+        let mut facts = Facts::from_handshake(&handshake);
+        if let Some(known) = &self.facts {
+            facts.sql_mode.clone_from(&known.sql_mode);
+        }
+        if self.facts.as_ref() != Some(&facts) {
+            self.learn_facts(turn, facts);
+        }
+        Ok(())
+    }
+
+    fn backend_auth_switch<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        payload: &[u8],
+        sequence_id: u8,
+    ) -> Result<(), Malformed> {
+        let request = AuthSwitchRequest::parse(payload)?;
+        let Some(id) = self.pool.key_of(key) else {
+            return Ok(());
+        };
+        let nonce = request
+            .data
+            .first_chunk::<20>()
+            .filter(|_| request.plugin == NATIVE_PASSWORD);
+        let Some(nonce) = nonce else {
+            let error = ClientError::unsupported_plugin(request.plugin);
+            let mut packet = Vec::new();
+            error
+                .packet()
+                .encode(&mut packet, 0, Capabilities::PROTOCOL_41);
+            self.backend_refused(turn, key, &packet[wire::HEADER_LEN..]);
+            return Ok(());
+        };
+        let account = &self.settings.accounts[self.pool.key(id).account as usize];
+        let answer = native_password(account.password.as_bytes(), nonce);
+        let Some(backend) = self.pool.get(key) else {
+            return Ok(());
+        };
+        wire::write_packet(
+            turn.io.outbox(backend.handle),
+            sequence_id.wrapping_add(1),
+            &answer,
+        );
+        Ok(())
+    }
+
+    fn backend_ready<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        self.counters.backend_connections += 1;
+        self.pool.move_to(key, BackendState::Resetting, turn.now);
+        if let Some(id) = self.pool.key_of(key) {
+            let state = &mut self.keys[id.0 as usize];
+            (state.failures, state.retry_at) = (0, None);
+        }
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        backend.login = None;
+        put_setup(turn.io.outbox(backend.handle), backend);
+    }
+
+    /// Cleans a backend for whoever comes next.
+    pub(crate) fn reset_backend<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        self.counters.backend_resets += 1;
+        self.pool.move_to(key, BackendState::Resetting, turn.now);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let outbox = turn.io.outbox(backend.handle);
+        put_command(outbox, Command::ResetConnection, b"");
+        backend.expect(Purpose::Reset);
+        backend.due = crate::backend::Due::empty();
+        put_setup(outbox, backend);
+    }
+
+    /// The backend said what a session begins with.
+    pub(crate) fn learn_session(&mut self, key: Key, facts: &TextResultSet) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let mut session = session::SessionState::new(backend.session.collation, &self.interner);
+        session.schema.clone_from(&backend.session.schema);
+        session.charset = charset(facts).map(|charset| self.interner.charset(charset));
+        // After a reset the character sets are those that the connection was opened with.
+        if let Some(charset) = &session.charset {
+            self.charsets.learn(session.collation, charset.clone());
+        }
+        backend.session = session;
+        backend.insert_id = crate::backend::InsertId::Known(0);
+        (backend.dirty, backend.due) = (false, crate::backend::Due::empty());
+        if let (Some(known), Some(sql_mode)) = (&mut self.facts, facts.first(3)) {
+            known.sql_mode = sql_mode.into();
+        }
+    }
+
+    /// The server does not let us in: where waiting may help we wait, else whoever waits is told.
+    fn backend_refused<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, payload: &[u8]) {
+        let Ok(error) = ErrPacket::parse(payload) else {
+            return self.give_up_connect(turn, key, "it refused the connection".to_owned());
+        };
+        let text = format!(
+            "it answered {} {}",
+            error.code,
+            String::from_utf8_lossy(error.message)
+        );
+        let id = self.pool.key_of(key);
+        self.give_up_connect(turn, key, text);
+        let temporary = [
+            code::TOO_MANY_CONNECTIONS,
+            code::TOO_MANY_USER_CONNECTIONS,
+            code::USER_LIMIT_REACHED,
+            code::SERVER_SHUTDOWN,
+        ];
+        if temporary.contains(&error.code) {
+            return;
+        }
+        while let Some(client) = id.and_then(|id| self.clients.first(State::Waiting(id))) {
+            self.answer_waiter(turn, client, &error);
+        }
+    }
+
+    /// Answers the command of a waiting client with an ERR of the backend; it never runs.
+    fn answer_waiter<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        error: &ErrPacket<'_>,
+    ) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let sequence_id = client.login.as_ref().map_or(1, |login| login.sequence_id);
+        let outbox = turn.io.outbox(client.handle);
+        error.encode(outbox, sequence_id, Capabilities::PROTOCOL_41);
+        if client.login.is_some() {
+            return self.close_client(turn, key, DisconnectReason::LoginRefused);
+        }
+        self.drop_waiting_command(turn, key);
+    }
+
+    /// The connection could not be made; `key` is still in the pool and its socket open.
+    pub(crate) fn give_up_connect<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        text: String,
+    ) {
+        if let Some(backend) = self.pool.get(key) {
+            turn.io.close(backend.handle, events::Close::Abort);
+        }
+        self.connect_failed(turn, key, text);
+    }
+
+    /// The connection could not be made, and its socket is gone.
+    pub(crate) fn connect_failed<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        text: String,
+    ) {
+        let Some(id) = self.pool.key_of(key) else {
+            return;
+        };
+        self.pool.remove(key);
+        self.counters.backend_connect_errors += 1;
+        let worker = self.worker as u64;
+        let state = &mut self.keys[id.0 as usize];
+        tracing::warn!(
+            error = text,
+            attempt = state.failures + 1,
+            "backend cannot be reached"
+        );
+        let step = Span::from_ms(50 << state.failures.min(6)).min(RETRY_MAX);
+        // Workers that failed together do not come back together.
+        let spread =
+            (turn.now.as_us().wrapping_mul(0x9e37_79b9) ^ worker << 7) % (step.as_us() / 2);
+        state.failures += 1;
+        state.retry_at = Some(turn.now + Span::from_us(step.as_us() / 2 + spread));
+        state.last_error = text;
+        self.learn_nothing(turn);
+    }
+}
+
+fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend) {
+    put_query(outbox, SETUP);
+    backend.expect(Purpose::Setup);
+    put_query(outbox, FACTS);
+    backend.expect(Purpose::ReadFacts(TextResultSet::default()));
+}
+
+/// The character sets in the first three columns.
+pub(crate) fn charset(rows: &TextResultSet) -> Option<Charset> {
+    Some(Charset {
+        client: rows.first(0)?.into(),
+        results: rows.first(1).map(Into::into),
+        collation: rows.first(2)?.into(),
+    })
+}

@@ -1,0 +1,248 @@
+//! Client connections: the record of each, and the list it is on.
+
+use events::{Handle, Peer, Timestamp};
+use membership::{Key, ListId, Roster};
+use pool::KeyId;
+use session::SessionState;
+use session::statement::PinReasons;
+use wire::{Capabilities, ClientDialect, ExtendedCapabilities, ServerStatus};
+
+/// The state of a client connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum State {
+    /// Accepted; its initial handshake waits for the backend's version to be known.
+    Greeting,
+    /// In the connection phase.
+    Login,
+    /// In the command phase; nothing runs, no backend is attached.
+    Idle,
+    /// Its next command waits for a backend of this key.
+    Waiting(KeyId),
+    /// Attached to a backend that works for it.
+    Active,
+    /// Attached to a backend, in a transaction or pinned, and silent.
+    Held,
+}
+
+/// A client connection. Small: there may be a million of them.
+pub(crate) struct Client {
+    /// The driver's name for the socket.
+    pub handle: Handle,
+    /// The id that the client was given.
+    pub id: u32,
+    /// Place in [`Settings::accounts`](crate::Settings::accounts).
+    pub account: u32,
+    /// Its backends' key.
+    pub key: KeyId,
+    /// What was negotiated.
+    pub capabilities: Capabilities,
+    /// MariaDB's extended flags that were negotiated.
+    pub extended: ExtendedCapabilities,
+    /// Status flags that the client was told last.
+    pub status: ServerStatus,
+    /// Why it may not be detached.
+    pub pins: PinReasons,
+    /// Its session state. While a backend is attached, that backend's state is the same, or newer.
+    pub session: SessionState,
+    /// LAST_INSERT_ID(), as far as a backend does not hold a newer one for it.
+    pub last_insert_id: u64,
+    /// The backend it is attached to.
+    pub backend: Option<Key>,
+    /// When it came to the list it is on.
+    pub since: Timestamp,
+    /// Bytes that came and are not dealt with: an incomplete command, one that waits, or those
+    /// that were sent ahead. Without capacity while there are none.
+    pub inbox: Vec<u8>,
+    /// Reading is paused, because it sent ahead while a command runs.
+    pub paused: bool,
+    /// The connection phase, until it is over.
+    pub login: Option<Box<Login>>,
+}
+
+/// What only the connection phase needs.
+pub(crate) struct Login {
+    /// Where the client comes from.
+    pub peer: Peer,
+    /// What its password is to be scrambled with.
+    pub nonce: [u8; 20],
+    /// How far it has come.
+    pub step: LoginStep,
+    /// The sequence id that our next packet will have.
+    pub sequence_id: u8,
+}
+
+/// How far a login has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LoginStep {
+    /// The handshake response is due.
+    Response,
+    /// The authentication response for another plugin is due.
+    AuthSwitch {
+        /// Whom the client said it is.
+        user: Box<[u8]>,
+        /// The schema that it asked for.
+        schema: Option<Box<[u8]>>,
+    },
+    /// Authenticated; a backend is asked whether the schema is there.
+    Schema,
+}
+
+impl Client {
+    /// How answers are written for it.
+    pub(crate) fn dialect(&self) -> ClientDialect {
+        ClientDialect {
+            deprecate_eof: self.capabilities.contains(Capabilities::DEPRECATE_EOF),
+            session_track: self.capabilities.contains(Capabilities::SESSION_TRACK),
+        }
+    }
+
+    /// True if its backend must stay attached although nothing runs.
+    pub(crate) fn holds_backend(&self) -> bool {
+        self.status.contains(ServerStatus::IN_TRANS) || !self.pins.is_empty()
+    }
+}
+
+const GREETING: ListId = ListId(0);
+const LOGIN: ListId = ListId(1);
+const IDLE: ListId = ListId(2);
+const ACTIVE: ListId = ListId(3);
+const HELD: ListId = ListId(4);
+const FIXED: u32 = 5;
+
+/// All client connections of a worker.
+pub(crate) struct Clients {
+    roster: Roster<Client>,
+}
+
+impl Clients {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            roster: Roster::new(FIXED),
+        }
+    }
+
+    /// Makes room for the waiters of `key`. Keys come in the order of their ids.
+    pub(crate) fn add_key(&mut self, key: KeyId) {
+        while self.roster.lists() <= FIXED + key.0 {
+            self.roster.add_list();
+        }
+    }
+
+    /// A new connection.
+    pub(crate) fn insert(&mut self, state: State, client: Client) -> Key {
+        self.roster.insert(list(state), client)
+    }
+
+    /// Moves a connection to another state. All transitions go through here.
+    pub(crate) fn move_to(&mut self, key: Key, to: State, now: Timestamp) {
+        let Some(from) = self.state(key) else { return };
+        debug_assert!(
+            may_follow(from, to),
+            "a client went from {from:?} to {to:?}"
+        );
+        if let Some(client) = self.roster.get_mut(key) {
+            client.since = now;
+        }
+        self.roster.move_to(key, list(to));
+    }
+
+    /// The connection, which is in `state`, is as if it had come there just now.
+    pub(crate) fn renew(&mut self, key: Key, state: State, now: Timestamp) {
+        if let Some(client) = self.roster.get_mut(key) {
+            client.since = now;
+        }
+        self.roster.move_to(key, list(state));
+    }
+
+    /// Takes a connection out.
+    pub(crate) fn remove(&mut self, key: Key) -> Option<Client> {
+        self.roster.remove(key)
+    }
+
+    /// The connection.
+    pub(crate) fn get(&self, key: Key) -> Option<&Client> {
+        self.roster.get(key)
+    }
+
+    /// The connection, to be changed.
+    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut Client> {
+        self.roster.get_mut(key)
+    }
+
+    /// The state that a connection is in: the list it is on.
+    pub(crate) fn state(&self, key: Key) -> Option<State> {
+        Some(match self.roster.list_of(key)? {
+            GREETING => State::Greeting,
+            LOGIN => State::Login,
+            IDLE => State::Idle,
+            ACTIVE => State::Active,
+            HELD => State::Held,
+            ListId(other) => State::Waiting(KeyId(other - FIXED)),
+        })
+    }
+
+    /// The connection that has been in `state` the longest.
+    pub(crate) fn first(&self, state: State) -> Option<Key> {
+        self.roster.first(list(state))
+    }
+
+    /// Since when the first of `state` is there.
+    pub(crate) fn oldest(&self, state: State) -> Option<Timestamp> {
+        Some(self.get(self.first(state)?)?.since)
+    }
+
+    /// How many are in `state`.
+    pub(crate) fn count(&self, state: State) -> usize {
+        self.roster.len_of(list(state))
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.roster.len()
+    }
+
+    /// Bytes of memory that the records take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.roster.bytes()
+    }
+
+    /// All in `state`, the oldest there first.
+    pub(crate) fn iter(&self, state: State) -> impl Iterator<Item = (Key, &Client)> {
+        self.roster.iter(list(state))
+    }
+}
+
+fn list(state: State) -> ListId {
+    match state {
+        State::Greeting => GREETING,
+        State::Login => LOGIN,
+        State::Idle => IDLE,
+        State::Active => ACTIVE,
+        State::Held => HELD,
+        State::Waiting(key) => ListId(FIXED + key.0),
+    }
+}
+
+fn may_follow(from: State, to: State) -> bool {
+    match (from, to) {
+        (State::Greeting, State::Login) => true,
+        (State::Login, State::Idle | State::Waiting(_) | State::Active) => true,
+        (State::Idle, State::Waiting(_) | State::Active) => true,
+        (State::Waiting(_), State::Active | State::Idle) => true,
+        // Back to the queue: its backend was lost before the command was sent.
+        (State::Active, State::Idle | State::Held | State::Active | State::Waiting(_)) => true,
+        (State::Held, State::Active | State::Idle) => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_stays_small() {
+        assert!(size_of::<Client>() <= 256, "{} bytes", size_of::<Client>());
+    }
+}

@@ -1,0 +1,264 @@
+//! The command phase of clients: packets are cut out of what arrives, and each command is
+//! answered here, sent to a backend, or kept until it can be.
+
+use events::{Io, Timestamp};
+use membership::Key;
+use wire::{Command, HEADER_LEN, OkPacket, Payload, whole_packet};
+
+use crate::client::State;
+use crate::counters::DisconnectReason;
+use crate::errors::ClientError;
+use crate::{Engine, Mail, Turn};
+
+/// Buffers that are kept for the next inbox, and how large one may be to be kept.
+const SPARES: usize = 4_096;
+const SPARE_CAPACITY: usize = 4 << 10;
+
+/// A command as it came.
+#[derive(Clone, Copy)]
+pub(crate) struct Packet<'a> {
+    /// Its packets, headers included: what is sent on.
+    pub raw: &'a [u8],
+    /// Its payload.
+    pub payload: &'a [u8],
+    /// Sequence id of its last packet.
+    pub sequence_id: u8,
+}
+
+/// What became of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It was answered or sent; its bytes are no longer needed.
+    Now,
+    /// It must wait; its bytes stay at the front of the inbox.
+    Later,
+}
+
+impl Engine {
+    pub(crate) fn client_received<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        bytes: &[u8],
+    ) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.inbox.is_empty() {
+            let used = self.consume(turn, key, bytes);
+            self.keep(turn, key, &bytes[used..]);
+        } else {
+            client.inbox.extend_from_slice(bytes);
+            self.consume_inbox(turn, key);
+        }
+    }
+
+    /// Goes on with what the client sent ahead.
+    pub(crate) fn consume_inbox<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut inbox = std::mem::take(&mut client.inbox);
+        let used = self.consume(turn, key, &inbox);
+        if used < inbox.len() {
+            inbox.drain(..used);
+            if let Some(client) = self.clients.get_mut(key) {
+                client.inbox = inbox;
+            }
+        } else {
+            self.recycle(inbox);
+        }
+        self.balance_receiving(turn, key);
+    }
+
+    /// Takes as many commands off `bytes` as can be dealt with. Returns how many bytes that were.
+    fn consume<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        while at < bytes.len() {
+            let used = match self.clients.state(key) {
+                // Closed meanwhile: what it sent ahead is of no use any more.
+                None => return bytes.len(),
+                Some(State::Login) => self.login_bytes(turn, key, &bytes[at..]),
+                Some(State::Idle | State::Held) => self
+                    .packet(turn, key, &bytes[at..])
+                    .unwrap_or(bytes.len() - at),
+                Some(State::Greeting) => {
+                    self.close_client(turn, key, DisconnectReason::Malformed);
+                    return bytes.len();
+                }
+                Some(State::Waiting(_) | State::Active) => 0,
+            };
+            if used == 0 {
+                break;
+            }
+            at += used;
+        }
+        at
+    }
+
+    /// The command at the front of `bytes`, if all of it is here. Returns how many bytes were
+    /// used; `None` if the client was closed.
+    pub(crate) fn packet<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        bytes: &[u8],
+    ) -> Option<usize> {
+        // The longest command with the headers of its packets.
+        let longest =
+            self.settings.max_allowed_packet + (self.settings.max_allowed_packet >> 20) + 16;
+        if bytes.get(3).is_some_and(|&sequence_id| sequence_id != 0) {
+            self.fail(
+                turn,
+                key,
+                &ClientError::packets_out_of_order(),
+                DisconnectReason::Malformed,
+            );
+            return None;
+        }
+        let packet = match whole_packet(bytes) {
+            Ok(packet) if packet.consumed <= longest => packet,
+            Err(needed) if needed <= longest => return Some(0),
+            Ok(_) | Err(_) => {
+                let error = ClientError::packet_too_large();
+                self.fail(turn, key, &error, DisconnectReason::PacketTooLarge);
+                return None;
+            }
+        };
+        let (consumed, sequence_id) = (packet.consumed, packet.sequence_id);
+        let payload = match &packet.payload {
+            Payload::Whole(payload) => payload,
+            Payload::Joined(payload) => &payload[..],
+        };
+        let packet = Packet {
+            raw: &bytes[..consumed],
+            payload,
+            sequence_id,
+        };
+        match self.command(turn, key, packet) {
+            Taken::Now => Some(consumed),
+            Taken::Later => Some(0),
+        }
+    }
+
+    fn command<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        packet: Packet<'_>,
+    ) -> Taken {
+        self.counters.commands += 1;
+        match packet.payload.first().copied().and_then(Command::from_byte) {
+            Some(Command::Quit) => self.close_client(turn, key, DisconnectReason::Quit),
+            Some(Command::Ping) => self.answer_ok(turn, key),
+            Some(Command::Query | Command::InitDb) => {
+                return self.attach_and_send(turn, key, packet);
+            }
+            _ => self.answer_err(turn, key, &ClientError::unknown_command()),
+        }
+        Taken::Now
+    }
+
+    /// Answers a command with OK, as the server would that has nothing to say.
+    fn answer_ok<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let ok = OkPacket {
+            status: client.status,
+            ..OkPacket::default()
+        };
+        ok.encode(turn.io.outbox(client.handle), 1, 0x00);
+        self.counters.local_answers += 1;
+        self.touch(key, turn.now);
+    }
+
+    /// Answers a command with ERR.
+    pub(crate) fn answer_err<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        error: &ClientError,
+    ) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let sequence_id = client.login.as_ref().map_or(1, |login| login.sequence_id);
+        let outbox = turn.io.outbox(client.handle);
+        error
+            .packet()
+            .encode(outbox, sequence_id, wire::Capabilities::PROTOCOL_41);
+        self.counters.local_answers += 1;
+    }
+
+    /// Answers with ERR and closes.
+    pub(crate) fn fail<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        error: &ClientError,
+        reason: DisconnectReason,
+    ) {
+        self.answer_err(turn, key, error);
+        self.close_client(turn, key, reason);
+    }
+
+    /// The client was heard of: its silence begins anew.
+    fn touch(&mut self, key: Key, now: Timestamp) {
+        if let Some(state @ (State::Idle | State::Held)) = self.clients.state(key) {
+            self.clients.renew(key, state, now);
+        }
+    }
+
+    /// Keeps bytes that cannot be dealt with yet.
+    fn keep<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut inbox = self.spares.pop().unwrap_or_default();
+        inbox.extend_from_slice(bytes);
+        client.inbox = inbox;
+        self.balance_receiving(turn, key);
+    }
+
+    /// A client that sends ahead while something runs is not read from until that is done: what
+    /// it may leave here is bounded by one read.
+    fn balance_receiving<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let busy = matches!(
+            self.clients.state(key),
+            Some(State::Waiting(_) | State::Active)
+        );
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let ahead = busy && sent_ahead(&client.inbox);
+        if ahead && !client.paused {
+            turn.io.pause_receive(client.handle);
+        } else if client.paused && !busy {
+            turn.io.resume_receive(client.handle);
+        } else {
+            return;
+        }
+        client.paused = ahead;
+    }
+
+    /// A buffer that is no longer needed.
+    pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
+        let keep = buffer.capacity() > 0 && buffer.capacity() <= SPARE_CAPACITY;
+        if keep && self.spares.len() < SPARES {
+            buffer.clear();
+            self.spares.push(buffer);
+        }
+    }
+}
+
+/// True if there is more in the inbox than the one command that waits.
+fn sent_ahead(inbox: &[u8]) -> bool {
+    match wire::Header::parse(inbox) {
+        Some(header) => inbox.len() > HEADER_LEN + header.len,
+        None => !inbox.is_empty(),
+    }
+}

@@ -1,0 +1,226 @@
+//! What only ever grows. Everything else that is shown is the length of a list.
+
+use events::Span;
+use session::statement::PinReason;
+
+/// Why a client connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum DisconnectReason {
+    /// COM_QUIT.
+    Quit,
+    /// The client closed the connection without COM_QUIT.
+    ClientClosed,
+    /// The connection failed.
+    ClientFailed,
+    /// Above `max_connections`.
+    TooManyConnections,
+    /// The connection phase took too long.
+    LoginTimeout,
+    /// Wrong account or password, or a schema that is not there.
+    LoginRefused,
+    /// What the client sent does not follow the protocol.
+    Malformed,
+    /// A command longer than `max_allowed_packet`.
+    PacketTooLarge,
+    /// Silent for `wait_timeout`.
+    WaitTimeout,
+    /// Silent for `idle_transaction_timeout` while it held a backend.
+    IdleTransactionTimeout,
+    /// It took no byte of its answer for `client_write_timeout`.
+    WriteTimeout,
+    /// Its backend was lost.
+    BackendLost,
+    /// The front door drains.
+    Drain,
+}
+
+impl DisconnectReason {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::Quit,
+        Self::ClientClosed,
+        Self::ClientFailed,
+        Self::TooManyConnections,
+        Self::LoginTimeout,
+        Self::LoginRefused,
+        Self::Malformed,
+        Self::PacketTooLarge,
+        Self::WaitTimeout,
+        Self::IdleTransactionTimeout,
+        Self::WriteTimeout,
+        Self::BackendLost,
+        Self::Drain,
+    ];
+
+    /// The label in `/metrics` and in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quit => "quit",
+            Self::ClientClosed => "client_closed",
+            Self::ClientFailed => "client_failed",
+            Self::TooManyConnections => "too_many_connections",
+            Self::LoginTimeout => "login_timeout",
+            Self::LoginRefused => "login_refused",
+            Self::Malformed => "malformed",
+            Self::PacketTooLarge => "packet_too_large",
+            Self::WaitTimeout => "wait_timeout",
+            Self::IdleTransactionTimeout => "idle_transaction_timeout",
+            Self::WriteTimeout => "write_timeout",
+            Self::BackendLost => "backend_lost",
+            Self::Drain => "drain",
+        }
+    }
+}
+
+/// Times in buckets that double: bucket n counts those below 2^n µs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// How many fell into each bucket.
+    pub buckets: [u64; 32],
+    /// All of them added up, in µs.
+    pub sum_us: u64,
+}
+
+impl Histogram {
+    /// Counts one.
+    pub fn record(&mut self, span: Span) {
+        let bits = u64::BITS - span.as_us().leading_zeros();
+        self.buckets[(bits as usize).min(31)] += 1;
+        self.sum_us += span.as_us();
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    /// Adds another's counts.
+    pub fn add(&mut self, other: &Self) {
+        for (bucket, more) in self.buckets.iter_mut().zip(other.buckets) {
+            *bucket += more;
+        }
+        self.sum_us += other.sum_us;
+    }
+}
+
+macro_rules! counters {
+    ($(#[doc = $doc:literal] $name:ident,)*) => {
+        /// What happened since the start, on one worker or on all.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Counters {
+            $(#[doc = $doc] pub $name: u64,)*
+            /// Client connections that ended, by [`DisconnectReason`].
+            pub disconnects: [u64; DisconnectReason::ALL.len()],
+            /// Sessions that became pinned, by [`PinReason`].
+            pub pins: [u64; 32],
+            /// How long statements waited for a backend before they were sent.
+            pub queue_wait: Histogram,
+        }
+
+        impl Counters {
+            /// Name, meaning and value of each plain counter.
+            pub fn each(&self) -> Vec<(&'static str, &'static str, u64)> {
+                vec![$((stringify!($name), $doc.trim_ascii(), self.$name),)*]
+            }
+
+            /// Adds another worker's counts.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+                for (count, more) in self.disconnects.iter_mut().zip(other.disconnects) {
+                    *count += more;
+                }
+                for (count, more) in self.pins.iter_mut().zip(other.pins) {
+                    *count += more;
+                }
+                self.queue_wait.add(&other.queue_wait);
+            }
+        }
+    };
+}
+
+counters! {
+    /// Client connections accepted.
+    client_connections,
+    /// Logins that succeeded.
+    logins,
+    /// Logins that were refused.
+    logins_refused,
+    /// Commands received from clients.
+    commands,
+    /// Statements (COM_QUERY) sent to backends.
+    statements,
+    /// Commands that Myriad answered itself.
+    local_answers,
+    /// Statements answered with ERR by the backend.
+    statement_errors,
+    /// Statements that had to wait for a backend.
+    queued,
+    /// Statements that left the queue because their client hung up; they never ran.
+    abandoned,
+    /// Statements that left the queue after queue_timeout; they never ran.
+    queue_timeouts,
+    /// Restores sent to backends.
+    restores,
+    /// Restores that the backend refused.
+    restore_errors,
+    /// Values read back from backends before detaching.
+    read_backs,
+    /// Backend connections opened.
+    backend_connections,
+    /// Backend connections that could not be opened or not be logged in.
+    backend_connect_errors,
+    /// Backend connections lost.
+    backend_losses,
+    /// Backend connections cleaned with COM_RESET_CONNECTION.
+    backend_resets,
+    /// Idle backend connections closed so that somebody else could have the slot.
+    slots_lent,
+    /// Times a backend was held because its client did not keep up.
+    answers_held,
+    /// Bytes received from clients.
+    bytes_from_clients,
+    /// Bytes received from backends.
+    bytes_from_backends,
+}
+
+impl Counters {
+    /// Counts a session that became pinned.
+    pub(crate) fn pinned(&mut self, reason: PinReason) {
+        self.pins[reason as usize & 31] += 1;
+    }
+
+    /// Counts the end of a client connection.
+    pub(crate) fn disconnected(&mut self, reason: DisconnectReason) {
+        self.disconnects[reason as usize] += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_stand_at_their_own_place() {
+        for (place, reason) in DisconnectReason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, place);
+        }
+    }
+
+    #[test]
+    fn buckets_double() {
+        let mut histogram = Histogram::default();
+        for us in [0, 1, 2, 3, 4, 1_000, u64::MAX] {
+            histogram.record(Span::from_us(us.min(1 << 40)));
+        }
+        assert_eq!(histogram.buckets[..4], [1, 1, 2, 1]);
+        assert_eq!(
+            (
+                histogram.buckets[10],
+                histogram.buckets[31],
+                histogram.count()
+            ),
+            (1, 1, 7)
+        );
+    }
+}

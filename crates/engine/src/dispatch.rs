@@ -1,0 +1,193 @@
+//! A command on its way to the backend: what the statement is, what must be restored first, and
+//! what may share a write (rule 5).
+
+use events::Io;
+use membership::Key;
+use session::statement::{Kind, PinReason, PinReasons, Statement, Traits, classify};
+use session::{Restore, plan};
+use wire::{Command, PacketWriter, ResponseWalk, Translation, write_packet};
+
+use crate::backend::{Backend, ClientCommand, Due, Exchange, InsertId, Purpose, RestorePart};
+use crate::client::State;
+use crate::commands::{Packet, Taken};
+use crate::{Engine, Mail, Turn};
+
+impl Engine {
+    /// Sends an attached client's command, what it needs restored before it.
+    pub(crate) fn dispatch<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        packet: Packet<'_>,
+    ) -> Taken {
+        let statement = self.judge(client, packet.payload);
+        let Some(record) = self.clients.get_mut(client) else {
+            return Taken::Now;
+        };
+        let Some(backend_key) = record.backend else {
+            return Taken::Now;
+        };
+        let Some(backend) = self.pool.get_mut(backend_key) else {
+            return Taken::Now;
+        };
+        let mut restore = Restore::default();
+        if !backend.session.matches(&record.session) {
+            restore = plan(&backend.session, &record.session);
+        }
+        if statement.kind == Kind::Use {
+            // It would be replaced at once; and if it is gone, this is the way out.
+            restore.schema = None;
+        }
+        let must_await = restore.can_fail
+            && !restore.is_empty()
+            && !statement.traits.contains(Traits::PURE_READ);
+        self.counters.restores += u64::from(!restore.is_empty());
+        let outbox = turn.io.outbox(backend.handle);
+        put_restore(outbox, backend, &restore);
+        if statement.kind != Kind::Use {
+            backend.session.schema.clone_from(&record.session.schema);
+        }
+        backend
+            .session
+            .variables
+            .clone_from(&record.session.variables);
+        backend.session.charset.clone_from(&record.session.charset);
+        if self.clients.state(client) != Some(State::Active) {
+            self.clients.move_to(client, State::Active, turn.now);
+        }
+        if must_await {
+            backend.due |= Due::COMMAND;
+            return Taken::Later;
+        }
+        self.send(turn, client, packet, statement);
+        Taken::Now
+    }
+
+    /// What the statement is. Commands other than COM_QUERY are told apart here, too.
+    fn judge(&self, client: Key, payload: &[u8]) -> Statement {
+        let none = Statement {
+            kind: Kind::Use,
+            traits: Traits::empty(),
+            pins: PinReasons::NONE,
+        };
+        let [command, text @ ..] = payload else {
+            return none;
+        };
+        if *command != Command::Query as u8 {
+            return none;
+        }
+        let (Some(client), Some(facts)) = (self.clients.get(client), &self.facts) else {
+            return none;
+        };
+        match facts.dialect(&client.session) {
+            Some(dialect) => classify(text, &dialect),
+            None => Statement {
+                kind: Kind::Unknown,
+                traits: Traits::MAY_WRITE,
+                pins: PinReason::Unknown.into(),
+            },
+        }
+    }
+
+    fn send<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client_key: Key,
+        packet: Packet<'_>,
+        statement: Statement,
+    ) {
+        let Some(client) = self.clients.get_mut(client_key) else {
+            return;
+        };
+        let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
+            return;
+        };
+        for reason in statement
+            .pins
+            .iter()
+            .filter(|&reason| !client.pins.contains(reason))
+        {
+            self.counters.pinned(reason);
+        }
+        client.pins |= statement.pins;
+        let outbox = turn.io.outbox(backend.handle);
+        if needs_insert_id(&statement)
+            && backend.insert_id != InsertId::OfClient
+            && backend.insert_id != InsertId::Known(client.last_insert_id)
+        {
+            put_insert_id(outbox, backend, client.last_insert_id);
+        }
+        outbox.extend_from_slice(packet.raw);
+        self.counters.statements +=
+            u64::from(packet.payload.first() == Some(&(Command::Query as u8)));
+        let offset = client
+            .login
+            .as_ref()
+            .map_or(0, |login| login.sequence_id.wrapping_sub(1));
+        let command = ClientCommand {
+            client: Some(client_key),
+            translation: Translation::new(client.dialect(), offset),
+            kind: statement.kind,
+            traits: statement.traits,
+            answered: false,
+        };
+        backend.exchanges.push_back(Exchange {
+            walk: ResponseWalk::new(true, packet.sequence_id),
+            purpose: Purpose::Command(command),
+        });
+    }
+}
+
+/// True if what the statement does depends on LAST_INSERT_ID().
+fn needs_insert_id(statement: &Statement) -> bool {
+    statement
+        .traits
+        .intersects(Traits::READS_LAST_INSERT_ID | Traits::UNKNOWN_CALL)
+        || matches!(statement.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
+}
+
+/// Appends the commands of a restore and notes that their answers will come.
+fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: &Restore) {
+    if !restore.set.is_empty() {
+        put_query(outbox, &restore.set);
+        backend.expect(Purpose::Restore(RestorePart::Set));
+    }
+    if let Some(schema) = &restore.schema {
+        put_command(outbox, Command::InitDb, schema);
+        let previous = backend.session.schema.clone();
+        backend.expect(Purpose::Restore(RestorePart::Schema(previous)));
+    }
+}
+
+fn put_insert_id(outbox: &mut Vec<u8>, backend: &mut Backend, id: u64) {
+    put_query(outbox, format!("SET last_insert_id={id}").as_bytes());
+    backend.expect(Purpose::Restore(RestorePart::InsertId));
+    backend.insert_id = InsertId::Known(id);
+}
+
+/// Appends a COM_QUERY of our own.
+pub(crate) fn put_query(outbox: &mut Vec<u8>, text: &[u8]) {
+    put_command(outbox, Command::Query, text);
+}
+
+/// Appends a command of our own.
+pub(crate) fn put_command(outbox: &mut Vec<u8>, command: Command, argument: &[u8]) {
+    if argument.len() < wire::MAX_PAYLOAD - 1 {
+        let mut packet = PacketWriter::begin(outbox, 0);
+        packet.payload().push(command as u8);
+        packet.payload().extend_from_slice(argument);
+        packet.finish();
+    } else {
+        write_packet(outbox, 0, &[&[command as u8], argument].concat());
+    }
+}
+
+impl Backend {
+    /// Notes that the answer to a command of ours will come.
+    pub(crate) fn expect(&mut self, purpose: Purpose) {
+        self.exchanges.push_back(Exchange {
+            walk: ResponseWalk::new(true, 0),
+            purpose,
+        });
+    }
+}

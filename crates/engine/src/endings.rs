@@ -1,0 +1,226 @@
+//! How connections end: hang-ups, losses, refusals, draining.
+
+use events::{Close, HangUp, Io, Span, Timestamp};
+use membership::Key;
+use pool::State as BackendState;
+use session::statement::{PinReason, PinReasons};
+use wire::Capabilities;
+
+use crate::backend::{Due, Purpose};
+use crate::client::State;
+use crate::counters::DisconnectReason;
+use crate::errors::ClientError;
+use crate::{Engine, Mail, Turn};
+
+/// A client that does not take its answer, which holds a backend.
+pub(crate) struct Stall {
+    /// Who.
+    pub client: Key,
+    /// Bytes that were unsent when last looked at.
+    pub unsent: usize,
+    /// Since when the client has taken none.
+    pub since: Timestamp,
+}
+
+impl Engine {
+    /// Ends a client connection, whatever it is doing. What stands in its outbox is still sent.
+    pub(crate) fn close_client<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        reason: DisconnectReason,
+    ) {
+        let waited = matches!(self.clients.state(key), Some(State::Waiting(_)));
+        let Some(client) = self.clients.remove(key) else {
+            return;
+        };
+        tracing::debug!(
+            id = client.id,
+            reason = reason.name(),
+            "client connection ended"
+        );
+        turn.io.close(client.handle, Close::Flush);
+        self.shared.client_gone();
+        self.counters.disconnected(reason);
+        self.counters.abandoned += u64::from(waited);
+        self.stalls.retain(|stall| stall.client != key);
+        if let Some(backend) = client.backend {
+            self.leave_behind(turn, backend, client.pins);
+        }
+        self.recycle(client.inbox);
+    }
+
+    /// The session of an attached backend is gone. What it runs is finished, its answer dropped.
+    fn leave_behind<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, pins: PinReasons) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        backend.client = None;
+        backend.dirty |= !pins.is_empty();
+        // COM_RESET_CONNECTION leaves the role as it was (rule 3).
+        backend.retired |= pins.contains(PinReason::Role) || pins.contains(PinReason::Unknown);
+        backend.dirty |= !backend.due.is_empty();
+        backend.due = Due::empty();
+        for exchange in &mut backend.exchanges {
+            if let Purpose::Command(command) = &mut exchange.purpose {
+                command.client = None;
+            }
+        }
+        if std::mem::take(&mut backend.paused) {
+            turn.io.resume_receive(backend.handle);
+        }
+        if !backend.is_working() {
+            self.free(turn, key);
+        }
+    }
+
+    /// The backend hung up or failed.
+    pub(crate) fn backend_lost<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        how: HangUp,
+    ) {
+        let Some(backend) = self.pool.get(key) else {
+            return;
+        };
+        if backend.login.is_some() {
+            return self.give_up_connect(turn, key, "it closed the connection during login".into());
+        }
+        if self.pool.state(key) != Some(BackendState::Idle) {
+            tracing::warn!(
+                connection_id = backend.connection_id,
+                ?how,
+                "backend connection lost"
+            );
+        }
+        self.backend_broken(turn, key);
+    }
+
+    /// The backend cannot be used any more.
+    pub(crate) fn backend_broken<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(id) = self.pool.key_of(key) else {
+            return;
+        };
+        let Some(backend) = self.pool.remove(key) else {
+            return;
+        };
+        turn.io.close(backend.handle, Close::Abort);
+        self.counters.backend_losses += 1;
+        if let Some(client) = backend.client {
+            let sent = backend.exchanges.front();
+            let sequence_id = sent.map_or(Some(1), |exchange| match &exchange.purpose {
+                Purpose::Command(command) if command.answered => exchange.walk.boundary(),
+                _ => Some(1),
+            });
+            self.lose_backend(
+                turn,
+                client,
+                backend.due.contains(Due::COMMAND),
+                sequence_id,
+            );
+        }
+        self.slot_returned(turn);
+        self.serve(turn, id);
+    }
+
+    /// A client's backend is gone. If its command was not sent, it waits for another one; else it
+    /// is told, where the protocol leaves room for that, and closed (rule 16).
+    fn lose_backend<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        unsent: bool,
+        sequence_id: Option<u8>,
+    ) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.backend = None;
+        if unsent && !client.holds_backend() {
+            let id = client.key;
+            return self.clients.move_to(key, State::Waiting(id), turn.now);
+        }
+        let active = self.clients.state(key) == Some(State::Active);
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        if let (true, Some(sequence_id)) = (active, sequence_id) {
+            let error = ClientError::server_shutdown();
+            let sequence_id = client
+                .login
+                .as_ref()
+                .map_or(sequence_id, |login| login.sequence_id);
+            let outbox = turn.io.outbox(client.handle);
+            error
+                .packet()
+                .encode(outbox, sequence_id, Capabilities::PROTOCOL_41);
+        }
+        self.close_client(turn, key, DisconnectReason::BackendLost);
+    }
+
+    /// Closes a backend connection that nobody uses.
+    pub(crate) fn drop_backend<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(backend) = self.pool.remove(key) else {
+            return;
+        };
+        if !backend.is_working() && backend.login.is_none() {
+            crate::dispatch::put_command(turn.io.outbox(backend.handle), wire::Command::Quit, b"");
+        }
+        turn.io.close(backend.handle, Close::Flush);
+        self.slot_returned(turn);
+    }
+
+    /// The command at the front of a waiting client's inbox was answered without being run.
+    pub(crate) fn drop_waiting_command<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        self.drop_first_command(key);
+        self.clients.move_to(key, State::Idle, turn.now);
+        self.consume_inbox(turn, key);
+    }
+
+    /// Takes the command at the front of the inbox off it.
+    pub(crate) fn drop_first_command(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if let Ok(packet) = wire::whole_packet(&client.inbox) {
+            let consumed = packet.consumed;
+            drop(packet);
+            client.inbox.drain(..consumed);
+        }
+    }
+
+    /// Remembers a client that must take something before its backend can go on.
+    pub(crate) fn stall<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key, unsent: usize) {
+        self.stalls.push(Stall {
+            client,
+            unsent,
+            since: turn.now,
+        });
+    }
+
+    /// Takes no new clients, ends those that do nothing, and lets the others finish.
+    pub(crate) fn drain<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, span: Span) {
+        turn.io.stop_accepting();
+        self.draining = Some(turn.now + span);
+        let waiting: Vec<_> = self.pool.key_ids().map(State::Waiting).collect();
+        for state in [State::Greeting, State::Login, State::Idle]
+            .into_iter()
+            .chain(waiting)
+        {
+            while let Some(key) = self.clients.first(state) {
+                self.answer_err(turn, key, &ClientError::server_shutdown());
+                self.close_client(turn, key, DisconnectReason::Drain);
+            }
+        }
+    }
+
+    /// The time for draining is up.
+    pub(crate) fn end_all<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        for state in [State::Held, State::Active] {
+            while let Some(key) = self.clients.first(state) {
+                self.close_client(turn, key, DisconnectReason::Drain);
+            }
+        }
+    }
+}

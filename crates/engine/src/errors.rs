@@ -1,0 +1,108 @@
+//! Texts and numbers of the errors that Myriad itself tells a client. Where the server has an error
+//! for the case, it is the server's, word for word (rule 16).
+
+use events::{Peer, Span};
+use wire::{ErrPacket, code};
+
+/// An error for a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClientError {
+    code: u16,
+    sql_state: [u8; 5],
+    message: String,
+}
+
+impl ClientError {
+    /// Its packet.
+    pub(crate) fn packet(&self) -> ErrPacket<'_> {
+        let (sql_state, message) = (&self.sql_state, self.message.as_bytes());
+        ErrPacket {
+            code: self.code,
+            sql_state,
+            message,
+        }
+    }
+
+    fn new(code: u16, sql_state: &[u8; 5], message: impl Into<String>) -> Self {
+        Self {
+            code,
+            sql_state: *sql_state,
+            message: message.into(),
+        }
+    }
+
+    /// Above `max_connections`.
+    pub(crate) fn too_many_connections() -> Self {
+        Self::new(code::TOO_MANY_CONNECTIONS, b"08004", "Too many connections")
+    }
+
+    /// The handshake response cannot be read.
+    pub(crate) fn bad_handshake() -> Self {
+        Self::new(code::BAD_HANDSHAKE, b"08S01", "Bad handshake")
+    }
+
+    /// No such account, or not this password.
+    pub(crate) fn access_denied(user: &[u8], peer: Peer, using_password: bool) -> Self {
+        let user = String::from_utf8_lossy(user);
+        let (host, using) = (host(peer), if using_password { "YES" } else { "NO" });
+        let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
+        Self::new(code::ACCESS_DENIED, b"28000", text)
+    }
+
+    /// A command that is not supported.
+    pub(crate) fn unknown_command() -> Self {
+        Self::new(code::UNKNOWN_COMMAND, b"08S01", "Unknown command")
+    }
+
+    /// A command is longer than `max_allowed_packet`.
+    pub(crate) fn packet_too_large() -> Self {
+        let text = "Got a packet bigger than 'max_allowed_packet' bytes";
+        Self::new(code::PACKET_TOO_LARGE, b"08S01", text)
+    }
+
+    /// A packet has the wrong sequence id.
+    pub(crate) fn packets_out_of_order() -> Self {
+        Self::new(
+            code::PACKETS_OUT_OF_ORDER,
+            b"08S01",
+            "Got packets out of order",
+        )
+    }
+
+    /// The statement waited too long. `why`: what is known about the backend.
+    pub(crate) fn queue_timeout(waited: Span, why: &str) -> Self {
+        let text = format!(
+            "no backend connection became free within {waited:?} (queue_timeout); {why}; \
+             the statement was not run"
+        );
+        Self::new(code::TOO_MANY_USER_CONNECTIONS, b"42000", text)
+    }
+
+    /// The backend was lost while it worked for the client, or the front door is closing.
+    pub(crate) fn server_shutdown() -> Self {
+        Self::new(
+            code::SERVER_SHUTDOWN,
+            b"08S01",
+            "Server shutdown in progress",
+        )
+    }
+
+    /// The backend asks for an authentication plugin that Myriad cannot answer.
+    pub(crate) fn unsupported_plugin(plugin: &[u8]) -> Self {
+        let plugin = String::from_utf8_lossy(plugin);
+        let text = format!(
+            "the backend wants plugin '{plugin}' for this account, which Myriad cannot answer; \
+             use mysql_native_password"
+        );
+        Self::new(code::UNSUPPORTED_AUTH, b"08004", text)
+    }
+}
+
+/// The host part as the server shows it, names of this host resolved.
+fn host(peer: Peer) -> String {
+    match peer {
+        Peer::Unix => "localhost".into(),
+        Peer::Tcp(address) if address.ip().to_canonical().is_loopback() => "localhost".into(),
+        Peer::Tcp(address) => address.ip().to_canonical().to_string(),
+    }
+}

@@ -1,0 +1,162 @@
+//! What backends have said about the server: told to clients in the initial handshake, and needed
+//! to read statements as the server reads them.
+
+use std::sync::Arc;
+
+use session::statement::{Dialect, Flavor, Trail};
+use session::{Charset, SessionState};
+use wire::{Capabilities, ExtendedCapabilities, InitialHandshake, ServerStatus};
+
+/// What the engine itself can do with a client; the rest is not offered.
+const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
+    .union(Capabilities::FOUND_ROWS)
+    .union(Capabilities::LONG_FLAG)
+    .union(Capabilities::CONNECT_WITH_DB)
+    .union(Capabilities::NO_SCHEMA)
+    .union(Capabilities::ODBC)
+    .union(Capabilities::IGNORE_SPACE)
+    .union(Capabilities::PROTOCOL_41)
+    .union(Capabilities::INTERACTIVE)
+    .union(Capabilities::IGNORE_SIGPIPE)
+    .union(Capabilities::TRANSACTIONS)
+    .union(Capabilities::RESERVED)
+    .union(Capabilities::SECURE_CONNECTION)
+    .union(Capabilities::MULTI_STATEMENTS)
+    .union(Capabilities::MULTI_RESULTS)
+    .union(Capabilities::PS_MULTI_RESULTS)
+    .union(Capabilities::PLUGIN_AUTH)
+    .union(Capabilities::CONNECT_ATTRS)
+    .union(Capabilities::PLUGIN_AUTH_LENENC_DATA)
+    .union(Capabilities::SESSION_TRACK)
+    .union(Capabilities::DEPRECATE_EOF);
+
+/// What is known of the server behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Its version string, as its handshake has it.
+    pub version: Vec<u8>,
+    /// Its default collation.
+    pub collation: u8,
+    /// Its status flags at login.
+    pub status: ServerStatus,
+    /// What clients are offered.
+    pub capabilities: Capabilities,
+    /// MariaDB's extended flags that clients are offered.
+    pub extended: ExtendedCapabilities,
+    /// Its kind and version number, for version comments.
+    pub flavor: Flavor,
+    /// 101119 for 10.11.19.
+    pub version_number: u32,
+    /// `sql_mode` of a new session.
+    pub sql_mode: Box<[u8]>,
+}
+
+impl Facts {
+    /// What clients are told while nothing is known.
+    pub(crate) fn unknown(version: &str) -> Self {
+        Self {
+            version: version.as_bytes().to_vec(),
+            collation: 45,
+            status: ServerStatus::AUTOCOMMIT,
+            capabilities: OFFERED,
+            extended: ExtendedCapabilities::empty(),
+            flavor: Flavor::MySql,
+            version_number: version_number(version.as_bytes()),
+            sql_mode: Box::default(),
+        }
+    }
+
+    /// What a backend's initial handshake tells.
+    pub(crate) fn from_handshake(handshake: &InitialHandshake<'_>) -> Self {
+        let version = handshake.server_version;
+        let mariadb = version
+            .windows(7)
+            .any(|part| part.eq_ignore_ascii_case(b"mariadb"));
+        let plain = version
+            .strip_prefix(b"5.5.5-")
+            .filter(|_| mariadb)
+            .unwrap_or(version);
+        Self {
+            version: version.to_vec(),
+            collation: handshake.collation,
+            status: handshake.status,
+            capabilities: handshake.capabilities & OFFERED,
+            extended: handshake.extended & ExtendedCapabilities::EXTENDED_METADATA,
+            flavor: if mariadb {
+                Flavor::MariaDb
+            } else {
+                Flavor::MySql
+            },
+            version_number: version_number(plain),
+            sql_mode: Box::default(),
+        }
+    }
+
+    /// How the server reads the texts of a session; `None` if its character set is not one that
+    /// the lexer knows.
+    pub(crate) fn dialect(&self, session: &SessionState) -> Option<Dialect> {
+        let sql_mode = session.variables.get(b"sql_mode").unwrap_or(&self.sql_mode);
+        let has = |mode: &[u8]| {
+            sql_mode
+                .split(|&byte| byte == b',')
+                .any(|part| part == mode)
+        };
+        let charset = session.charset.as_ref();
+        let trail = charset.map_or(Some(Trail::Plain), |charset| Trail::of(&charset.client))?;
+        let mut dialect = Dialect::new(self.flavor, self.version_number);
+        dialect.charset = trail;
+        dialect.ansi_quotes = has(b"ANSI_QUOTES");
+        dialect.no_backslash_escapes = has(b"NO_BACKSLASH_ESCAPES");
+        dialect.ignore_space = has(b"IGNORE_SPACE");
+        Some(dialect)
+    }
+}
+
+/// The character sets of each handshake collation, as backends reported them.
+pub(crate) struct Charsets {
+    of_collation: Box<[Option<Arc<Charset>>; 256]>,
+}
+
+impl Charsets {
+    /// None known yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            of_collation: Box::new([const { None }; 256]),
+        }
+    }
+
+    /// What a session that named `collation` begins with.
+    pub(crate) fn get(&self, collation: u8) -> Option<&Arc<Charset>> {
+        self.of_collation[usize::from(collation)].as_ref()
+    }
+
+    /// A backend that was opened with `collation` said what that means.
+    pub(crate) fn learn(&mut self, collation: u8, charset: Arc<Charset>) {
+        self.of_collation[usize::from(collation)] = Some(charset);
+    }
+}
+
+fn version_number(version: &[u8]) -> u32 {
+    let mut parts = version.split(|byte| !byte.is_ascii_digit());
+    let mut next = || {
+        let digits = parts.next().unwrap_or_default();
+        digits
+            .iter()
+            .take(4)
+            .fold(0, |number, digit| number * 10 + u32::from(digit - b'0'))
+    };
+    let (major, minor, patch) = (next(), next(), next());
+    major * 10_000 + minor * 100 + patch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_numbers() {
+        assert_eq!(version_number(b"10.11.19-MariaDB-0+deb12u1"), 101_119);
+        assert_eq!(version_number(b"9.7.0"), 90_700);
+        assert_eq!(version_number(b"x"), 0);
+    }
+}

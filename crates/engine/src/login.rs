@@ -1,0 +1,318 @@
+//! The connection phase of clients.
+
+use events::{Close, Handle, Io, Peer, Tag};
+use membership::Key;
+use session::SessionState;
+use session::statement::PinReasons;
+use wire::{
+    AuthSwitchRequest, Capabilities, Command, ExtendedCapabilities, HandshakeResponse,
+    InitialHandshake, Malformed, NATIVE_PASSWORD, OkPacket, PacketWriter, ServerStatus,
+    verify_native_password, whole_packet,
+};
+
+use crate::backend::PoolKey;
+use crate::client::{Client, Login, LoginStep, State};
+use crate::counters::DisconnectReason;
+use crate::errors::ClientError;
+use crate::facts::Facts;
+use crate::{Engine, Mail, Owner, Turn};
+
+/// No handshake response is longer: user, schema and connection attributes have limits of their
+/// own in the servers, which take no more than 64 KiB of attributes.
+const MAX_RESPONSE: usize = 80 << 10;
+
+impl Engine {
+    pub(crate) fn client_accepted<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        handle: Handle,
+        peer: Peer,
+        nonce: [u8; 32],
+    ) -> Tag {
+        self.counters.client_connections += 1;
+        if !self.shared.admit_client(self.settings.max_connections) {
+            let error = ClientError::too_many_connections();
+            error
+                .packet()
+                .encode(turn.io.outbox(handle), 0, Capabilities::empty());
+            self.counters
+                .disconnected(DisconnectReason::TooManyConnections);
+            turn.io.close(handle, Close::Flush);
+            return Owner::NOBODY;
+        }
+        let client = self.new_client(turn, handle, peer, nonce);
+        let key = self.clients.insert(State::Greeting, client);
+        if self.draining.is_some() {
+            self.refuse(
+                turn,
+                key,
+                &ClientError::server_shutdown(),
+                DisconnectReason::Drain,
+            );
+        } else if self.facts.is_some() {
+            self.greet(turn, key);
+        }
+        Owner::Client(key).tag()
+    }
+
+    fn new_client<I: Io<Mail>>(
+        &mut self,
+        turn: &Turn<'_, I>,
+        handle: Handle,
+        peer: Peer,
+        nonce: [u8; 32],
+    ) -> Client {
+        let login = Login {
+            peer,
+            nonce: printable(nonce),
+            step: LoginStep::Response,
+            sequence_id: 0,
+        };
+        Client {
+            handle,
+            id: self.shared.connection_id(),
+            account: 0,
+            key: pool::KeyId(0),
+            capabilities: Capabilities::empty(),
+            extended: ExtendedCapabilities::empty(),
+            status: ServerStatus::AUTOCOMMIT,
+            pins: PinReasons::NONE,
+            session: SessionState::new(0, &self.interner),
+            last_insert_id: 0,
+            backend: None,
+            since: turn.now,
+            inbox: Vec::new(),
+            paused: false,
+            login: Some(Box::new(login)),
+        }
+    }
+
+    /// The backend's version is known, or known to be unknown: whoever waits is greeted.
+    pub(crate) fn learn_facts<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, facts: Facts) {
+        self.facts = Some(facts);
+        while let Some(key) = self.clients.first(State::Greeting) {
+            self.greet(turn, key);
+        }
+    }
+
+    fn greet<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        self.clients.move_to(key, State::Login, turn.now);
+        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
+            return;
+        };
+        let Some(login) = &mut client.login else {
+            return;
+        };
+        let handshake = InitialHandshake {
+            server_version: &facts.version,
+            connection_id: client.id,
+            nonce: login.nonce,
+            capabilities: facts.capabilities,
+            extended: facts.extended,
+            collation: facts.collation,
+            status: facts.status,
+            auth_plugin: NATIVE_PASSWORD,
+        };
+        login.sequence_id = handshake.encode(turn.io.outbox(client.handle), 0);
+    }
+
+    /// Bytes of a client that is not logged in yet. Returns how many were used.
+    pub(crate) fn login_bytes<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        bytes: &[u8],
+    ) -> usize {
+        let packet = match whole_packet(bytes) {
+            Ok(packet) => packet,
+            Err(needed) if needed <= MAX_RESPONSE && bytes.len() <= MAX_RESPONSE => return 0,
+            Err(_) => {
+                let error = ClientError::bad_handshake();
+                self.refuse(turn, key, &error, DisconnectReason::Malformed);
+                return bytes.len();
+            }
+        };
+        let Some(login) = self
+            .clients
+            .get_mut(key)
+            .and_then(|client| client.login.as_deref_mut())
+        else {
+            return bytes.len();
+        };
+        let in_order = packet.sequence_id == login.sequence_id;
+        login.sequence_id = packet.sequence_id.wrapping_add(1);
+        let step = std::mem::replace(&mut login.step, LoginStep::Response);
+        let payload = packet.payload.bytes();
+        let done = match step {
+            _ if !in_order => Err(Malformed::Invalid("sequence id")),
+            LoginStep::Response => self.handshake_response(turn, key, payload),
+            LoginStep::AuthSwitch { user, schema } => {
+                self.authenticate(turn, key, (&user, schema.as_deref()), payload);
+                Ok(())
+            }
+            LoginStep::Schema => Ok(()),
+        };
+        if done.is_err() {
+            self.refuse(
+                turn,
+                key,
+                &ClientError::bad_handshake(),
+                DisconnectReason::Malformed,
+            );
+        }
+        packet.consumed
+    }
+
+    fn handshake_response<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        payload: &[u8],
+    ) -> Result<(), Malformed> {
+        let response = HandshakeResponse::parse(payload)?;
+        let session = SessionState::new(response.collation, &self.interner);
+        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
+            return Ok(());
+        };
+        client.capabilities = response.capabilities & facts.capabilities;
+        client.extended = response.extended & facts.extended;
+        client.session = session;
+        if response.auth_plugin.is_empty() || response.auth_plugin == NATIVE_PASSWORD {
+            let who = (response.user, response.schema);
+            self.authenticate(turn, key, who, response.auth_response);
+            return Ok(());
+        }
+        let Some(login) = &mut client.login else {
+            return Ok(());
+        };
+        login.step = LoginStep::AuthSwitch {
+            user: response.user.into(),
+            schema: response.schema.map(Into::into),
+        };
+        let request = AuthSwitchRequest {
+            plugin: NATIVE_PASSWORD,
+            data: &login.nonce,
+        };
+        let outbox = turn.io.outbox(client.handle);
+        login.sequence_id = request.encode(outbox, login.sequence_id);
+        Ok(())
+    }
+
+    /// Checks the password and goes on to the schema, if the client named one.
+    fn authenticate<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (user, schema): (&[u8], Option<&[u8]>),
+        auth_response: &[u8],
+    ) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let Some(login) = &client.login else { return };
+        let account = self
+            .settings
+            .accounts
+            .iter()
+            .position(|a| a.user.as_bytes() == user);
+        // An unknown account is checked against a password all the same: it must not answer faster.
+        let password = account.map_or("\0", |place| &self.settings.accounts[place].password);
+        let right = verify_native_password(password.as_bytes(), &login.nonce, auth_response);
+        let (Some(account), true) = (account, right) else {
+            let error = ClientError::access_denied(user, login.peer, !auth_response.is_empty());
+            return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
+        };
+        let account = account as u32;
+        let id = self.key_id(&PoolKey::new(account, client.capabilities, client.extended));
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        (client.account, client.key) = (account, id);
+        match schema {
+            None => {
+                self.welcome(turn, key);
+                self.clients.move_to(key, State::Idle, turn.now);
+            }
+            Some(schema) => self.check_schema(turn, key, schema),
+        }
+    }
+
+    /// Only a backend can say whether the schema is there and open to this account: the client's
+    /// first command is COM_INIT_DB, and what comes of it is what comes of the login.
+    fn check_schema<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, schema: &[u8]) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(login) = &mut client.login else {
+            return;
+        };
+        if self.known_schemas.contains(client.key, schema) {
+            client.session.schema = Some(self.interner.schema(schema));
+            self.welcome(turn, key);
+            return self.clients.move_to(key, State::Idle, turn.now);
+        }
+        login.step = LoginStep::Schema;
+        let mut command = Vec::with_capacity(schema.len() + 5);
+        let mut packet = PacketWriter::begin(&mut command, 0);
+        packet.payload().push(Command::InitDb as u8);
+        packet.payload().extend_from_slice(schema);
+        packet.finish();
+        if self.packet(turn, key, &command) == Some(0)
+            && let Some(client) = self.clients.get_mut(key)
+        {
+            client.inbox = command;
+        }
+    }
+
+    /// The login succeeded. The caller moves the client on.
+    pub(crate) fn welcome<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(login) = client.login.take() else {
+            return;
+        };
+        let status = client.status & (ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS);
+        let ok = OkPacket {
+            status,
+            ..OkPacket::default()
+        };
+        ok.encode(turn.io.outbox(client.handle), login.sequence_id, 0x00);
+        self.counters.logins += 1;
+    }
+
+    /// The login failed: tells why and closes.
+    pub(crate) fn refuse<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        error: &ClientError,
+        reason: DisconnectReason,
+    ) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let Some(login) = &client.login else { return };
+        let outbox = turn.io.outbox(client.handle);
+        // An ERR that stands in place of the initial handshake has no SQLSTATE yet.
+        let capabilities = match login.sequence_id {
+            0 => Capabilities::empty(),
+            _ => Capabilities::PROTOCOL_41,
+        };
+        error
+            .packet()
+            .encode(outbox, login.sequence_id, capabilities);
+        self.counters.logins_refused += 1;
+        self.close_client(turn, key, reason);
+    }
+}
+
+/// Nonces are sent as text that ends at a NUL: no byte of one may be 0, and the servers keep them
+/// within ASCII.
+fn printable(random: [u8; 32]) -> [u8; 20] {
+    let mut nonce = [0; 20];
+    for (byte, random) in nonce.iter_mut().zip(random) {
+        *byte = random % 94 + 33;
+    }
+    nonce
+}

@@ -1,0 +1,112 @@
+//! What somebody who looks in is told. Gauges are lengths of the lists that decide.
+
+use pool::State as BackendState;
+use session::statement::PinReason;
+
+use crate::Engine;
+use crate::client::State;
+use crate::counters::Counters;
+
+/// How many there are now, on one worker or on all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Clients in the connection phase.
+    pub clients_login: u64,
+    /// Clients for which nothing runs and nothing is held.
+    pub clients_idle: u64,
+    /// Clients whose statement waits for a backend.
+    pub clients_waiting: u64,
+    /// Clients whose statement runs.
+    pub clients_active: u64,
+    /// Silent clients in a transaction or pinned.
+    pub clients_held: u64,
+    /// Backend connections being made.
+    pub backends_connecting: u64,
+    /// Backend connections being set up or cleaned.
+    pub backends_resetting: u64,
+    /// Backend connections that are free.
+    pub backends_idle: u64,
+    /// Backend connections that are attached.
+    pub backends_active: u64,
+    /// Pinned sessions by reason; one may have several.
+    pub pinned: [u64; 32],
+    /// How long the oldest waiter has waited, in µs.
+    pub queue_wait_us_max: u64,
+    /// Bytes of the client records.
+    pub client_bytes: u64,
+}
+
+/// What a worker tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What there is now.
+    pub gauges: Gauges,
+    /// What has happened.
+    pub counters: Counters,
+    /// The version that clients are told; empty while no backend has been reached.
+    pub server_version: String,
+}
+
+impl Gauges {
+    /// Adds another worker's.
+    pub fn add(&mut self, other: &Self) {
+        self.clients_login += other.clients_login;
+        self.clients_idle += other.clients_idle;
+        self.clients_waiting += other.clients_waiting;
+        self.clients_active += other.clients_active;
+        self.clients_held += other.clients_held;
+        self.backends_connecting += other.backends_connecting;
+        self.backends_resetting += other.backends_resetting;
+        self.backends_idle += other.backends_idle;
+        self.backends_active += other.backends_active;
+        for (count, more) in self.pinned.iter_mut().zip(other.pinned) {
+            *count += more;
+        }
+        self.queue_wait_us_max = self.queue_wait_us_max.max(other.queue_wait_us_max);
+        self.client_bytes += other.client_bytes;
+    }
+}
+
+impl Engine {
+    /// What there is and what has happened.
+    pub fn report(&self) -> Report {
+        let waiting = |key| self.clients.count(State::Waiting(key)) as u64;
+        let clients = |state| self.clients.count(state) as u64;
+        let backends = |state| self.pool.count_all(state) as u64;
+        let gauges = Gauges {
+            clients_login: clients(State::Greeting) + clients(State::Login),
+            clients_idle: clients(State::Idle),
+            clients_waiting: self.pool.key_ids().map(waiting).sum(),
+            clients_active: clients(State::Active),
+            clients_held: clients(State::Held),
+            backends_connecting: backends(BackendState::Connecting),
+            backends_resetting: backends(BackendState::Resetting),
+            backends_idle: backends(BackendState::Idle),
+            backends_active: backends(BackendState::Active),
+            pinned: self.pinned(),
+            queue_wait_us_max: self.lending.oldest_wait().as_us(),
+            client_bytes: self.clients.bytes() as u64,
+        };
+        let version = self.facts.as_ref().map_or(&b""[..], |facts| &facts.version);
+        Report {
+            gauges,
+            counters: self.counters.clone(),
+            server_version: String::from_utf8_lossy(version).into_owned(),
+        }
+    }
+
+    /// Only attached sessions are pinned, so this looks at no more of them than there are slots.
+    fn pinned(&self) -> [u64; 32] {
+        let mut pinned = [0; 32];
+        let attached = [State::Held, State::Active];
+        let attached = attached
+            .into_iter()
+            .flat_map(|state| self.clients.iter(state));
+        for reason in attached.flat_map(|(_, client)| client.pins.iter()) {
+            pinned[reason as usize & 31] += 1;
+        }
+        pinned
+    }
+}
+
+const _: () = assert!(PinReason::ALL.len() <= 32);

@@ -1,0 +1,74 @@
+//! What an engine is told once, at its start.
+
+use events::Span;
+
+/// Checked settings of the front door. `None` means "never" or "no limit".
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who may log in, and as whom the backend is logged in to.
+    pub accounts: Vec<Account>,
+    /// Client connections over all workers; over it, ERR 1040.
+    pub max_connections: usize,
+    /// How long the connection phase may take.
+    pub login_timeout: Span,
+    /// How long a session that holds a backend may be silent.
+    pub idle_transaction_timeout: Option<Span>,
+    /// How long a client may be silent otherwise.
+    pub wait_timeout: Option<Span>,
+    /// How long a client may take no byte of its answer while that holds a backend.
+    pub client_write_timeout: Span,
+    /// Bytes of an answer that are taken off the backend ahead of the client.
+    pub answer_buffer: usize,
+    /// The same over all clients of this worker.
+    pub answer_buffer_total: usize,
+    /// The longest command, in bytes.
+    pub max_allowed_packet: usize,
+    /// How long connecting to the backend, the connection phase included, may take.
+    pub connect_timeout: Span,
+    /// How long a statement may wait for a backend.
+    pub queue_timeout: Span,
+    /// How long a backend connection may be idle before it is closed.
+    pub backend_idle_timeout: Option<Span>,
+    /// How old a backend connection may become.
+    pub backend_max_age: Option<Span>,
+    /// What clients are told while no backend has been reached.
+    pub server_version: String,
+}
+
+/// An account that may log in.
+#[derive(Clone)]
+pub struct Account {
+    /// User name.
+    pub user: String,
+    /// Password; empty for none.
+    pub password: String,
+}
+
+impl std::fmt::Debug for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Account")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            accounts: Vec::new(),
+            max_connections: 1_000_000,
+            login_timeout: Span::from_secs(10),
+            idle_transaction_timeout: Some(Span::from_secs(60)),
+            wait_timeout: Some(Span::from_secs(8 * 3_600)),
+            client_write_timeout: Span::from_secs(60),
+            answer_buffer: 64 << 10,
+            answer_buffer_total: 256 << 20,
+            max_allowed_packet: 64 << 20,
+            connect_timeout: Span::from_secs(1),
+            queue_timeout: Span::from_secs(30),
+            backend_idle_timeout: Some(Span::from_secs(600)),
+            backend_max_age: Some(Span::from_secs(3_600)),
+            server_version: "8.0.11-Myriad".into(),
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! What follows an answer: what must be read back, whether the session keeps its backend, and who
+//! gets it next.
+
+use events::Io;
+use membership::Key;
+use pool::State as BackendState;
+use session::statement::{Kind, Traits};
+use wire::{Command, ErrPacket, ServerStatus, TextResultSet};
+
+use crate::answers::Ending;
+use crate::backend::{ClientCommand, Due, InsertId, Purpose, RestorePart};
+use crate::client::State;
+use crate::counters::DisconnectReason;
+use crate::dispatch::{put_command, put_query};
+use crate::{Engine, Mail, Turn};
+
+const READ_CHARSET: &[u8] =
+    b"SELECT @@character_set_client,@@character_set_results,@@collation_connection";
+
+impl Engine {
+    /// The answer to the oldest command under way is complete.
+    pub(crate) fn answered<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        ending: &Ending,
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some(exchange) = backend.exchanges.pop_front() else {
+            return;
+        };
+        match (exchange.purpose, ending) {
+            (Purpose::Command(command), _) => self.command_answered(turn, key, &command, ending),
+            (Purpose::Restore(part), Ending::Err(error)) => {
+                self.restore_failed(turn, key, part, error);
+            }
+            (Purpose::Restore(_), Ending::Ok { .. }) => {}
+            (Purpose::ReadFacts(facts), Ending::Ok { .. }) => self.learn_session(key, &facts),
+            (Purpose::ReadInsertId(rows), Ending::Ok { .. }) => self.learn_insert_id(key, &rows),
+            (Purpose::ReadCharset(rows), Ending::Ok { .. }) => self.learn_charset(key, &rows),
+            (Purpose::Reset | Purpose::Setup | Purpose::Ping, Ending::Ok { .. }) => {
+                self.ping_answered(key);
+            }
+            (_, Ending::Err(error)) => {
+                let error = String::from_utf8_lossy(error).into_owned();
+                tracing::warn!(error, "backend refused a command of the front door; closed");
+                return self.backend_broken(turn, key);
+            }
+        }
+        if self
+            .pool
+            .get(key)
+            .is_some_and(|backend| !backend.is_working())
+        {
+            self.settle(turn, key);
+        }
+    }
+
+    fn command_answered<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        command: &ClientCommand,
+        ending: &Ending,
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        if command.traits.contains(Traits::SETS_CHARSET) {
+            backend.due |= Due::CHARSET;
+        }
+        if matches!(ending, Ending::Err(_)) {
+            self.counters.statement_errors += 1;
+            if leaves_transaction_open(command.kind, backend.status) {
+                backend.due |= Due::PING;
+            }
+        }
+        if command
+            .traits
+            .intersects(Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL)
+            || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
+        {
+            backend.insert_id = InsertId::OfClient;
+        }
+        if command.traits.contains(Traits::SETS_GLOBAL) && matches!(ending, Ending::Ok { .. }) {
+            self.global_changed(turn);
+        }
+        if command.kind == Kind::Account {
+            self.known_schemas.forget_all();
+        }
+        if let Some(client) = command.client {
+            self.login_answered(turn, client, ending);
+        }
+    }
+
+    /// The command was the schema of a login: its answer decides the login.
+    fn login_answered<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, ending: &Ending) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let Some(login) = &client.login else { return };
+        match ending {
+            Ending::Ok { .. } => self.welcome(turn, key),
+            Ending::Err(payload) => {
+                if let Ok(error) = ErrPacket::parse(payload) {
+                    let outbox = turn.io.outbox(client.handle);
+                    error.encode(outbox, login.sequence_id, wire::Capabilities::PROTOCOL_41);
+                }
+                self.counters.logins_refused += 1;
+                self.close_client(turn, key, DisconnectReason::LoginRefused);
+            }
+        }
+    }
+
+    /// A restore was refused: that is the answer to the command it was for, which is not run, or
+    /// whose answer is not told if it was a plain read (rule 5).
+    fn restore_failed<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        part: RestorePart,
+        error: &[u8],
+    ) {
+        self.counters.restore_errors += 1;
+        let id = self.pool.key_of(key);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        match part {
+            RestorePart::Schema(previous) => backend.session.schema = previous,
+            // Part of it may have been done.
+            RestorePart::Set | RestorePart::InsertId => backend.dirty = true,
+        }
+        let sent = backend
+            .exchanges
+            .iter_mut()
+            .find_map(|exchange| match &mut exchange.purpose {
+                Purpose::Command(command) => command.client.take(),
+                _ => None,
+            });
+        let Some(client_key) = sent.or(backend.client) else {
+            return;
+        };
+        backend.due -= Due::COMMAND;
+        let Some(client) = self.clients.get_mut(client_key) else {
+            return;
+        };
+        if let (Some(id), Some(schema)) = (id, &client.session.schema) {
+            self.known_schemas.forget(id, schema);
+        }
+        if let Ok(error) = ErrPacket::parse(error) {
+            error.encode(
+                turn.io.outbox(client.handle),
+                1,
+                wire::Capabilities::PROTOCOL_41,
+            );
+        }
+        if sent.is_none() {
+            self.drop_first_command(client_key);
+        }
+    }
+
+    fn ping_answered(&mut self, key: Key) {
+        let Some(backend) = self.pool.get(key) else {
+            return;
+        };
+        if let Some(client) = backend
+            .client
+            .and_then(|client| self.clients.get_mut(client))
+        {
+            client.status = backend.status - ServerStatus::SESSION_STATE_CHANGED;
+        }
+    }
+
+    fn learn_insert_id(&mut self, key: Key, rows: &TextResultSet) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let digits = rows
+            .first(0)
+            .and_then(|value| std::str::from_utf8(value).ok());
+        let Some(id) = digits.and_then(|digits| digits.parse().ok()) else {
+            backend.insert_id = InsertId::Unknown;
+            return;
+        };
+        backend.insert_id = InsertId::Known(id);
+        if let Some(client) = backend
+            .client
+            .and_then(|client| self.clients.get_mut(client))
+        {
+            client.last_insert_id = id;
+        }
+    }
+
+    fn learn_charset(&mut self, key: Key, rows: &TextResultSet) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let charset = crate::backend_login::charset(rows);
+        backend.session.charset = charset.map(|charset| self.interner.charset(charset));
+        if let Some(client) = backend
+            .client
+            .and_then(|client| self.clients.get_mut(client))
+        {
+            client.session.charset.clone_from(&backend.session.charset);
+        }
+    }
+
+    /// Nothing is under way on this backend: does what is due, or lets go of it.
+    pub(crate) fn settle<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        if self.read_back(turn, key) {
+            return;
+        }
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some(client_key) = backend.client else {
+            return self.free(turn, key);
+        };
+        if backend.due.contains(Due::COMMAND) {
+            backend.due -= Due::COMMAND;
+            return self.send_from_inbox(turn, client_key);
+        }
+        let Some(client) = self.clients.get(client_key) else {
+            return;
+        };
+        if client.holds_backend() {
+            self.clients.move_to(client_key, State::Held, turn.now);
+        } else if backend.insert_id == InsertId::OfClient {
+            let rows = TextResultSet::default();
+            put_query(turn.io.outbox(backend.handle), b"SELECT LAST_INSERT_ID()");
+            backend.expect(Purpose::ReadInsertId(rows));
+            self.counters.read_backs += 1;
+            return;
+        } else {
+            self.detach(turn, client_key, key);
+        }
+        if self.draining.is_some() && self.clients.state(client_key) == Some(State::Idle) {
+            return self.close_client(turn, client_key, DisconnectReason::Drain);
+        }
+        self.consume_inbox(turn, client_key);
+    }
+
+    /// Asks the backend what must be known before anything else happens. False if nothing is due.
+    fn read_back<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return true;
+        };
+        if backend.due.contains(Due::PING) {
+            put_command(turn.io.outbox(backend.handle), Command::Ping, b"");
+            backend.expect(Purpose::Ping);
+            backend.due -= Due::PING;
+        } else if backend.due.contains(Due::CHARSET) {
+            let rows = TextResultSet::default();
+            put_query(turn.io.outbox(backend.handle), READ_CHARSET);
+            backend.expect(Purpose::ReadCharset(rows));
+            backend.due -= Due::CHARSET;
+        } else {
+            return false;
+        }
+        self.counters.read_backs += 1;
+        true
+    }
+
+    fn detach<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client_key: Key, key: Key) {
+        if let Some(client) = self.clients.get_mut(client_key) {
+            client.backend = None;
+        }
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.client = None;
+        }
+        self.clients.move_to(client_key, State::Idle, turn.now);
+        self.free(turn, key);
+    }
+
+    /// No session is attached: the backend goes to the next one, clean (rule 3).
+    pub(crate) fn free<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let too_old = self
+            .settings
+            .backend_max_age
+            .is_some_and(|max| turn.now.since(backend.opened) > max);
+        if backend.retired || too_old {
+            return self.drop_backend(turn, key);
+        }
+        if backend.dirty || backend.status.contains(ServerStatus::IN_TRANS) {
+            return self.reset_backend(turn, key);
+        }
+        if backend.insert_id == InsertId::OfClient {
+            backend.insert_id = InsertId::Unknown;
+        }
+        self.pool.move_to(key, BackendState::Idle, turn.now);
+        let Some(id) = self.pool.key_of(key) else {
+            return;
+        };
+        if !self.give_way(turn, key, id) {
+            self.serve(turn, id);
+        }
+    }
+}
+
+/// True if an ERR leaves open whether there is a transaction: it has no status flags (rule 9).
+fn leaves_transaction_open(kind: Kind, before: ServerStatus) -> bool {
+    let within =
+        before.contains(ServerStatus::IN_TRANS) || !before.contains(ServerStatus::AUTOCOMMIT);
+    let single = matches!(
+        kind,
+        Kind::Select
+            | Kind::Show
+            | Kind::Explain
+            | Kind::Insert
+            | Kind::Replace
+            | Kind::Update
+            | Kind::Delete
+            | Kind::Use
+    );
+    within || !single
+}

@@ -1,0 +1,84 @@
+//! What the workers of one process share, and what they write to each other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use events::Span;
+use pool::Ledger;
+
+use crate::report::Report;
+
+/// Client connection ids begin here, so that none is ever a backend's (rule 15).
+pub const FIRST_CONNECTION_ID: u32 = 1 << 30;
+
+/// Counters over all workers.
+#[derive(Debug)]
+pub struct Shared {
+    /// The budget of backend connections.
+    pub ledger: Arc<Ledger>,
+    clients: AtomicUsize,
+    next_id: AtomicU32,
+}
+
+impl Shared {
+    /// For `workers` workers with a budget of `backends` connections.
+    pub fn new(workers: usize, backends: usize) -> Arc<Self> {
+        let (clients, next_id) = (AtomicUsize::new(0), AtomicU32::new(0));
+        Arc::new(Self {
+            ledger: Ledger::new(backends, workers),
+            clients,
+            next_id,
+        })
+    }
+
+    /// Client connections of all workers.
+    pub fn clients(&self) -> usize {
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Counts one client connection more, unless there are `max` already.
+    pub(crate) fn admit_client(&self, max: usize) -> bool {
+        let below = |clients| (clients < max).then_some(clients + 1);
+        self.clients
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, below)
+            .is_ok()
+    }
+
+    /// Counts one client connection less.
+    pub(crate) fn client_gone(&self) {
+        self.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A connection id that no live client has: ids come round after 2^30 connections.
+    pub(crate) fn connection_id(&self) -> u32 {
+        let number = self.next_id.fetch_add(1, Ordering::Relaxed);
+        FIRST_CONNECTION_ID | (number & (FIRST_CONNECTION_ID - 1))
+    }
+}
+
+/// What is posted to a worker.
+pub enum Mail {
+    /// Another worker has waited for a slot for longer than it should.
+    SlotWanted,
+    /// A slot was given back that this worker may take.
+    SlotFree,
+    /// Somebody changed a global variable: sessions that begin from now on must see it, so the
+    /// backend connections of before are used up.
+    GlobalChanged,
+    /// Somebody wants to look in.
+    Report(Box<dyn FnOnce(Report) + Send>),
+    /// Take no new clients, let what runs finish for so long, then end.
+    Drain(Span),
+}
+
+impl std::fmt::Debug for Mail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Mail::SlotWanted => "SlotWanted",
+            Mail::SlotFree => "SlotFree",
+            Mail::GlobalChanged => "GlobalChanged",
+            Mail::Report(_) => "Report",
+            Mail::Drain(_) => "Drain",
+        })
+    }
+}

@@ -1,0 +1,168 @@
+//! Everything that is due at some time. Each list is in the order in which its members came, so
+//! only its first member can be due.
+
+use events::{Io, Span, Timestamp};
+use membership::Key;
+use pool::State as BackendState;
+
+use crate::client::State;
+use crate::counters::DisconnectReason;
+use crate::errors::ClientError;
+use crate::{Engine, Mail, Turn};
+
+/// How often clients that do not take their answers are looked at.
+const LOOK_AT_STALLS: Span = Span::from_secs(1);
+
+impl Engine {
+    /// The next time at which something may be due.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        let settings = &self.settings;
+        let client = |state, limit: Option<Span>| Some(self.clients.oldest(state)? + limit?);
+        let mut due = [
+            client(State::Greeting, Some(settings.login_timeout)),
+            client(State::Login, Some(settings.login_timeout)),
+            client(State::Idle, settings.wait_timeout),
+            client(State::Held, settings.idle_transaction_timeout),
+            self.pool
+                .oldest_idle()
+                .and_then(|(_, since)| Some(since + settings.backend_idle_timeout?)),
+            self.lending
+                .ask_at()
+                .filter(|_| self.shared.ledger.workers() > 1),
+            self.stalls
+                .first()
+                .map(|stall| stall.since + LOOK_AT_STALLS),
+            self.draining,
+        ]
+        .into_iter()
+        .flatten()
+        .min();
+        for id in self.pool.key_ids() {
+            let waiting = State::Waiting(id);
+            let queue = client(waiting, Some(settings.queue_timeout));
+            let retry = self.keys[id.0 as usize]
+                .retry_at
+                .filter(|_| queue.is_some());
+            let connecting = self.pool.first(id, BackendState::Connecting);
+            let opened = connecting.and_then(|key| Some(self.pool.get(key)?.opened));
+            let connect = opened.map(|opened| opened + settings.connect_timeout);
+            due = [due, queue, retry, connect].into_iter().flatten().min();
+        }
+        due
+    }
+
+    /// Does whatever is due.
+    pub(crate) fn timers_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        let settings = self.settings.clone();
+        for state in [State::Greeting, State::Login] {
+            while let Some(key) = self.due(turn, state, Some(settings.login_timeout)) {
+                self.close_client(turn, key, DisconnectReason::LoginTimeout);
+            }
+        }
+        while let Some(key) = self.due(turn, State::Idle, settings.wait_timeout) {
+            self.close_client(turn, key, DisconnectReason::WaitTimeout);
+        }
+        while let Some(key) = self.due(turn, State::Held, settings.idle_transaction_timeout) {
+            self.close_client(turn, key, DisconnectReason::IdleTransactionTimeout);
+        }
+        for id in self.pool.key_ids() {
+            self.connects_due(turn, id);
+            while let Some(key) = self.due(turn, State::Waiting(id), Some(settings.queue_timeout)) {
+                self.queue_timeout(turn, key, id);
+            }
+            let retry = &mut self.keys[id.0 as usize].retry_at;
+            if retry.is_some_and(|at| turn.now >= at) {
+                *retry = None;
+                self.grow(turn, id);
+            }
+        }
+        self.backends_due(turn);
+        self.stalls_due(turn);
+        if self.lending.ask_at().is_some_and(|at| turn.now >= at) {
+            self.ask_for_slots(turn);
+        }
+        if self.draining.is_some_and(|deadline| turn.now >= deadline) {
+            self.end_all(turn);
+        }
+    }
+
+    /// The first client of `state`, if it has been there for `limit`.
+    fn due<I: Io<Mail>>(
+        &self,
+        turn: &Turn<'_, I>,
+        state: State,
+        limit: Option<Span>,
+    ) -> Option<Key> {
+        let key = self.clients.first(state)?;
+        let since = self.clients.get(key)?.since;
+        (turn.now >= since + limit?).then_some(key)
+    }
+
+    /// A statement waited too long: it gets an ERR and never runs.
+    fn queue_timeout<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, id: pool::KeyId) {
+        let state = &self.keys[id.0 as usize];
+        let why = match state.failures {
+            0 => format!("all {} are in use", self.shared.ledger.total()),
+            _ => format!("the backend cannot be reached: {}", state.last_error),
+        };
+        self.counters.queue_timeouts += 1;
+        let error = ClientError::queue_timeout(self.settings.queue_timeout, &why);
+        if self
+            .clients
+            .get(key)
+            .is_some_and(|client| client.login.is_some())
+        {
+            return self.fail(turn, key, &error, DisconnectReason::LoginTimeout);
+        }
+        self.answer_err(turn, key, &error);
+        self.drop_waiting_command(turn, key);
+    }
+
+    fn connects_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: pool::KeyId) {
+        while let Some(key) = self.pool.first(id, BackendState::Connecting) {
+            let opened = self
+                .pool
+                .get(key)
+                .map_or(turn.now, |backend| backend.opened);
+            if turn.now < opened + self.settings.connect_timeout {
+                return;
+            }
+            let text = format!(
+                "no login within {:?} (connect_timeout)",
+                self.settings.connect_timeout
+            );
+            self.give_up_connect(turn, key, text);
+        }
+    }
+
+    fn backends_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        let Some(limit) = self.settings.backend_idle_timeout else {
+            return;
+        };
+        while let Some((key, since)) = self.pool.oldest_idle() {
+            if turn.now < since + limit {
+                return;
+            }
+            self.drop_backend(turn, key);
+        }
+    }
+
+    /// Clients that took something get another `client_write_timeout`; the others are closed.
+    fn stalls_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        let mut stuck = Vec::new();
+        for stall in &mut self.stalls {
+            let Some(client) = self.clients.get(stall.client) else {
+                continue;
+            };
+            let unsent = turn.io.unsent(client.handle);
+            if unsent < stall.unsent {
+                (stall.unsent, stall.since) = (unsent, turn.now);
+            } else if turn.now >= stall.since + self.settings.client_write_timeout {
+                stuck.push(stall.client);
+            }
+        }
+        for client in stuck {
+            self.close_client(turn, client, DisconnectReason::WriteTimeout);
+        }
+    }
+}

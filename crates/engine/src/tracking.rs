@@ -1,0 +1,126 @@
+//! What the server says of changes to the session: taken over into the state that is carried, and
+//! told to clients that asked for it.
+
+use session::{Interner, SessionState, is_carried, is_charset_variable, is_restorable};
+use wire::{StateChange, StateChanges, put_lenenc_bytes};
+
+/// What changes of one answer ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tracked {
+    /// The character sets must be read back.
+    pub charset: bool,
+    /// Something changed that cannot be carried.
+    pub unrestorable: bool,
+    /// A schema was selected, or given up.
+    pub schema: bool,
+}
+
+/// Takes the changes over into the states of the backend and of the session attached to it.
+pub(crate) fn take_over(
+    changes: StateChanges<'_>,
+    states: &mut [&mut SessionState],
+    interner: &mut Interner,
+) -> Tracked {
+    let mut tracked = Tracked::default();
+    for change in changes {
+        match change {
+            StateChange::Schema(name) => {
+                tracked.schema = true;
+                states
+                    .iter_mut()
+                    .for_each(|state| state.set_schema(name, interner));
+            }
+            StateChange::SystemVariable { name, .. } if is_charset_variable(name) => {
+                tracked.charset = true;
+            }
+            StateChange::SystemVariable { name, value } if is_carried(name) => {
+                tracked.unrestorable |= !is_restorable(value);
+                states
+                    .iter_mut()
+                    .for_each(|state| state.set_variable(name, value, interner));
+            }
+            StateChange::SystemVariable { .. }
+            | StateChange::State
+            | StateChange::Other
+            | StateChange::TransactionCharacteristics(_)
+            | StateChange::TransactionState(_) => {}
+        }
+    }
+    tracked
+}
+
+/// What of the changes a client is told that asked for session tracking and left the server's
+/// defaults as they are: the schema, and a few variables. Source: `session_track_schema` and
+/// `session_track_system_variables` in the MySQL manual.
+pub(crate) fn for_client(changes: StateChanges<'_>, block: &mut Vec<u8>) {
+    const DEFAULT: [&[u8]; 5] = [
+        b"autocommit",
+        b"character_set_client",
+        b"character_set_connection",
+        b"character_set_results",
+        b"time_zone",
+    ];
+    let mut entry = Vec::new();
+    for change in changes {
+        entry.clear();
+        let kind = match change {
+            StateChange::Schema(name) => {
+                put_lenenc_bytes(&mut entry, name);
+                1
+            }
+            StateChange::SystemVariable { name, value } if DEFAULT.contains(&name) => {
+                put_lenenc_bytes(&mut entry, name);
+                put_lenenc_bytes(&mut entry, value);
+                0
+            }
+            _ => continue,
+        };
+        block.push(kind);
+        put_lenenc_bytes(block, &entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::OkPacket;
+
+    const BLOCK: &[u8] =
+        b"\x00\x0f\x0aautocommit\x03OFF\x00\x0d\x08sql_mode\x03a\\b\x01\x05\x04shop\x02\x02\x011";
+
+    fn changes() -> StateChanges<'static> {
+        OkPacket {
+            state_changes: BLOCK,
+            ..OkPacket::default()
+        }
+        .changes()
+    }
+
+    #[test]
+    fn both_states_follow() {
+        let mut interner = Interner::default();
+        let (mut a, mut b) = (
+            SessionState::new(1, &interner),
+            SessionState::new(1, &interner),
+        );
+        let tracked = take_over(changes(), &mut [&mut a, &mut b], &mut interner);
+        assert_eq!(
+            tracked,
+            Tracked {
+                charset: false,
+                unrestorable: true,
+                schema: true
+            }
+        );
+        assert_eq!(a.schema.as_deref(), Some(&b"shop"[..]));
+        assert_eq!(b.variables.get(b"autocommit"), Some(&b"OFF"[..]));
+        assert!(a.matches(&b));
+    }
+
+    #[test]
+    fn clients_are_told_what_the_server_tells_by_default() {
+        let mut block = Vec::new();
+        for_client(changes(), &mut block);
+        assert_eq!(block, b"\x00\x0f\x0aautocommit\x03OFF\x01\x05\x04shop");
+    }
+}

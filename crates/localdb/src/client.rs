@@ -1,0 +1,74 @@
+//! Sends statements through the command-line client: root, over the socket, in batch mode.
+
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::LocalDbError;
+
+/// Host settings that must not reach the client; `--no-defaults` covers only files.
+const FOREIGN_ENVIRONMENT: [&str; 4] = [
+    "MYSQL_HOST",
+    "MYSQL_PWD",
+    "MYSQL_TCP_PORT",
+    "MYSQL_UNIX_PORT",
+];
+
+/// The client program, aimed at one server.
+#[derive(Debug)]
+pub(crate) struct Client<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) socket: &'a Path,
+    /// Where the statements' text may lie while the client reads it.
+    pub(crate) scratch: &'a Path,
+}
+
+impl Client<'_> {
+    /// Runs the statements; rows end with a line feed, columns are parted by tabs, without names.
+    /// The first failing statement ends the batch and becomes the error.
+    pub(crate) fn execute(&self, sql: &str) -> Result<String, LocalDbError> {
+        let mut command = self.command();
+        command.stdin(Stdio::from(self.input(sql)?));
+        let output = command
+            .output()
+            .map_err(LocalDbError::system("run", self.program))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let message = String::from_utf8_lossy(&output.stderr).trim().to_string();
+        Err(LocalDbError::Statement(message))
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .args([
+                "--no-defaults",
+                "--batch",
+                "--skip-column-names",
+                "--skip-reconnect",
+            ])
+            .args([
+                "--user=root",
+                "--protocol=socket",
+                "--default-character-set=utf8mb4",
+            ])
+            .args(["--connect-timeout=5", "--socket"])
+            .arg(self.socket);
+        for name in FOREIGN_ENVIRONMENT {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// A file rather than a pipe: with a pipe, a long batch with long answers blocks both sides.
+    fn input(&self, sql: &str) -> Result<File, LocalDbError> {
+        let mut file = tempfile::tempfile_in(self.scratch)
+            .map_err(LocalDbError::system("create a file in", self.scratch))?;
+        file.write_all(sql.as_bytes())
+            .and_then(|()| file.rewind())
+            .map_err(LocalDbError::system("write a file in", self.scratch))?;
+        Ok(file)
+    }
+}

@@ -1,0 +1,193 @@
+//! Bringing a backend from the state it is in to the state of a session.
+
+use crate::charset::Charset;
+use crate::state::SessionState;
+use crate::variables::Variables;
+
+/// What must be sent before a session's statement can run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Restore {
+    /// One `SET` statement, or empty.
+    pub set: Vec<u8>,
+    /// The schema to select with COM_INIT_DB, if it is another one.
+    pub schema: Option<Box<[u8]>>,
+    /// True if the server may refuse some of it (rule 5): then nothing that may write can follow
+    /// in the same write.
+    pub can_fail: bool,
+}
+
+impl Restore {
+    /// True if there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.schema.is_none()
+    }
+}
+
+/// What brings a backend in state `from` to state `to`.
+///
+/// The caller has asked [`SessionState::can_become`] before.
+pub fn plan(from: &SessionState, to: &SessionState) -> Restore {
+    let mut restore = Restore::default();
+    if let Some(charset) = &to.charset
+        && from.charset.as_ref() != Some(charset)
+    {
+        put_charset(&mut restore.set, charset);
+    }
+    if from.variables != to.variables {
+        put_variables(&mut restore, &from.variables, &to.variables);
+    }
+    if from.schema != to.schema {
+        restore.schema = to.schema.as_ref().map(|name| name[..].into());
+        restore.can_fail |= restore.schema.is_some();
+    }
+    restore
+}
+
+fn put_charset(set: &mut Vec<u8>, charset: &Charset) {
+    put_assignment(set, b"character_set_client", &charset.client);
+    match &charset.results {
+        Some(results) => put_assignment(set, b"character_set_results", results),
+        None => put_raw(set, b"character_set_results", b"NULL"),
+    }
+    put_assignment(set, b"collation_connection", &charset.collation);
+}
+
+fn put_variables(restore: &mut Restore, from: &Variables, to: &Variables) {
+    for (name, _) in from.iter().filter(|(name, _)| to.get(name).is_none()) {
+        put_raw(&mut restore.set, name, b"DEFAULT");
+        restore.can_fail |= can_be_refused(name);
+    }
+    for (name, value) in to.iter().filter(|(name, value)| from.get(name) != Some(value)) {
+        put_assignment(&mut restore.set, name, value);
+        restore.can_fail |= can_be_refused(name);
+    }
+}
+
+fn put_assignment(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    if is_number(value) {
+        return put_raw(set, name, value);
+    }
+    put_raw(set, name, b"'");
+    for &byte in value {
+        // Doubling a quote is understood with and without NO_BACKSLASH_ESCAPES. Values with a
+        // backslash never come here: see `is_restorable`.
+        if byte == b'\'' {
+            set.push(b'\'');
+        }
+        set.push(byte);
+    }
+    set.push(b'\'');
+}
+
+fn put_raw(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    set.extend_from_slice(if set.is_empty() { b"SET @@session." } else { b",@@session." });
+    set.extend_from_slice(name);
+    set.push(b'=');
+    set.extend_from_slice(value);
+}
+
+/// True if a value can be written into a `SET` so that every server and every
+/// `character_set_client` reads it the same: ASCII without backslashes.
+pub fn is_restorable(value: &[u8]) -> bool {
+    value.iter().all(|&byte| byte.is_ascii() && byte != b'\\' && byte != 0)
+}
+
+fn is_number(value: &[u8]) -> bool {
+    let digits = value.strip_prefix(b"-").unwrap_or(value);
+    let mut parts = digits.splitn(2, |&byte| byte == b'.');
+    let all_digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    parts.next().is_some_and(all_digits) && parts.next().is_none_or(all_digits)
+}
+
+/// Variables that any account may set for its session to any value that the server itself
+/// reported. All others may need a privilege.
+fn can_be_refused(name: &[u8]) -> bool {
+    const FREE: [&[u8]; 18] = [
+        b"autocommit",
+        b"foreign_key_checks",
+        b"group_concat_max_len",
+        b"innodb_lock_wait_timeout",
+        b"interactive_timeout",
+        b"lock_wait_timeout",
+        b"max_execution_time",
+        b"max_statement_time",
+        b"net_read_timeout",
+        b"net_write_timeout",
+        b"sql_mode",
+        b"sql_safe_updates",
+        b"sql_select_limit",
+        b"transaction_isolation",
+        b"transaction_read_only",
+        b"tx_isolation",
+        b"unique_checks",
+        b"wait_timeout",
+    ];
+    FREE.binary_search(&name).is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Interner;
+
+    fn state(interner: &mut Interner, variables: &[(&str, &str)]) -> SessionState {
+        let mut state = SessionState::new(45, interner);
+        for (name, value) in variables {
+            state.set_variable(name.as_bytes(), value.as_bytes(), interner);
+        }
+        state
+    }
+
+    #[test]
+    fn the_difference_and_nothing_else() {
+        let mut interner = Interner::default();
+        let from = state(&mut interner, &[("autocommit", "OFF"), ("sql_mode", "ANSI")]);
+        let to = state(&mut interner, &[("sql_mode", "it's"), ("max_statement_time", "2.500000")]);
+        let restore = plan(&from, &to);
+        assert_eq!(
+            String::from_utf8_lossy(&restore.set),
+            "SET @@session.autocommit=DEFAULT,@@session.max_statement_time=2.500000,\
+             @@session.sql_mode='it''s'"
+        );
+        assert!(!restore.can_fail);
+        assert!(plan(&to, &to.clone()).is_empty());
+    }
+
+    #[test]
+    fn a_schema_or_a_guarded_variable_can_fail() {
+        let mut interner = Interner::default();
+        let from = state(&mut interner, &[]);
+        let mut to = from.clone();
+        to.set_schema(b"shop", &mut interner);
+        let restore = plan(&from, &to);
+        assert_eq!(restore.schema.as_deref(), Some(&b"shop"[..]));
+        assert!(restore.can_fail && restore.set.is_empty());
+        let guarded = state(&mut interner, &[("sql_log_off", "ON")]);
+        assert!(plan(&from, &guarded).can_fail);
+    }
+
+    #[test]
+    fn character_sets_with_null_results() {
+        let mut interner = Interner::default();
+        let from = state(&mut interner, &[]);
+        let mut to = from.clone();
+        let (client, collation) = (b"gbk"[..].into(), b"gbk_bin"[..].into());
+        to.charset = Some(interner.charset(Charset { client, results: None, collation }));
+        let restore = plan(&from, &to);
+        assert_eq!(
+            restore.set,
+            b"SET @@session.character_set_client='gbk',@@session.character_set_results=NULL,\
+              @@session.collation_connection='gbk_bin'"
+        );
+        assert!(!restore.can_fail);
+    }
+
+    #[test]
+    fn numbers_stay_bare() {
+        for (value, number) in
+            [("1", true), ("-1.50", true), ("", false), ("1.", false), ("1e3", false), ("ON", false)]
+        {
+            assert_eq!(is_number(value.as_bytes()), number, "{value}");
+        }
+    }
+}

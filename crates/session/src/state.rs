@@ -1,0 +1,168 @@
+//! The part of a session that follows the client from backend to backend.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use crate::charset::Charset;
+use crate::variables::Variables;
+
+/// The state of a client's session, or the state that a backend is in. Cheap to copy and to
+/// compare: equal parts are shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionState {
+    /// The default schema.
+    pub schema: Option<Arc<[u8]>>,
+    /// The collation of the handshake response: what the character sets begin with.
+    pub collation: u8,
+    /// The character sets, once a backend has said what they are.
+    pub charset: Option<Arc<Charset>>,
+    /// System variables that were set.
+    pub variables: Arc<Variables>,
+}
+
+impl SessionState {
+    /// What a session begins with.
+    pub fn new(collation: u8, interner: &Interner) -> Self {
+        Self { schema: None, collation, charset: None, variables: interner.no_variables.clone() }
+    }
+
+    /// Takes over a schema that the server reported; an empty name is none.
+    pub fn set_schema(&mut self, name: &[u8], interner: &mut Interner) {
+        self.schema = (!name.is_empty()).then(|| interner.schema(name));
+    }
+
+    /// Takes over a variable's new value.
+    pub fn set_variable(&mut self, name: &[u8], value: &[u8], interner: &mut Interner) {
+        if let Some(variables) = self.variables.with(name, value) {
+            self.variables = interner.variables(variables);
+        }
+    }
+
+    /// True if the two are the same, or nearly always can be told to be at a glance.
+    pub fn matches(&self, other: &Self) -> bool {
+        same(self.schema.as_ref(), other.schema.as_ref())
+            && same(self.charset.as_ref(), other.charset.as_ref())
+            && same(Some(&self.variables), Some(&other.variables))
+            && (self.charset.is_some() || self.collation == other.collation)
+    }
+
+    /// True if a backend in this state can be brought to `wanted`. A schema, once selected, can be
+    /// changed but not be given up, and the character sets that a collation number stands for are
+    /// known only after a connection was opened with it.
+    pub fn can_become(&self, wanted: &Self) -> bool {
+        let schema = self.schema.is_none() || wanted.schema.is_some();
+        schema && (wanted.charset.is_some() || self.collation == wanted.collation)
+    }
+}
+
+fn same<T: ?Sized + PartialEq>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
+/// Keeps one copy of equal parts, for as long as somebody uses it.
+#[derive(Debug)]
+pub struct Interner {
+    schemas: Shared<[u8]>,
+    charsets: Shared<Charset>,
+    variables: Shared<Variables>,
+    no_variables: Arc<Variables>,
+}
+
+impl Interner {
+    /// The shared copy of a schema name.
+    pub fn schema(&mut self, name: &[u8]) -> Arc<[u8]> {
+        self.schemas.get(Arc::from(name))
+    }
+
+    /// The shared copy of character sets.
+    pub fn charset(&mut self, charset: Charset) -> Arc<Charset> {
+        self.charsets.get(Arc::new(charset))
+    }
+
+    /// The shared copy of a set of variables.
+    pub fn variables(&mut self, variables: Variables) -> Arc<Variables> {
+        self.variables.get(Arc::new(variables))
+    }
+
+    /// How many different sets of variables are known.
+    pub fn variables_len(&self) -> usize {
+        self.variables.set.len()
+    }
+}
+
+impl Default for Interner {
+    fn default() -> Self {
+        let mut variables = Shared::default();
+        let no_variables = variables.get(Arc::new(Variables::default()));
+        Self { schemas: Shared::default(), charsets: Shared::default(), variables, no_variables }
+    }
+}
+
+/// A set that forgets what nobody else holds whenever it has doubled.
+#[derive(Debug)]
+struct Shared<T: ?Sized + Eq + Hash> {
+    set: HashSet<Arc<T>>,
+    sweep_at: usize,
+}
+
+impl<T: ?Sized + Eq + Hash> Shared<T> {
+    const SWEEP_MIN: usize = 64;
+
+    fn get(&mut self, value: Arc<T>) -> Arc<T> {
+        if let Some(known) = self.set.get(&value) {
+            return known.clone();
+        }
+        if self.set.len() >= self.sweep_at {
+            self.set.retain(|known| Arc::strong_count(known) > 1);
+            self.sweep_at = (self.set.len() * 2).max(Self::SWEEP_MIN);
+        }
+        self.set.insert(value.clone());
+        value
+    }
+}
+
+impl<T: ?Sized + Eq + Hash> Default for Shared<T> {
+    fn default() -> Self {
+        Self { set: HashSet::new(), sweep_at: Self::SWEEP_MIN }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_states_share_and_match() {
+        let mut interner = Interner::default();
+        let mut a = SessionState::new(45, &interner);
+        let mut b = a.clone();
+        assert!(a.matches(&b));
+        a.set_variable(b"autocommit", b"OFF", &mut interner);
+        assert!(!a.matches(&b));
+        b.set_variable(b"autocommit", b"OFF", &mut interner);
+        assert!(a.matches(&b) && Arc::ptr_eq(&a.variables, &b.variables));
+        a.set_schema(b"shop", &mut interner);
+        assert!(b.can_become(&a) && !a.can_become(&b));
+    }
+
+    #[test]
+    fn what_nobody_holds_is_forgotten() {
+        let mut interner = Interner::default();
+        let mut state = SessionState::new(45, &interner);
+        for n in 0..10_000 {
+            state.set_variable(b"x", format!("{n}").as_bytes(), &mut interner);
+        }
+        assert!(interner.variables_len() <= 2 * Shared::<Variables>::SWEEP_MIN);
+    }
+
+    #[test]
+    fn an_unknown_charset_needs_a_backend_of_the_same_collation() {
+        let interner = Interner::default();
+        let (a, b) = (SessionState::new(8, &interner), SessionState::new(45, &interner));
+        assert!(!a.can_become(&b) && !a.matches(&b) && a.can_become(&a.clone()));
+    }
+}

@@ -1,0 +1,222 @@
+//! Walks over the tokens of a statement and judges what may stand anywhere in it: calls, variables,
+//! locking clauses. Owns the rules where a word before a parenthesis is a call; builds no tree.
+
+use super::builtins::{self, Call};
+use super::findings::Findings;
+use super::identifier;
+use super::keyword::Keyword;
+use super::kind::Traits;
+use super::pins::PinReason;
+use super::reader::Reader;
+use super::token::{Token, Word};
+use super::variables;
+
+/// Where to stop; the token that stops is left to the caller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// At the end of the statement.
+    End,
+    /// At a comma outside of parentheses.
+    Comma,
+    /// At a comma or the word FOR outside of parentheses.
+    CommaOrFor,
+    /// At the verb behind the common table expressions.
+    Verb,
+}
+
+/// Which words before a parenthesis are calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Calls {
+    /// All that are not known to be something else.
+    All,
+    /// Up to the first SELECT only the ones with side effects: columns and types look like calls.
+    FromSelect,
+}
+
+/// Scans on to where `until` says.
+pub(super) fn scan(reader: &mut Reader<'_>, found: &mut Findings, until: Until, calls: Calls) {
+    let mut scanner = Scanner {
+        reader,
+        found,
+        until,
+        judges_all: calls == Calls::All,
+        before: Before::Other,
+        depth: 0,
+    };
+    while !scanner.stops() {
+        let token = scanner.reader.next();
+        scanner.take(token);
+    }
+}
+
+/// Scans the rest of the statement; every unknown call counts.
+pub(super) fn scan_all(reader: &mut Reader<'_>, found: &mut Findings) {
+    scan(reader, found, Until::End, Calls::All);
+}
+
+/// What stood before the current token, as far as it matters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Other,
+    /// A point: what follows is qualified.
+    Point,
+    /// AS, WITH, a literal or a closing parenthesis: what follows is an alias, not a call.
+    NoCall,
+    /// NEXT or PREVIOUS.
+    Next,
+}
+
+struct Scanner<'s, 'a> {
+    reader: &'s mut Reader<'a>,
+    found: &'s mut Findings,
+    until: Until,
+    judges_all: bool,
+    before: Before,
+    depth: u32,
+}
+
+impl<'a> Scanner<'_, 'a> {
+    fn stops(&self) -> bool {
+        let token = self.reader.peek();
+        if token == Token::End {
+            return true;
+        }
+        if self.depth > 0 {
+            return false;
+        }
+        match self.until {
+            Until::End => false,
+            Until::Comma => token == Token::Mark(b','),
+            Until::CommaOrFor => token == Token::Mark(b',') || token.is(Keyword::For),
+            Until::Verb => is_verb(token.keyword()),
+        }
+    }
+
+    fn take(&mut self, token: Token<'a>) {
+        let before = std::mem::replace(&mut self.before, Before::Other);
+        match token {
+            Token::Word(word) => self.word(word, before),
+            Token::Name(text) => self.name(text, before),
+            Token::Text | Token::Number(_) => self.before = Before::NoCall,
+            Token::UserVariable => self.found.pin(PinReason::UserVariable),
+            Token::SystemVariable => variables::read(self.reader, self.found),
+            Token::Assign => self.found.not_plain(),
+            Token::Mark(mark) => self.mark(mark),
+            Token::End => {}
+        }
+    }
+
+    fn mark(&mut self, mark: u8) {
+        match mark {
+            b'(' => self.depth += 1,
+            b')' => {
+                self.depth = self.depth.saturating_sub(1);
+                self.before = Before::NoCall;
+            }
+            b'.' => self.before = Before::Point,
+            _ => {}
+        }
+    }
+
+    fn word(&mut self, word: Word<'a>, before: Before) {
+        self.keyword(word.keyword, before);
+        if !self.reader.peek_mark(b'(') {
+            return;
+        }
+        match before {
+            Before::NoCall => {}
+            Before::Point => self.unknown(),
+            _ if self.is_cte_name() => {}
+            _ => {
+                let ignore_space = self.reader.dialect().ignore_space;
+                self.call(word.text, word.tight || ignore_space);
+            }
+        }
+    }
+
+    fn keyword(&mut self, keyword: Keyword, before: Before) {
+        let next = self.reader.peek_keyword();
+        match (keyword, next) {
+            (Keyword::As | Keyword::With | Keyword::Recursive, _) => self.before = Before::NoCall,
+            (Keyword::Into, _)
+            | (Keyword::For, Keyword::Update | Keyword::Share)
+            | (Keyword::Lock, Keyword::In) => self.found.writes(),
+            (Keyword::Procedure, _) => {
+                self.found.not_plain();
+                self.before = Before::NoCall;
+            }
+            (Keyword::SqlCalcFoundRows, _) => self.found.pin(PinReason::FoundRows),
+            (Keyword::Select, _) if !self.judges_all => {
+                self.judges_all = true;
+                self.found.add(Traits::GENERATES_ID);
+            }
+            (Keyword::Next | Keyword::Previous, Keyword::Value) => self.before = Before::Next,
+            (Keyword::Value, Keyword::For) if before == Before::Next => self.sequence(),
+            _ => {}
+        }
+    }
+
+    /// Between WITH and the verb a name before a parenthesis names an expression's columns.
+    const fn is_cte_name(&self) -> bool {
+        matches!(self.until, Until::Verb) && self.depth == 0
+    }
+
+    fn name(&mut self, text: &'a [u8], before: Before) {
+        if !self.reader.peek_mark(b'(') || before == Before::NoCall || self.is_cte_name() {
+            return;
+        }
+        // A quoted built-in is called all the same, unless it must touch its parenthesis.
+        match identifier::plain(text) {
+            Some(name) if before != Before::Point => self.call(name, false),
+            _ => self.unknown(),
+        }
+    }
+
+    fn call(&mut self, name: &[u8], tight: bool) {
+        match builtins::call(name, self.reader.dialect()) {
+            Call::Construct | Call::Pure => {}
+            Call::PureIfTight if tight => {}
+            Call::PureIfTight | Call::Unknown => self.unknown(),
+            Call::Impure => self.found.not_plain(),
+            Call::TakesLock => self.found.pin(PinReason::UserLock),
+            Call::ReleasesLock => self.found.add(Traits::RELEASES_USER_LOCK),
+            Call::LastInsertId => self.last_insert_id(),
+            Call::RowCounts => self.found.add(Traits::READS_ROW_COUNTS),
+            Call::ConnectionId => self.found.add(Traits::READS_CONNECTION_ID),
+            Call::Sequence => self.sequence(),
+        }
+    }
+
+    fn unknown(&mut self) {
+        if self.judges_all {
+            self.found.unknown_call();
+        }
+    }
+
+    fn last_insert_id(&mut self) {
+        self.found.add(Traits::READS_LAST_INSERT_ID);
+        self.reader.next();
+        self.depth += 1;
+        if !self.reader.peek_mark(b')') {
+            self.found.add(Traits::SETS_LAST_INSERT_ID | Traits::GENERATES_ID);
+        }
+    }
+
+    fn sequence(&mut self) {
+        self.found.pin(PinReason::SequenceValue);
+        self.found.writes();
+    }
+}
+
+const fn is_verb(keyword: Keyword) -> bool {
+    matches!(
+        keyword,
+        Keyword::Select
+            | Keyword::Values
+            | Keyword::Table
+            | Keyword::Insert
+            | Keyword::Replace
+            | Keyword::Update
+            | Keyword::Delete
+    )
+}

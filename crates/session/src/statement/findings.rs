@@ -1,0 +1,115 @@
+//! What was found in one statement so far, and the verdict drawn from it at its end.
+//! Owns the meaning of "plain read" and "may write"; finds nothing itself.
+
+use super::kind::{Kind, Statement, Traits};
+use super::pins::{PinReason, PinReasons};
+
+/// The collected findings of one statement.
+#[derive(Default)]
+pub(super) struct Findings {
+    traits: Traits,
+    pins: PinReasons,
+    not_plain: bool,
+    writes: bool,
+}
+
+/// What a routine or a text that cannot be seen may do.
+const HIDDEN: Traits = Traits::GENERATES_ID.union(Traits::READS_LAST_INSERT_ID);
+
+/// What keeps a SELECT from being a plain read.
+const DEPENDS_ON_SESSION: Traits = Traits::READS_LAST_INSERT_ID
+    .union(Traits::SETS_LAST_INSERT_ID)
+    .union(Traits::READS_DIAGNOSTICS)
+    .union(Traits::READS_ROW_COUNTS)
+    .union(Traits::READS_CONNECTION_ID)
+    .union(Traits::READS_ADDRESS)
+    .union(Traits::RELEASES_USER_LOCK);
+
+impl Findings {
+    pub(super) fn add(&mut self, traits: Traits) {
+        self.traits |= traits;
+    }
+
+    pub(super) fn pin(&mut self, reason: PinReason) {
+        self.pins.insert(reason);
+    }
+
+    /// The statement reads more than tables, or waits.
+    pub(super) const fn not_plain(&mut self) {
+        self.not_plain = true;
+    }
+
+    /// The statement may write although its kind does not say so.
+    pub(super) const fn writes(&mut self) {
+        self.writes = true;
+    }
+
+    /// Part of what the statement runs is not in the text.
+    pub(super) fn hides(&mut self, reason: PinReason) {
+        self.add(HIDDEN);
+        self.pin(reason);
+        self.writes();
+    }
+
+    /// A call of a function that is not a known built-in.
+    pub(super) fn unknown_call(&mut self) {
+        self.add(Traits::UNKNOWN_CALL);
+        self.hides(PinReason::UnknownFunction);
+    }
+
+    /// The verdict.
+    pub(super) fn statement(mut self, kind: Kind) -> Statement {
+        match kind {
+            Kind::Unknown => self.hides(PinReason::Unknown),
+            Kind::Insert | Kind::Replace | Kind::Load => self.add(Traits::GENERATES_ID),
+            _ => {}
+        }
+        if self.writes || writes_by_kind(kind) {
+            self.add(Traits::MAY_WRITE);
+        } else if kind == Kind::Select && self.is_plain() {
+            self.add(Traits::PURE_READ);
+        }
+        Statement {
+            kind,
+            traits: self.traits,
+            pins: self.pins,
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        !self.not_plain && self.pins.is_empty() && !self.traits.intersects(DEPENDS_ON_SESSION)
+    }
+}
+
+const fn writes_by_kind(kind: Kind) -> bool {
+    match kind {
+        Kind::Empty
+        | Kind::Select
+        | Kind::Show
+        | Kind::Explain
+        | Kind::Begin
+        | Kind::Commit
+        | Kind::Rollback
+        | Kind::Savepoint
+        | Kind::Set
+        | Kind::Use
+        | Kind::Kill
+        | Kind::Handler
+        | Kind::Diagnostics => false,
+        Kind::Insert
+        | Kind::Replace
+        | Kind::Update
+        | Kind::Delete
+        | Kind::Load
+        | Kind::Ddl
+        | Kind::Account
+        | Kind::Call
+        | Kind::Do
+        | Kind::Lock
+        | Kind::Xa
+        | Kind::Prepared
+        | Kind::Admin
+        | Kind::Multiple
+        | Kind::Unknown => true,
+    }
+}

@@ -1,0 +1,143 @@
+//! What a statement is and what it does, as plain data. Owns no decision.
+
+use bitflags::bitflags;
+
+use super::pins::PinReasons;
+
+/// What a text turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Statement {
+    /// The family of statements it belongs to.
+    pub kind: Kind,
+    /// What it reads, sets and ends.
+    pub traits: Traits,
+    /// Why the session may not be detached after it.
+    pub pins: PinReasons,
+}
+
+/// The family of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Nothing but white space, comments and semicolons.
+    Empty,
+    /// `SELECT`, `WITH … SELECT`, `TABLE`, `VALUES`, also in parentheses.
+    Select,
+    /// `SHOW`, `HELP`.
+    Show,
+    /// `EXPLAIN`, `DESCRIBE`, `ANALYZE` of a statement.
+    Explain,
+    /// `INSERT`.
+    Insert,
+    /// `REPLACE`.
+    Replace,
+    /// `UPDATE`.
+    Update,
+    /// `DELETE`.
+    Delete,
+    /// `LOAD DATA`, `LOAD XML`.
+    Load,
+    /// `BEGIN`, `START TRANSACTION`.
+    Begin,
+    /// `COMMIT`.
+    Commit,
+    /// `ROLLBACK`, not to a savepoint.
+    Rollback,
+    /// `SAVEPOINT`, `RELEASE SAVEPOINT`, `ROLLBACK TO`.
+    Savepoint,
+    /// `SET`, but not of passwords and default roles.
+    Set,
+    /// `USE`.
+    Use,
+    /// `CREATE`, `ALTER`, `DROP`, `RENAME`, `TRUNCATE` of objects.
+    Ddl,
+    /// Accounts, roles and privileges.
+    Account,
+    /// `CALL` and compound statements.
+    Call,
+    /// `DO`.
+    Do,
+    /// `KILL`.
+    Kill,
+    /// `LOCK` and `UNLOCK` of tables and of the instance.
+    Lock,
+    /// `HANDLER`.
+    Handler,
+    /// `XA`.
+    Xa,
+    /// `PREPARE`, `EXECUTE`, `DEALLOCATE`.
+    Prepared,
+    /// `GET DIAGNOSTICS`, `SIGNAL`, `RESIGNAL`.
+    Diagnostics,
+    /// `FLUSH`, `OPTIMIZE`, `CHECK`, replication, plugins and the like.
+    Admin,
+    /// More than one statement.
+    Multiple,
+    /// Not recognised, or the lexer is in doubt.
+    Unknown,
+}
+
+bitflags! {
+    /// What a statement reads, sets and ends. In doubt a flag that asks for care is set.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Traits: u32 {
+        /// A plain read as far as the text can tell: what a view calls is not in the text.
+        const PURE_READ = 1;
+        /// Not provably read only.
+        const MAY_WRITE = 1 << 1;
+        /// Reads `LAST_INSERT_ID()`, or may through a routine.
+        const READS_LAST_INSERT_ID = 1 << 2;
+        /// Sets what `LAST_INSERT_ID()` says, by an argument or by `SET`.
+        const SETS_LAST_INSERT_ID = 1 << 3;
+        /// Reads the warnings and errors of the statement before.
+        const READS_DIAGNOSTICS = 1 << 4;
+        /// Reads `FOUND_ROWS()` or `ROW_COUNT()`.
+        const READS_ROW_COUNTS = 1 << 5;
+        /// Reads the id of the connection.
+        const READS_CONNECTION_ID = 1 << 6;
+        /// Reads, or may list, what leads around the front door: socket, port, host name.
+        const READS_ADDRESS = 1 << 7;
+        /// Sets a character set or collation of the session.
+        const SETS_CHARSET = 1 << 8;
+        /// Sets a system variable of the session.
+        const SETS_VARIABLE = 1 << 9;
+        /// Sets a global or persisted variable.
+        const SETS_GLOBAL = 1 << 10;
+        /// Sets `autocommit` of the session.
+        const SETS_AUTOCOMMIT = 1 << 11;
+        /// Calls a function that is not a known built-in.
+        const UNKNOWN_CALL = 1 << 12;
+        /// May change what `LAST_INSERT_ID()` says.
+        const GENERATES_ID = 1 << 13;
+        /// `BEGIN` or `START TRANSACTION [READ ONLY | READ WRITE]` with nothing else.
+        const BARE_BEGIN = 1 << 14;
+        /// `COMMIT` or `ROLLBACK` with `CHAIN` or `RELEASE`.
+        const CHAIN_OR_RELEASE = 1 << 15;
+        /// Ends an open transaction by the way.
+        const IMPLICIT_COMMIT = 1 << 16;
+        /// Several statements.
+        const MULTIPLE = 1 << 17;
+        /// May change the default schema.
+        const CHANGES_SCHEMA = 1 << 18;
+        /// Sets a `session_track_*` variable.
+        const SESSION_TRACKING = 1 << 19;
+        /// `UNLOCK TABLES`.
+        const RELEASES_TABLE_LOCKS = 1 << 20;
+        /// Calls `RELEASE_LOCK()` or `RELEASE_ALL_LOCKS()`.
+        const RELEASES_USER_LOCK = 1 << 21;
+        /// May drop a temporary table.
+        const DROPS_TEMPORARY = 1 << 22;
+        /// `XA COMMIT`, `XA ROLLBACK`.
+        const XA_ENDS = 1 << 23;
+        /// `DEALLOCATE PREPARE`, `DROP PREPARE`.
+        const DEALLOCATES = 1 << 24;
+    }
+}
+
+impl Traits {
+    /// The flags that say a reason to pin may be over.
+    pub const RELEASES: Self = Self::RELEASES_TABLE_LOCKS
+        .union(Self::RELEASES_USER_LOCK)
+        .union(Self::DROPS_TEMPORARY)
+        .union(Self::XA_ENDS)
+        .union(Self::DEALLOCATES);
+}

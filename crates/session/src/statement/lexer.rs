@@ -1,0 +1,300 @@
+//! Cuts a statement into tokens as the backend would: strings, quoted identifiers, comments and
+//! version comments included. Owns the position in the text and the doubt; knows no grammar.
+
+use super::comment;
+use super::dialect::Dialect;
+use super::keyword::Keyword;
+use super::token::{Token, Word};
+
+/// The lexer. Once in doubt it only says [`Token::End`].
+pub(super) struct Lexer<'a> {
+    text: &'a [u8],
+    at: usize,
+    dialect: &'a Dialect,
+    space: u8,
+    in_version_comment: bool,
+    doubt: bool,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a [u8], dialect: &'a Dialect) -> Self {
+        Self {
+            text,
+            at: 0,
+            dialect,
+            space: dialect.charset.space(),
+            in_version_comment: false,
+            doubt: false,
+        }
+    }
+
+    /// Whether the text so far cannot be read with certainty.
+    pub(super) const fn in_doubt(&self) -> bool {
+        self.doubt
+    }
+
+    /// What was not read yet.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// The next token; a semicolon is a [`Token::Mark`] here.
+    pub(super) fn next(&mut self) -> Token<'a> {
+        loop {
+            if self.doubt {
+                return Token::End;
+            }
+            let Some(byte) = self.peek(0) else {
+                // The end inside of a version comment is an error for the server.
+                self.doubt = self.in_version_comment;
+                return Token::End;
+            };
+            match byte {
+                b' ' | b'\t'..=b'\r' => self.at += 1,
+                b'#' => self.line_comment(),
+                b'-' if self.peek(1) == Some(b'-') && self.is_comment_gap() => self.line_comment(),
+                b'/' if self.peek(1) == Some(b'*') => self.long_comment(),
+                b'*' if self.in_version_comment && self.peek(1) == Some(b'/') => {
+                    self.in_version_comment = false;
+                    self.at += 2;
+                }
+                _ if byte == self.space => self.at += 1,
+                _ => return self.token(byte),
+            }
+        }
+    }
+
+    fn token(&mut self, byte: u8) -> Token<'a> {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => self.word(),
+            b'0'..=b'9' => self.number(),
+            b'.' if matches!(self.peek(1), Some(b'0'..=b'9')) && !self.after_identifier() => {
+                self.number()
+            }
+            b'\'' => self.string(byte),
+            b'"' if !self.dialect.ansi_quotes => self.string(byte),
+            b'`' | b'"' => self.quoted_name(byte),
+            b'@' => self.variable(),
+            b':' if self.peek(1) == Some(b'=') => {
+                self.at += 2;
+                Token::Assign
+            }
+            // To the server it is the end of the text, or is not, depending on its version.
+            0 => self.give_up(),
+            _ => {
+                self.at += 1;
+                Token::Mark(byte)
+            }
+        }
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.text.get(self.at + ahead).copied()
+    }
+
+    fn give_up(&mut self) -> Token<'a> {
+        self.doubt = true;
+        Token::End
+    }
+
+    fn slice(&self, start: usize) -> &'a [u8] {
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    /// Whether the byte before the current one may end an identifier.
+    fn after_identifier(&self) -> bool {
+        self.at
+            .checked_sub(1)
+            .and_then(|before| self.text.get(before))
+            .is_some_and(|&byte| is_word_byte(byte) && byte != self.space || byte == b'`')
+    }
+
+    /// Whether what follows two hyphens makes them a comment.
+    fn is_comment_gap(&mut self) -> bool {
+        match self.peek(2) {
+            None | Some(0..=b' ' | 0x7F) => true,
+            Some(byte) if byte == self.space => true,
+            Some(0x80..) => {
+                // Whether it is a control character depends on the character set.
+                self.doubt = true;
+                true
+            }
+            Some(_) => false,
+        }
+    }
+
+    fn line_comment(&mut self) {
+        let rest = self.rest();
+        match rest.iter().position(|&byte| byte == b'\n' || byte == 0) {
+            Some(end) => self.at += end,
+            None => self.at = self.text.len(),
+        }
+    }
+
+    fn long_comment(&mut self) {
+        match comment::read(self.rest(), self.dialect) {
+            Some(comment::Comment::Skip(length)) => self.at += length,
+            Some(comment::Comment::Enter(length)) => {
+                self.at += length;
+                self.in_version_comment = true;
+            }
+            None => self.doubt = true,
+        }
+    }
+
+    fn word(&mut self) -> Token<'a> {
+        let start = self.at;
+        let after_point = start.checked_sub(1).and_then(|before| self.text.get(before));
+        let after_point = after_point == Some(&b'.');
+        self.skip_word();
+        let text = self.slice(start);
+        if self.doubt || self.is_dollar_quote(text) {
+            return self.give_up();
+        }
+        if after_point {
+            return Token::Name(text);
+        }
+        Token::Word(Word {
+            text,
+            keyword: Keyword::of(text),
+            tight: self.peek(0) == Some(b'('),
+        })
+    }
+
+    /// MySQL is about to read `$tag$ … $tag$` as a string.
+    fn is_dollar_quote(&self, text: &[u8]) -> bool {
+        text.first() == Some(&b'$') && self.dialect.flavor == super::Flavor::MySql
+    }
+
+    fn skip_word(&mut self) {
+        while let Some(byte) = self.peek(0) {
+            if byte >= 0x80 {
+                if byte == self.space {
+                    return;
+                }
+                self.skip_character();
+            } else if is_word_byte(byte) {
+                self.at += 1;
+            } else {
+                return;
+            }
+            if self.doubt {
+                return;
+            }
+        }
+    }
+
+    /// Steps over a character that begins with a byte beyond ASCII.
+    fn skip_character(&mut self) {
+        match self.dialect.charset.length(self.rest()) {
+            Some(length) => self.at += length,
+            None => self.doubt = true,
+        }
+    }
+
+    /// A number, or a word that begins with a digit.
+    fn number(&mut self) -> Token<'a> {
+        let start = self.at;
+        if self.after_identifier_point() {
+            return self.word();
+        }
+        self.skip_digits();
+        if self.peek(0) != Some(b'.') {
+            self.skip_word();
+            return if self.doubt {
+                Token::End
+            } else {
+                Token::Number(self.slice(start))
+            };
+        }
+        self.at += 1;
+        self.skip_digits();
+        if matches!(self.peek(0), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(self.peek(1), Some(b'+' | b'-')));
+            if !self.peek(1 + sign).is_some_and(|byte| byte.is_ascii_digit()) {
+                return self.give_up();
+            }
+            self.at += 1 + sign;
+            self.skip_digits();
+        }
+        Token::Number(self.slice(start))
+    }
+
+    fn after_identifier_point(&self) -> bool {
+        self.at > 1 && self.text.get(self.at - 1) == Some(&b'.')
+    }
+
+    fn skip_digits(&mut self) {
+        while self.peek(0).is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+    }
+
+    fn string(&mut self, quote: u8) -> Token<'a> {
+        self.skip_quoted(quote, !self.dialect.no_backslash_escapes);
+        if self.doubt { Token::End } else { Token::Text }
+    }
+
+    fn quoted_name(&mut self, quote: u8) -> Token<'a> {
+        let start = self.at;
+        self.skip_quoted(quote, false);
+        let text = self.slice(start);
+        if self.doubt || text.contains(&0) {
+            return self.give_up();
+        }
+        Token::Name(text)
+    }
+
+    /// Steps over everything up to the closing quote; a doubled quote does not close.
+    fn skip_quoted(&mut self, quote: u8, escapes: bool) {
+        self.at += 1;
+        while let Some(byte) = self.peek(0) {
+            if byte >= 0x80 {
+                self.skip_character();
+                if self.doubt {
+                    return;
+                }
+            } else if byte == quote {
+                self.at += 1;
+                if self.peek(0) != Some(quote) {
+                    return;
+                }
+                self.at += 1;
+            } else if byte == b'\\' && escapes {
+                // One byte even before a lead byte: so does the server.
+                self.at += 2;
+            } else {
+                self.at += 1;
+            }
+        }
+        self.doubt = true;
+    }
+
+    fn variable(&mut self) -> Token<'a> {
+        self.at += 1;
+        match self.peek(0) {
+            Some(b'@') => {
+                self.at += 1;
+                return Token::SystemVariable;
+            }
+            Some(quote @ (b'\'' | b'"' | b'`')) => {
+                let escapes = quote == b'\'' || quote == b'"' && !self.dialect.ansi_quotes;
+                self.skip_quoted(quote, escapes && !self.dialect.no_backslash_escapes);
+            }
+            _ => self.skip_variable_name(),
+        }
+        if self.doubt { Token::End } else { Token::UserVariable }
+    }
+
+    fn skip_variable_name(&mut self) {
+        self.skip_word();
+        while !self.doubt && self.peek(0) == Some(b'.') {
+            self.at += 1;
+            self.skip_word();
+        }
+    }
+}
+
+const fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}

@@ -1,0 +1,136 @@
+//! Why a session may not be detached from its backend, as far as a text can tell. Owns the names;
+//! how long a reason holds is the session's to know.
+
+use std::ops::{BitOr, BitOrAssign};
+
+macro_rules! pin_reasons {
+    ($($(#[$doc:meta])* $variant:ident $name:literal,)*) => {
+        /// One reason to pin a session.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum PinReason { $($(#[$doc])* $variant,)* }
+
+        impl PinReason {
+            /// Every reason, in the order of declaration.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The label of this reason in metrics and `SHOW` columns.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+pin_reasons! {
+    /// Reads or writes a user variable (`@x`).
+    UserVariable "user_variable",
+    /// `CREATE TEMPORARY TABLE`.
+    TemporaryTable "temporary_table",
+    /// `LOCK TABLES`.
+    LockTables "lock_tables",
+    /// `FLUSH TABLES … WITH READ LOCK` or `FOR EXPORT`, `BACKUP …`, `LOCK INSTANCE`.
+    GlobalReadLock "global_read_lock",
+    /// `GET_LOCK()`.
+    UserLock "user_lock",
+    /// `HANDLER …`.
+    Handler "handler",
+    /// `XA …`.
+    Xa "xa",
+    /// `PREPARE`, `EXECUTE`.
+    TextPrepared "text_prepared",
+    /// `SET ROLE`.
+    Role "role",
+    /// Characteristics of the next transaction only.
+    OneShotTransaction "one_shot_transaction",
+    /// `CALL`, compound statements and other text whose inside is hidden.
+    Call "call",
+    /// A variable that steers replication or its logs.
+    ReplicationVariable "replication_variable",
+    /// A variable that feeds expressions: `timestamp`, `insert_id`, `rand_seed1` and others.
+    ExpressionVariable "expression_variable",
+    /// The text switches session tracking that the front door depends on.
+    SessionTracking "session_tracking",
+    /// Several statements, one of which is not understood.
+    MultipleStatements "multiple_statements",
+    /// Calls a function that is not a known built-in.
+    UnknownFunction "unknown_function",
+    /// Uses a sequence: `LASTVAL()` lives in the session.
+    SequenceValue "sequence_value",
+    /// A variable of debug builds.
+    Debug "debug",
+    /// `SET profiling`.
+    Profiling "profiling",
+    /// `SQL_CALC_FOUND_ROWS`.
+    FoundRows "found_rows",
+    /// `SET RESOURCE GROUP`.
+    ResourceGroup "resource_group",
+    /// The text is not understood.
+    Unknown "unknown",
+}
+
+/// A set of [`PinReason`]s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PinReasons(u32);
+
+impl PinReasons {
+    /// The empty set: nothing pins.
+    pub const NONE: Self = Self(0);
+
+    /// Whether no reason is in the set.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether `reason` is in the set.
+    #[must_use]
+    pub const fn contains(self, reason: PinReason) -> bool {
+        self.0 & (1 << reason as u8) != 0
+    }
+
+    /// Adds `reason`.
+    pub const fn insert(&mut self, reason: PinReason) {
+        self.0 |= 1 << reason as u8;
+    }
+
+    /// Takes `reason` out.
+    pub const fn remove(&mut self, reason: PinReason) {
+        self.0 &= !(1 << reason as u8);
+    }
+
+    /// The reasons in the set, in the order of [`PinReason::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = PinReason> {
+        PinReason::ALL
+            .iter()
+            .copied()
+            .filter(move |&reason| self.contains(reason))
+    }
+}
+
+impl From<PinReason> for PinReasons {
+    fn from(reason: PinReason) -> Self {
+        Self(1 << reason as u8)
+    }
+}
+
+impl BitOr for PinReasons {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for PinReasons {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+impl FromIterator<PinReason> for PinReasons {
+    fn from_iter<I: IntoIterator<Item = PinReason>>(reasons: I) -> Self {
+        reasons.into_iter().fold(Self::NONE, |set, reason| set | reason.into())
+    }
+}

@@ -1,0 +1,194 @@
+//! System variables with a meaning of their own: which ones pin, which ones tell something about
+//! the session or the backend. Owns their names; values are never looked at.
+
+use super::findings::Findings;
+use super::identifier;
+use super::keyword::Keyword;
+use super::kind::Traits;
+use super::names::Names;
+use super::pins::PinReason;
+use super::reader::Reader;
+use super::token::Token;
+
+/// Whose value is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// No scope is written: the session's.
+    Unscoped,
+    /// SESSION or LOCAL.
+    Session,
+    /// GLOBAL, PERSIST or PERSIST_ONLY.
+    Global,
+}
+
+impl Scope {
+    /// The scope that a keyword names.
+    pub(super) const fn of(keyword: Keyword) -> Option<Self> {
+        match keyword {
+            Keyword::Session | Keyword::Local => Some(Self::Session),
+            Keyword::Global | Keyword::Persist | Keyword::PersistOnly => Some(Self::Global),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Variable {
+    Ordinary,
+    /// `autocommit`.
+    Autocommit,
+    /// Characters and collations.
+    Charset,
+    /// `last_insert_id` and its synonym.
+    LastInsertId,
+    /// `insert_id`.
+    InsertId,
+    /// Feeds expressions.
+    Expression,
+    /// Counts of warnings and errors.
+    Diagnostics,
+    /// The id of the connection; also steers replication.
+    ConnectionId,
+    /// Leads around the front door.
+    Address,
+    /// Steers replication.
+    Replication,
+    /// Isolation level and access mode.
+    Transaction,
+    /// Switches of session tracking.
+    Tracking,
+    Debug,
+    Profiling,
+    /// Tells what happened in this session.
+    History,
+}
+
+macro_rules! variables {
+    ($($variable:ident => [$($name:literal)*])*) => {
+        const NAMES: &[&str] = &[$($($name,)*)*];
+        const VARIABLES: &[Variable] = &[$($(named($name, Variable::$variable),)*)*];
+    };
+}
+
+/// Takes the name only so that the macro repeats once per name.
+const fn named(_name: &str, variable: Variable) -> Variable {
+    variable
+}
+
+static TABLE: Names<256> = Names::new(NAMES);
+
+variables! {
+    Autocommit => ["autocommit"]
+    LastInsertId => ["last_insert_id" "identity"]
+    InsertId => ["insert_id"]
+    Expression => ["timestamp" "rand_seed1" "rand_seed2"]
+    Diagnostics => ["warning_count" "error_count"]
+    ConnectionId => ["pseudo_thread_id"]
+    Address => ["socket" "port" "hostname" "bind_address" "extra_port" "report_host" "report_port"
+        "admin_address" "admin_port" "mysqlx_socket" "mysqlx_port" "mysqlx_bind_address"
+        "wsrep_node_address" "wsrep_node_incoming_address" "wsrep_cluster_address"]
+    Replication => ["sql_log_bin" "sql_log_off" "gtid_next" "gtid_next_list" "gtid_domain_id"
+        "gtid_seq_no" "server_id" "binlog_format" "binlog_row_image"
+        "binlog_direct_non_transactional_updates" "skip_replication" "skip_parallel_replication"
+        "pseudo_slave_mode" "pseudo_replica_mode" "original_commit_timestamp"
+        "original_server_version" "immediate_server_version" "wsrep_on" "wsrep_osu_method"
+        "wsrep_dirty_reads" "wsrep_ignore_apply_errors" "default_master_connection"
+        "explicit_defaults_for_timestamp" "session_alter_algorithm"]
+    Transaction => ["tx_isolation" "tx_read_only" "transaction_isolation"
+        "transaction_read_only"]
+    Debug => ["debug" "debug_dbug" "debug_sync"]
+    Profiling => ["profiling" "profiling_history_size"]
+    History => ["in_transaction" "last_gtid" "proxy_user" "external_user" "statement_id"
+        "rand_seed" "tmp_table_count"]
+}
+
+fn variable(name: &[u8]) -> Variable {
+    if let Some(found) = TABLE.find(name).and_then(|place| VARIABLES.get(place)) {
+        return *found;
+    }
+    let starts = |prefix: &[u8]| {
+        name.get(..prefix.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    };
+    if starts(b"session_track") {
+        Variable::Tracking
+    } else if starts(b"character_set_") || starts(b"collation_") {
+        Variable::Charset
+    } else if starts(b"debug_") {
+        Variable::Debug
+    } else {
+        Variable::Ordinary
+    }
+}
+
+/// Reads the scope and name behind `@@`; `None` if there is no name.
+pub(super) fn name<'a>(reader: &mut Reader<'a>) -> Option<(Scope, &'a [u8])> {
+    let first = reader.next();
+    let mut name = first.identifier()?;
+    let mut scope = Scope::Unscoped;
+    while reader.accept_mark(b'.') {
+        scope = Scope::of(first.keyword()).unwrap_or(scope);
+        name = reader.next().identifier()?;
+    }
+    Some((scope, identifier::plain(name)?))
+}
+
+/// Judges a variable that an expression reads, from behind its `@@` on.
+pub(super) fn read(reader: &mut Reader<'_>, found: &mut Findings) {
+    let Some((_, name)) = name(reader) else {
+        found.not_plain();
+        return;
+    };
+    match variable(name) {
+        Variable::LastInsertId | Variable::InsertId => found.add(Traits::READS_LAST_INSERT_ID),
+        Variable::Diagnostics => found.add(Traits::READS_DIAGNOSTICS),
+        Variable::ConnectionId => found.add(Traits::READS_CONNECTION_ID),
+        Variable::Address => found.add(Traits::READS_ADDRESS),
+        Variable::Ordinary
+        | Variable::Autocommit
+        | Variable::Charset
+        | Variable::Tracking
+        | Variable::Profiling => {}
+        Variable::Expression
+        | Variable::Replication
+        | Variable::Transaction
+        | Variable::Debug
+        | Variable::History => found.not_plain(),
+    }
+}
+
+/// Judges the assignment of a variable of the session. `next_only`: written as `@@name` without a
+/// scope, which for the transaction's characteristics means the next transaction only.
+pub(super) fn assign(name: Token<'_>, next_only: bool, found: &mut Findings) {
+    let name = name.identifier().and_then(identifier::plain);
+    assign_named(name.unwrap_or_default(), next_only, found);
+}
+
+/// As [`assign`], with the name at hand.
+pub(super) fn assign_named(name: &[u8], next_only: bool, found: &mut Findings) {
+    found.add(Traits::SETS_VARIABLE);
+    match variable(name) {
+        Variable::Autocommit => found.add(Traits::SETS_AUTOCOMMIT),
+        Variable::Charset => found.add(Traits::SETS_CHARSET),
+        Variable::LastInsertId => {
+            found.add(Traits::SETS_LAST_INSERT_ID);
+            found.pin(PinReason::ExpressionVariable);
+        }
+        Variable::InsertId | Variable::Expression => found.pin(PinReason::ExpressionVariable),
+        Variable::ConnectionId | Variable::Replication => {
+            found.pin(PinReason::ReplicationVariable);
+        }
+        Variable::Transaction if next_only => found.pin(PinReason::OneShotTransaction),
+        Variable::Tracking => {
+            found.add(Traits::SESSION_TRACKING);
+            found.pin(PinReason::SessionTracking);
+        }
+        Variable::Debug => found.pin(PinReason::Debug),
+        Variable::Profiling => found.pin(PinReason::Profiling),
+        Variable::Ordinary
+        | Variable::Diagnostics
+        | Variable::Address
+        | Variable::Transaction
+        | Variable::History => {}
+    }
+}

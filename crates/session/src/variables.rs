@@ -1,0 +1,88 @@
+//! The session system variables that differ from what a new session starts with.
+
+use std::collections::BTreeMap;
+
+/// Variables and their values as the server's session tracker reports them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Variables {
+    values: BTreeMap<Box<[u8]>, Box<[u8]>>,
+}
+
+impl Variables {
+    /// The same with one value changed; `None` if that is what it was.
+    pub fn with(&self, name: &[u8], value: &[u8]) -> Option<Self> {
+        if self.get(name) == Some(value) {
+            return None;
+        }
+        let mut values = self.values.clone();
+        values.insert(name.into(), value.into());
+        Some(Self { values })
+    }
+
+    /// A variable's value, if it was set.
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        self.values.get(name).map(|value| &**value)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.values.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// True if nothing was set.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// True for the variables that [`Charset`](crate::Charset) stands for. The tracker does not name
+/// all of those that a `SET NAMES … COLLATE …` changes, so they are read back instead.
+pub fn is_charset_variable(name: &[u8]) -> bool {
+    name.starts_with(b"character_set_") || name.starts_with(b"collation_")
+}
+
+/// True for a variable that is carried from backend to backend by setting it to the value that
+/// the tracker reported. The others have a value for one statement only, or mean this connection
+/// and no other; whoever sets them is pinned.
+pub fn is_carried(name: &[u8]) -> bool {
+    const NOT_CARRIED: [&[u8]; 14] = [
+        b"debug",
+        b"debug_dbug",
+        b"error_count",
+        b"gtid_domain_id",
+        b"gtid_seq_no",
+        b"identity",
+        b"insert_id",
+        b"last_insert_id",
+        b"pseudo_slave_mode",
+        b"pseudo_thread_id",
+        b"rand_seed1",
+        b"rand_seed2",
+        b"timestamp",
+        b"warning_count",
+    ];
+    NOT_CARRIED.binary_search(&name).is_err()
+        && !name.starts_with(b"session_track_")
+        && !is_charset_variable(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_makes_a_new_set_and_no_change_makes_none() {
+        let set = Variables::default().with(b"sql_mode", b"").expect("changed");
+        assert_eq!(set.get(b"sql_mode"), Some(&b""[..]));
+        assert_eq!(set.with(b"sql_mode", b""), None);
+        assert_eq!(set.with(b"sql_mode", b"ANSI").expect("changed").iter().count(), 1);
+    }
+
+    #[test]
+    fn what_is_carried() {
+        assert!(is_carried(b"autocommit") && is_carried(b"sql_mode") && is_carried(b"wait_timeout"));
+        for name in [&b"timestamp"[..], b"debug", b"session_track_schema", b"collation_connection"] {
+            assert!(!is_carried(name));
+        }
+    }
+}
