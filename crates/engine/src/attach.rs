@@ -205,7 +205,7 @@ impl Engine {
             due: Due::empty(),
             dirty: false,
         };
-        let key = self.pool.insert(id, slot, backend);
+        let key = self.pool.insert(id, slot, backend, turn.now);
         let handle = turn.io.connect(Owner::Backend(key).tag());
         if let Some(backend) = self.pool.get_mut(key) {
             backend.handle = handle;

@@ -62,9 +62,7 @@ impl Engine {
         let used = self.consume(turn, key, &inbox);
         if used < inbox.len() {
             inbox.drain(..used);
-            if let Some(client) = self.clients.get_mut(key) {
-                client.inbox = inbox;
-            }
+            self.put_in_inbox(key, inbox);
         } else {
             self.recycle(inbox);
         }
@@ -215,13 +213,20 @@ impl Engine {
         if bytes.is_empty() {
             return;
         }
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
         let mut inbox = self.spares.pop().unwrap_or_default();
         inbox.extend_from_slice(bytes);
-        client.inbox = inbox;
+        self.put_in_inbox(key, inbox);
         self.balance_receiving(turn, key);
+    }
+
+    /// Bytes that stay for later, behind what is there already: the command that stands for the
+    /// schema of a login was never sent by the client.
+    fn put_in_inbox(&mut self, key: Key, bytes: Vec<u8>) {
+        match self.clients.get_mut(key) {
+            Some(client) if client.inbox.is_empty() => client.inbox = bytes,
+            Some(client) => client.inbox.extend_from_slice(&bytes),
+            None => self.recycle(bytes),
+        }
     }
 
     /// A client that sends ahead while something runs is not read from until that is done: what

@@ -12,6 +12,9 @@ use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
 
+/// How often clients that do not take their answers are looked at.
+const LOOK_AT_STALLS: Span = Span::from_secs(1);
+
 /// A client that does not take its answer, which holds a backend.
 pub(crate) struct Stall {
     /// Who.
@@ -20,6 +23,8 @@ pub(crate) struct Stall {
     pub unsent: usize,
     /// Since when the client has taken none.
     pub since: Timestamp,
+    /// When it is to be looked at next.
+    pub look_at: Timestamp,
 }
 
 impl Engine {
@@ -171,6 +176,30 @@ impl Engine {
         self.slot_returned(turn);
     }
 
+    /// Clients that took something get another `client_write_timeout`; the others are closed.
+    pub(crate) fn stalls_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        let mut stuck = Vec::new();
+        for stall in self
+            .stalls
+            .iter_mut()
+            .filter(|stall| turn.now >= stall.look_at)
+        {
+            let Some(client) = self.clients.get(stall.client) else {
+                continue;
+            };
+            stall.look_at = turn.now + LOOK_AT_STALLS;
+            let unsent = turn.io.unsent(client.handle);
+            if unsent < stall.unsent {
+                (stall.unsent, stall.since) = (unsent, turn.now);
+            } else if turn.now >= stall.since + self.settings.client_write_timeout {
+                stuck.push(stall.client);
+            }
+        }
+        for client in stuck {
+            self.close_client(turn, client, DisconnectReason::WriteTimeout);
+        }
+    }
+
     /// The command at the front of a waiting client's inbox was answered without being run.
     pub(crate) fn drop_waiting_command<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.drop_first_command(key);
@@ -196,6 +225,7 @@ impl Engine {
             client,
             unsent,
             since: turn.now,
+            look_at: turn.now + LOOK_AT_STALLS,
         });
     }
 

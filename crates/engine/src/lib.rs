@@ -30,6 +30,7 @@ mod dispatch;
 mod endings;
 mod errors;
 mod facts;
+mod invariants;
 mod lending;
 mod login;
 mod report;

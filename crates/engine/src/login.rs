@@ -100,6 +100,7 @@ impl Engine {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return;
         };
+        client.status = facts.status;
         let Some(login) = &mut client.login else {
             return;
         };

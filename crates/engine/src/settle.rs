@@ -140,7 +140,11 @@ impl Engine {
                 Purpose::Command(command) => command.client.take(),
                 _ => None,
             });
-        let Some(client_key) = sent.or(backend.client) else {
+        // If two parts were refused, the first has been told already.
+        let unsent = backend
+            .client
+            .filter(|_| backend.due.contains(Due::COMMAND));
+        let Some(client_key) = sent.or(unsent) else {
             return;
         };
         backend.due -= Due::COMMAND;

@@ -10,8 +10,8 @@ use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
 
-/// How often clients that do not take their answers are looked at.
-const LOOK_AT_STALLS: Span = Span::from_secs(1);
+/// How long setting up or cleaning a backend connection may take, rolling back included.
+const RESET_TIMEOUT: Span = Span::from_secs(30);
 
 impl Engine {
     /// The next time at which something may be due.
@@ -29,9 +29,7 @@ impl Engine {
             self.lending
                 .ask_at()
                 .filter(|_| self.shared.ledger.workers() > 1),
-            self.stalls
-                .first()
-                .map(|stall| stall.since + LOOK_AT_STALLS),
+            self.stalls.iter().map(|stall| stall.look_at).min(),
             self.draining,
         ]
         .into_iter()
@@ -43,10 +41,13 @@ impl Engine {
             let retry = self.keys[id.0 as usize]
                 .retry_at
                 .filter(|_| queue.is_some());
-            let connecting = self.pool.first(id, BackendState::Connecting);
-            let opened = connecting.and_then(|key| Some(self.pool.get(key)?.opened));
-            let connect = opened.map(|opened| opened + settings.connect_timeout);
-            due = [due, queue, retry, connect].into_iter().flatten().min();
+            let since = |state| self.pool.oldest(id, state);
+            let connect = since(BackendState::Connecting).map(|at| at + settings.connect_timeout);
+            let reset = since(BackendState::Resetting).map(|at| at + RESET_TIMEOUT);
+            due = [due, queue, retry, connect, reset]
+                .into_iter()
+                .flatten()
+                .min();
         }
         due
     }
@@ -119,20 +120,29 @@ impl Engine {
     }
 
     fn connects_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: pool::KeyId) {
-        while let Some(key) = self.pool.first(id, BackendState::Connecting) {
-            let opened = self
-                .pool
-                .get(key)
-                .map_or(turn.now, |backend| backend.opened);
-            if turn.now < opened + self.settings.connect_timeout {
-                return;
-            }
-            let text = format!(
-                "no login within {:?} (connect_timeout)",
-                self.settings.connect_timeout
-            );
+        let limit = self.settings.connect_timeout;
+        while let Some(key) = self.backend_due(turn, id, BackendState::Connecting, limit) {
+            let text = format!("no login within {limit:?} (connect_timeout)");
             self.give_up_connect(turn, key, text);
         }
+        while let Some(key) = self.backend_due(turn, id, BackendState::Resetting, RESET_TIMEOUT) {
+            tracing::warn!("backend connection could not be cleaned in time; closed");
+            self.backend_broken(turn, key);
+        }
+    }
+
+    /// The first backend of `id` in `state`, if it has been there for `limit`.
+    fn backend_due<I: Io<Mail>>(
+        &self,
+        turn: &Turn<'_, I>,
+        id: pool::KeyId,
+        state: BackendState,
+        limit: Span,
+    ) -> Option<Key> {
+        let since = self.pool.oldest(id, state)?;
+        self.pool
+            .first(id, state)
+            .filter(|_| turn.now >= since + limit)
     }
 
     fn backends_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
@@ -144,25 +154,6 @@ impl Engine {
                 return;
             }
             self.drop_backend(turn, key);
-        }
-    }
-
-    /// Clients that took something get another `client_write_timeout`; the others are closed.
-    fn stalls_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let mut stuck = Vec::new();
-        for stall in &mut self.stalls {
-            let Some(client) = self.clients.get(stall.client) else {
-                continue;
-            };
-            let unsent = turn.io.unsent(client.handle);
-            if unsent < stall.unsent {
-                (stall.unsent, stall.since) = (unsent, turn.now);
-            } else if turn.now >= stall.since + self.settings.client_write_timeout {
-                stuck.push(stall.client);
-            }
-        }
-        for client in stuck {
-            self.close_client(turn, client, DisconnectReason::WriteTimeout);
         }
     }
 }

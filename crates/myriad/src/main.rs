@@ -1,1 +1,41 @@
-fn main() {}
+//! The `myriad` command: one file per subcommand.
+
+mod config_command;
+mod local;
+mod log;
+mod serve;
+mod workers;
+
+use clap::{Parser, Subcommand};
+
+/// A front door for MySQL and MariaDB: very many client connections, a few dozen backend
+/// connections.
+#[derive(Parser)]
+#[command(version, about, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Accept clients and serve them from a few backend connections.
+    Serve(serve::Arguments),
+    /// Check a configuration file, or print the default one.
+    #[command(subcommand)]
+    Config(config_command::Arguments),
+}
+
+fn main() -> std::process::ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Config(arguments) => config_command::run(&arguments),
+    };
+    match result {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("myriad: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

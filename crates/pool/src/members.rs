@@ -54,7 +54,7 @@ pub enum Choice {
 struct Member<B> {
     backend: B,
     key: KeyId,
-    idle_since: Timestamp,
+    since: Timestamp,
     _slot: Slot,
 }
 
@@ -104,11 +104,11 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
     }
 
     /// A connection that begins to be made with `slot`.
-    pub fn insert(&mut self, key: KeyId, slot: Slot, backend: B) -> Key {
+    pub fn insert(&mut self, key: KeyId, slot: Slot, backend: B, now: Timestamp) -> Key {
         let member = Member {
             backend,
             key,
-            idle_since: Timestamp::ZERO,
+            since: now,
             _slot: slot,
         };
         self.members
@@ -132,9 +132,7 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
         let Some(entry) = self.members.get_mut(member) else {
             return;
         };
-        if to == State::Idle {
-            entry.idle_since = now;
-        }
+        entry.since = now;
         let list = self.list(entry_key(&self.members, member), to);
         self.members.move_to(member, list);
     }
@@ -204,12 +202,17 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
     /// The same of one key.
     pub fn oldest_idle_of(&self, key: KeyId) -> Option<(Key, Timestamp)> {
         let member = self.members.first(self.list(key, State::Idle))?;
-        Some((member, self.members.get(member)?.idle_since))
+        Some((member, self.members.get(member)?.since))
     }
 
     /// The connection of `key` that has been in `state` the longest.
     pub fn first(&self, key: KeyId, state: State) -> Option<Key> {
         self.members.first(self.list(key, state))
+    }
+
+    /// Since when that connection is in `state`.
+    pub fn oldest(&self, key: KeyId, state: State) -> Option<Timestamp> {
+        Some(self.members.get(self.first(key, state)?)?.since)
     }
 
     /// The connections of `key` in `state`, the oldest there first.
@@ -307,7 +310,7 @@ mod tests {
 
     fn idle(pool: &mut Pool<&str, u8>, key: KeyId, state: u8, at: u64) -> Key {
         let slot = Ledger::new(1, 1).take(0).expect("a slot");
-        let member = pool.insert(key, slot, state);
+        let member = pool.insert(key, slot, state, Timestamp::ZERO);
         pool.move_to(member, State::Resetting, Timestamp::ZERO);
         pool.move_to(member, State::Idle, Timestamp::from_us(at));
         member
@@ -333,7 +336,7 @@ mod tests {
         let key = pool.key_id(&"a");
         assert_eq!(pool.choose(key, 1, fit(1)), Choice::Open);
         let slot = Ledger::new(1, 1).take(0).expect("a slot");
-        pool.insert(key, slot, 0);
+        pool.insert(key, slot, 0, Timestamp::ZERO);
         assert_eq!(pool.choose(key, 1, fit(1)), Choice::Wait);
         assert_eq!(pool.choose(key, 2, fit(1)), Choice::Open);
     }
@@ -343,7 +346,7 @@ mod tests {
         let ledger = Ledger::new(1, 1);
         let mut pool = Pool::default();
         let key = pool.key_id(&"a");
-        let member = pool.insert(key, ledger.take(0).expect("a slot"), 7_u8);
+        let member = pool.insert(key, ledger.take(0).expect("a slot"), 7_u8, Timestamp::ZERO);
         assert!(ledger.take(0).is_none());
         assert_eq!(pool.remove(member), Some(7));
         assert!(ledger.take(0).is_some() && pool.is_empty() && pool.state(member).is_none());

@@ -128,6 +128,12 @@ impl ResponseWalk {
         self.due
     }
 
+    /// The sequence id that an ERR packet of our own could take here: `None` in the middle of a
+    /// packet, or of a payload that is continued.
+    pub fn boundary(&self) -> Option<u8> {
+        (self.left == 0 && !self.continued).then_some(self.due)
+    }
+
     /// The piece at the front of `input`; as many bytes as it holds are consumed. `None`: more
     /// bytes are needed, or the answer is complete and `input` empty.
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<Option<Piece<'a>>, WalkError> {

@@ -1,0 +1,97 @@
+//! Which worker takes an accepted connection.
+//!
+//! The kernel wakes whichever worker sleeps longest in the queue of a shared listener, so on a
+//! quiet host one worker would collect nearly all connections, and they live long. The accepting
+//! worker therefore deals a connection to the one that holds fewest, unless it is close to that.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How many accepted connections each worker holds; the copies share the numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Balance {
+    open: Arc<[AtomicU32]>,
+}
+
+/// The number of a worker that takes no more: far above any real one, far below overflow.
+const RETIRED: u32 = 1 << 31;
+
+impl Balance {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self {
+            open: (0..workers).map(|_| AtomicU32::new(0)).collect(),
+        }
+    }
+
+    /// The worker that shall take a connection that worker `own` has just accepted.
+    ///
+    /// Handing over wakes another thread, so small differences are left alone.
+    pub(crate) fn choose(&self, own: usize) -> usize {
+        let held = |worker: usize| self.open[worker].load(Ordering::Relaxed);
+        let mut chosen = own;
+        for worker in 0..self.open.len() {
+            if held(worker) < held(chosen) {
+                chosen = worker;
+            }
+        }
+        let slack = (held(chosen) / 16).max(2);
+        if held(own) > held(chosen).saturating_add(slack) {
+            chosen
+        } else {
+            own
+        }
+    }
+
+    /// `worker` holds one more.
+    pub(crate) fn opened(&self, worker: usize) {
+        self.open[worker].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// `worker` holds one less.
+    pub(crate) fn closed(&self, worker: usize) {
+        self.open[worker].fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// `worker` accepts no more; nothing is dealt to it from now on.
+    pub(crate) fn retire(&self, worker: usize) {
+        self.open[worker].fetch_or(RETIRED, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dealt(balance: &Balance, own: usize, times: usize) {
+        for _ in 0..times {
+            balance.opened(balance.choose(own));
+        }
+    }
+
+    #[test]
+    fn one_accepting_worker_deals_evenly() {
+        let balance = Balance::new(3);
+        dealt(&balance, 1, 3_000);
+        for worker in &*balance.open {
+            let held = worker.load(Ordering::Relaxed);
+            assert!((940..=1_070).contains(&held), "{balance:?}");
+        }
+    }
+
+    #[test]
+    fn a_small_lead_is_left_alone() {
+        let balance = Balance::new(2);
+        dealt(&balance, 0, 3);
+        assert_eq!(balance.open[0].load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn a_retired_worker_gets_nothing() {
+        let balance = Balance::new(2);
+        balance.opened(1);
+        balance.retire(1);
+        balance.closed(1);
+        dealt(&balance, 0, 100);
+        assert_eq!(balance.open[0].load(Ordering::Relaxed), 100);
+    }
+}

@@ -1,0 +1,55 @@
+//! What the handler is told of its own effects: always in a later turn, never from within them.
+
+use events::{ConnectError, Handle, Handler};
+
+use crate::connection::Marks;
+
+use super::turn::Loop;
+
+/// Something that followed from an effect rather than from an event.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Notice {
+    /// The outbox was found empty.
+    Drained,
+    /// No backend address could be connected to.
+    ConnectFailed(ConnectError),
+}
+
+impl<H: Handler> Loop<H> {
+    /// Tells the handler what followed from the effects of the last turn.
+    pub(super) fn deliver_notices(&mut self) {
+        let mut notices = std::mem::take(&mut self.io.notices);
+        for (handle, notice) in notices.drain(..) {
+            match notice {
+                Notice::Drained => self.deliver_drained(handle),
+                Notice::ConnectFailed(error) => self.deliver_connect_failed(handle, error),
+            }
+        }
+        // What came up meanwhile waits for the next turn.
+        notices.append(&mut self.io.notices);
+        self.io.notices = notices;
+    }
+
+    fn deliver_drained(&mut self, handle: Handle) {
+        let Some(connection) = self.io.owned(handle) else {
+            return;
+        };
+        if connection.unsent() > 0 {
+            connection.marks.insert(Marks::DRAIN_WANTED);
+            return;
+        }
+        let (tag, now) = (connection.tag, self.io.now);
+        self.handler.drained(&mut self.io, tag, now);
+        self.io.handled();
+    }
+
+    fn deliver_connect_failed(&mut self, handle: Handle, error: ConnectError) {
+        let Some(connection) = self.io.owned(handle) else {
+            return;
+        };
+        let (tag, now) = (connection.tag, self.io.now);
+        self.io.discard(handle);
+        self.handler.connect_failed(&mut self.io, tag, error, now);
+        self.io.handled();
+    }
+}

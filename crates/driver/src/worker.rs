@@ -1,0 +1,51 @@
+//! What one worker is made of, and how it can fail.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::address::Address;
+use crate::clock::Clock;
+use crate::counters::DriverCounters;
+use crate::listener::Listeners;
+use crate::mailbox::{Inbox, Postboxes};
+
+/// All that [`run`](crate::run) needs besides the handler, `M` being the workers' mail.
+pub struct Worker<M> {
+    /// This worker's own inbox; it also says which worker this is.
+    pub inbox: Inbox<M>,
+    /// The way to all workers of the process.
+    pub postboxes: Postboxes<M>,
+    /// Where clients are accepted, shared by all workers; empty in a process that only connects.
+    pub listeners: Listeners,
+    /// Where [`Io::connect`](events::Io::connect) leads: each address is tried in this order.
+    pub backend: Arc<[Address]>,
+    /// The clock, shared by all workers.
+    pub clock: Clock,
+    /// Where this worker publishes what it counts.
+    pub counters: Arc<DriverCounters>,
+}
+
+/// Why a worker could not start or go on: the operating system's fault, never a connection's.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// The event loop or a mailbox could not be set up.
+    #[error("cannot set up {what}: {source}; check the limit of open files")]
+    Setup {
+        /// What was being set up.
+        what: &'static str,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// Waiting for events failed.
+    #[error("cannot wait for events: {0}; report this as a defect")]
+    Wait(io::Error),
+}
+
+impl DriverError {
+    pub(crate) fn setup(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
+        move |errno| Self::Setup {
+            what,
+            source: errno.into(),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The event loop over real sockets on loopback, driven from the outside through a puppet handler.
+
+#[cfg(test)]
+mod accept;
+#[cfg(test)]
+mod backpressure;
+#[cfg(test)]
+mod churn;
+#[cfg(test)]
+mod close;
+#[cfg(test)]
+mod connect;
+#[cfg(test)]
+mod echo;
+#[cfg(test)]
+mod hang_up;
+#[cfg(test)]
+mod mail;
+#[cfg(test)]
+mod puppet;
+#[cfg(test)]
+mod stage;
+#[cfg(test)]
+mod stale;
+#[cfg(test)]
+mod timer;

@@ -1,0 +1,158 @@
+//! `myriad serve`: the front door.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use driver::{Address, Listeners, Postboxes};
+use engine::Mail;
+use events::Span;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::workers::{Workers, drain};
+use crate::{local, log};
+
+/// How many connections the kernel may queue until they are accepted.
+const BACKLOG: i32 = 4_096;
+
+/// How to serve.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The configuration file; `myriad config default` prints one to begin with.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Start a private MariaDB with a sample schema and serve that.
+    #[arg(long)]
+    local: bool,
+    /// Where the private MariaDB lives.
+    #[arg(long, value_name = "FOLDER", default_value = "var/mariadb", requires = "local")]
+    local_folder: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let mut settings = match &arguments.config {
+        Some(file) => config::load(file)?,
+        None if arguments.local => config::Settings::default(),
+        None => anyhow::bail!(
+            "no configuration; give --config FILE (`myriad config default` prints one to begin \
+             with), or --local to try Myriad with a private MariaDB"
+        ),
+    };
+    log::start(&settings.log);
+    // Signals are taken from here on: a Ctrl-C while the database starts must stop it again.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let signals = runtime.block_on(async { Signals::new() })?;
+    let listeners = Listeners::bind(&listen_addresses(&settings), BACKLOG)?;
+    let mut database = None;
+    if arguments.local {
+        database = Some(local::start(&arguments.local_folder, &mut settings)?);
+    }
+    if settings.accounts.is_empty() {
+        tracing::warn!("nobody can log in: the configuration has no [[account]]");
+    }
+    let workers = Workers::start(&settings, &listeners)?;
+    for address in listeners.local_addresses() {
+        tracing::info!(%address, backend = %settings.backend.address, "listening");
+    }
+    if arguments.local {
+        println!("{}", local::invitation(&listeners.local_addresses()));
+    }
+    runtime.block_on(control(&settings, &workers, signals))?;
+    workers.join()?;
+    drop(listeners);
+    if let Some(mut database) = database {
+        println!("Stopping the private MariaDB …");
+        database.stop()?;
+    }
+    tracing::info!("ended");
+    Ok(())
+}
+
+/// Everything that is not the data path, until a signal ends it.
+async fn control(
+    settings: &config::Settings,
+    workers: &Workers,
+    mut signals: Signals,
+) -> anyhow::Result<()> {
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let http = match settings.admin.http {
+        None => None,
+        Some(address) => {
+            let listener = tokio::net::TcpListener::bind(address)
+                .await
+                .with_context(|| format!("admin.http: cannot listen on {address}"))?;
+            tracing::info!(%address, "admin HTTP listening");
+            let until = stop_signal(stopped);
+            let serving = control::serve(listener, Arc::new(Posts(workers.postboxes.clone())),
+                facts(workers), until);
+            Some(tokio::spawn(serving))
+        }
+    };
+    signals.next().await;
+    tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
+    drain(&workers.postboxes, settings.server.drain_timeout.into());
+    tokio::select! {
+        () = signals.next() => drain(&workers.postboxes, Span::ZERO),
+        () = workers.finished() => {}
+    }
+    stop.send_replace(true);
+    match http {
+        Some(http) => http.await?.context("admin HTTP failed"),
+        None => Ok(()),
+    }
+}
+
+async fn stop_signal(mut stopped: tokio::sync::watch::Receiver<bool>) {
+    // An error means that the sender is gone: time to stop as well.
+    let _gone = stopped.wait_for(|&stop| stop).await;
+}
+
+fn facts(workers: &Workers) -> control::Facts {
+    let counters = workers.counters.clone();
+    let shared = workers.shared.clone();
+    control::Facts::new(shared, move || driver::DriverCounts::sum(&counters).each())
+}
+
+/// The signals that end the front door.
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        let interrupt = signal(SignalKind::interrupt())?;
+        Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
+    }
+
+    fn next(&mut self) -> impl Future<Output = ()> {
+        async {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+        }
+    }
+}
+
+/// The workers as the control plane sees them.
+struct Posts(Postboxes<Mail>);
+
+impl control::Workers for Posts {
+    fn count(&self) -> usize {
+        self.0.workers()
+    }
+
+    fn post(&self, worker: usize, mail: Mail) -> Result<(), Mail> {
+        self.0.post(worker, mail)
+    }
+}
+
+fn listen_addresses(settings: &config::Settings) -> Vec<Address> {
+    let address = |listen: &config::Listen| match listen {
+        config::Listen::Tcp(address) => Address::Tcp(*address),
+        config::Listen::Unix(path) => Address::Unix(path.clone()),
+    };
+    settings.server.listen.iter().map(address).collect()
+}

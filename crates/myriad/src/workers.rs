@@ -1,0 +1,130 @@
+//! The worker threads: one engine on one driver each.
+
+use std::net::ToSocketAddrs;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use anyhow::Context;
+use driver::{Address, Clock, DriverCounters, Listeners, Postboxes, Worker};
+use engine::{Engine, Mail, Shared};
+use events::Span;
+use tokio::sync::Semaphore;
+
+/// All workers, running.
+pub(crate) struct Workers {
+    /// The way to them.
+    pub(crate) postboxes: Postboxes<Mail>,
+    /// What they share.
+    pub(crate) shared: Arc<Shared>,
+    /// What their drivers count.
+    pub(crate) counters: Vec<Arc<DriverCounters>>,
+    threads: Vec<JoinHandle<Result<(), driver::DriverError>>>,
+    /// One permit for each worker that has ended.
+    ended: Arc<Semaphore>,
+}
+
+impl Workers {
+    /// Starts them.
+    pub(crate) fn start(settings: &config::Settings, listeners: &Listeners) -> anyhow::Result<Self> {
+        let count = worker_count(settings);
+        let backend: Arc<[Address]> = resolve(&settings.backend.address)?.into();
+        let (inboxes, postboxes) = driver::mailboxes(count)?;
+        let shared = Shared::new(count, settings.backend.max_connections as usize);
+        let engine_settings = Arc::new(engine_settings(settings, count));
+        let clock = Clock::start();
+        let ended = Arc::new(Semaphore::new(0));
+        let (mut threads, mut counters) = (Vec::new(), Vec::new());
+        for (number, inbox) in inboxes.into_iter().enumerate() {
+            let engine = Engine::new(engine_settings.clone(), shared.clone(), number);
+            let worker = Worker {
+                inbox,
+                postboxes: postboxes.clone(),
+                listeners: listeners.clone(),
+                backend: backend.clone(),
+                clock: clock.clone(),
+                counters: Arc::default(),
+            };
+            counters.push(worker.counters.clone());
+            let thread = std::thread::Builder::new().name(format!("worker-{number}"));
+            let ended = ended.clone();
+            threads.push(thread.spawn(move || {
+                let result = driver::run(engine, worker).map(drop);
+                ended.add_permits(1);
+                result
+            })?);
+        }
+        Ok(Self { postboxes, shared, counters, threads, ended })
+    }
+
+    /// Returns when all have ended.
+    pub(crate) async fn finished(&self) {
+        // The semaphore is never closed, so this cannot fail.
+        let _permits = self.ended.acquire_many(self.threads.len() as u32).await;
+    }
+
+    /// Waits until all have ended.
+    pub(crate) fn join(self) -> anyhow::Result<()> {
+        for thread in self.threads {
+            match thread.join() {
+                Ok(result) => result.context("a worker failed")?,
+                Err(_) => anyhow::bail!("a worker panicked; please report this"),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells all workers to take no new clients and to finish within `span`.
+pub(crate) fn drain(postboxes: &Postboxes<Mail>, span: Span) {
+    for worker in 0..postboxes.workers() {
+        // A worker that has ended already has nothing to finish.
+        let _ended = postboxes.post(worker, Mail::Drain(span));
+    }
+}
+
+fn worker_count(settings: &config::Settings) -> usize {
+    match settings.server.workers {
+        Some(workers) => workers.get() as usize,
+        None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+    }
+}
+
+fn resolve(address: &config::Address) -> anyhow::Result<Vec<Address>> {
+    match address {
+        config::Address::Unix(path) => Ok(vec![Address::Unix(path.clone())]),
+        config::Address::Tcp { host, port } => {
+            let found = (host.trim_matches(['[', ']']), *port)
+                .to_socket_addrs()
+                .with_context(|| format!("backend.address: the host name {host} does not resolve"))?;
+            Ok(found.map(Address::Tcp).collect())
+        }
+    }
+}
+
+fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Settings {
+    let (server, backend) = (&settings.server, &settings.backend);
+    let default = engine::Settings::default();
+    engine::Settings {
+        accounts: settings
+            .accounts
+            .iter()
+            .map(|account| engine::Account {
+                user: account.user.clone(),
+                password: account.password.expose().to_owned(),
+            })
+            .collect(),
+        max_connections: server.max_connections as usize,
+        login_timeout: server.login_timeout.into(),
+        idle_transaction_timeout: server.idle_transaction_timeout.map(Into::into),
+        wait_timeout: server.wait_timeout.map(Into::into),
+        client_write_timeout: server.client_write_timeout.into(),
+        answer_buffer: server.answer_buffer,
+        answer_buffer_total: server.answer_buffer_total / workers,
+        max_allowed_packet: server.max_allowed_packet,
+        connect_timeout: backend.connect_timeout.into(),
+        queue_timeout: backend.queue_timeout.into(),
+        backend_idle_timeout: backend.idle_timeout.map(Into::into),
+        backend_max_age: backend.max_age.map(Into::into),
+        server_version: backend.server_version.clone().unwrap_or(default.server_version),
+    }
+}
