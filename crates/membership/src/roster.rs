@@ -181,6 +181,11 @@ impl<T> Roster<T> {
         .filter_map(|key| Some((key, self.get(key)?)))
     }
 
+    /// How many lists there are.
+    pub fn lists(&self) -> u32 {
+        self.lists.len() as u32
+    }
+
     /// Bytes that the roster's pages take, whatever is in them.
     pub fn bytes(&self) -> usize {
         self.pages.len() * PAGE * size_of::<Entry<T>>()

@@ -12,4 +12,4 @@ mod variables;
 pub use charset::Charset;
 pub use restore::{Restore, is_restorable, plan};
 pub use state::{Interner, SessionState};
-pub use variables::{Variables, is_charset_variable, is_carried};
+pub use variables::{Variables, is_carried, is_charset_variable};

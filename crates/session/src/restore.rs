@@ -57,7 +57,10 @@ fn put_variables(restore: &mut Restore, from: &Variables, to: &Variables) {
         put_raw(&mut restore.set, name, b"DEFAULT");
         restore.can_fail |= can_be_refused(name);
     }
-    for (name, value) in to.iter().filter(|(name, value)| from.get(name) != Some(value)) {
+    for (name, value) in to
+        .iter()
+        .filter(|(name, value)| from.get(name) != Some(value))
+    {
         put_assignment(&mut restore.set, name, value);
         restore.can_fail |= can_be_refused(name);
     }
@@ -80,7 +83,11 @@ fn put_assignment(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 }
 
 fn put_raw(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    set.extend_from_slice(if set.is_empty() { b"SET @@session." } else { b",@@session." });
+    set.extend_from_slice(if set.is_empty() {
+        b"SET @@session."
+    } else {
+        b",@@session."
+    });
     set.extend_from_slice(name);
     set.push(b'=');
     set.extend_from_slice(value);
@@ -89,7 +96,9 @@ fn put_raw(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 /// True if a value can be written into a `SET` so that every server and every
 /// `character_set_client` reads it the same: ASCII without backslashes.
 pub fn is_restorable(value: &[u8]) -> bool {
-    value.iter().all(|&byte| byte.is_ascii() && byte != b'\\' && byte != 0)
+    value
+        .iter()
+        .all(|&byte| byte.is_ascii() && byte != b'\\' && byte != 0)
 }
 
 fn is_number(value: &[u8]) -> bool {
@@ -141,8 +150,14 @@ mod tests {
     #[test]
     fn the_difference_and_nothing_else() {
         let mut interner = Interner::default();
-        let from = state(&mut interner, &[("autocommit", "OFF"), ("sql_mode", "ANSI")]);
-        let to = state(&mut interner, &[("sql_mode", "it's"), ("max_statement_time", "2.500000")]);
+        let from = state(
+            &mut interner,
+            &[("autocommit", "OFF"), ("sql_mode", "ANSI")],
+        );
+        let to = state(
+            &mut interner,
+            &[("sql_mode", "it's"), ("max_statement_time", "2.500000")],
+        );
         let restore = plan(&from, &to);
         assert_eq!(
             String::from_utf8_lossy(&restore.set),
@@ -172,7 +187,11 @@ mod tests {
         let from = state(&mut interner, &[]);
         let mut to = from.clone();
         let (client, collation) = (b"gbk"[..].into(), b"gbk_bin"[..].into());
-        to.charset = Some(interner.charset(Charset { client, results: None, collation }));
+        to.charset = Some(interner.charset(Charset {
+            client,
+            results: None,
+            collation,
+        }));
         let restore = plan(&from, &to);
         assert_eq!(
             restore.set,
@@ -184,9 +203,14 @@ mod tests {
 
     #[test]
     fn numbers_stay_bare() {
-        for (value, number) in
-            [("1", true), ("-1.50", true), ("", false), ("1.", false), ("1e3", false), ("ON", false)]
-        {
+        for (value, number) in [
+            ("1", true),
+            ("-1.50", true),
+            ("", false),
+            ("1.", false),
+            ("1e3", false),
+            ("ON", false),
+        ] {
             assert_eq!(is_number(value.as_bytes()), number, "{value}");
         }
     }

@@ -24,7 +24,12 @@ pub struct SessionState {
 impl SessionState {
     /// What a session begins with.
     pub fn new(collation: u8, interner: &Interner) -> Self {
-        Self { schema: None, collation, charset: None, variables: interner.no_variables.clone() }
+        Self {
+            schema: None,
+            collation,
+            charset: None,
+            variables: interner.no_variables.clone(),
+        }
     }
 
     /// Takes over a schema that the server reported; an empty name is none.
@@ -98,7 +103,12 @@ impl Default for Interner {
     fn default() -> Self {
         let mut variables = Shared::default();
         let no_variables = variables.get(Arc::new(Variables::default()));
-        Self { schemas: Shared::default(), charsets: Shared::default(), variables, no_variables }
+        Self {
+            schemas: Shared::default(),
+            charsets: Shared::default(),
+            variables,
+            no_variables,
+        }
     }
 }
 
@@ -127,7 +137,10 @@ impl<T: ?Sized + Eq + Hash> Shared<T> {
 
 impl<T: ?Sized + Eq + Hash> Default for Shared<T> {
     fn default() -> Self {
-        Self { set: HashSet::new(), sweep_at: Self::SWEEP_MIN }
+        Self {
+            set: HashSet::new(),
+            sweep_at: Self::SWEEP_MIN,
+        }
     }
 }
 
@@ -162,7 +175,10 @@ mod tests {
     #[test]
     fn an_unknown_charset_needs_a_backend_of_the_same_collation() {
         let interner = Interner::default();
-        let (a, b) = (SessionState::new(8, &interner), SessionState::new(45, &interner));
+        let (a, b) = (
+            SessionState::new(8, &interner),
+            SessionState::new(45, &interner),
+        );
         assert!(!a.can_become(&b) && !a.matches(&b) && a.can_become(&a.clone()));
     }
 }

@@ -72,16 +72,31 @@ mod tests {
 
     #[test]
     fn a_change_makes_a_new_set_and_no_change_makes_none() {
-        let set = Variables::default().with(b"sql_mode", b"").expect("changed");
+        let set = Variables::default()
+            .with(b"sql_mode", b"")
+            .expect("changed");
         assert_eq!(set.get(b"sql_mode"), Some(&b""[..]));
         assert_eq!(set.with(b"sql_mode", b""), None);
-        assert_eq!(set.with(b"sql_mode", b"ANSI").expect("changed").iter().count(), 1);
+        assert_eq!(
+            set.with(b"sql_mode", b"ANSI")
+                .expect("changed")
+                .iter()
+                .count(),
+            1
+        );
     }
 
     #[test]
     fn what_is_carried() {
-        assert!(is_carried(b"autocommit") && is_carried(b"sql_mode") && is_carried(b"wait_timeout"));
-        for name in [&b"timestamp"[..], b"debug", b"session_track_schema", b"collation_connection"] {
+        assert!(
+            is_carried(b"autocommit") && is_carried(b"sql_mode") && is_carried(b"wait_timeout")
+        );
+        for name in [
+            &b"timestamp"[..],
+            b"debug",
+            b"session_track_schema",
+            b"collation_connection",
+        ] {
             assert!(!is_carried(name));
         }
     }

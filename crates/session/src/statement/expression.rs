@@ -121,6 +121,7 @@ impl<'a> Scanner<'_, 'a> {
     fn word(&mut self, word: Word<'a>, before: Before) {
         self.keyword(word.keyword, before);
         if !self.reader.peek_mark(b'(') {
+            self.table(word.text);
             return;
         }
         match before {
@@ -162,13 +163,30 @@ impl<'a> Scanner<'_, 'a> {
     }
 
     fn name(&mut self, text: &'a [u8], before: Before) {
-        if !self.reader.peek_mark(b'(') || before == Before::NoCall || self.is_cte_name() {
+        let name = identifier::plain(text);
+        if !self.reader.peek_mark(b'(') {
+            self.table(name.unwrap_or_default());
+            return;
+        }
+        if before == Before::NoCall || self.is_cte_name() {
             return;
         }
         // A quoted built-in is called all the same, unless it must touch its parenthesis.
-        match identifier::plain(text) {
+        match name {
             Some(name) if before != Before::Point => self.call(name, false),
             _ => self.unknown(),
+        }
+    }
+
+    /// Tables like `information_schema.session_variables` list what SHOW VARIABLES does.
+    fn table(&mut self, name: &[u8]) {
+        const END: &[u8] = b"_variables";
+        let start = name.len().saturating_sub(END.len());
+        if name
+            .get(start..)
+            .is_some_and(|end| end.eq_ignore_ascii_case(END))
+        {
+            self.found.add(Traits::READS_ADDRESS);
         }
     }
 
@@ -198,7 +216,8 @@ impl<'a> Scanner<'_, 'a> {
         self.reader.next();
         self.depth += 1;
         if !self.reader.peek_mark(b')') {
-            self.found.add(Traits::SETS_LAST_INSERT_ID | Traits::GENERATES_ID);
+            self.found
+                .add(Traits::SETS_LAST_INSERT_ID | Traits::GENERATES_ID);
         }
     }
 

@@ -64,6 +64,7 @@ impl Findings {
             Kind::Insert | Kind::Replace | Kind::Load => self.add(Traits::GENERATES_ID),
             _ => {}
         }
+        self.settle();
         if self.writes || writes_by_kind(kind) {
             self.add(Traits::MAY_WRITE);
         } else if kind == Kind::Select && self.is_plain() {
@@ -73,6 +74,17 @@ impl Findings {
             kind,
             traits: self.traits,
             pins: self.pins,
+        }
+    }
+
+    /// Takes back what other findings contradict.
+    fn settle(&mut self) {
+        if self.not_plain {
+            self.traits.remove(Traits::BARE_BEGIN);
+        }
+        // Whether the lock is taken before or after the release is not in the tokens.
+        if self.pins.contains(PinReason::UserLock) {
+            self.traits.remove(Traits::RELEASES_USER_LOCK);
         }
     }
 

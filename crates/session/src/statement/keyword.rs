@@ -77,6 +77,7 @@ keywords! {
     HighPriority "high_priority",
     If "if",
     Ignore "ignore",
+    Immediate "immediate",
     Import "import",
     In "in",
     Index "index",

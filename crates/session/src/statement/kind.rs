@@ -114,7 +114,7 @@ bitflags! {
         const CHAIN_OR_RELEASE = 1 << 15;
         /// Ends an open transaction by the way.
         const IMPLICIT_COMMIT = 1 << 16;
-        /// Several statements.
+        /// Several statements, or one and a comment behind its semicolon: several answers.
         const MULTIPLE = 1 << 17;
         /// May change the default schema.
         const CHANGES_SCHEMA = 1 << 18;

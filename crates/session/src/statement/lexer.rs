@@ -1,6 +1,8 @@
 //! Cuts a statement into tokens as the backend would: strings, quoted identifiers, comments and
 //! version comments included. Owns the position in the text and the doubt; knows no grammar.
 
+mod number;
+
 use super::comment;
 use super::dialect::Dialect;
 use super::keyword::Keyword;
@@ -10,22 +12,26 @@ use super::token::{Token, Word};
 pub(super) struct Lexer<'a> {
     text: &'a [u8],
     at: usize,
-    dialect: &'a Dialect,
+    dialect: Dialect,
     space: u8,
     in_version_comment: bool,
     doubt: bool,
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a [u8], dialect: &'a Dialect) -> Self {
+    pub(super) fn new(text: &'a [u8], dialect: &Dialect) -> Self {
         Self {
             text,
             at: 0,
-            dialect,
+            dialect: *dialect,
             space: dialect.charset.space(),
             in_version_comment: false,
             doubt: false,
         }
+    }
+
+    pub(super) const fn dialect(&self) -> &Dialect {
+        &self.dialect
     }
 
     /// Whether the text so far cannot be read with certainty.
@@ -132,7 +138,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn long_comment(&mut self) {
-        match comment::read(self.rest(), self.dialect) {
+        match comment::read(self.rest(), &self.dialect) {
             Some(comment::Comment::Skip(length)) => self.at += length,
             Some(comment::Comment::Enter(length)) => {
                 self.at += length;
@@ -144,7 +150,9 @@ impl<'a> Lexer<'a> {
 
     fn word(&mut self) -> Token<'a> {
         let start = self.at;
-        let after_point = start.checked_sub(1).and_then(|before| self.text.get(before));
+        let after_point = start
+            .checked_sub(1)
+            .and_then(|before| self.text.get(before));
         let after_point = after_point == Some(&b'.');
         self.skip_word();
         let text = self.slice(start);
@@ -189,44 +197,6 @@ impl<'a> Lexer<'a> {
         match self.dialect.charset.length(self.rest()) {
             Some(length) => self.at += length,
             None => self.doubt = true,
-        }
-    }
-
-    /// A number, or a word that begins with a digit.
-    fn number(&mut self) -> Token<'a> {
-        let start = self.at;
-        if self.after_identifier_point() {
-            return self.word();
-        }
-        self.skip_digits();
-        if self.peek(0) != Some(b'.') {
-            self.skip_word();
-            return if self.doubt {
-                Token::End
-            } else {
-                Token::Number(self.slice(start))
-            };
-        }
-        self.at += 1;
-        self.skip_digits();
-        if matches!(self.peek(0), Some(b'e' | b'E')) {
-            let sign = usize::from(matches!(self.peek(1), Some(b'+' | b'-')));
-            if !self.peek(1 + sign).is_some_and(|byte| byte.is_ascii_digit()) {
-                return self.give_up();
-            }
-            self.at += 1 + sign;
-            self.skip_digits();
-        }
-        Token::Number(self.slice(start))
-    }
-
-    fn after_identifier_point(&self) -> bool {
-        self.at > 1 && self.text.get(self.at - 1) == Some(&b'.')
-    }
-
-    fn skip_digits(&mut self) {
-        while self.peek(0).is_some_and(|byte| byte.is_ascii_digit()) {
-            self.at += 1;
         }
     }
 
@@ -283,7 +253,11 @@ impl<'a> Lexer<'a> {
             }
             _ => self.skip_variable_name(),
         }
-        if self.doubt { Token::End } else { Token::UserVariable }
+        if self.doubt {
+            Token::End
+        } else {
+            Token::UserVariable
+        }
     }
 
     fn skip_variable_name(&mut self) {

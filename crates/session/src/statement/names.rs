@@ -2,7 +2,7 @@
 //! Owns the hashing; what a name means is its place in the list, which the owner of the list knows.
 
 /// No name is longer than this; a longer word is not looked up.
-pub(super) const LONGEST: usize = 36;
+pub(super) const LONGEST: usize = 40;
 
 const FREE: u16 = u16::MAX;
 
@@ -33,14 +33,13 @@ impl<const SLOTS: usize> Names<SLOTS> {
 
     /// The place of `word` in the list of names.
     pub(super) fn find(&self, word: &[u8]) -> Option<usize> {
-        let mut buffer = [0; LONGEST];
-        let lower = buffer.get_mut(..word.len())?;
-        lower.copy_from_slice(word);
-        lower.make_ascii_lowercase();
-        let mut slot = hash(lower) as usize % SLOTS;
+        if word.len() > LONGEST {
+            return None;
+        }
+        let mut slot = hash(word) as usize % SLOTS;
         loop {
             let index = usize::from(*self.slots.get(slot)?);
-            if self.names.get(index)?.as_bytes() == lower {
+            if self.names.get(index)?.as_bytes().eq_ignore_ascii_case(word) {
                 return Some(index);
             }
             slot = (slot + 1) % SLOTS;
@@ -48,11 +47,12 @@ impl<const SLOTS: usize> Names<SLOTS> {
     }
 }
 
+/// Equal for names that differ in case only.
 const fn hash(name: &[u8]) -> u32 {
     let mut hash = 0x811c_9dc5_u32;
     let mut index = 0;
     while index < name.len() {
-        hash = (hash ^ name[index] as u32).wrapping_mul(0x0100_0193);
+        hash = (hash ^ (name[index] | 0x20) as u32).wrapping_mul(0x0100_0193);
         index += 1;
     }
     hash ^ (hash >> 15)

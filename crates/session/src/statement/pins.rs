@@ -1,6 +1,7 @@
 //! Why a session may not be detached from its backend, as far as a text can tell. Owns the names;
 //! how long a reason holds is the session's to know.
 
+use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
 macro_rules! pin_reasons {
@@ -71,7 +72,7 @@ pin_reasons! {
 }
 
 /// A set of [`PinReason`]s.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct PinReasons(u32);
 
 impl PinReasons {
@@ -109,6 +110,12 @@ impl PinReasons {
     }
 }
 
+impl fmt::Debug for PinReasons {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
 impl From<PinReason> for PinReasons {
     fn from(reason: PinReason) -> Self {
         Self(1 << reason as u8)
@@ -131,6 +138,8 @@ impl BitOrAssign for PinReasons {
 
 impl FromIterator<PinReason> for PinReasons {
     fn from_iter<I: IntoIterator<Item = PinReason>>(reasons: I) -> Self {
-        reasons.into_iter().fold(Self::NONE, |set, reason| set | reason.into())
+        reasons
+            .into_iter()
+            .fold(Self::NONE, |set, reason| set | reason.into())
     }
 }

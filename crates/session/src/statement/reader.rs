@@ -12,22 +12,17 @@ const SEPARATOR: u8 = b';';
 pub(super) struct Reader<'a> {
     lexer: Lexer<'a>,
     current: Token<'a>,
-    dialect: &'a Dialect,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a [u8], dialect: &'a Dialect) -> Self {
+    pub(super) fn new(text: &'a [u8], dialect: &Dialect) -> Self {
         let mut lexer = Lexer::new(text, dialect);
         let current = lexer.next();
-        Self {
-            lexer,
-            current,
-            dialect,
-        }
+        Self { lexer, current }
     }
 
-    pub(super) const fn dialect(&self) -> &'a Dialect {
-        self.dialect
+    pub(super) const fn dialect(&self) -> &Dialect {
+        self.lexer.dialect()
     }
 
     /// Whether the text so far cannot be read with certainty.

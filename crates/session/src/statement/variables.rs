@@ -8,7 +8,6 @@ use super::kind::Traits;
 use super::names::Names;
 use super::pins::PinReason;
 use super::reader::Reader;
-use super::token::Token;
 
 /// Whose value is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +86,12 @@ variables! {
     Address => ["socket" "port" "hostname" "bind_address" "extra_port" "report_host" "report_port"
         "admin_address" "admin_port" "mysqlx_socket" "mysqlx_port" "mysqlx_bind_address"
         "wsrep_node_address" "wsrep_node_incoming_address" "wsrep_cluster_address"]
-    Replication => ["sql_log_bin" "sql_log_off" "gtid_next" "gtid_next_list" "gtid_domain_id"
+    Replication => ["sql_log_bin" "gtid_next" "gtid_next_list" "gtid_domain_id"
         "gtid_seq_no" "server_id" "binlog_format" "binlog_row_image"
         "binlog_direct_non_transactional_updates" "skip_replication" "skip_parallel_replication"
         "pseudo_slave_mode" "pseudo_replica_mode" "original_commit_timestamp"
         "original_server_version" "immediate_server_version" "wsrep_on" "wsrep_osu_method"
-        "wsrep_dirty_reads" "wsrep_ignore_apply_errors" "default_master_connection"
-        "explicit_defaults_for_timestamp" "session_alter_algorithm"]
+        "wsrep_dirty_reads" "wsrep_ignore_apply_errors" "default_master_connection"]
     Transaction => ["tx_isolation" "tx_read_only" "transaction_isolation"
         "transaction_read_only"]
     Debug => ["debug" "debug_dbug" "debug_sync"]
@@ -159,13 +157,7 @@ pub(super) fn read(reader: &mut Reader<'_>, found: &mut Findings) {
 
 /// Judges the assignment of a variable of the session. `next_only`: written as `@@name` without a
 /// scope, which for the transaction's characteristics means the next transaction only.
-pub(super) fn assign(name: Token<'_>, next_only: bool, found: &mut Findings) {
-    let name = name.identifier().and_then(identifier::plain);
-    assign_named(name.unwrap_or_default(), next_only, found);
-}
-
-/// As [`assign`], with the name at hand.
-pub(super) fn assign_named(name: &[u8], next_only: bool, found: &mut Findings) {
+pub(super) fn assign(name: &[u8], next_only: bool, found: &mut Findings) {
     found.add(Traits::SETS_VARIABLE);
     match variable(name) {
         Variable::Autocommit => found.add(Traits::SETS_AUTOCOMMIT),

@@ -1,0 +1,93 @@
+//! EXPLAIN, DESCRIBE and ANALYZE, and the statements within them.
+
+use super::admin;
+use super::classify;
+use super::findings::Findings;
+use super::keyword::Keyword;
+use super::kind::Kind;
+use super::pins::PinReason;
+use super::reader::Reader;
+use super::token::Token;
+
+/// Behind EXPLAIN or one of its synonyms.
+pub(super) fn explain(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> Kind {
+    loop {
+        match reader.peek_keyword() {
+            Keyword::Extended | Keyword::Partitions | Keyword::Analyze => {
+                reader.next();
+            }
+            Keyword::Format => {
+                if !format(reader) {
+                    return Kind::Explain;
+                }
+            }
+            Keyword::Into => {
+                reader.next();
+                found.pin(PinReason::UserVariable);
+                reader.next();
+            }
+            Keyword::For => {
+                reader.next();
+                return connection(reader);
+            }
+            _ => return inner(reader, found, nesting),
+        }
+    }
+}
+
+/// Behind ANALYZE: of a table, or of a statement that is run.
+pub(super) fn analyze(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> Kind {
+    if reader.peek_keyword() == Keyword::Format {
+        format(reader);
+    }
+    if is_statement(reader) && reader.peek_keyword() != Keyword::Table {
+        inner(reader, found, nesting)
+    } else {
+        admin::committing(found)
+    }
+}
+
+/// `FORMAT = …`; `false` if FORMAT is a table's name.
+fn format(reader: &mut Reader<'_>) -> bool {
+    reader.next();
+    let found = reader.accept_mark(b'=');
+    if found {
+        reader.next();
+    }
+    found
+}
+
+fn connection(reader: &mut Reader<'_>) -> Kind {
+    if reader.accept(Keyword::Connection) {
+        Kind::Explain
+    } else {
+        Kind::Unknown
+    }
+}
+
+fn inner(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> Kind {
+    if !is_statement(reader) {
+        return Kind::Explain;
+    }
+    match classify::judge(reader, found, nesting + 1) {
+        Kind::Unknown => return Kind::Unknown,
+        Kind::Select | Kind::Explain => {}
+        _ => found.writes(),
+    }
+    Kind::Explain
+}
+
+fn is_statement(reader: &Reader<'_>) -> bool {
+    let verb = matches!(
+        reader.peek_keyword(),
+        Keyword::Select
+            | Keyword::With
+            | Keyword::Values
+            | Keyword::Table
+            | Keyword::Insert
+            | Keyword::Replace
+            | Keyword::Update
+            | Keyword::Delete
+    );
+    verb || reader.peek() == Token::Mark(b'(')
+}

@@ -1,0 +1,92 @@
+//! Stored programs: their bodies hold semicolons that separate nothing. Owns the count of open
+//! blocks; what a body does is not looked at.
+
+use super::findings::Findings;
+use super::keyword::Keyword;
+use super::pins::PinReason;
+use super::reader::Reader;
+use super::token::Token;
+
+/// Whether CREATE of this object has a body.
+pub(super) const fn is_program(keyword: Keyword) -> bool {
+    matches!(
+        keyword,
+        Keyword::Procedure
+            | Keyword::Function
+            | Keyword::Trigger
+            | Keyword::Event
+            | Keyword::Package
+    )
+}
+
+/// Goes to the end of the statement that defines `object`. In doubt about the blocks, what could
+/// be a further statement pins.
+pub(super) fn skip(object: Keyword, reader: &mut Reader<'_>, found: &mut Findings) {
+    if object == Keyword::Package {
+        reader.skip_text();
+        return;
+    }
+    let mut body = Body {
+        open: 0,
+        at_start: false,
+    };
+    loop {
+        let token = reader.next();
+        if token != Token::End {
+            body.take(token, reader);
+        } else if body.open == 0 {
+            return;
+        } else if reader.resume() {
+            body.at_start = true;
+        } else {
+            found.pin(PinReason::MultipleStatements);
+            return;
+        }
+    }
+}
+
+struct Body {
+    /// Blocks begun and not ended.
+    open: u32,
+    /// A statement of the body may begin here.
+    at_start: bool,
+}
+
+impl Body {
+    fn take(&mut self, token: Token<'_>, reader: &mut Reader<'_>) {
+        let at_start = std::mem::replace(&mut self.at_start, false);
+        match token.keyword() {
+            Keyword::Begin => {
+                self.open += 1;
+                self.at_start = true;
+            }
+            Keyword::Case => self.open += 1,
+            Keyword::Loop | Keyword::Repeat if at_start => {
+                self.open += 1;
+                self.at_start = true;
+            }
+            Keyword::If | Keyword::While | Keyword::For if at_start => self.open += 1,
+            Keyword::Then | Keyword::Else | Keyword::Do | Keyword::Row => self.at_start = true,
+            Keyword::End => {
+                self.open = self.open.saturating_sub(1);
+                skip_what_ends(reader);
+            }
+            _ => self.at_start = token == Token::Mark(b':'),
+        }
+    }
+}
+
+/// `END IF`, `END LOOP` and so on.
+fn skip_what_ends(reader: &mut Reader<'_>) {
+    if matches!(
+        reader.peek_keyword(),
+        Keyword::If
+            | Keyword::Case
+            | Keyword::Loop
+            | Keyword::Repeat
+            | Keyword::While
+            | Keyword::For
+    ) {
+        reader.next();
+    }
+}

@@ -1,0 +1,103 @@
+//! Statements that define objects and accounts: CREATE, ALTER, DROP, RENAME.
+
+use super::expression::{self, Calls, Until};
+use super::findings::Findings;
+use super::keyword::Keyword;
+use super::kind::{Kind, Traits};
+use super::pins::PinReason;
+use super::reader::Reader;
+use super::token::Token;
+use super::{program, routine};
+
+/// A statement that defines objects and commits.
+pub(super) fn ddl(found: &mut Findings) -> Kind {
+    found.add(Traits::IMPLICIT_COMMIT);
+    Kind::Ddl
+}
+
+/// A statement about accounts, roles or privileges.
+pub(super) fn account(found: &mut Findings) -> Kind {
+    found.add(Traits::IMPLICIT_COMMIT);
+    Kind::Account
+}
+
+/// Behind CREATE.
+pub(super) fn create(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
+    let mut temporary = false;
+    loop {
+        let token = reader.next();
+        match token.keyword() {
+            Keyword::Temporary => {
+                temporary = true;
+                found.pin(PinReason::TemporaryTable);
+            }
+            Keyword::Definer => definer(reader),
+            Keyword::User | Keyword::Role => return account(found),
+            Keyword::Table | Keyword::Sequence => {
+                expression::scan(reader, found, Until::End, Calls::FromSelect);
+                return if temporary { Kind::Ddl } else { ddl(found) };
+            }
+            keyword if program::is_program(keyword) => {
+                program::skip(keyword, reader, found);
+                return ddl(found);
+            }
+            _ if token == Token::End => return ddl(found),
+            _ => {}
+        }
+    }
+}
+
+/// Behind ALTER.
+pub(super) fn alter(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
+    loop {
+        let token = reader.next();
+        match token.keyword() {
+            Keyword::Definer => definer(reader),
+            Keyword::User | Keyword::Role => return account(found),
+            Keyword::Table => {
+                expression::scan(reader, found, Until::End, Calls::FromSelect);
+                return ddl(found);
+            }
+            Keyword::Event => {
+                program::skip(Keyword::Event, reader, found);
+                return ddl(found);
+            }
+            _ if token == Token::End => return ddl(found),
+            _ => {}
+        }
+    }
+}
+
+/// Behind DROP.
+pub(super) fn drop(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
+    match reader.peek_keyword() {
+        Keyword::Prepare => return routine::deallocate(found),
+        Keyword::User | Keyword::Role => return account(found),
+        Keyword::Temporary => {
+            found.add(Traits::DROPS_TEMPORARY);
+            return Kind::Ddl;
+        }
+        Keyword::Table | Keyword::Tables | Keyword::Sequence => found.add(Traits::DROPS_TEMPORARY),
+        Keyword::Database | Keyword::Schema => found.add(Traits::CHANGES_SCHEMA),
+        _ => {}
+    }
+    ddl(found)
+}
+
+/// Behind RENAME.
+pub(super) fn rename(reader: &Reader<'_>, found: &mut Findings) -> Kind {
+    match reader.peek_keyword() {
+        Keyword::User => account(found),
+        _ => ddl(found),
+    }
+}
+
+/// `= name[@host]`: the name may be a keyword.
+fn definer(reader: &mut Reader<'_>) {
+    if reader.accept_mark(b'=') {
+        reader.next();
+        if reader.peek() == Token::UserVariable {
+            reader.next();
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! SET in all its forms. Owns the list of assignments; what a variable means is in `variables`.
+
+use super::classify;
+use super::expression::{self, Calls, Until};
+use super::findings::Findings;
+use super::keyword::Keyword;
+use super::kind::{Kind, Traits};
+use super::pins::PinReason;
+use super::reader::Reader;
+use super::schema;
+use super::token::Token;
+use super::variables::{self, Scope};
+
+/// Behind SET.
+pub(super) fn set(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> Kind {
+    match reader.peek_keyword() {
+        Keyword::Password => schema::account(found),
+        Keyword::Default => schema::account(found),
+        Keyword::Role => {
+            found.pin(PinReason::Role);
+            Kind::Set
+        }
+        Keyword::Resource => {
+            found.pin(PinReason::ResourceGroup);
+            Kind::Set
+        }
+        Keyword::Transaction => {
+            found.pin(PinReason::OneShotTransaction);
+            Kind::Set
+        }
+        Keyword::Statement => for_statement(reader, found, nesting),
+        _ => list(reader, found),
+    }
+}
+
+/// `SET STATEMENT a = 1, b = 2 FOR …`: the inner statement counts; the variables are put back.
+fn for_statement(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> Kind {
+    reader.next();
+    expression::scan(reader, found, Until::CommaOrFor, Calls::All);
+    while reader.accept_mark(b',') {
+        expression::scan(reader, found, Until::CommaOrFor, Calls::All);
+    }
+    if !reader.accept(Keyword::For) {
+        return Kind::Unknown;
+    }
+    found.not_plain();
+    match classify::judge(reader, found, nesting + 1) {
+        Kind::Empty => Kind::Unknown,
+        kind => kind,
+    }
+}
+
+fn list(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
+    // On some servers GLOBAL holds for the assignments behind it, too.
+    let mut global_seen = false;
+    loop {
+        if !assignment(reader, found, &mut global_seen) {
+            return Kind::Unknown;
+        }
+        if !reader.accept_mark(b',') {
+            return Kind::Set;
+        }
+    }
+}
+
+/// One assignment; `false` if it is none.
+fn assignment(reader: &mut Reader<'_>, found: &mut Findings, global_seen: &mut bool) -> bool {
+    let scope = Scope::of(reader.peek_keyword());
+    if scope.is_some() {
+        reader.next();
+    }
+    let scope = scope.unwrap_or(Scope::Unscoped);
+    *global_seen |= scope == Scope::Global;
+    match reader.peek_keyword() {
+        Keyword::Transaction => {
+            transaction(scope, found);
+            reader.skip_statement();
+            return true;
+        }
+        Keyword::Names | Keyword::Character | Keyword::Charset => {
+            found.add(Traits::SETS_CHARSET | Traits::SETS_VARIABLE);
+            expression::scan(reader, found, Until::Comma, Calls::All);
+            return true;
+        }
+        _ => {}
+    }
+    target(reader, found, scope, *global_seen) && value(reader, found)
+}
+
+/// `SET SESSION TRANSACTION …` and `SET GLOBAL TRANSACTION …`.
+fn transaction(scope: Scope, found: &mut Findings) {
+    match scope {
+        Scope::Global => {
+            found.add(Traits::SETS_GLOBAL);
+            found.writes();
+        }
+        Scope::Session => found.add(Traits::SETS_VARIABLE),
+        Scope::Unscoped => found.pin(PinReason::OneShotTransaction),
+    }
+}
+
+/// The left side of an assignment.
+fn target(
+    reader: &mut Reader<'_>,
+    found: &mut Findings,
+    mut scope: Scope,
+    global_seen: bool,
+) -> bool {
+    let mut next_only = false;
+    let name = match reader.next() {
+        Token::UserVariable => {
+            found.pin(PinReason::UserVariable);
+            return true;
+        }
+        Token::SystemVariable => {
+            let Some((written, name)) = variables::name(reader) else {
+                return false;
+            };
+            scope = written;
+            next_only = written == Scope::Unscoped;
+            name
+        }
+        token => {
+            let Some(name) = component(reader, token) else {
+                return false;
+            };
+            name
+        }
+    };
+    if scope == Scope::Global || scope == Scope::Unscoped && global_seen {
+        found.add(Traits::SETS_GLOBAL);
+        found.writes();
+    }
+    if scope != Scope::Global {
+        variables::assign(name, next_only, found);
+    }
+    true
+}
+
+/// A name, or the last part of a structured one.
+fn component<'a>(reader: &mut Reader<'a>, first: Token<'a>) -> Option<&'a [u8]> {
+    let mut name = first.identifier()?;
+    while reader.accept_mark(b'.') {
+        name = reader.next().identifier()?;
+    }
+    super::identifier::plain(name)
+}
+
+/// The sign and the right side of an assignment.
+fn value(reader: &mut Reader<'_>, found: &mut Findings) -> bool {
+    let sign = reader.next();
+    if sign != Token::Mark(b'=') && sign != Token::Assign {
+        return false;
+    }
+    expression::scan(reader, found, Until::Comma, Calls::All);
+    true
+}

@@ -1,0 +1,53 @@
+//! What USE and KILL point at, for those who carry them out themselves.
+
+use std::borrow::Cow;
+
+use super::dialect::Dialect;
+use super::identifier;
+use super::keyword::Keyword;
+use super::reader::Reader;
+use super::token::Token;
+
+/// A KILL that names a connection by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kill {
+    /// The connection's id as the client wrote it.
+    pub id: u64,
+    /// Only the statement it runs is meant, not the connection.
+    pub query: bool,
+    /// SOFT is written: steps that could leave a table inconsistent are not broken off.
+    pub soft: bool,
+}
+
+/// The schema of a text that is one plain `USE`; the bytes are in the client's character set.
+#[must_use]
+pub fn use_schema<'a>(text: &'a [u8], dialect: &Dialect) -> Option<Cow<'a, [u8]>> {
+    let mut reader = Reader::new(text, dialect);
+    if !reader.accept(Keyword::Use) {
+        return None;
+    }
+    let name = reader.next().identifier()?;
+    (reader.ends_text() && !reader.in_doubt()).then(|| identifier::unquote(name))
+}
+
+/// The target of a text that is one `KILL [HARD | SOFT] [CONNECTION | QUERY] number`.
+#[must_use]
+pub fn kill_target(text: &[u8], dialect: &Dialect) -> Option<Kill> {
+    let mut reader = Reader::new(text, dialect);
+    if !reader.accept(Keyword::Kill) {
+        return None;
+    }
+    let soft = reader.accept(Keyword::Soft);
+    if !soft {
+        reader.accept(Keyword::Hard);
+    }
+    let query = reader.accept(Keyword::Query);
+    if !query {
+        reader.accept(Keyword::Connection);
+    }
+    let Token::Number(digits) = reader.next() else {
+        return None;
+    };
+    let id = str::from_utf8(digits).ok()?.parse().ok()?;
+    (reader.ends_text() && !reader.in_doubt()).then_some(Kill { id, query, soft })
+}

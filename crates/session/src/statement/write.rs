@@ -1,0 +1,54 @@
+//! INSERT, REPLACE, UPDATE, DELETE, LOAD.
+
+use super::admin;
+use super::expression;
+use super::findings::Findings;
+use super::keyword::Keyword;
+use super::kind::Kind;
+use super::pins::PinReason;
+use super::reader::Reader;
+use super::token::Token;
+
+/// Behind UPDATE or DELETE.
+pub(super) fn scanned(reader: &mut Reader<'_>, found: &mut Findings, kind: Kind) -> Kind {
+    expression::scan_all(reader, found);
+    kind
+}
+
+/// Behind INSERT or REPLACE: steps over the table's name, whose columns would look like a call.
+pub(super) fn insert(reader: &mut Reader<'_>, found: &mut Findings, kind: Kind) -> Kind {
+    while matches!(
+        reader.peek_keyword(),
+        Keyword::LowPriority
+            | Keyword::Delayed
+            | Keyword::HighPriority
+            | Keyword::Ignore
+            | Keyword::Into
+    ) {
+        reader.next();
+    }
+    reader.next();
+    while reader.accept_mark(b'.') {
+        reader.next();
+    }
+    scanned(reader, found, kind)
+}
+
+/// Behind LOAD: only what follows SET holds expressions.
+pub(super) fn load(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
+    if reader.peek_keyword() == Keyword::Index {
+        return admin::committing(found);
+    }
+    loop {
+        match reader.next() {
+            Token::End => return Kind::Load,
+            Token::UserVariable => found.pin(PinReason::UserVariable),
+            token if token.is(Keyword::Character) => {
+                reader.next();
+            }
+            token if token.is(Keyword::Set) => break,
+            _ => {}
+        }
+    }
+    scanned(reader, found, Kind::Load)
+}
