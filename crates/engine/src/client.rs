@@ -55,16 +55,22 @@ pub(crate) struct Client {
     pub inbox: Vec<u8>,
     /// Reading is paused, because it sent ahead while a command runs.
     pub paused: bool,
+    /// Where it came from.
+    pub(crate) origin: Box<Origin>,
     /// The connection phase, until it is over.
     pub login: Option<Box<Login>>,
 }
 
-/// What only the connection phase needs.
-pub(crate) struct Login {
+/// What was fixed when the client was accepted.
+pub(crate) struct Origin {
     /// Where the client comes from.
     pub peer: Peer,
-    /// What its password is to be scrambled with.
+    /// What its passwords are scrambled with, at login and in COM_CHANGE_USER.
     pub nonce: [u8; 20],
+}
+
+/// What only the connection phase needs.
+pub(crate) struct Login {
     /// How far it has come.
     pub step: LoginStep,
     /// The sequence id that our next packet will have.
@@ -228,7 +234,8 @@ fn may_follow(from: State, to: State) -> bool {
     match (from, to) {
         (State::Greeting, State::Login) => true,
         (State::Login, State::Idle | State::Waiting(_) | State::Active) => true,
-        (State::Idle, State::Waiting(_) | State::Active) => true,
+        // COM_CHANGE_USER is a login.
+        (State::Idle, State::Waiting(_) | State::Active | State::Login) => true,
         (State::Waiting(_), State::Active | State::Idle) => true,
         // Back to the queue: its backend was lost before the command was sent.
         (State::Active, State::Idle | State::Held | State::Active | State::Waiting(_)) => true,

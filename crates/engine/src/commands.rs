@@ -152,9 +152,25 @@ impl Engine {
             Some(Command::Query | Command::InitDb) => {
                 return self.attach_and_send(turn, key, packet);
             }
+            Some(Command::ResetConnection | Command::ChangeUser) if self.holds(key) => {
+                self.reset_attached(turn, key);
+                return Taken::Later;
+            }
+            Some(Command::ResetConnection) => {
+                let collation = self.clients.get(key).map(|client| client.session.collation);
+                self.reset_session(key, collation.unwrap_or_default());
+                self.answer_ok(turn, key);
+            }
+            Some(Command::ChangeUser) => self.change_user(turn, key, &packet.payload[1..]),
             _ => self.answer_err(turn, key, &ClientError::unknown_command()),
         }
         Taken::Now
+    }
+
+    fn holds(&self, key: Key) -> bool {
+        self.clients
+            .get(key)
+            .is_some_and(|client| client.backend.is_some())
     }
 
     /// Answers a command with OK, as the server would that has nothing to say.

@@ -5,13 +5,13 @@ use membership::Key;
 use session::SessionState;
 use session::statement::PinReasons;
 use wire::{
-    AuthSwitchRequest, Capabilities, Command, ExtendedCapabilities, HandshakeResponse,
+    AuthSwitchRequest, Capabilities, ChangeUser, Command, ExtendedCapabilities, HandshakeResponse,
     InitialHandshake, Malformed, NATIVE_PASSWORD, OkPacket, PacketWriter, ServerStatus,
     verify_native_password, whole_packet,
 };
 
 use crate::backend::PoolKey;
-use crate::client::{Client, Login, LoginStep, State};
+use crate::client::{Client, Login, LoginStep, Origin, State};
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
 use crate::facts::Facts;
@@ -62,9 +62,11 @@ impl Engine {
         peer: Peer,
         nonce: [u8; 32],
     ) -> Client {
-        let login = Login {
+        let origin = Origin {
             peer,
             nonce: printable(nonce),
+        };
+        let login = Login {
             step: LoginStep::Response,
             sequence_id: 0,
         };
@@ -83,6 +85,7 @@ impl Engine {
             since: turn.now,
             inbox: Vec::new(),
             paused: false,
+            origin: Box::new(origin),
             login: Some(Box::new(login)),
         }
     }
@@ -107,7 +110,7 @@ impl Engine {
         let handshake = InitialHandshake {
             server_version: &facts.version,
             connection_id: client.id,
-            nonce: login.nonce,
+            nonce: client.origin.nonce,
             capabilities: facts.capabilities,
             extended: facts.extended,
             collation: facts.collation,
@@ -178,25 +181,89 @@ impl Engine {
         client.capabilities = response.capabilities & facts.capabilities;
         client.extended = response.extended & facts.extended;
         client.session = session;
-        if response.auth_plugin.is_empty() || response.auth_plugin == NATIVE_PASSWORD {
-            let who = (response.user, response.schema);
-            self.authenticate(turn, key, who, response.auth_response);
-            return Ok(());
+        let who = (response.user, response.schema);
+        self.identify(
+            turn,
+            key,
+            who,
+            (response.auth_plugin, response.auth_response),
+        );
+        Ok(())
+    }
+
+    /// COM_CHANGE_USER: a new session, as another account or the same one. The old session holds
+    /// no backend any more.
+    pub(crate) fn change_user<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        payload: &[u8],
+    ) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Ok(change) = ChangeUser::parse(payload, client.capabilities) else {
+            return self.fail(
+                turn,
+                key,
+                &ClientError::bad_handshake(),
+                DisconnectReason::Malformed,
+            );
+        };
+        let collation = change.collation.unwrap_or(client.session.collation);
+        client.login = Some(Box::new(Login {
+            step: LoginStep::Response,
+            sequence_id: 1,
+        }));
+        self.reset_session(key, collation);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.session.schema = None;
         }
+        self.clients.move_to(key, State::Login, turn.now);
+        let who = (change.user, change.schema);
+        self.identify(turn, key, who, (change.auth_plugin, change.auth_response));
+    }
+
+    /// The session begins anew, with the schema that it has: COM_RESET_CONNECTION.
+    pub(crate) fn reset_session(&mut self, key: Key, collation: u8) {
+        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
+            return;
+        };
+        let schema = client.session.schema.take();
+        client.session = SessionState::new(collation, &self.interner);
+        client.session.schema = schema;
+        client.status = facts.status;
+        client.last_insert_id = 0;
+        client.pins = PinReasons::NONE;
+    }
+
+    /// Checks the proof that came, or asks for one of the kind that can be checked.
+    fn identify<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (user, schema): (&[u8], Option<&[u8]>),
+        (plugin, response): (&[u8], &[u8]),
+    ) {
+        if plugin.is_empty() || plugin == NATIVE_PASSWORD {
+            return self.authenticate(turn, key, (user, schema), response);
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
         let Some(login) = &mut client.login else {
-            return Ok(());
+            return;
         };
         login.step = LoginStep::AuthSwitch {
-            user: response.user.into(),
-            schema: response.schema.map(Into::into),
+            user: user.into(),
+            schema: schema.map(Into::into),
         };
         let request = AuthSwitchRequest {
             plugin: NATIVE_PASSWORD,
-            data: &login.nonce,
+            data: &client.origin.nonce,
         };
         let outbox = turn.io.outbox(client.handle);
         login.sequence_id = request.encode(outbox, login.sequence_id);
-        Ok(())
     }
 
     /// Checks the password and goes on to the schema, if the client named one.
@@ -210,7 +277,7 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let Some(login) = &client.login else { return };
+        let origin = &client.origin;
         let account = self
             .settings
             .accounts
@@ -218,9 +285,9 @@ impl Engine {
             .position(|a| a.user.as_bytes() == user);
         // An unknown account is checked against a password all the same: it must not answer faster.
         let password = account.map_or("\0", |place| &self.settings.accounts[place].password);
-        let right = verify_native_password(password.as_bytes(), &login.nonce, auth_response);
+        let right = verify_native_password(password.as_bytes(), &origin.nonce, auth_response);
         let (Some(account), true) = (account, right) else {
-            let error = ClientError::access_denied(user, login.peer, !auth_response.is_empty());
+            let error = ClientError::access_denied(user, origin.peer, !auth_response.is_empty());
             return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
         };
         let account = account as u32;

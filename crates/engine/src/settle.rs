@@ -4,7 +4,7 @@
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::{Kind, Traits};
+use session::statement::{Kind, PinReason, PinReasons, Traits};
 use wire::{Command, ErrPacket, ServerStatus, TextResultSet};
 
 use crate::answers::Ending;
@@ -245,6 +245,23 @@ impl Engine {
             return self.close_client(turn, client_key, DisconnectReason::Drain);
         }
         self.consume_inbox(turn, client_key);
+    }
+
+    /// A session that holds a backend begins anew: only when that is clean, and all locks are
+    /// gone, its command goes on.
+    pub(crate) fn reset_attached<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
+        let Some(record) = self.clients.get_mut(client) else {
+            return;
+        };
+        let Some(key) = record.backend else { return };
+        let keeps_role = record.pins.contains(PinReason::Role);
+        record.pins = PinReasons::NONE;
+        self.clients.move_to(client, State::Active, turn.now);
+        if let Some(backend) = self.pool.get_mut(key) {
+            // COM_RESET_CONNECTION leaves the role as it was (rule 3).
+            backend.retired |= keeps_role;
+        }
+        self.reset_backend(turn, key);
     }
 
     /// Asks the backend what must be known before anything else happens. False if nothing is due.

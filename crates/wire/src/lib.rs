@@ -8,6 +8,7 @@
 //! "MariaDB protocol".
 
 mod capabilities;
+mod change_user;
 mod command;
 mod err;
 mod handshake;
@@ -22,6 +23,7 @@ mod track;
 mod translate;
 
 pub use capabilities::{Capabilities, ExtendedCapabilities};
+pub use change_user::ChangeUser;
 pub use command::Command;
 pub use err::{ErrPacket, code};
 pub use handshake::{AuthSwitchRequest, HandshakeResponse, InitialHandshake};
