@@ -173,7 +173,11 @@ impl Engine {
             Purpose::ReadFacts(rows) | Purpose::ReadInsertId(rows) | Purpose::ReadCharset(rows) => {
                 collect(rows, piece)?;
             }
-            Purpose::Restore(_) | Purpose::Reset | Purpose::Setup | Purpose::Ping => {}
+            Purpose::Restore(_)
+            | Purpose::Reset
+            | Purpose::Setup
+            | Purpose::Kill(_)
+            | Purpose::Ping => {}
         }
         Ok(ending)
     }

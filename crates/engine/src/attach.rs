@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use events::{Handle, Io};
+use events::{Handle, Io, Timestamp};
 use membership::Key;
 use pool::{Choice, Fit, KeyId, Slot, State as BackendState};
 use session::SessionState;
@@ -188,8 +188,29 @@ impl Engine {
         self.shared.ledger.take(self.worker)
     }
 
+    /// Opens the connection of `id` that is kept for KILL.
+    pub(crate) fn open_reserved<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        let backend = self.new_backend(Facts::unknown("").collation, turn.now);
+        let slot = self.shared.ledger.reserve(self.worker);
+        let key = self.pool.insert_reserved(id, slot, backend, turn.now);
+        self.connect(turn, key);
+    }
+
     fn open<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, slot: Slot, collation: u8) {
-        let backend = Backend {
+        let backend = self.new_backend(collation, turn.now);
+        let key = self.pool.insert(id, slot, backend, turn.now);
+        self.connect(turn, key);
+    }
+
+    fn connect<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let handle = turn.io.connect(Owner::Backend(key).tag());
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.handle = handle;
+        }
+    }
+
+    fn new_backend(&self, collation: u8, now: Timestamp) -> Backend {
+        Backend {
             handle: Handle(0),
             login: Some(BackendLogin::Handshake),
             connection_id: 0,
@@ -200,15 +221,11 @@ impl Engine {
             inbox: Vec::new(),
             client: None,
             paused: false,
-            opened: turn.now,
+            opened: now,
             retired: false,
             due: Due::empty(),
+            kill_outstanding: false,
             dirty: false,
-        };
-        let key = self.pool.insert(id, slot, backend, turn.now);
-        let handle = turn.io.connect(Owner::Backend(key).tag());
-        if let Some(backend) = self.pool.get_mut(key) {
-            backend.handle = handle;
         }
     }
 }

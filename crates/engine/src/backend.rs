@@ -66,6 +66,8 @@ pub(crate) struct Backend {
     pub retired: bool,
     /// What must happen before the session can be detached.
     pub due: Due,
+    /// A KILL of what it runs is under way.
+    pub kill_outstanding: bool,
     /// The session that is attached, or was, may have left more behind than `session` tells: a
     /// reset is due before anybody else gets it.
     pub dirty: bool,
@@ -128,6 +130,8 @@ pub(crate) enum Purpose {
     ReadInsertId(TextResultSet),
     /// The character sets of the attached session.
     ReadCharset(TextResultSet),
+    /// KILL QUERY of what this backend runs.
+    Kill(Key),
     /// COM_PING, for the status flags that an ERR packet does not have.
     Ping,
 }

@@ -162,6 +162,13 @@ impl Engine {
 
     fn backend_ready<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.counters.backend_connections += 1;
+        if self.pool.state(key) == Some(BackendState::Reserved) {
+            if let Some(backend) = self.pool.get_mut(key) {
+                backend.login = None;
+            }
+            let id = self.pool.key_of(key);
+            return id.map_or((), |id| self.send_kills(turn, id));
+        }
         self.pool.move_to(key, BackendState::Resetting, turn.now);
         if let Some(id) = self.pool.key_of(key) {
             let state = &mut self.keys[id.0 as usize];
@@ -276,8 +283,13 @@ impl Engine {
         let Some(id) = self.pool.key_of(key) else {
             return;
         };
+        let reserved = self.pool.state(key) == Some(BackendState::Reserved);
         self.pool.remove(key);
         self.counters.backend_connect_errors += 1;
+        if reserved {
+            tracing::warn!(error = text, "no connection for KILL can be had");
+            return self.give_up_kills(turn, id);
+        }
         let worker = self.worker as u64;
         let state = &mut self.keys[id.0 as usize];
         tracing::warn!(

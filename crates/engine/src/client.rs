@@ -22,6 +22,8 @@ pub(crate) enum State {
     Active,
     /// Attached to a backend, in a transaction or pinned, and silent.
     Held,
+    /// Its KILL is being carried out, perhaps by another worker.
+    Asking,
 }
 
 /// A client connection. Small: there may be a million of them.
@@ -113,7 +115,8 @@ const LOGIN: ListId = ListId(1);
 const IDLE: ListId = ListId(2);
 const ACTIVE: ListId = ListId(3);
 const HELD: ListId = ListId(4);
-const FIXED: u32 = 5;
+const ASKING: ListId = ListId(5);
+const FIXED: u32 = 6;
 
 /// All client connections of a worker.
 pub(crate) struct Clients {
@@ -184,6 +187,7 @@ impl Clients {
             IDLE => State::Idle,
             ACTIVE => State::Active,
             HELD => State::Held,
+            ASKING => State::Asking,
             ListId(other) => State::Waiting(KeyId(other - FIXED)),
         })
     }
@@ -226,6 +230,7 @@ fn list(state: State) -> ListId {
         State::Idle => IDLE,
         State::Active => ACTIVE,
         State::Held => HELD,
+        State::Asking => ASKING,
         State::Waiting(key) => ListId(FIXED + key.0),
     }
 }
@@ -235,11 +240,12 @@ fn may_follow(from: State, to: State) -> bool {
         (State::Greeting, State::Login) => true,
         (State::Login, State::Idle | State::Waiting(_) | State::Active) => true,
         // COM_CHANGE_USER is a login.
-        (State::Idle, State::Waiting(_) | State::Active | State::Login) => true,
+        (State::Idle, State::Waiting(_) | State::Active | State::Login | State::Asking) => true,
         (State::Waiting(_), State::Active | State::Idle) => true,
         // Back to the queue: its backend was lost before the command was sent.
         (State::Active, State::Idle | State::Held | State::Active | State::Waiting(_)) => true,
-        (State::Held, State::Active | State::Idle) => true,
+        (State::Held, State::Active | State::Idle | State::Asking) => true,
+        (State::Asking, State::Held | State::Idle) => true,
         _ => false,
     }
 }

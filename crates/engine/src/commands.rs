@@ -84,7 +84,7 @@ impl Engine {
                     self.close_client(turn, key, DisconnectReason::Malformed);
                     return bytes.len();
                 }
-                Some(State::Waiting(_) | State::Active) => 0,
+                Some(State::Waiting(_) | State::Active | State::Asking) => 0,
             };
             if used == 0 {
                 break;
@@ -149,6 +149,10 @@ impl Engine {
         match packet.payload.first().copied().and_then(Command::from_byte) {
             Some(Command::Quit) => self.close_client(turn, key, DisconnectReason::Quit),
             Some(Command::Ping) => self.answer_ok(turn, key),
+            Some(Command::Query) if may_be_kill(packet.payload) => {
+                return self.kill_command(turn, key, packet);
+            }
+            Some(Command::ProcessKill) => return self.kill_command(turn, key, packet),
             Some(Command::Query | Command::InitDb) => {
                 return self.attach_and_send(turn, key, packet);
             }
@@ -250,7 +254,7 @@ impl Engine {
     fn balance_receiving<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let busy = matches!(
             self.clients.state(key),
-            Some(State::Waiting(_) | State::Active)
+            Some(State::Waiting(_) | State::Active | State::Asking)
         );
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -274,6 +278,12 @@ impl Engine {
             self.spares.push(buffer);
         }
     }
+}
+
+/// True for texts that begin as a KILL may, so that the others are not looked at twice.
+fn may_be_kill(payload: &[u8]) -> bool {
+    let text = payload[1..].trim_ascii_start();
+    matches!(text.first(), Some(b'k' | b'K' | b'/' | b'#' | b'-'))
 }
 
 /// True if there is more in the inbox than the one command that waits.

@@ -33,11 +33,13 @@ pub enum DisconnectReason {
     BackendLost,
     /// The front door drains.
     Drain,
+    /// Somebody killed it.
+    Killed,
 }
 
 impl DisconnectReason {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Quit,
         Self::ClientClosed,
         Self::ClientFailed,
@@ -51,6 +53,7 @@ impl DisconnectReason {
         Self::WriteTimeout,
         Self::BackendLost,
         Self::Drain,
+        Self::Killed,
     ];
 
     /// The label in `/metrics` and in the log.
@@ -69,6 +72,7 @@ impl DisconnectReason {
             Self::WriteTimeout => "write_timeout",
             Self::BackendLost => "backend_lost",
             Self::Drain => "drain",
+            Self::Killed => "killed",
         }
     }
 }
@@ -176,6 +180,10 @@ counters! {
     backend_resets,
     /// Idle backend connections closed so that somebody else could have the slot.
     slots_lent,
+    /// KILL commands for clients.
+    kills,
+    /// Running statements that could not be ended, because no connection for KILL could be had.
+    kill_errors,
     /// Times a backend was held because its client did not keep up.
     answers_held,
     /// Bytes received from clients.

@@ -46,6 +46,7 @@ impl Engine {
         );
         turn.io.close(client.handle, Close::Flush);
         self.shared.client_gone();
+        self.ids.remove(&client.id);
         self.counters.disconnected(reason);
         self.counters.abandoned += u64::from(waited);
         self.stalls.retain(|stall| stall.client != key);
@@ -75,7 +76,7 @@ impl Engine {
             turn.io.resume_receive(backend.handle);
         }
         if !backend.is_working() {
-            self.free(turn, key);
+            self.settle(turn, key);
         }
     }
 
@@ -126,6 +127,12 @@ impl Engine {
             );
         }
         self.slot_returned(turn);
+        for exchange in backend.exchanges {
+            if let Purpose::Kill(victim) = exchange.purpose {
+                self.kill_answered(turn, victim);
+            }
+        }
+        self.send_kills(turn, id);
         self.serve(turn, id);
     }
 

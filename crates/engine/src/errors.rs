@@ -87,6 +87,24 @@ impl ClientError {
         )
     }
 
+    /// KILL QUERY, while the statement waited.
+    pub(crate) fn interrupted() -> Self {
+        let text = "Query execution was interrupted";
+        Self::new(code::QUERY_INTERRUPTED, b"70100", text)
+    }
+
+    /// KILL of a client that is not there.
+    pub(crate) fn no_such_thread(id: u32) -> Self {
+        let text = format!("Unknown thread id: {id}");
+        Self::new(code::NO_SUCH_THREAD, b"HY000", text)
+    }
+
+    /// KILL of another account's client.
+    pub(crate) fn not_owner(id: u32) -> Self {
+        let text = format!("You are not owner of thread {id}");
+        Self::new(code::NOT_OWNER, b"HY000", text)
+    }
+
     /// The backend asks for an authentication plugin that Myriad cannot answer.
     pub(crate) fn unsupported_plugin(plugin: &[u8]) -> Self {
         let plugin = String::from_utf8_lossy(plugin);

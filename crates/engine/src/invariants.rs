@@ -45,6 +45,7 @@ impl Engine {
             State::Idle,
             State::Active,
             State::Held,
+            State::Asking,
         ];
         fixed
             .into_iter()
@@ -52,7 +53,10 @@ impl Engine {
     }
 
     fn check_client(&self, key: Key, client: &Client, state: State) -> Result<(), String> {
-        let attached = matches!(state, State::Active | State::Held);
+        let attached = match state {
+            State::Asking => client.backend.is_some(),
+            _ => matches!(state, State::Active | State::Held),
+        };
         ensure(
             attached == client.backend.is_some(),
             "a backend is attached exactly while active or held",
@@ -62,8 +66,8 @@ impl Engine {
             ensure(back == Some(key), "its backend does not point back")?;
             let state = self.pool.state(backend);
             ensure(
-                state == Some(BackendState::Active),
-                "its backend is not active",
+                matches!(state, Some(BackendState::Active | BackendState::Resetting)),
+                "its backend is neither active nor being reset",
             )?;
         }
         match state {
@@ -82,7 +86,7 @@ impl Engine {
                     "it waits without a complete command",
                 )
             }
-            State::Active => Ok(()),
+            State::Active | State::Asking => Ok(()),
         }
     }
 
@@ -95,15 +99,15 @@ impl Engine {
             ensure(back == Some(key), "its client does not point back")?;
         }
         ensure(
-            backend.login.is_some() == (state == BackendState::Connecting),
+            state == BackendState::Reserved
+                || backend.login.is_some() == (state == BackendState::Connecting),
             "it is logging in exactly while connecting",
         )?;
         match state {
-            BackendState::Connecting => ensure(backend.client.is_none(), "a session is attached"),
-            BackendState::Resetting => {
-                ensure(backend.client.is_none(), "a session is attached")?;
-                ensure(backend.is_working(), "nothing is under way")
+            BackendState::Connecting | BackendState::Reserved => {
+                ensure(backend.client.is_none(), "a session is attached")
             }
+            BackendState::Resetting => ensure(backend.is_working(), "nothing is under way"),
             BackendState::Idle => {
                 ensure(backend.client.is_none(), "a session is attached")?;
                 ensure(!backend.is_working(), "an answer is due")?;
@@ -111,7 +115,7 @@ impl Engine {
                 ensure(!backend.paused, "reading is paused")
             }
             BackendState::Active => ensure(
-                backend.client.is_some() || backend.is_working(),
+                backend.client.is_some() || backend.is_working() || backend.kill_outstanding,
                 "it works for nobody and is not free",
             ),
         }

@@ -16,6 +16,7 @@
 //! | `answers` | what backends say, on its way to clients |
 //! | `settle` | what follows an answer: reading back, detaching, cleaning |
 //! | `endings` | hang-ups, losses, closing |
+//! | `kill` | KILL, of statements and of connections |
 //! | `timers` | everything that is due at some time |
 //! | `lending` | slots between workers |
 
@@ -31,6 +32,7 @@ mod endings;
 mod errors;
 mod facts;
 mod invariants;
+mod kill;
 mod lending;
 mod login;
 mod report;
@@ -41,6 +43,7 @@ mod shared;
 mod timers;
 mod tracking;
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
@@ -53,6 +56,7 @@ use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
 
 pub use counters::{Counters, DisconnectReason, Histogram};
+pub use kill::{KillOrder, KillOutcome};
 pub use report::{Gauges, Report};
 pub use settings::{Account, Settings};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
@@ -72,6 +76,10 @@ pub struct Engine {
     charsets: Charsets,
     known_schemas: schemas::KnownSchemas,
     stalls: Vec<endings::Stall>,
+    /// Clients by connection id, for KILL.
+    ids: HashMap<u32, Key>,
+    /// Backends whose statement is to be ended, the first first.
+    kills: VecDeque<Key>,
     counters: Counters,
     /// Buffers without content, for clients' inboxes.
     spares: Vec<Vec<u8>>,
@@ -140,6 +148,8 @@ impl Engine {
             charsets: Charsets::new(),
             known_schemas: schemas::KnownSchemas::default(),
             stalls: Vec::new(),
+            ids: HashMap::new(),
+            kills: VecDeque::new(),
             counters: Counters::default(),
             spares: Vec::new(),
             lending: lending::Lending::default(),
@@ -232,6 +242,13 @@ impl Handler for Engine {
         match mail {
             Mail::SlotWanted => self.lend(turn),
             Mail::SlotFree => self.serve_all(turn),
+            Mail::Kill(order) => {
+                let outcome = self.kill(turn, order);
+                let (worker, asker) = order.asker();
+                // If that worker has ended, so has whoever asked.
+                let _ended = turn.io.post(worker, Mail::Killed(asker, outcome));
+            }
+            Mail::Killed(asker, outcome) => self.kill_done(turn, asker, outcome),
             Mail::GlobalChanged => self.retire_backends(turn),
             Mail::Report(reply) => reply(self.report()),
             Mail::Drain(span) => self.drain(turn, span),

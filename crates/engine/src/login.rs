@@ -41,7 +41,9 @@ impl Engine {
             return Owner::NOBODY;
         }
         let client = self.new_client(turn, handle, peer, nonce);
+        let id = client.id;
         let key = self.clients.insert(State::Greeting, client);
+        self.ids.insert(id, key);
         if self.draining.is_some() {
             self.refuse(
                 turn,
@@ -72,7 +74,7 @@ impl Engine {
         };
         Client {
             handle,
-            id: self.shared.connection_id(),
+            id: self.shared.connection_id(self.worker),
             account: 0,
             key: pool::KeyId(0),
             capabilities: Capabilities::empty(),

@@ -43,6 +43,13 @@ impl Engine {
             (Purpose::Reset | Purpose::Setup | Purpose::Ping, Ending::Ok { .. }) => {
                 self.ping_answered(key);
             }
+            (Purpose::Kill(victim), _) => {
+                self.kill_answered(turn, victim);
+                let id = self.pool.key_of(key);
+                return id.map_or((), |id| self.send_kills(turn, id));
+            }
+            // A KILL that came late hit the ping, as it should.
+            (Purpose::Ping, Ending::Err(_)) => backend.due |= Due::PING,
             (_, Ending::Err(error)) => {
                 let error = String::from_utf8_lossy(error).into_owned();
                 tracing::warn!(error, "backend refused a command of the front door; closed");
@@ -214,6 +221,13 @@ impl Engine {
 
     /// Nothing is under way on this backend: does what is due, or lets go of it.
     pub(crate) fn settle<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        if self
+            .pool
+            .get(key)
+            .is_some_and(|backend| backend.kill_outstanding)
+        {
+            return;
+        }
         if self.read_back(turn, key) {
             return;
         }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use events::Span;
+use membership::Key;
 use pool::Ledger;
 
+use crate::kill::{KillOrder, KillOutcome};
 use crate::report::Report;
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
@@ -49,10 +51,18 @@ impl Shared {
         self.clients.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A connection id that no live client has: ids come round after 2^30 connections.
-    pub(crate) fn connection_id(&self) -> u32 {
-        let number = self.next_id.fetch_add(1, Ordering::Relaxed);
-        FIRST_CONNECTION_ID | (number & (FIRST_CONNECTION_ID - 1))
+    /// A connection id for a client of `worker` that no live client has: ids come round after 2^30
+    /// connections.
+    pub(crate) fn connection_id(&self, worker: usize) -> u32 {
+        let workers = self.ledger.workers() as u32;
+        let rounds = FIRST_CONNECTION_ID / workers;
+        let number = self.next_id.fetch_add(1, Ordering::Relaxed) % rounds;
+        FIRST_CONNECTION_ID + number * workers + worker as u32
+    }
+
+    /// The worker of the client with that id.
+    pub(crate) fn worker_of(&self, id: u32) -> usize {
+        (id - FIRST_CONNECTION_ID) as usize % self.ledger.workers()
     }
 }
 
@@ -62,6 +72,10 @@ pub enum Mail {
     SlotWanted,
     /// A slot was given back that this worker may take.
     SlotFree,
+    /// A client of this worker, or its statement, is to be ended.
+    Kill(KillOrder),
+    /// What became of an order of this worker's client.
+    Killed(Key, KillOutcome),
     /// Somebody changed a global variable: sessions that begin from now on must see it, so the
     /// backend connections of before are used up.
     GlobalChanged,
@@ -76,6 +90,8 @@ impl std::fmt::Debug for Mail {
         f.write_str(match self {
             Mail::SlotWanted => "SlotWanted",
             Mail::SlotFree => "SlotFree",
+            Mail::Kill(_) => "Kill",
+            Mail::Killed(..) => "Killed",
             Mail::GlobalChanged => "GlobalChanged",
             Mail::Report(_) => "Report",
             Mail::Drain(_) => "Drain",

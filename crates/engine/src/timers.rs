@@ -44,7 +44,7 @@ impl Engine {
             let since = |state| self.pool.oldest(id, state);
             let connect = since(BackendState::Connecting).map(|at| at + settings.connect_timeout);
             let reset = since(BackendState::Resetting).map(|at| at + RESET_TIMEOUT);
-            due = [due, queue, retry, connect, reset]
+            due = [due, queue, retry, connect, reset, self.reserved_due(id)]
                 .into_iter()
                 .flatten()
                 .min();
@@ -68,6 +68,7 @@ impl Engine {
         }
         for id in self.pool.key_ids() {
             self.connects_due(turn, id);
+            self.reserved_is_due(turn, id);
             while let Some(key) = self.due(turn, State::Waiting(id), Some(settings.queue_timeout)) {
                 self.queue_timeout(turn, key, id);
             }

@@ -51,7 +51,17 @@ impl Ledger {
         Some(Slot {
             ledger: self.clone(),
             worker,
+            counted: true,
         })
+    }
+
+    /// A slot for a connection outside the budget.
+    pub fn reserve(self: &Arc<Self>, worker: usize) -> Slot {
+        Slot {
+            ledger: self.clone(),
+            worker,
+            counted: false,
+        }
     }
 
     /// Says since when `worker`'s oldest waiter has found neither a backend nor a slot. Whoever
@@ -107,10 +117,14 @@ impl Ledger {
 pub struct Slot {
     ledger: Arc<Ledger>,
     worker: usize,
+    counted: bool,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        if !self.counted {
+            return;
+        }
         self.ledger.rows[self.worker]
             .owned
             .fetch_sub(1, Ordering::SeqCst);

@@ -22,6 +22,8 @@ pub enum State {
     Idle,
     /// Attached to a session, or finishing what one left behind.
     Active,
+    /// Outside the budget and of no session: kept for KILL.
+    Reserved,
 }
 
 /// Names a key of the pool for as long as the pool lives.
@@ -65,6 +67,7 @@ struct Lists {
     resetting: ListId,
     idle: ListId,
     active: ListId,
+    reserved: ListId,
 }
 
 /// The connections of one worker.
@@ -89,6 +92,7 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             resetting: self.members.add_list(),
             idle: self.members.add_list(),
             active: self.members.add_list(),
+            reserved: self.members.add_list(),
         });
         id
     }
@@ -113,6 +117,18 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
         };
         self.members
             .insert(self.lists[key.0 as usize].connecting, member)
+    }
+
+    /// A connection outside the budget that begins to be made.
+    pub fn insert_reserved(&mut self, key: KeyId, slot: Slot, backend: B, now: Timestamp) -> Key {
+        let member = Member {
+            backend,
+            key,
+            since: now,
+            _slot: slot,
+        };
+        self.members
+            .insert(self.lists[key.0 as usize].reserved, member)
     }
 
     /// Takes a connection out; its slot is given back.
@@ -163,6 +179,7 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             (lists.resetting, State::Resetting),
             (lists.idle, State::Idle),
             (lists.active, State::Active),
+            (lists.reserved, State::Reserved),
         ];
         states
             .into_iter()
@@ -222,7 +239,7 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             .map(|(key, member)| (key, &member.backend))
     }
 
-    /// Connections of `key`, in whatever state.
+    /// Connections of `key` within the budget.
     pub fn owned(&self, key: KeyId) -> usize {
         let states = [
             State::Connecting,
@@ -265,6 +282,7 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             State::Resetting => lists.resetting,
             State::Idle => lists.idle,
             State::Active => lists.active,
+            State::Reserved => lists.reserved,
         }
     }
 }
@@ -280,6 +298,7 @@ fn may_follow(from: State, to: State) -> bool {
             | (State::Resetting, State::Idle)
             | (State::Idle, State::Active)
             | (State::Active, State::Idle | State::Resetting)
+            | (State::Reserved, State::Reserved)
     )
 }
 

@@ -63,9 +63,15 @@ mod tests {
         assert_eq!(change.collation, Some(45));
         assert_eq!(change.auth_plugin, b"mysql_native_password");
         let short = ChangeUser::parse(b"app\0\0\0", caps).expect("complete");
-        assert_eq!((short.schema, short.collation, short.auth_plugin), (None, None, &b""[..]));
+        assert_eq!(
+            (short.schema, short.collation, short.auth_plugin),
+            (None, None, &b""[..])
+        );
         for cut in 0..12 {
-            assert!(ChangeUser::parse(&full[..cut], caps).is_err(), "cut at {cut}");
+            assert!(
+                ChangeUser::parse(&full[..cut], caps).is_err(),
+                "cut at {cut}"
+            );
         }
     }
 }

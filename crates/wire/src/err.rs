@@ -26,6 +26,10 @@ pub mod code {
     pub const PARSE_ERROR: u16 = 1064;
     /// `ER_UNKNOWN_ERROR`.
     pub const UNKNOWN_ERROR: u16 = 1105;
+    /// `ER_NO_SUCH_THREAD`: KILL of a connection that is not there.
+    pub const NO_SUCH_THREAD: u16 = 1094;
+    /// `ER_KILL_DENIED_ERROR`: KILL of somebody else's connection.
+    pub const NOT_OWNER: u16 = 1095;
     /// `ER_NET_PACKET_TOO_LARGE`: above max_allowed_packet.
     pub const PACKET_TOO_LARGE: u16 = 1153;
     /// `ER_NET_PACKETS_OUT_OF_ORDER`.

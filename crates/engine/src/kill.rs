@@ -1,0 +1,279 @@
+//! KILL: of statements and of connections (rule 15).
+//!
+//! Clients have ids of their own, which say on which worker they are. An order travels there by
+//! mail and its outcome comes back the same way. A running statement is ended with a KILL QUERY on
+//! a connection that is kept for that, outside the budget: one per key in use. Until both the KILL
+//! and its victim have answered, the victim's connection gets no further command.
+
+use events::{Io, Span};
+use membership::Key;
+use pool::{KeyId, State as BackendState};
+use session::statement::{Kill, kill_target};
+use wire::{Command, OkPacket};
+
+use crate::backend::{Due, Purpose};
+use crate::client::State;
+use crate::commands::{Packet, Taken};
+use crate::counters::DisconnectReason;
+use crate::dispatch::put_query;
+use crate::errors::ClientError;
+use crate::{Engine, FIRST_CONNECTION_ID, Mail, Turn};
+
+/// How long a connection that is kept for KILL may be idle.
+const RESERVED_IDLE: Span = Span::from_secs(60);
+
+/// Somebody wants a client's statement, or the client, ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KillOrder {
+    /// The client's connection id.
+    id: u32,
+    /// Only its statement.
+    query: bool,
+    /// Whoever asks; `None` if it may end anybody's.
+    account: Option<u32>,
+    /// Who asked, and on which worker.
+    asker: (usize, Key),
+}
+
+/// What became of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KillOutcome {
+    /// It was carried out, or there was nothing to end.
+    Done,
+    /// There is no such client.
+    NoSuchThread(u32),
+    /// The client belongs to somebody else.
+    NotOwner(u32),
+}
+
+impl KillOrder {
+    /// Who asked: the worker and its client.
+    pub(crate) fn asker(&self) -> (usize, Key) {
+        self.asker
+    }
+}
+
+impl Engine {
+    /// Deals with a KILL of one of our clients. Others are commands like any other, for the server.
+    pub(crate) fn kill_command<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        packet: Packet<'_>,
+    ) -> Taken {
+        let Some((id, query)) = self.kill_named(client, packet.payload) else {
+            return self.attach_and_send(turn, client, packet);
+        };
+        let Some(record) = self.clients.get(client) else {
+            return Taken::Now;
+        };
+        let order = KillOrder {
+            id,
+            query,
+            account: Some(record.account),
+            asker: (self.worker, client),
+        };
+        self.counters.kills += 1;
+        self.clients.move_to(client, State::Asking, turn.now);
+        let worker = self.shared.worker_of(id);
+        if worker == self.worker {
+            let outcome = self.kill(turn, order);
+            self.kill_done(turn, client, outcome);
+        } else if turn.io.post(worker, Mail::Kill(order)).is_err() {
+            self.kill_done(turn, client, KillOutcome::NoSuchThread(id));
+        }
+        Taken::Now
+    }
+
+    /// The client of ours that a command wants ended.
+    fn kill_named(&self, client: Key, payload: &[u8]) -> Option<(u32, bool)> {
+        let (&command, argument) = payload.split_first()?;
+        let (id, query) = if command == Command::ProcessKill as u8 {
+            (u32::from_le_bytes(*argument.first_chunk()?), false)
+        } else {
+            let dialect = self
+                .facts
+                .as_ref()?
+                .dialect(&self.clients.get(client)?.session)?;
+            let Kill { id, query, .. } = kill_target(argument, &dialect)?;
+            (u32::try_from(id).ok()?, query)
+        };
+        (id >= FIRST_CONNECTION_ID).then_some((id, query))
+    }
+
+    /// Carries out an order for a client of this worker.
+    pub(crate) fn kill<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        order: KillOrder,
+    ) -> KillOutcome {
+        let Some(&key) = self.ids.get(&order.id) else {
+            return KillOutcome::NoSuchThread(order.id);
+        };
+        let Some(client) = self.clients.get(key) else {
+            return KillOutcome::NoSuchThread(order.id);
+        };
+        if order
+            .account
+            .is_some_and(|account| account != client.account)
+        {
+            return KillOutcome::NotOwner(order.id);
+        }
+        let waits = matches!(self.clients.state(key), Some(State::Waiting(_)));
+        if let Some(backend) = client.backend {
+            self.interrupt(turn, backend);
+        }
+        if !order.query {
+            self.close_client(turn, key, DisconnectReason::Killed);
+        } else if waits {
+            self.answer_err(turn, key, &ClientError::interrupted());
+            self.drop_waiting_command(turn, key);
+        }
+        KillOutcome::Done
+    }
+
+    /// The outcome of an order is known: whoever asked is told.
+    pub(crate) fn kill_done<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        asker: Key,
+        outcome: KillOutcome,
+    ) {
+        // It may have hung up, or have killed itself.
+        let Some(client) = self.clients.get(asker) else {
+            return;
+        };
+        let error = match outcome {
+            KillOutcome::Done => None,
+            KillOutcome::NoSuchThread(id) => Some(ClientError::no_such_thread(id)),
+            KillOutcome::NotOwner(id) => Some(ClientError::not_owner(id)),
+        };
+        match error {
+            Some(error) => self.answer_err(turn, asker, &error),
+            None => {
+                let ok = OkPacket {
+                    status: client.status,
+                    ..OkPacket::default()
+                };
+                ok.encode(turn.io.outbox(client.handle), 1, 0x00);
+            }
+        }
+        let next = match self.clients.get(asker).and_then(|client| client.backend) {
+            Some(_) => State::Held,
+            None => State::Idle,
+        };
+        self.clients.move_to(asker, next, turn.now);
+        self.consume_inbox(turn, asker);
+    }
+
+    /// Has the server end what a backend runs.
+    pub(crate) fn interrupt<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, victim: Key) {
+        let id = self.pool.key_of(victim);
+        let Some(backend) = self.pool.get_mut(victim) else {
+            return;
+        };
+        let runs = |purpose: &Purpose| matches!(purpose, Purpose::Command(_));
+        let runs = backend
+            .exchanges
+            .iter()
+            .any(|exchange| runs(&exchange.purpose));
+        if backend.kill_outstanding || !runs {
+            return;
+        }
+        backend.kill_outstanding = true;
+        self.kills.push_back(victim);
+        if let Some(id) = id {
+            self.send_kills(turn, id);
+        }
+    }
+
+    /// Sends the next KILL of a key, if its connection for that is free; opens it if there is none.
+    pub(crate) fn send_kills<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        let Some(place) = self
+            .kills
+            .iter()
+            .position(|&key| self.pool.key_of(key) == Some(id))
+        else {
+            // Victims that are gone need nobody to end them.
+            return self.kills.retain(|&key| self.pool.get(key).is_some());
+        };
+        let Some(killer) = self.pool.first(id, BackendState::Reserved) else {
+            return self.open_reserved(turn, id);
+        };
+        let Some(record) = self.pool.get(killer) else {
+            return;
+        };
+        if record.login.is_some() || record.is_working() {
+            return;
+        }
+        let Some(victim) = self.kills.remove(place) else {
+            return;
+        };
+        let Some(target) = self.pool.get(victim).map(|backend| backend.connection_id) else {
+            return;
+        };
+        self.pool.move_to(killer, BackendState::Reserved, turn.now);
+        if let Some(record) = self.pool.get_mut(killer) {
+            let text = format!("KILL QUERY {target}");
+            put_query(turn.io.outbox(record.handle), text.as_bytes());
+            record.expect(Purpose::Kill(victim));
+        }
+    }
+
+    /// The server has dealt with a KILL. It may have come after its victim's statement and hit the
+    /// next one: a COM_PING takes that.
+    pub(crate) fn kill_answered<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, victim: Key) {
+        let Some(backend) = self.pool.get_mut(victim) else {
+            return;
+        };
+        backend.kill_outstanding = false;
+        backend.due |= Due::PING;
+        if !backend.is_working() {
+            self.settle(turn, victim);
+        }
+    }
+
+    /// No connection for KILL can be had: what was to be ended goes on.
+    pub(crate) fn give_up_kills<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        while let Some(place) = self
+            .kills
+            .iter()
+            .position(|&key| self.pool.key_of(key) == Some(id))
+        {
+            if let Some(victim) = self.kills.remove(place) {
+                self.counters.kill_errors += 1;
+                self.kill_answered(turn, victim);
+            }
+        }
+    }
+
+    /// When the connection of `id` that is kept for KILL is to be looked at.
+    pub(crate) fn reserved_due(&self, id: KeyId) -> Option<events::Timestamp> {
+        let key = self.pool.first(id, BackendState::Reserved)?;
+        let limit = match self.pool.get(key)?.login {
+            Some(_) => self.settings.connect_timeout,
+            None => RESERVED_IDLE,
+        };
+        Some(self.pool.oldest(id, BackendState::Reserved)? + limit)
+    }
+
+    /// Gives up a connection for KILL that does not come about, or that nobody needs.
+    pub(crate) fn reserved_is_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        if self.reserved_due(id).is_none_or(|at| turn.now < at) {
+            return;
+        }
+        let Some(key) = self.pool.first(id, BackendState::Reserved) else {
+            return;
+        };
+        let Some(backend) = self.pool.get(key) else {
+            return;
+        };
+        if backend.login.is_some() {
+            self.give_up_connect(turn, key, "no login within connect_timeout".to_owned());
+        } else if backend.is_working() {
+            self.backend_broken(turn, key);
+        } else {
+            self.drop_backend(turn, key);
+        }
+    }
+}
