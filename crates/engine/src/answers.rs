@@ -7,7 +7,8 @@ use session::statement::PinReason;
 use wire::{OkPacket, Piece, ServerStatus, TextResultSet, Told, WalkError};
 
 use crate::backend::{Backend, Exchange, Purpose};
-use crate::{Engine, Mail, Turn, tracking};
+use crate::diagnostics::Counts;
+use crate::{Engine, Mail, Turn, diagnostics, tracking};
 
 /// How an answer ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +151,21 @@ impl Engine {
                     last_insert_id: ok.last_insert_id,
                 })
             }
+            Piece::ColumnCount(_) => {
+                if let Purpose::Command(command) = &mut exchange.purpose {
+                    command.counts = Counts {
+                        result_set: true,
+                        ..Counts::default()
+                    };
+                }
+                None
+            }
+            Piece::Row(_) => {
+                if let Purpose::Command(command) = &mut exchange.purpose {
+                    command.counts.sent += 1;
+                }
+                None
+            }
             Piece::Err(_) => Some(Ending::Err(piece.payload().to_vec())),
             _ => None,
         };
@@ -173,6 +189,7 @@ impl Engine {
             Purpose::ReadFacts(rows) | Purpose::ReadInsertId(rows) | Purpose::ReadCharset(rows) => {
                 collect(rows, piece)?;
             }
+            Purpose::ReadWarnings(answer) => diagnostics::keep(answer, piece),
             Purpose::Restore(_)
             | Purpose::Reset
             | Purpose::Setup
@@ -197,6 +214,8 @@ impl Engine {
         let Purpose::Command(command) = &mut exchange.purpose else {
             return;
         };
+        command.counts.affected = ok.affected_rows;
+        command.counts.warnings = ok.warnings;
         let client = command
             .client
             .and_then(|client| self.clients.get_mut(client));

@@ -12,6 +12,7 @@ use wire::ServerStatus;
 use crate::backend::{Backend, BackendLogin, Due, InsertId, PoolKey};
 use crate::client::State;
 use crate::commands::{Packet, Taken};
+use crate::diagnostics::Warnings;
 use crate::facts::Facts;
 use crate::{Engine, Mail, Owner, Turn};
 
@@ -217,6 +218,7 @@ impl Engine {
             session: SessionState::new(collation, &self.interner),
             status: ServerStatus::AUTOCOMMIT,
             insert_id: InsertId::Known(0),
+            warnings: Warnings::None,
             exchanges: VecDeque::new(),
             inbox: Vec::new(),
             client: None,

@@ -8,6 +8,8 @@ use membership::Key;
 use session::SessionState;
 use session::statement::{Kind, Traits};
 use wire::ServerStatus;
+
+use crate::diagnostics::{Counts, Warnings};
 use wire::{Capabilities, ExtendedCapabilities, ResponseWalk, TextResultSet, Translation};
 
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).
@@ -52,6 +54,8 @@ pub(crate) struct Backend {
     pub status: ServerStatus,
     /// What LAST_INSERT_ID() is on it.
     pub insert_id: InsertId,
+    /// Whose warnings it has.
+    pub warnings: Warnings,
     /// Commands that were sent and whose answers are not complete, the oldest first.
     pub exchanges: VecDeque<Exchange>,
     /// Bytes of an incomplete packet.
@@ -130,6 +134,8 @@ pub(crate) enum Purpose {
     ReadInsertId(TextResultSet),
     /// The character sets of the attached session.
     ReadCharset(TextResultSet),
+    /// The warnings of the attached session, as the answer has them.
+    ReadWarnings(Vec<u8>),
     /// KILL QUERY of what this backend runs.
     Kill(Key),
     /// COM_PING, for the status flags that an ERR packet does not have.
@@ -145,6 +151,8 @@ pub(crate) enum RestorePart {
     Schema(Option<Arc<[u8]>>),
     /// `SET last_insert_id`.
     InsertId,
+    /// The list of warnings is emptied.
+    Warnings,
 }
 
 /// A client's command.
@@ -157,6 +165,10 @@ pub(crate) struct ClientCommand {
     pub kind: Kind,
     /// What is known of it.
     pub traits: Traits,
+    /// What the answer said besides rows.
+    pub counts: Counts,
+    /// No warnings of before are left after it.
+    pub clears_warnings: bool,
     /// True once part of the answer went to the client.
     pub answered: bool,
 }

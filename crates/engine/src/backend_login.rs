@@ -209,6 +209,7 @@ impl Engine {
         }
         backend.session = session;
         backend.insert_id = crate::backend::InsertId::Known(0);
+        backend.warnings = crate::diagnostics::Warnings::None;
         (backend.dirty, backend.due) = (false, crate::backend::Due::empty());
         if let (Some(known), Some(sql_mode)) = (&mut self.facts, facts.first(3)) {
             known.sql_mode = sql_mode.into();

@@ -7,6 +7,8 @@ use session::SessionState;
 use session::statement::PinReasons;
 use wire::{Capabilities, ClientDialect, ExtendedCapabilities, ServerStatus};
 
+use crate::diagnostics::Capture;
+
 /// The state of a client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum State {
@@ -48,6 +50,8 @@ pub(crate) struct Client {
     pub session: SessionState,
     /// LAST_INSERT_ID(), as far as a backend does not hold a newer one for it.
     pub last_insert_id: u64,
+    /// What it can ask about its last statement.
+    pub capture: Capture,
     /// The backend it is attached to.
     pub backend: Option<Key>,
     /// When it came to the list it is on.

@@ -152,6 +152,7 @@ impl Engine {
             Some(Command::Query) if may_be_kill(packet.payload) => {
                 return self.kill_command(turn, key, packet);
             }
+            Some(Command::Query) if self.answered_from_capture(turn, key, packet.payload) => {}
             Some(Command::ProcessKill) => return self.kill_command(turn, key, packet),
             Some(Command::Query | Command::InitDb) => {
                 return self.attach_and_send(turn, key, packet);

@@ -3,13 +3,14 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Kind, PinReason, PinReasons, Statement, Traits, classify};
+use session::statement::{Flavor, Kind, PinReason, PinReasons, Statement, Traits, classify};
 use session::{Restore, plan};
-use wire::{Command, PacketWriter, ResponseWalk, Translation, write_packet};
+use wire::{Command, PacketWriter, ResponseWalk, TextResultSet, Translation, write_packet};
 
 use crate::backend::{Backend, ClientCommand, Due, Exchange, InsertId, Purpose, RestorePart};
 use crate::client::State;
 use crate::commands::{Packet, Taken};
+use crate::diagnostics::{Counts, Question, clears_warnings};
 use crate::{Engine, Mail, Turn};
 
 impl Engine {
@@ -40,7 +41,7 @@ impl Engine {
         }
         // A plain read could share the write (rule 5), but that its tables are no views with
         // side effects is more than a text can tell.
-        let must_await = restore.can_fail;
+        let must_await = restore.can_fail && !restore.is_empty();
         self.counters.restores += u64::from(!restore.is_empty());
         let outbox = turn.io.outbox(backend.handle);
         put_restore(outbox, backend, &restore);
@@ -111,13 +112,34 @@ impl Engine {
         }
         client.pins |= statement.pins;
         let outbox = turn.io.outbox(backend.handle);
-        if needs_insert_id(&statement)
+        if statement.traits.contains(Traits::READS_DIAGNOSTICS) {
+            backend.clear_warnings(outbox);
+        }
+        let flavor = self
+            .facts
+            .as_ref()
+            .map_or(Flavor::MySql, |facts| facts.flavor);
+        let text = packet.payload.get(1..).unwrap_or_default();
+        let asks = statement.traits.contains(Traits::READS_ROW_COUNTS);
+        let question = asks.then(|| Question::of(text)).flatten();
+        let rewritten = question.and_then(|question| client.capture.rewritten(&question));
+        if rewritten.is_some() && backend.insert_id == InsertId::OfClient {
+            // The value that is about to be replaced is known to nobody else.
+            put_query(outbox, b"SELECT LAST_INSERT_ID()");
+            backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
+        }
+        if let Some((value, text)) = rewritten {
+            put_insert_id(outbox, backend, value);
+            put_query(outbox, &text);
+        } else if needs_insert_id(&statement)
             && backend.insert_id != InsertId::OfClient
             && backend.insert_id != InsertId::Known(client.last_insert_id)
         {
             put_insert_id(outbox, backend, client.last_insert_id);
+            outbox.extend_from_slice(packet.raw);
+        } else {
+            outbox.extend_from_slice(packet.raw);
         }
-        outbox.extend_from_slice(packet.raw);
         self.counters.statements +=
             u64::from(packet.payload.first() == Some(&(Command::Query as u8)));
         let offset = client
@@ -129,6 +151,8 @@ impl Engine {
             translation: Translation::new(client.dialect(), offset),
             kind: statement.kind,
             traits: statement.traits,
+            counts: Counts::default(),
+            clears_warnings: clears_warnings(&statement, text, flavor),
             answered: false,
         };
         backend.exchanges.push_back(Exchange {

@@ -14,6 +14,7 @@
 //! | `dispatch` | restore and command, on their way to the backend |
 //! | `backend_login` | the connection phase of backends |
 //! | `answers` | what backends say, on its way to clients |
+//! | `diagnostics` | warnings and row counts, captured and asked for |
 //! | `settle` | what follows an answer: reading back, detaching, cleaning |
 //! | `endings` | hang-ups, losses, closing |
 //! | `kill` | KILL, of statements and of connections |
@@ -27,6 +28,7 @@ mod backend_login;
 mod client;
 mod commands;
 mod counters;
+mod diagnostics;
 mod dispatch;
 mod endings;
 mod errors;
@@ -58,6 +60,7 @@ use crate::facts::{Charsets, Facts};
 pub use counters::{Counters, DisconnectReason, Histogram};
 pub use kill::{KillOrder, KillOutcome};
 pub use report::{Gauges, Report};
+pub use session::statement::PinReason;
 pub use settings::{Account, Settings};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
 

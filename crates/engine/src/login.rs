@@ -13,6 +13,7 @@ use wire::{
 use crate::backend::PoolKey;
 use crate::client::{Client, Login, LoginStep, Origin, State};
 use crate::counters::DisconnectReason;
+use crate::diagnostics::Capture;
 use crate::errors::ClientError;
 use crate::facts::Facts;
 use crate::{Engine, Mail, Owner, Turn};
@@ -83,6 +84,7 @@ impl Engine {
             pins: PinReasons::NONE,
             session: SessionState::new(0, &self.interner),
             last_insert_id: 0,
+            capture: Capture::default(),
             backend: None,
             since: turn.now,
             inbox: Vec::new(),
@@ -236,6 +238,7 @@ impl Engine {
         client.session.schema = schema;
         client.status = facts.status;
         client.last_insert_id = 0;
+        client.capture = Capture::default();
         client.pins = PinReasons::NONE;
     }
 

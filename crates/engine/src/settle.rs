@@ -11,6 +11,7 @@ use crate::answers::Ending;
 use crate::backend::{ClientCommand, Due, InsertId, Purpose, RestorePart};
 use crate::client::State;
 use crate::counters::DisconnectReason;
+use crate::diagnostics::Warnings;
 use crate::dispatch::{put_command, put_query};
 use crate::{Engine, Mail, Turn};
 
@@ -40,6 +41,7 @@ impl Engine {
             (Purpose::ReadFacts(facts), Ending::Ok { .. }) => self.learn_session(key, &facts),
             (Purpose::ReadInsertId(rows), Ending::Ok { .. }) => self.learn_insert_id(key, &rows),
             (Purpose::ReadCharset(rows), Ending::Ok { .. }) => self.learn_charset(key, &rows),
+            (Purpose::ReadWarnings(answer), Ending::Ok { .. }) => self.learn_warnings(key, answer),
             (Purpose::Reset | Purpose::Setup | Purpose::Ping, Ending::Ok { .. }) => {
                 self.ping_answered(key);
             }
@@ -91,11 +93,19 @@ impl Engine {
         {
             backend.insert_id = InsertId::OfClient;
         }
-        if command.traits.contains(Traits::SETS_GLOBAL) && matches!(ending, Ending::Ok { .. }) {
-            self.global_changed(turn);
-        }
         if command.kind == Kind::Account {
             self.known_schemas.forget_all();
+        }
+        let failed = matches!(ending, Ending::Err(_));
+        backend.note_warnings(command, failed);
+        if let Some(client) = command
+            .client
+            .and_then(|client| self.clients.get_mut(client))
+        {
+            client.capture.answered(command, failed);
+        }
+        if command.traits.contains(Traits::SETS_GLOBAL) && !failed {
+            self.global_changed(turn);
         }
         if let Some(client) = command.client {
             self.login_answered(turn, client, ending);
@@ -138,7 +148,9 @@ impl Engine {
         match part {
             RestorePart::Schema(previous) => backend.session.schema = previous,
             // Part of it may have been done.
-            RestorePart::Set | RestorePart::InsertId => backend.dirty = true,
+            RestorePart::Set | RestorePart::InsertId | RestorePart::Warnings => {
+                backend.dirty = true;
+            }
         }
         let sent = backend
             .exchanges
@@ -246,6 +258,8 @@ impl Engine {
         };
         if client.holds_backend() {
             self.clients.move_to(client_key, State::Held, turn.now);
+        } else if backend.warnings == Warnings::OfClient {
+            return self.read_warnings(turn, key);
         } else if backend.insert_id == InsertId::OfClient {
             let rows = TextResultSet::default();
             put_query(turn.io.outbox(backend.handle), b"SELECT LAST_INSERT_ID()");
@@ -327,6 +341,9 @@ impl Engine {
         }
         if backend.insert_id == InsertId::OfClient {
             backend.insert_id = InsertId::Unknown;
+        }
+        if backend.warnings == Warnings::OfClient {
+            backend.warnings = Warnings::Foreign;
         }
         self.pool.move_to(key, BackendState::Idle, turn.now);
         let Some(id) = self.pool.key_of(key) else {

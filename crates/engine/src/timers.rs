@@ -16,6 +16,9 @@ const RESET_TIMEOUT: Span = Span::from_secs(30);
 impl Engine {
     /// The next time at which something may be due.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        if !self.started {
+            return Some(Timestamp::ZERO);
+        }
         let settings = &self.settings;
         let client = |state, limit: Option<Span>| Some(self.clients.oldest(state)? + limit?);
         let mut due = [
@@ -40,7 +43,7 @@ impl Engine {
             let queue = client(waiting, Some(settings.queue_timeout));
             let retry = self.keys[id.0 as usize]
                 .retry_at
-                .filter(|_| queue.is_some());
+                .filter(|_| queue.is_some() || self.pool.is_empty());
             let since = |state| self.pool.oldest(id, state);
             let connect = since(BackendState::Connecting).map(|at| at + settings.connect_timeout);
             let reset = since(BackendState::Resetting).map(|at| at + RESET_TIMEOUT);
@@ -76,6 +79,10 @@ impl Engine {
             if retry.is_some_and(|at| turn.now >= at) {
                 *retry = None;
                 self.grow(turn, id);
+                if self.pool.is_empty() {
+                    // Nobody waits; but whether the backend is back is worth knowing.
+                    self.probe(turn);
+                }
             }
         }
         self.backends_due(turn);

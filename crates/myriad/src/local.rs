@@ -14,11 +14,16 @@ pub(crate) fn start(folder: &Path, settings: &mut config::Settings) -> anyhow::R
     println!("Starting a private MariaDB in {} …", folder.display());
     let options = Options::in_folder(folder).server_arg("--max-connections=2000");
     let database = LocalDb::start(options).context("the private MariaDB did not start")?;
-    database.load_sample().context("the sample schema could not be loaded")?;
+    database
+        .load_sample()
+        .context("the sample schema could not be loaded")?;
     settings.backend.address = config::Address::Unix(database.socket().to_owned());
     if settings.accounts.is_empty() {
         let password = config::Secret::new(PASSWORD.to_owned());
-        settings.accounts.push(config::Account { user: USER.to_owned(), password });
+        settings.accounts.push(config::Account {
+            user: USER.to_owned(),
+            password,
+        });
     }
     Ok(database)
 }

@@ -1,6 +1,7 @@
 //! The `myriad` command: one file per subcommand.
 
 mod config_command;
+mod load;
 mod local;
 mod log;
 mod serve;
@@ -24,12 +25,16 @@ enum Command {
     /// Check a configuration file, or print the default one.
     #[command(subcommand)]
     Config(config_command::Arguments),
+    /// Generate load, and measure how it is borne.
+    #[command(subcommand)]
+    Load(load::Arguments),
 }
 
 fn main() -> std::process::ExitCode {
     let result = match Arguments::parse().command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Config(arguments) => config_command::run(&arguments),
+        Command::Load(arguments) => load::run(&arguments),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -1,8 +1,8 @@
 //! `myriad serve`: the front door.
 
-use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use driver::{Address, Listeners, Postboxes};
@@ -26,7 +26,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     local: bool,
     /// Where the private MariaDB lives.
-    #[arg(long, value_name = "FOLDER", default_value = "var/mariadb", requires = "local")]
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        default_value = "var/mariadb",
+        requires = "local"
+    )]
     local_folder: PathBuf,
 }
 
@@ -41,7 +46,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     log::start(&settings.log);
     // Signals are taken from here on: a Ctrl-C while the database starts must stop it again.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let signals = runtime.block_on(async { Signals::new() })?;
     let listeners = Listeners::bind(&listen_addresses(&settings), BACKLOG)?;
     let mut database = None;
@@ -75,6 +82,7 @@ async fn control(
     workers: &Workers,
     mut signals: Signals,
 ) -> anyhow::Result<()> {
+    let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let http = match settings.admin.http {
         None => None,
@@ -84,13 +92,18 @@ async fn control(
                 .with_context(|| format!("admin.http: cannot listen on {address}"))?;
             tracing::info!(%address, "admin HTTP listening");
             let until = stop_signal(stopped);
-            let serving = control::serve(listener, Arc::new(Posts(workers.postboxes.clone())),
-                facts(workers), until);
+            let serving = control::serve(
+                listener,
+                Arc::new(Posts(workers.postboxes.clone())),
+                facts(workers, draining.clone()),
+                until,
+            );
             Some(tokio::spawn(serving))
         }
     };
     signals.next().await;
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
+    draining.store(true, Ordering::Relaxed);
     drain(&workers.postboxes, settings.server.drain_timeout.into());
     tokio::select! {
         () = signals.next() => drain(&workers.postboxes, Span::ZERO),
@@ -108,10 +121,13 @@ async fn stop_signal(mut stopped: tokio::sync::watch::Receiver<bool>) {
     let _gone = stopped.wait_for(|&stop| stop).await;
 }
 
-fn facts(workers: &Workers) -> control::Facts {
+fn facts(workers: &Workers, draining: Arc<AtomicBool>) -> control::Facts {
     let counters = workers.counters.clone();
     let shared = workers.shared.clone();
+    let pin_reasons = engine::PinReason::ALL.iter().map(|reason| reason.name());
     control::Facts::new(shared, move || driver::DriverCounts::sum(&counters).each())
+        .with_pin_reasons(pin_reasons)
+        .with_draining(move || draining.load(Ordering::Relaxed))
 }
 
 /// The signals that end the front door.
@@ -123,15 +139,16 @@ struct Signals {
 impl Signals {
     fn new() -> std::io::Result<Self> {
         let interrupt = signal(SignalKind::interrupt())?;
-        Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt,
+            terminate: signal(SignalKind::terminate())?,
+        })
     }
 
-    fn next(&mut self) -> impl Future<Output = ()> {
-        async {
-            tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-            }
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
     }
 }

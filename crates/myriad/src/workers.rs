@@ -25,7 +25,10 @@ pub(crate) struct Workers {
 
 impl Workers {
     /// Starts them.
-    pub(crate) fn start(settings: &config::Settings, listeners: &Listeners) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        settings: &config::Settings,
+        listeners: &Listeners,
+    ) -> anyhow::Result<Self> {
         let count = worker_count(settings);
         let backend: Arc<[Address]> = resolve(&settings.backend.address)?.into();
         let (inboxes, postboxes) = driver::mailboxes(count)?;
@@ -41,7 +44,7 @@ impl Workers {
                 postboxes: postboxes.clone(),
                 listeners: listeners.clone(),
                 backend: backend.clone(),
-                clock: clock.clone(),
+                clock,
                 counters: Arc::default(),
             };
             counters.push(worker.counters.clone());
@@ -53,7 +56,13 @@ impl Workers {
                 result
             })?);
         }
-        Ok(Self { postboxes, shared, counters, threads, ended })
+        Ok(Self {
+            postboxes,
+            shared,
+            counters,
+            threads,
+            ended,
+        })
     }
 
     /// Returns when all have ended.
@@ -95,7 +104,9 @@ fn resolve(address: &config::Address) -> anyhow::Result<Vec<Address>> {
         config::Address::Tcp { host, port } => {
             let found = (host.trim_matches(['[', ']']), *port)
                 .to_socket_addrs()
-                .with_context(|| format!("backend.address: the host name {host} does not resolve"))?;
+                .with_context(|| {
+                    format!("backend.address: the host name {host} does not resolve")
+                })?;
             Ok(found.map(Address::Tcp).collect())
         }
     }
@@ -125,6 +136,9 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
         queue_timeout: backend.queue_timeout.into(),
         backend_idle_timeout: backend.idle_timeout.map(Into::into),
         backend_max_age: backend.max_age.map(Into::into),
-        server_version: backend.server_version.clone().unwrap_or(default.server_version),
+        server_version: backend
+            .server_version
+            .clone()
+            .unwrap_or(default.server_version),
     }
 }

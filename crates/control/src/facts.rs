@@ -1,0 +1,48 @@
+//! What the process knows besides the workers' reports. Whoever starts the workers fills it in.
+
+use std::sync::Arc;
+
+use engine::Shared;
+
+/// Name, meaning and value of something that the driver counts, over all workers. `/metrics` shows
+/// it as `myriad_<name>_total`.
+pub type DriverCount = (&'static str, &'static str, u64);
+
+/// What `/metrics` and `/health` show besides the reports.
+pub struct Facts {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) driver_counters: Box<dyn Fn() -> Vec<DriverCount> + Send + Sync>,
+    pub(crate) draining: Box<dyn Fn() -> bool + Send + Sync>,
+    pub(crate) pin_reasons: Vec<&'static str>,
+}
+
+impl Facts {
+    /// What the workers share, and how to read the driver's counters: once per scrape, and without
+    /// waiting for anything. The names must differ from those of [`engine::Counters::each`].
+    pub fn new(
+        shared: Arc<Shared>,
+        driver_counters: impl Fn() -> Vec<DriverCount> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            shared,
+            driver_counters: Box::new(driver_counters),
+            draining: Box::new(|| false),
+            pin_reasons: Vec::new(),
+        }
+    }
+
+    /// How to learn whether the process drains. Unless this is said, it never does.
+    #[must_use]
+    pub fn with_draining(mut self, draining: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.draining = Box::new(draining);
+        self
+    }
+
+    /// The labels of the reasons for pins, in the order of the reports' arrays. Reasons beyond them
+    /// are added up as `other`.
+    #[must_use]
+    pub fn with_pin_reasons(mut self, names: impl IntoIterator<Item = &'static str>) -> Self {
+        self.pin_reasons = names.into_iter().collect();
+        self
+    }
+}

@@ -1,0 +1,211 @@
+//! The text of `/metrics`: which families there are, and where their values come from.
+
+mod page;
+mod process;
+
+use std::fmt::{Error, Result};
+use std::sync::Arc;
+
+use engine::{DisconnectReason, Gauges, Report};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, text};
+use prometheus_client::registry::Registry;
+
+use crate::facts::{DriverCount, Facts};
+use crate::outlook::Backend;
+use crate::watch::Sighting;
+use page::Page;
+use process::Process;
+
+/// What `/metrics` declares its text to be.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Everything that one scrape shows.
+#[derive(Debug)]
+pub(crate) struct Scrape {
+    sighting: Arc<Sighting>,
+    process: Process,
+    driver: Vec<DriverCount>,
+    slots: u64,
+    slots_taken: u64,
+    draining: bool,
+    pin_reasons: Vec<&'static str>,
+    refused: u64,
+}
+
+impl Scrape {
+    /// Puts together what the workers told and what the process knows. `refused` counts the
+    /// connections that this very listener refused.
+    pub(crate) fn new(sighting: Arc<Sighting>, facts: &Facts, refused: u64) -> Self {
+        Self {
+            sighting,
+            process: Process::read(),
+            driver: (facts.driver_counters)(),
+            slots: facts.shared.ledger.total() as u64,
+            slots_taken: facts.shared.ledger.taken() as u64,
+            draining: (facts.draining)(),
+            pin_reasons: facts.pin_reasons.clone(),
+            refused,
+        }
+    }
+
+    /// The text in the OpenMetrics format.
+    pub(crate) fn text(self) -> std::result::Result<String, Error> {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(self));
+        let mut text = String::new();
+        text::encode(&mut text, &registry)?;
+        Ok(text)
+    }
+
+    fn workers(&self, page: &mut Page<'_>) -> Result {
+        page.build_info(
+            "myriad_build_info",
+            "The version that runs",
+            env!("CARGO_PKG_VERSION"),
+        )?;
+        let collected = &self.sighting.collected;
+        let workers = collected.reports.len() as u64;
+        page.gauge("myriad_workers", "Workers, ended ones included", workers)?;
+        page.gauge(
+            "myriad_workers_responding",
+            "Workers that answered this scrape; gauges are theirs only",
+            collected.responding() as u64,
+        )?;
+        page.gauge(
+            "myriad_draining",
+            "1 while no new clients are taken",
+            u64::from(self.draining),
+        )
+    }
+
+    fn backend(&self, page: &mut Page<'_>) -> Result {
+        let reachable = self.sighting.backend == Backend::Reachable;
+        page.gauge(
+            "myriad_backend_reachable",
+            "1 if a backend connection is open or the last one asked for could be opened",
+            u64::from(reachable),
+        )?;
+        page.gauge(
+            "myriad_backend_slots_total",
+            "Backend connections that there may be",
+            self.slots,
+        )?;
+        page.gauge(
+            "myriad_backend_slots_taken",
+            "Backend connections that there are or that are being made",
+            self.slots_taken,
+        )
+    }
+
+    fn pins(&self, page: &mut Page<'_>, total: &Report) -> Result {
+        page.gauges(
+            "myriad_pinned_sessions",
+            "Pinned sessions by reason; one may have several",
+            "reason",
+            self.by_reason(&total.gauges.pinned),
+        )?;
+        page.counters(
+            "myriad_pins_total",
+            "Sessions that became pinned, by reason",
+            "reason",
+            self.by_reason(&total.counters.pins),
+        )
+    }
+
+    fn by_reason(&self, counts: &[u64]) -> Vec<(&'static str, u64)> {
+        let names = self.pin_reasons.iter().copied();
+        let mut named: Vec<_> = names.zip(counts.iter().copied()).collect();
+        let other = counts.iter().skip(named.len()).sum();
+        if other > 0 || named.is_empty() {
+            named.push(("other", other));
+        }
+        named
+    }
+
+    fn counters(&self, page: &mut Page<'_>, total: &Report) -> Result {
+        let reasons = DisconnectReason::ALL.into_iter();
+        page.counters(
+            "myriad_disconnects_total",
+            "Client connections that ended, by reason",
+            "reason",
+            reasons.map(|reason| (reason.name(), total.counters.disconnects[reason as usize])),
+        )?;
+        for (name, help, value) in total.counters.each().iter().chain(&self.driver) {
+            page.counter(&format!("myriad_{name}_total"), help, *value)?;
+        }
+        page.counter(
+            "myriad_http_connections_refused_total",
+            "HTTP connections refused because there were too many",
+            self.refused,
+        )
+    }
+}
+
+impl Collector for Scrape {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result {
+        let page = &mut Page::new(encoder);
+        let total = &self.sighting.collected.total;
+        self.workers(page)?;
+        levels(page, &total.gauges)?;
+        self.backend(page)?;
+        queue(page, total)?;
+        self.pins(page, total)?;
+        self.counters(page, total)?;
+        self.process.write(page)
+    }
+}
+
+/// Clients by state.
+pub(crate) fn clients(gauges: &Gauges) -> [(&'static str, u64); 5] {
+    [
+        ("login", gauges.clients_login),
+        ("idle", gauges.clients_idle),
+        ("waiting", gauges.clients_waiting),
+        ("active", gauges.clients_active),
+        ("held", gauges.clients_held),
+    ]
+}
+
+/// Backend connections by state.
+pub(crate) fn backends(gauges: &Gauges) -> [(&'static str, u64); 4] {
+    [
+        ("connecting", gauges.backends_connecting),
+        ("resetting", gauges.backends_resetting),
+        ("idle", gauges.backends_idle),
+        ("active", gauges.backends_active),
+    ]
+}
+
+fn levels(page: &mut Page<'_>, gauges: &Gauges) -> Result {
+    page.gauges(
+        "myriad_clients",
+        "Client connections by state",
+        "state",
+        clients(gauges),
+    )?;
+    page.gauge(
+        "myriad_client_bytes",
+        "Bytes of the client records",
+        gauges.client_bytes,
+    )?;
+    page.gauges(
+        "myriad_backends",
+        "Backend connections by state",
+        "state",
+        backends(gauges),
+    )
+}
+
+fn queue(page: &mut Page<'_>, total: &Report) -> Result {
+    page.histogram(
+        "myriad_queue_wait_seconds",
+        "How long statements waited for a backend before they were sent",
+        &total.counters.queue_wait,
+    )?;
+    page.gauge(
+        "myriad_queue_oldest_wait_seconds",
+        "How long the oldest waiting statement has waited",
+        page::seconds(total.gauges.queue_wait_us_max),
+    )
+}

@@ -1,0 +1,58 @@
+//! Which path answers what. Only GET and HEAD are known.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use crate::facts::Facts;
+use crate::health::Health;
+use crate::metrics::{self, Scrape};
+use crate::watch::Watch;
+
+const INDEX: &str = "myriad\n\n/metrics  for Prometheus\n/health   for load balancers\n";
+
+/// What the answers are made of.
+pub(crate) struct Desk {
+    pub(crate) watch: Watch,
+    pub(crate) facts: Facts,
+    /// Connections that were refused because there were too many.
+    pub(crate) refused: AtomicU64,
+}
+
+/// The paths.
+pub(crate) fn router(desk: Arc<Desk>) -> Router {
+    Router::new()
+        .route("/", get(async || INDEX))
+        .route("/metrics", get(metrics))
+        .route("/health", get(health))
+        .fallback(unknown)
+        .with_state(desk)
+}
+
+async fn metrics(State(desk): State<Arc<Desk>>) -> Response {
+    let sighting = desk.watch.look().await;
+    let refused = desk.refused.load(Ordering::Relaxed);
+    match Scrape::new(sighting, &desk.facts, refused).text() {
+        Ok(text) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "metrics could not be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+async fn health(State(desk): State<Arc<Desk>>) -> Response {
+    let sighting = desk.watch.look().await;
+    let health = Health::new(&sighting, (desk.facts.draining)());
+    ([(CACHE_CONTROL, "no-store")], health).into_response()
+}
+
+async fn unknown() -> Response {
+    (StatusCode::NOT_FOUND, "no such path; / lists them\n").into_response()
+}

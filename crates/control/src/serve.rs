@@ -1,0 +1,157 @@
+//! Connections and their limits. Each carries one request and lives for a bounded time, so that
+//! nobody can keep the others out for long.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rustix::io::Errno;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::facts::Facts;
+use crate::routes::{Desk, router};
+use crate::watch::Watch;
+use crate::workers::{ANSWER_TIME, Workers};
+
+/// The longest request line with all header fields, in bytes.
+const HEAD_MAX: usize = 16 << 10;
+
+/// How long nothing is accepted after the process ran out of descriptors or the like.
+const BACK_OFF: Duration = Duration::from_millis(100);
+
+/// What a connection may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// How long the workers may take to answer.
+    pub(crate) answer_time: Duration,
+    /// How long the request's head may take to arrive.
+    pub(crate) head_time: Duration,
+    /// How long a connection may last.
+    pub(crate) connection_time: Duration,
+    /// How long connections may last after the shutdown.
+    pub(crate) farewell_time: Duration,
+    /// How many connections there may be.
+    pub(crate) connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            answer_time: ANSWER_TIME,
+            head_time: Duration::from_secs(5),
+            connection_time: Duration::from_secs(10),
+            farewell_time: Duration::from_secs(1),
+            connections: 64,
+        }
+    }
+}
+
+/// Serves `/metrics` and `/health` until `shutdown`, then lets the requests under way finish, for a
+/// second at most. At most 64 connections are served at a time; one more is closed as it comes.
+/// Fails only if the listener is of no use any more.
+pub async fn serve(
+    listener: TcpListener,
+    workers: Arc<dyn Workers>,
+    facts: Facts,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let limits = Limits::default();
+    serve_within(limits, listener, workers, facts, shutdown).await
+}
+
+/// The same with other limits.
+pub(crate) async fn serve_within(
+    limits: Limits,
+    listener: TcpListener,
+    workers: Arc<dyn Workers>,
+    facts: Facts,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let desk = Arc::new(Desk {
+        watch: Watch::new(workers, limits.answer_time),
+        facts,
+        refused: AtomicU64::new(0),
+    });
+    let mut visitors = Visitors {
+        router: router(Arc::clone(&desk)),
+        desk,
+        limits,
+        connections: JoinSet::new(),
+    };
+    tokio::select! {
+        () = shutdown => {}
+        error = visitors.receive(&listener) => return Err(error),
+    }
+    drop(listener);
+    visitors.see_off().await;
+    Ok(())
+}
+
+/// The connections that are being served. Dropping it ends them.
+struct Visitors {
+    router: Router,
+    desk: Arc<Desk>,
+    limits: Limits,
+    connections: JoinSet<()>,
+}
+
+impl Visitors {
+    /// Ends only if the listener fails for good.
+    async fn receive(&mut self, listener: &TcpListener) -> io::Error {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => self.admit(stream),
+                Err(error) if is_final(&error) => return error,
+                Err(error) => {
+                    tracing::warn!(%error, "admin connection could not be accepted");
+                    tokio::time::sleep(BACK_OFF).await;
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, stream: TcpStream) {
+        while self.connections.try_join_next().is_some() {}
+        if self.connections.len() >= self.limits.connections {
+            self.desk.refused.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!("admin connection refused: there are too many");
+            return;
+        }
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head_time)
+            .max_buf_size(HEAD_MAX)
+            .keep_alive(false)
+            .serve_connection(
+                TokioIo::new(stream),
+                TowerToHyperService::new(self.router.clone()),
+            );
+        let bounded = timeout(self.limits.connection_time, connection);
+        self.connections.spawn(async {
+            if let Ok(Err(error)) = bounded.await {
+                tracing::debug!(%error, "admin connection failed");
+            }
+        });
+    }
+
+    async fn see_off(&mut self) {
+        let gone = async { while self.connections.join_next().await.is_some() {} };
+        // Whoever is not gone by then is cut off when this is dropped.
+        let _ = timeout(self.limits.farewell_time, gone).await;
+    }
+}
+
+/// Whether trying again cannot help: the listener is no listening socket.
+fn is_final(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::BADF | Errno::INVAL | Errno::NOTSOCK)
+    )
+}

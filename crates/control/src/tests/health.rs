@@ -1,0 +1,105 @@
+//! What `/health` decides.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use engine::Report;
+
+use super::stage::{Mood, Stage, answers, report};
+use crate::serve::Limits;
+
+const IMPATIENT: Duration = Duration::from_millis(20);
+
+fn impatient() -> Limits {
+    Limits {
+        answer_time: IMPATIENT,
+        ..Limits::default()
+    }
+}
+
+fn failed(connections: u64, errors: u64) -> Report {
+    let mut report = Report::default();
+    report.counters.backend_connections = connections;
+    report.counters.backend_connect_errors = errors;
+    report
+}
+
+#[tokio::test]
+async fn all_is_well() {
+    let stage = Stage::new([answers(Report::default()), answers(report())]).await;
+    let answer = stage.get("/health").await;
+    assert_eq!(answer.status, 200);
+    assert!(
+        answer.head.contains("content-type: application/json"),
+        "{}",
+        answer.head
+    );
+    let expected = concat!(
+        r#"{"status":"ok","workers":2,"workers_responding":2,"backend":{"reachable":true},"#,
+        r#""clients":7,"backends":3,"server_version":"11.8.3-MariaDB","draining":false}"#
+    );
+    assert_eq!(answer.body, expected);
+}
+
+#[tokio::test]
+async fn without_a_backend_nobody_should_come() {
+    for (report, why) in [
+        (failed(0, 0), "no backend has been reached yet"),
+        (failed(0, 3), "no backend was ever reached in 3 attempts"),
+        (failed(4, 1), "the last attempts failed"),
+    ] {
+        let answer = Stage::new([answers(report)]).await.get("/health").await;
+        assert_eq!(answer.status, 503, "{why}");
+        for part in [
+            r#""status":"failing""#,
+            r#""backend":{"reachable":false}"#,
+            why,
+        ] {
+            assert!(answer.body.contains(part), "{}", answer.body);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_backend_that_comes_back_is_seen() {
+    let stage = Stage::new([answers(report())]).await;
+    assert_eq!(stage.get("/health").await.status, 200);
+    stage.fakes.set(0, answers(failed(3, 1)));
+    assert_eq!(stage.get("/health").await.status, 503);
+    stage.fakes.set(0, answers(failed(4, 1)));
+    assert_eq!(stage.get("/health").await.status, 200);
+}
+
+#[tokio::test]
+async fn draining_is_told() {
+    let stage = Stage::new([answers(report())]).await;
+    stage.draining.store(true, Ordering::Relaxed);
+    let answer = stage.get("/health").await;
+    assert_eq!(answer.status, 503);
+    assert!(answer.body.contains("it drains"), "{}", answer.body);
+    assert!(
+        answer.body.contains(r#""draining":true"#),
+        "{}",
+        answer.body
+    );
+    let metrics = stage.get("/metrics").await;
+    assert_eq!(metrics.sample("myriad_draining"), 1.0);
+}
+
+#[tokio::test]
+async fn some_workers_are_enough_but_none_are_not() {
+    let stage = Stage::within(impatient(), [answers(report()), Mood::Silent, Mood::Ended]).await;
+    let answer = stage.get("/health").await;
+    assert_eq!(answer.status, 200);
+    assert!(
+        answer
+            .body
+            .contains(r#""workers":3,"workers_responding":1"#),
+        "{}",
+        answer.body
+    );
+    stage.fakes.set(0, Mood::Silent);
+    let answer = stage.get("/health").await;
+    assert_eq!(answer.status, 503);
+    assert!(answer.body.contains("no worker answers"), "{}", answer.body);
+}

@@ -1,0 +1,216 @@
+//! Fake workers, a server in front of them and a small HTTP client.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use engine::{Mail, Report, Shared};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::serve::{Limits, serve_within};
+use crate::{Facts, Workers};
+
+/// Longer than anything here takes.
+pub(super) const BOUND: Duration = Duration::from_secs(20);
+
+/// What a fake worker does when it is asked.
+pub(super) enum Mood {
+    Answers(Box<Report>),
+    Silent,
+    Ended,
+}
+
+pub(super) struct Fakes {
+    moods: Mutex<Vec<Mood>>,
+    held: Mutex<Vec<Mail>>,
+    asked: watch::Sender<usize>,
+}
+
+impl Fakes {
+    pub(super) fn new(moods: impl IntoIterator<Item = Mood>) -> Arc<Self> {
+        Arc::new(Self {
+            moods: Mutex::new(moods.into_iter().collect()),
+            held: Mutex::default(),
+            asked: watch::Sender::new(0),
+        })
+    }
+
+    pub(super) fn set(&self, worker: usize, mood: Mood) {
+        self.moods.lock().unwrap()[worker] = mood;
+    }
+
+    /// How many questions were posted to all workers.
+    pub(super) fn asked(&self) -> usize {
+        *self.asked.borrow()
+    }
+
+    pub(super) async fn wait_asked(&self, questions: usize) {
+        let mut asked = self.asked.subscribe();
+        let enough = asked.wait_for(|asked| *asked >= questions);
+        timeout(BOUND, enough).await.unwrap().unwrap();
+    }
+
+    /// Answers what silent workers were asked.
+    pub(super) fn answer_late(&self, report: &Report) {
+        for mail in self.held.lock().unwrap().drain(..) {
+            answer(mail, report);
+        }
+    }
+}
+
+impl Workers for Fakes {
+    fn count(&self) -> usize {
+        self.moods.lock().unwrap().len()
+    }
+
+    fn post(&self, worker: usize, mail: Mail) -> Result<(), Mail> {
+        match &self.moods.lock().unwrap()[worker] {
+            Mood::Answers(report) => answer(mail, report),
+            Mood::Silent => self.held.lock().unwrap().push(mail),
+            Mood::Ended => return Err(mail),
+        }
+        self.asked.send_modify(|asked| *asked += 1);
+        Ok(())
+    }
+}
+
+fn answer(mail: Mail, report: &Report) {
+    match mail {
+        Mail::Report(reply) => reply(report.clone()),
+        other => panic!("nobody should post {other:?}"),
+    }
+}
+
+pub(super) fn answers(report: Report) -> Mood {
+    Mood::Answers(Box::new(report))
+}
+
+/// A report of a worker that has reached its backend.
+pub(super) fn report() -> Report {
+    let mut report = Report {
+        server_version: "11.8.3-MariaDB".into(),
+        ..Report::default()
+    };
+    report.gauges.clients_idle = 5;
+    report.gauges.clients_active = 2;
+    report.gauges.backends_idle = 1;
+    report.gauges.backends_active = 2;
+    report.counters.backend_connections = 3;
+    report.counters.statements = 100;
+    report
+}
+
+/// A server in front of fake workers.
+pub(super) struct Stage {
+    pub(super) fakes: Arc<Fakes>,
+    pub(super) draining: Arc<AtomicBool>,
+    pub(super) shared: Arc<Shared>,
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+impl Stage {
+    pub(super) async fn new(moods: impl IntoIterator<Item = Mood>) -> Self {
+        Self::within(Limits::default(), moods).await
+    }
+
+    pub(super) async fn within(limits: Limits, moods: impl IntoIterator<Item = Mood>) -> Self {
+        let fakes = Fakes::new(moods);
+        let shared = Shared::new(fakes.count(), 32);
+        let draining = Arc::new(AtomicBool::new(false));
+        let drains = Arc::clone(&draining);
+        let facts = Facts::new(Arc::clone(&shared), driver_counters)
+            .with_draining(move || drains.load(Ordering::Relaxed))
+            .with_pin_reasons(["user_variable", "temporary_table"]);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let workers: Arc<dyn Workers> = fakes.clone();
+        let serving = tokio::spawn(serve_within(limits, listener, workers, facts, async {
+            let _ = stopped.await;
+        }));
+        Self {
+            fakes,
+            draining,
+            shared,
+            address,
+            stop,
+            serving,
+        }
+    }
+
+    pub(super) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path).await
+    }
+
+    pub(super) async fn ask(&self, method: &str, path: &str) -> Answer {
+        let mut stream = self.connect().await;
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: myriad\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        Answer::parse(&rest(&mut stream).await)
+    }
+
+    /// Begins the shutdown; what comes back ends with the server.
+    pub(super) fn stop(self) -> JoinHandle<std::io::Result<()>> {
+        self.stop.send(()).unwrap();
+        self.serving
+    }
+}
+
+/// What a stand-in for the driver counts; the names are the driver's.
+fn driver_counters() -> Vec<crate::DriverCount> {
+    let names = [
+        "accepts",
+        "accept_errors",
+        "accepts_handed_over",
+        "socket_bytes_received",
+        "socket_bytes_sent",
+        "loop_turns",
+        "loop_events",
+    ];
+    let count = |(value, name): (usize, _)| (name, "Counted by the driver.", value as u64);
+    names.into_iter().enumerate().map(count).collect()
+}
+
+/// Everything until the server closes the connection; what came before a reset, too.
+pub(super) async fn rest(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let ended = timeout(BOUND, stream.read_to_end(&mut bytes)).await;
+    assert!(ended.is_ok(), "the connection stays open");
+    String::from_utf8(bytes).unwrap()
+}
+
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// Status line and header fields, in lower case.
+    pub(super) head: String,
+    pub(super) body: String,
+}
+
+impl Answer {
+    pub(super) fn parse(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").expect("an HTTP answer");
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let (head, body) = (head.to_lowercase(), body.to_owned());
+        Self { status, head, body }
+    }
+
+    /// The value of a sample in `/metrics`.
+    pub(super) fn sample(&self, name: &str) -> f64 {
+        let mut lines = self.body.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let value = value.unwrap_or_else(|| panic!("no {name} in:\n{}", self.body));
+        value.parse().unwrap()
+    }
+}
