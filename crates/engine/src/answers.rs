@@ -227,7 +227,13 @@ impl Engine {
         }
         let Some(client) = client else {
             // Nobody is left whose state this is: the next session finds the backend reset.
+            // A reset keeps the schema, so that must be known all the same.
             backend.dirty |= !ok.state_changes.is_empty();
+            tracking::take_over(
+                ok.changes(),
+                &mut [&mut backend.session],
+                &mut self.interner,
+            );
             return;
         };
         let quiet = ServerStatus::SESSION_STATE_CHANGED | ServerStatus::MORE_RESULTS_EXISTS;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use events::{Handle, Timestamp};
 use membership::Key;
 use session::SessionState;
-use session::statement::{Kind, Traits};
+use session::statement::{Kind, PinReasons, Traits};
 use wire::ServerStatus;
 
 use crate::diagnostics::{Counts, Warnings};
@@ -165,6 +165,8 @@ pub(crate) struct ClientCommand {
     pub kind: Kind,
     /// What is known of it.
     pub traits: Traits,
+    /// The pins that the statement added.
+    pub pins: PinReasons,
     /// What the answer said besides rows.
     pub counts: Counts,
     /// No warnings of before are left after it.

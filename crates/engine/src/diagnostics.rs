@@ -8,7 +8,7 @@
 use events::Io;
 use membership::Key;
 use session::statement::{Flavor, Kind, Statement, Traits};
-use wire::{Piece, ResponseWalk, Told, Translation};
+use wire::{HEADER_LEN, Header, OkPacket, Piece, ResponseWalk, ServerStatus, Told, Translation};
 
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
 use crate::dispatch::put_query;
@@ -241,9 +241,26 @@ fn replay(answer: &[u8], mut translation: Translation, mut told: Told<'_>, outbo
     while let Ok(Some(piece)) = walk.next(&answer[at..]) {
         at += piece.bytes().len();
         told.next_sequence_id = walk.next_sequence_id();
+        // The status flags are those of now, not of when it was captured.
+        let end = match &piece {
+            Piece::RowsEnd(packet) => with_status(packet, told.status),
+            _ => Vec::new(),
+        };
+        let piece = if end.is_empty() { piece } else { Piece::RowsEnd(&end) };
         let done = translation.piece(&piece, &told, outbox);
         debug_assert!(done.is_ok(), "a captured answer is malformed");
     }
+}
+
+/// The packet that ends rows, with other status flags; empty if it is malformed.
+fn with_status(packet: &[u8], status: ServerStatus) -> Vec<u8> {
+    let mut end = Vec::new();
+    if let (Some(header), Some(payload)) = (Header::parse(packet), packet.get(HEADER_LEN..))
+        && let Ok(ok) = OkPacket::parse(payload)
+    {
+        OkPacket { status, ..ok }.encode(&mut end, header.sequence_id, 0xfe);
+    }
+    end
 }
 
 /// Keeps a piece of the answer to SHOW WARNINGS, within bounds.

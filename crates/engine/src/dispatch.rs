@@ -103,14 +103,10 @@ impl Engine {
         let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
             return;
         };
-        for reason in statement
-            .pins
-            .iter()
-            .filter(|&reason| !client.pins.contains(reason))
-        {
-            self.counters.pinned(reason);
-        }
-        client.pins |= statement.pins;
+        let is_new = |&reason: &PinReason| !client.pins.contains(reason);
+        let pins: PinReasons = statement.pins.iter().filter(is_new).collect();
+        pins.iter().for_each(|reason| self.counters.pinned(reason));
+        client.pins |= pins;
         let outbox = turn.io.outbox(backend.handle);
         if statement.traits.contains(Traits::READS_DIAGNOSTICS) {
             backend.clear_warnings(outbox);
@@ -151,6 +147,7 @@ impl Engine {
             translation: Translation::new(client.dialect(), offset),
             kind: statement.kind,
             traits: statement.traits,
+            pins,
             counts: Counts::default(),
             clears_warnings: clears_warnings(&statement, text, flavor),
             answered: false,

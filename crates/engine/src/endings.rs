@@ -4,9 +4,9 @@ use events::{Close, HangUp, Io, Span, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::{PinReason, PinReasons};
-use wire::Capabilities;
+use wire::{Capabilities, Piece, Told};
 
-use crate::backend::{Due, Purpose};
+use crate::backend::{Due, Exchange, Purpose};
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
@@ -108,17 +108,14 @@ impl Engine {
         let Some(id) = self.pool.key_of(key) else {
             return;
         };
-        let Some(backend) = self.pool.remove(key) else {
+        let Some(mut backend) = self.pool.remove(key) else {
             return;
         };
         turn.io.close(backend.handle, Close::Abort);
         self.counters.backend_losses += 1;
         if let Some(client) = backend.client {
-            let sent = backend.exchanges.front();
-            let sequence_id = sent.map_or(Some(1), |exchange| match &exchange.purpose {
-                Purpose::Command(command) if command.answered => exchange.walk.boundary(),
-                _ => Some(1),
-            });
+            let sent = backend.exchanges.front_mut();
+            let sequence_id = sent.map_or(Some(1), next_sequence_id);
             self.lose_backend(
                 turn,
                 client,
@@ -260,4 +257,21 @@ impl Engine {
             }
         }
     }
+}
+
+/// The sequence id that an ERR packet in place of the rest of an answer has for the client: `None`
+/// in the middle of a packet.
+fn next_sequence_id(exchange: &mut Exchange) -> Option<u8> {
+    let Purpose::Command(command) = &mut exchange.purpose else {
+        return Some(1);
+    };
+    if !command.answered {
+        return Some(1);
+    }
+    let header = [0, 0, 0, exchange.walk.boundary()?];
+    let mut told = Vec::new();
+    let translation = &mut command.translation;
+    let done = translation.piece(&Piece::Err(&header), &Told::default(), &mut told);
+    done.ok()?;
+    told.last().copied()
 }

@@ -58,10 +58,12 @@ impl Engine {
                 return self.backend_broken(turn, key);
             }
         }
-        if self
-            .pool
-            .get(key)
-            .is_some_and(|backend| !backend.is_working())
+        // A login that was refused closed its client, and that let go of the backend already.
+        if self.pool.state(key) != Some(BackendState::Idle)
+            && self
+                .pool
+                .get(key)
+                .is_some_and(|backend| !backend.is_working())
         {
             self.settle(turn, key);
         }
@@ -102,6 +104,12 @@ impl Engine {
             .client
             .and_then(|client| self.clients.get_mut(client))
         {
+            if never_ran(command, ending) {
+                command
+                    .pins
+                    .iter()
+                    .for_each(|reason| client.pins.remove(reason));
+            }
             client.capture.answered(command, failed);
         }
         if command.traits.contains(Traits::SETS_GLOBAL) && !failed {
@@ -353,6 +361,15 @@ impl Engine {
             self.serve(turn, id);
         }
     }
+}
+
+/// True if the server could not even parse the statement: it changed nothing.
+fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
+    let Ending::Err(error) = ending else {
+        return false;
+    };
+    let code = ErrPacket::parse(error).map(|error| error.code);
+    code == Ok(wire::code::PARSE_ERROR) && command.kind != Kind::Multiple
 }
 
 /// True if an ERR leaves open whether there is a transaction: it has no status flags (rule 9).
