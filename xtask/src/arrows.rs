@@ -10,7 +10,7 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 12] = [
+const ARROWS: [(&str, Allowed); 13] = [
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
@@ -24,6 +24,7 @@ const ARROWS: [(&str, Allowed); 12] = [
     ("config", Only(&[])),
     ("control", Only(&["engine", "events"])),
     ("localdb", Only(&[])),
+    ("load", Only(&["driver", "events", "membership", "wire"])),
     ("sim", AllBut(&["driver", "myriad"])),
     ("myriad", AllBut(&["sim"])),
 ];

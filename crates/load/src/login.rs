@@ -1,0 +1,248 @@
+//! The connection phase as a client: what to say to the initial handshake, and to what follows.
+//! Only `mysql_native_password` is spoken.
+
+use wire::{
+    AuthSwitchRequest, Capabilities, ErrPacket, HEADER_LEN, Header, HandshakeResponse,
+    InitialHandshake, Malformed, NATIVE_PASSWORD, native_password, write_packet,
+};
+
+use crate::error::LoadError;
+use crate::plan::Account;
+
+/// What every connection wants to use.
+const ALWAYS: Capabilities = Capabilities::LONG_PASSWORD
+    .union(Capabilities::LONG_FLAG)
+    .union(Capabilities::PROTOCOL_41)
+    .union(Capabilities::TRANSACTIONS)
+    .union(Capabilities::SECURE_CONNECTION)
+    .union(Capabilities::MULTI_RESULTS)
+    .union(Capabilities::PLUGIN_AUTH)
+    .union(Capabilities::PLUGIN_AUTH_LENENC_DATA);
+
+/// The collation `utf8mb4_general_ci`, which all servers know.
+const COLLATION: u8 = 45;
+
+/// The longest packet that is taken.
+const PACKET_MAX: u32 = 1 << 24;
+
+/// Error numbers that tell of a wrong account, schema or address; trying again does not help:
+/// access denied (three kinds), host not allowed, unknown schema, unsupported authentication.
+const HOPELESS: [u16; 6] = [1044, 1045, 1049, 1130, 1251, 1698];
+
+/// What a login waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoginStep {
+    /// The connection, and the initial handshake.
+    Handshake,
+    /// The answer to the handshake response.
+    Answer {
+        /// Whether CLIENT_DEPRECATE_EOF was negotiated.
+        deprecate_eof: bool,
+    },
+}
+
+/// Where a packet takes a login.
+#[derive(Debug)]
+pub(crate) enum LoginOutcome {
+    /// It goes on.
+    Next(LoginStep),
+    /// Logged in.
+    Done {
+        /// Whether CLIENT_DEPRECATE_EOF was negotiated.
+        deprecate_eof: bool,
+    },
+    /// Not this time.
+    Refused {
+        /// The error number.
+        number: u16,
+        /// The text that came with it.
+        message: String,
+    },
+    /// Never.
+    Hopeless(LoadError),
+}
+
+impl LoginStep {
+    /// Takes one whole packet, its header included, and appends what is to be said to `out`.
+    pub(crate) fn packet(
+        self,
+        packet: &[u8],
+        account: &Account,
+        out: &mut Vec<u8>,
+    ) -> LoginOutcome {
+        let sequence_id = Header::parse(packet).map_or(0, |header| header.sequence_id);
+        let payload = packet.get(HEADER_LEN..).unwrap_or_default();
+        let outcome = match (self, payload.first()) {
+            (_, Some(0xff)) => refused(payload),
+            (Self::Handshake, _) => respond(payload, account, out),
+            (Self::Answer { deprecate_eof }, Some(0x00)) => {
+                Ok(LoginOutcome::Done { deprecate_eof })
+            }
+            (Self::Answer { .. }, Some(0xfe)) => {
+                let next_id = sequence_id.wrapping_add(1);
+                switch(payload, account, next_id, out).map(|()| LoginOutcome::Next(self))
+            }
+            (Self::Answer { .. }, _) => {
+                Err(Malformed::Invalid("answer to the handshake response").into())
+            }
+        };
+        outcome.unwrap_or_else(LoginOutcome::Hopeless)
+    }
+}
+
+impl From<Malformed> for LoadError {
+    fn from(malformed: Malformed) -> Self {
+        Self::Protocol(malformed.to_string())
+    }
+}
+
+fn refused(payload: &[u8]) -> Result<LoginOutcome, LoadError> {
+    let error = ErrPacket::parse(payload)?;
+    let number = error.code;
+    let message = String::from_utf8_lossy(error.message).into_owned();
+    if HOPELESS.contains(&number) {
+        return Err(LoadError::Refused { number, message });
+    }
+    Ok(LoginOutcome::Refused { number, message })
+}
+
+fn respond(
+    payload: &[u8],
+    account: &Account,
+    out: &mut Vec<u8>,
+) -> Result<LoginOutcome, LoadError> {
+    let handshake = InitialHandshake::parse(payload)?;
+    let eof = handshake.capabilities & Capabilities::DEPRECATE_EOF;
+    let mut capabilities = ALWAYS | eof;
+    capabilities.set(
+        Capabilities::CONNECT_WITH_DB,
+        !account.schema.is_empty(),
+    );
+    HandshakeResponse {
+        capabilities,
+        extended: wire::ExtendedCapabilities::empty(),
+        max_packet_size: PACKET_MAX,
+        collation: COLLATION,
+        user: account.user.as_bytes(),
+        auth_response: &native_password(account.password.as_bytes(), &handshake.nonce),
+        schema: Some(account.schema.as_bytes()),
+        auth_plugin: NATIVE_PASSWORD,
+        attributes: b"",
+    }
+    .encode(out, 1);
+    let deprecate_eof = !eof.is_empty();
+    Ok(LoginOutcome::Next(LoginStep::Answer { deprecate_eof }))
+}
+
+fn switch(
+    payload: &[u8],
+    account: &Account,
+    sequence_id: u8,
+    out: &mut Vec<u8>,
+) -> Result<(), LoadError> {
+    let request = AuthSwitchRequest::parse(payload)?;
+    if request.plugin != NATIVE_PASSWORD {
+        let plugin = String::from_utf8_lossy(request.plugin).into_owned();
+        return Err(LoadError::Plugin { plugin });
+    }
+    let nonce = request.data.first_chunk::<20>();
+    let nonce = nonce.ok_or(Malformed::Truncated("nonce"))?;
+    let response = native_password(account.password.as_bytes(), nonce);
+    write_packet(out, sequence_id, &response);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAITING: LoginStep = LoginStep::Answer {
+        deprecate_eof: true,
+    };
+
+    fn packet(sequence_id: u8, payload: &[u8]) -> Vec<u8> {
+        let mut packet = Vec::new();
+        write_packet(&mut packet, sequence_id, payload);
+        packet
+    }
+
+    fn step(step: LoginStep, packet: &[u8]) -> (LoginOutcome, Vec<u8>) {
+        let account = Account {
+            user: "u".into(),
+            password: "p".into(),
+            schema: "s".into(),
+        };
+        let mut out = Vec::new();
+        (step.packet(packet, &account, &mut out), out)
+    }
+
+    fn handshake(capabilities: Capabilities) -> Vec<u8> {
+        let mut packet = Vec::new();
+        InitialHandshake {
+            server_version: b"8.0.36",
+            connection_id: 1,
+            nonce: [7; 20],
+            capabilities,
+            extended: wire::ExtendedCapabilities::empty(),
+            collation: COLLATION,
+            status: wire::ServerStatus::AUTOCOMMIT,
+            auth_plugin: b"caching_sha2_password",
+        }
+        .encode(&mut packet, 0);
+        packet
+    }
+
+    #[test]
+    fn the_response_names_user_schema_and_plugin() {
+        let everything = ALWAYS | Capabilities::DEPRECATE_EOF;
+        let (outcome, out) = step(LoginStep::Handshake, &handshake(everything));
+        assert!(matches!(outcome, LoginOutcome::Next(step) if step == WAITING));
+        let response = HandshakeResponse::parse(&out[HEADER_LEN..]).unwrap();
+        assert_eq!((out[3], response.user), (1, &b"u"[..]));
+        assert_eq!(response.schema, Some(&b"s"[..]));
+        assert_eq!(response.auth_response, native_password(b"p", &[7; 20]));
+        assert_eq!(response.auth_plugin, NATIVE_PASSWORD);
+        assert!(response.capabilities.contains(everything));
+    }
+
+    #[test]
+    fn an_old_server_sends_its_eof_packets() {
+        let (outcome, _) = step(LoginStep::Handshake, &handshake(ALWAYS));
+        let old = LoginStep::Answer {
+            deprecate_eof: false,
+        };
+        assert!(matches!(outcome, LoginOutcome::Next(step) if step == old));
+    }
+
+    #[test]
+    fn the_plugin_may_be_switched_to_the_one_that_is_spoken() {
+        let request = packet(2, b"\xfemysql_native_password\0\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\0");
+        let (outcome, out) = step(WAITING, &request);
+        assert!(matches!(outcome, LoginOutcome::Next(step) if step == WAITING));
+        assert_eq!(out, packet(3, &native_password(b"p", &[9; 20])));
+        let request = packet(2, b"\xfecaching_sha2_password\0nonce");
+        let (outcome, _) = step(WAITING, &request);
+        let LoginOutcome::Hopeless(error) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert!(error.to_string().contains("plugin caching_sha2_password"));
+    }
+
+    #[test]
+    fn refusals_are_final_or_not() {
+        let (outcome, _) = step(LoginStep::Handshake, &packet(0, b"\xff\x10\x04Too many"));
+        assert!(matches!(outcome, LoginOutcome::Refused { number: 1040, .. }));
+        let (outcome, _) = step(WAITING, &packet(2, b"\xff\x15\x04#28000no"));
+        assert!(matches!(
+            outcome,
+            LoginOutcome::Hopeless(LoadError::Refused { number: 1045, .. })
+        ));
+        let (outcome, _) = step(LoginStep::Handshake, &packet(0, b"HTTP"));
+        assert!(matches!(
+            outcome,
+            LoginOutcome::Hopeless(LoadError::Protocol(_))
+        ));
+        let (outcome, _) = step(WAITING, &packet(2, b"\0\0\0\x02\0\0\0"));
+        assert!(matches!(outcome, LoginOutcome::Done { deprecate_eof: true }));
+    }
+}

@@ -1,0 +1,118 @@
+//! sysbench with many more clients than there are backend connections.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use crate::support::{Address, Database, FrontDoor, eventually, finish, installed, run};
+
+const TABLES: [&str; 2] = ["--tables=4", "--table-size=10000"];
+
+/// sysbench as `load`, aimed at `address`.
+fn sysbench(address: &Address, script: &str) -> Command {
+    let mut command = Command::new("sysbench");
+    command.args([script, "--db-driver=mysql", "--mysql-user=load", "--mysql-password=much"]);
+    command.args(["--mysql-db=sbtest", "--db-ps-mode=disable", "--rand-type=uniform"]).args(TABLES);
+    match address {
+        Address::Unix(path) => command.arg(format!("--mysql-socket={}", path.display())),
+        Address::Tcp(address) => command
+            .arg(format!("--mysql-host={}", address.ip()))
+            .arg(format!("--mysql-port={}", address.port())),
+    };
+    command
+}
+
+/// The shared database with sysbench's tables.
+fn prepared() -> Arc<Database> {
+    assert!(
+        installed("sysbench"),
+        "sysbench is not installed; run: scripts/setup sysbench (make test does)"
+    );
+    let database = Database::shared();
+    let address = database.address();
+    for step in ["cleanup", "prepare"] {
+        let output = run(sysbench(address, "oltp_read_write").arg(step), "");
+        assert_eq!(output.code, Some(0), "{output:?}");
+    }
+    database
+}
+
+/// Watches the backend connections until `child` has ended; their largest number.
+fn watch(child: &mut Child, door: &FrontDoor, database: &Database) -> u64 {
+    let mut largest = 0;
+    while child.try_wait().unwrap().is_none() {
+        let metrics = door.http("/metrics");
+        let states = metrics.lines().filter(|line| line.starts_with("myriad_backends{"));
+        let count = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+        largest = largest.max(states.map(count).sum());
+        let list = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'load'";
+        largest = largest.max(database.execute(list).trim().parse().unwrap());
+    }
+    largest
+}
+
+/// Runs one script and checks what must be true during and after it.
+fn assert_runs(script: &str, threads: u32, backends: u64) {
+    let database = prepared();
+    let limit = format!("backend.max_connections = {backends}");
+    let door = FrontDoor::start(database.address(), &[&limit]);
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report");
+    let deadlocks = || database.execute("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'");
+    let deadlocks_before = deadlocks();
+    let mut child = sysbench(&Address::Tcp(door.tcp()), script)
+        .args(["--time=5", &format!("--threads={threads}"), "run"])
+        .stdout(std::fs::File::create(&report).unwrap())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    let largest = watch(&mut child, &door, &database);
+    assert!((1..=backends).contains(&largest), "{largest} backend connections");
+    let code = finish(child);
+    let report = std::fs::read_to_string(&report).unwrap();
+    assert_eq!(code, Some(0), "{report}");
+    // An error that sysbench ignores is a deadlock, and those are the database's own.
+    if deadlocks() == deadlocks_before {
+        assert_eq!(counted(&report, "ignored errors:"), 0, "{report}");
+    }
+    assert_eq!(counted(&report, "reconnects:"), 0, "{report}");
+    assert!(counted(&report, "transactions:") > u64::from(threads), "{report}");
+    assert_nothing_left(&door);
+}
+
+/// The number behind a label of sysbench's report.
+fn counted(report: &str, label: &str) -> u64 {
+    let line = report.lines().find_map(|line| line.trim().strip_prefix(label)).expect(label);
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+fn assert_nothing_left(door: &FrontDoor) {
+    eventually("the end of all clients", || {
+        let states = ["login", "idle", "waiting", "active", "held"];
+        let of = |state| door.metric(&format!("myriad_clients{{state=\"{state}\"}}"));
+        states.iter().all(|state| of(state) == 0).then_some(())
+    });
+    eventually("all backend connections idle", || {
+        let of = |state| door.metric(&format!("myriad_backends{{state=\"{state}\"}}"));
+        (of("idle") > 0 && of("active") + of("resetting") + of("connecting") == 0).then_some(())
+    });
+    let metrics = door.http("/metrics");
+    for line in metrics.lines().filter(|line| line.starts_with("myriad_pinned_sessions{")) {
+        assert!(line.ends_with(" 0"), "{line}");
+    }
+    for lost in ["myriad_backend_losses_total", "myriad_queue_timeouts_total"] {
+        assert_eq!(door.metric(lost), 0, "{lost}");
+    }
+}
+
+#[test]
+fn two_hundred_clients_share_eight_connections() {
+    assert_runs("oltp_point_select", 200, 8);
+    assert_runs("oltp_read_write", 200, 8);
+}
+
+#[test]
+#[ignore = "needs the machine for itself; run: cargo test --package myriad -- --ignored"]
+fn a_thousand_clients_share_thirty_two_connections() {
+    assert_runs("oltp_point_select", 1_000, 32);
+    assert_runs("oltp_read_write", 1_000, 32);
+}

@@ -1,0 +1,30 @@
+//! The whole product: `myriad serve` in front of a real MariaDB, asked by real clients and by a raw
+//! one that chooses its packets.
+//!
+//! What a single crate can show is tested there; here is only what needs all of it. Each file is
+//! about one subject; `support` holds the database, the front door and the clients.
+
+#[cfg(test)]
+mod command_line;
+#[cfg(test)]
+mod dump;
+#[cfg(test)]
+mod lifecycle;
+#[cfg(test)]
+mod load;
+#[cfg(test)]
+mod long;
+#[cfg(test)]
+mod misbehaviour;
+#[cfg(test)]
+mod outage;
+#[cfg(test)]
+mod packets;
+#[cfg(test)]
+mod queue;
+#[cfg(test)]
+mod sharing;
+#[cfg(test)]
+mod slow_client;
+#[cfg(test)]
+mod support;

@@ -1,0 +1,220 @@
+//! Sessions that share one or two backend connections do not see each other.
+
+use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Shell, USUAL};
+
+/// Statements that leave something in a session, and the question whose answer shows it.
+const TRACES: [(&str, &str); 11] = [
+    ("SET sql_mode = 'ANSI'", "SELECT @@sql_mode"),
+    ("SET autocommit = 0", "SELECT @@autocommit"),
+    (
+        "SET NAMES latin1 COLLATE latin1_german2_ci",
+        "SELECT @@character_set_client, @@character_set_results, @@collation_connection",
+    ),
+    ("SET time_zone = '+05:00'", "SELECT @@time_zone"),
+    (
+        "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "SELECT @@tx_isolation",
+    ),
+    (
+        "SET wait_timeout = 77, group_concat_max_len = 99",
+        "SELECT @@wait_timeout, @@group_concat_max_len",
+    ),
+    (
+        "INSERT INTO counted () VALUES (), ()",
+        "SELECT LAST_INSERT_ID()",
+    ),
+    (
+        "SET foreign_key_checks = 0, unique_checks = OFF",
+        "SELECT @@foreign_key_checks, @@unique_checks",
+    ),
+    (
+        "SET character_set_results = NULL",
+        "SELECT @@character_set_results",
+    ),
+    (
+        "SET lc_time_names = 'de_DE'",
+        "SELECT @@lc_time_names, MONTHNAME('2025-05-05')",
+    ),
+    ("USE shop", "SELECT DATABASE()"),
+];
+
+/// Those that pin: the session keeps its backend connection.
+const PINNING_TRACES: [(&str, &str); 5] = [
+    ("SET @x = 'mine'", "SELECT @x"),
+    ("SELECT 'mine' INTO @y", "SELECT @y"),
+    (
+        "CREATE TEMPORARY TABLE mine (a INT); INSERT INTO mine VALUES (8)",
+        "SELECT * FROM mine",
+    ),
+    ("PREPARE p FROM 'SELECT 44'", "EXECUTE p"),
+    ("SET ROLE clerk", "SELECT CURRENT_ROLE()"),
+];
+
+fn prepare(database: &Database, schema: &str) {
+    database.schema(schema);
+    database.execute(&format!(
+        "CREATE TABLE {schema}.counted (id INT PRIMARY KEY AUTO_INCREMENT);
+         CREATE ROLE IF NOT EXISTS clerk; GRANT clerk TO 'app'@'localhost'"
+    ));
+}
+
+#[test]
+fn two_shells_on_one_connection_keep_their_own_variables_and_schemas() {
+    let database = Database::shared();
+    prepare(&database, "sharing_one");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    shells_take_turns(&door.address(), "sharing_one");
+    let tcp = Address::Tcp(door.tcp());
+    shells_take_turns(&tcp, "sharing_one");
+    assert_eq!(door.metric("myriad_backend_slots_total"), 1);
+}
+
+#[test]
+fn shells_on_two_connections_keep_their_own_variables_and_schemas() {
+    let database = Database::shared();
+    prepare(&database, "sharing_two");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    shells_take_turns(&door.address(), "sharing_two");
+}
+
+/// One shell leaves traces, which it sees from then on and the other never does.
+fn shells_take_turns(address: &Address, schema: &str) {
+    let (mut marked, mut clean) = (Shell::open(address, schema), Shell::open(address, schema));
+    let before: Vec<_> = TRACES
+        .iter()
+        .map(|(_, question)| clean.run(question))
+        .collect();
+    for (mark, question) in TRACES {
+        marked.run(mark);
+        // With autocommit off, an INSERT holds the connection until then.
+        marked.run("COMMIT");
+        let seen = marked.run(question);
+        assert_ne!(seen, clean.run(question), "{mark}");
+        assert_eq!(marked.run(question), seen, "{mark}");
+    }
+    for ((mark, question), before) in TRACES.iter().zip(before) {
+        assert_eq!(clean.run(question), before, "{mark}");
+    }
+    marked.close();
+    let mut next = Shell::open(address, schema);
+    for (mark, question) in TRACES {
+        assert_eq!(next.run(question), clean.run(question), "{mark}");
+    }
+    next.close();
+    clean.close();
+}
+
+#[test]
+fn what_pins_a_session_is_gone_when_it_ends() {
+    let database = Database::shared();
+    prepare(&database, "sharing_pinned");
+    for connections in [1, 2] {
+        let limit = format!("backend.max_connections = {connections}");
+        let door = FrontDoor::start(database.address(), &[&limit]);
+        for (mark, question) in PINNING_TRACES {
+            let mut marked = Shell::open(&door.address(), "sharing_pinned");
+            let before = marked.run(question);
+            marked.run(mark);
+            let seen = marked.run(question);
+            assert_ne!(seen, before, "{mark}");
+            if connections > 1 {
+                let mut other = Shell::open(&door.address(), "sharing_pinned");
+                assert_eq!(other.run(question), before, "{mark}");
+                assert_eq!(marked.run(question), seen, "{mark}");
+                other.close();
+            }
+            marked.close();
+            let mut next = Shell::open(&door.address(), "sharing_pinned");
+            assert_eq!(next.run(question), before, "{mark}");
+            next.close();
+        }
+    }
+}
+
+#[test]
+fn a_hundred_sessions_of_different_states_share_two_connections() {
+    let database = Database::shared();
+    prepare(&database, "sharing_many");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let address = door.address();
+    let mut clients: Vec<_> = (0..100)
+        .map(|number| (number, Client::new(&address, "sharing_many")))
+        .collect();
+    for (number, client) in &mut clients {
+        let schema = ["sharing_many", "shop", "sbtest"][*number % 3];
+        client.run(&format!("USE {schema}"));
+        client.run(&format!("SET group_concat_max_len = {}", 1000 + *number));
+    }
+    for round in 0..5 {
+        for (number, client) in &mut clients {
+            // Sent one after the other, answered whenever: all wait for two connections.
+            client.query("SELECT DATABASE(), @@group_concat_max_len, LAST_INSERT_ID()");
+            assert!(*number < 100, "round {round}");
+        }
+        for (number, client) in &mut clients {
+            let schema = ["sharing_many", "shop", "sbtest"][*number % 3];
+            let row = [
+                schema.to_owned(),
+                (1000 + *number).to_string(),
+                "0".to_owned(),
+            ];
+            let answer = client.answer().unwrap().outcomes();
+            assert_eq!(answer, [Outcome::Rows(vec![row.to_vec()])], "{number}");
+        }
+    }
+}
+
+#[test]
+fn insert_ids_stay_with_the_session_that_made_them() {
+    let database = Database::shared();
+    prepare(&database, "sharing_ids");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut clients: Vec<_> = (0..10)
+        .map(|_| Client::new(&door.address(), "sharing_ids"))
+        .collect();
+    let mut ids = vec![String::from("0"); clients.len()];
+    for round in 0..30 {
+        let place = round * 7 % clients.len();
+        let [Outcome::Ok(done)] = &clients[place].run("INSERT INTO counted () VALUES ()")[..]
+        else {
+            panic!("no OK");
+        };
+        ids[place] = done.last_insert_id.to_string();
+        for (client, id) in clients.iter_mut().zip(&ids) {
+            assert_eq!(client.value("SELECT LAST_INSERT_ID()"), *id);
+        }
+    }
+}
+
+#[test]
+fn capabilities_that_change_answers_are_not_shared() {
+    use wire::Capabilities;
+    let database = Database::shared();
+    prepare(&database, "sharing_flags");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let login = |add: Capabilities, remove: Capabilities| {
+        let capabilities = ((USUAL | add) - remove) | Capabilities::CONNECT_WITH_DB;
+        let login = Login {
+            capabilities,
+            ..Login::to("sharing_flags")
+        };
+        Client::login(&door.address(), &login).unwrap()
+    };
+    let none = Capabilities::empty();
+    let mut plain = login(none, none);
+    let mut found = login(Capabilities::FOUND_ROWS, none);
+    let mut single = login(none, Capabilities::MULTI_STATEMENTS);
+    plain.run("INSERT INTO counted () VALUES ()");
+    for _ in 0..3 {
+        let affected = |client: &mut Client| match &client.run("UPDATE counted SET id = 1")[..] {
+            [Outcome::Ok(done)] => done.affected_rows,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((affected(&mut plain), affected(&mut found)), (0, 1));
+        assert_eq!(plain.run("SELECT 1; SELECT 2").len(), 2);
+        let [Outcome::Err(code, _)] = &single.run("SELECT 1; SELECT 2")[..] else {
+            panic!("two statements ran");
+        };
+        assert_eq!(*code, 1064);
+    }
+}

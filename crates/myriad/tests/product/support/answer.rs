@@ -1,0 +1,183 @@
+//! Answers as they came, packet by packet, and what they say. Reads packets on its own, so that it
+//! does not share a mistake with the code under test.
+
+use wire::{Capabilities, ErrPacket, MAX_PAYLOAD, OkPacket, Reader, ServerStatus};
+
+/// One packet as it stood in the stream.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Packet {
+    pub(crate) sequence_id: u8,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// Long payloads are cut: a failed comparison must stay readable.
+impl std::fmt::Debug for Packet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = &self.payload[..self.payload.len().min(200)];
+        let (id, len) = (self.sequence_id, self.payload.len());
+        write!(f, "#{id} [{len}] {}", shown.escape_ascii())
+    }
+}
+
+/// All packets of the answer to one command, and what each is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) packets: Vec<(Part, Packet)>,
+    capabilities: Capabilities,
+}
+
+/// What a packet is within an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Ok,
+    Err,
+    ColumnCount,
+    Column,
+    ColumnsEnd,
+    Row,
+    RowsEnd,
+}
+
+/// The fields of an OK packet, or of the end of rows, that the tests look at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) affected_rows: u64,
+    pub(crate) last_insert_id: u64,
+    pub(crate) status: ServerStatus,
+    pub(crate) warnings: u16,
+    pub(crate) info: String,
+}
+
+/// One response of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Ok(Done),
+    /// Number and text.
+    Err(u16, String),
+    /// NULL is shown as `NULL`.
+    Rows(Vec<Vec<String>>),
+}
+
+impl Answer {
+    /// Reads an answer to its end through `next`, which reads one packet.
+    pub(crate) fn read<E>(
+        capabilities: Capabilities,
+        mut next: impl FnMut() -> Result<Packet, E>,
+    ) -> Result<Self, E> {
+        let mut answer = Self {
+            packets: Vec::new(),
+            capabilities,
+        };
+        loop {
+            if !answer.response(&mut next)? {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Reads one response. Returns true if another one follows.
+    fn response<E>(&mut self, next: &mut impl FnMut() -> Result<Packet, E>) -> Result<bool, E> {
+        let first = next()?;
+        match first.payload[0] {
+            0x00 => return Ok(self.end(Part::Ok, first)),
+            0xff => return Ok(self.end(Part::Err, first)),
+            _ => {}
+        }
+        let columns = Reader::new(&first.payload)
+            .lenenc_int("column count")
+            .unwrap();
+        self.packets.push((Part::ColumnCount, first));
+        for _ in 0..columns {
+            self.packets.push((Part::Column, next()?));
+        }
+        if !self.deprecate_eof() {
+            self.packets.push((Part::ColumnsEnd, next()?));
+        }
+        let mut continued = false;
+        loop {
+            let packet = next()?;
+            let (first, len) = (packet.payload.first().copied(), packet.payload.len());
+            match first {
+                _ if continued => {}
+                Some(0xff) => return Ok(self.end(Part::Err, packet)),
+                Some(0xfe) if len < MAX_PAYLOAD && (len < 9 || self.deprecate_eof()) => {
+                    return Ok(self.end(Part::RowsEnd, packet));
+                }
+                _ => {}
+            }
+            continued = len == MAX_PAYLOAD;
+            self.packets.push((Part::Row, packet));
+        }
+    }
+
+    fn end(&mut self, part: Part, packet: Packet) -> bool {
+        let more = status(part, &packet).contains(ServerStatus::MORE_RESULTS_EXISTS);
+        self.packets.push((part, packet));
+        more
+    }
+
+    fn deprecate_eof(&self) -> bool {
+        self.capabilities.contains(Capabilities::DEPRECATE_EOF)
+    }
+
+    /// What the responses say, in order.
+    pub(crate) fn outcomes(&self) -> Vec<Outcome> {
+        let (mut outcomes, mut rows, mut columns) = (Vec::new(), Vec::new(), 0);
+        let mut long = Vec::new();
+        for (part, packet) in &self.packets {
+            let payload = &packet.payload;
+            match part {
+                Part::ColumnCount => {
+                    columns = Reader::new(payload).lenenc_int("column count").unwrap();
+                }
+                Part::Row => {
+                    long.extend_from_slice(payload);
+                    if payload.len() < MAX_PAYLOAD {
+                        rows.push(row(&std::mem::take(&mut long), columns));
+                    }
+                }
+                Part::RowsEnd => outcomes.push(Outcome::Rows(std::mem::take(&mut rows))),
+                Part::Ok => outcomes.push(Outcome::Ok(ok(payload))),
+                Part::Err => {
+                    let error = ErrPacket::parse(payload).unwrap();
+                    let text = String::from_utf8_lossy(error.message).into_owned();
+                    outcomes.push(Outcome::Err(error.code, text));
+                }
+                Part::Column | Part::ColumnsEnd => {}
+            }
+        }
+        outcomes
+    }
+}
+
+/// The status flags of a packet that has some.
+pub(crate) fn status(part: Part, packet: &Packet) -> ServerStatus {
+    match (part, packet.payload.len()) {
+        (Part::Ok, _) | (Part::RowsEnd, 6..) => ok(&packet.payload).status,
+        (Part::RowsEnd | Part::ColumnsEnd, _) => {
+            let flags = [packet.payload[3], packet.payload[4]];
+            ServerStatus::from_bits_retain(u16::from_le_bytes(flags))
+        }
+        _ => ServerStatus::empty(),
+    }
+}
+
+fn ok(payload: &[u8]) -> Done {
+    let ok = OkPacket::parse(payload).unwrap();
+    Done {
+        affected_rows: ok.affected_rows,
+        last_insert_id: ok.last_insert_id,
+        status: ok.status,
+        warnings: ok.warnings,
+        info: String::from_utf8_lossy(ok.info).into_owned(),
+    }
+}
+
+fn row(payload: &[u8], columns: u64) -> Vec<String> {
+    let mut reader = Reader::new(payload);
+    let mut value = || match reader.text_column("row").unwrap() {
+        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        None => "NULL".to_owned(),
+    };
+    (0..columns).map(|_| value()).collect()
+}

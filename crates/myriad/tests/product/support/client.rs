@@ -1,0 +1,268 @@
+//! A client that says exactly what a test wants it to say.
+
+use std::io::{self, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use wire::{
+    AuthSwitchRequest, Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, Header,
+    InitialHandshake, NATIVE_PASSWORD, OkPacket, native_password, write_packet,
+};
+
+use super::{Address, Answer, LIMIT, Outcome, Packet};
+
+const COM_QUERY: u8 = 0x03;
+
+/// What today's clients negotiate.
+pub(crate) const USUAL: Capabilities = Capabilities::LONG_PASSWORD
+    .union(Capabilities::LONG_FLAG)
+    .union(Capabilities::PROTOCOL_41)
+    .union(Capabilities::TRANSACTIONS)
+    .union(Capabilities::SECURE_CONNECTION)
+    .union(Capabilities::MULTI_STATEMENTS)
+    .union(Capabilities::MULTI_RESULTS)
+    .union(Capabilities::PLUGIN_AUTH)
+    .union(Capabilities::PLUGIN_AUTH_LENENC_DATA)
+    .union(Capabilities::DEPRECATE_EOF);
+
+/// How to log in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Login<'a> {
+    pub(crate) user: &'a str,
+    pub(crate) password: &'a str,
+    /// Sent if `capabilities` has CONNECT_WITH_DB.
+    pub(crate) schema: &'a str,
+    pub(crate) capabilities: Capabilities,
+    /// Sent if `capabilities` lacks LONG_PASSWORD.
+    pub(crate) extended: ExtendedCapabilities,
+    pub(crate) collation: u8,
+}
+
+impl Default for Login<'_> {
+    fn default() -> Self {
+        Self {
+            user: "app",
+            password: "secret",
+            schema: "",
+            capabilities: USUAL,
+            extended: ExtendedCapabilities::empty(),
+            collation: 45,
+        }
+    }
+}
+
+impl<'a> Login<'a> {
+    /// As usual, with this schema.
+    pub(crate) fn to(schema: &'a str) -> Self {
+        let capabilities = USUAL | Capabilities::CONNECT_WITH_DB;
+        Self {
+            schema,
+            capabilities,
+            ..Self::default()
+        }
+    }
+}
+
+/// A connection in the command phase.
+pub(crate) struct Client {
+    stream: BufReader<Stream>,
+    capabilities: Capabilities,
+    /// The id that it was given.
+    pub(crate) connection_id: u32,
+    /// The OK packet that ended its login.
+    pub(crate) welcome: Packet,
+}
+
+enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Client {
+    /// Connects and logs in as `app` with the given schema.
+    pub(crate) fn new(address: &Address, schema: &str) -> Self {
+        Self::login(address, &Login::to(schema)).unwrap()
+    }
+
+    /// Connects and logs in. `Err`: what the other end said instead of OK.
+    pub(crate) fn login(address: &Address, login: &Login<'_>) -> Result<Self, Outcome> {
+        let (mut client, handshake) = Self::connect(address)?;
+        let response = client.response(&handshake, login);
+        client.send_bytes(&response);
+        client.finish_login(login.password).map(|()| client)
+    }
+
+    /// The packet that answers the initial handshake.
+    pub(crate) fn response(&mut self, handshake: &[u8], login: &Login<'_>) -> Vec<u8> {
+        let handshake = InitialHandshake::parse(handshake).unwrap();
+        self.capabilities = login.capabilities & handshake.capabilities;
+        self.connection_id = handshake.connection_id;
+        let response = HandshakeResponse {
+            capabilities: self.capabilities,
+            extended: login.extended & handshake.extended,
+            max_packet_size: 1 << 30,
+            collation: login.collation,
+            user: login.user.as_bytes(),
+            auth_response: &native_password(login.password.as_bytes(), &handshake.nonce),
+            schema: Some(login.schema.as_bytes()),
+            auth_plugin: NATIVE_PASSWORD,
+            attributes: b"",
+        };
+        let mut bytes = Vec::new();
+        response.encode(&mut bytes, 1);
+        bytes
+    }
+
+    /// Connects and reads the initial handshake's payload.
+    pub(crate) fn connect(address: &Address) -> Result<(Self, Vec<u8>), Outcome> {
+        let stream = BufReader::with_capacity(64 << 10, Stream::connect(address).unwrap());
+        let welcome = Packet { sequence_id: 0, payload: Vec::new() };
+        let mut client = Self { stream, capabilities: USUAL, connection_id: 0, welcome };
+        let handshake = client.receive().unwrap().payload;
+        match ErrPacket::parse(&handshake) {
+            Ok(error) => Err(outcome(&error)),
+            Err(_) => Ok((client, handshake)),
+        }
+    }
+
+    /// Reads what follows the response, and switches the plugin if it is asked to.
+    pub(crate) fn finish_login(&mut self, password: &str) -> Result<(), Outcome> {
+        loop {
+            let Packet { sequence_id, payload } = self.receive().unwrap();
+            if OkPacket::parse(&payload).is_ok() && payload[0] == 0 {
+                self.welcome = Packet { sequence_id, payload };
+                return Ok(());
+            }
+            if let Ok(error) = ErrPacket::parse(&payload) {
+                return Err(outcome(&error));
+            }
+            let request = AuthSwitchRequest::parse(&payload).unwrap();
+            let nonce = request.data.first_chunk().unwrap();
+            let mut bytes = Vec::new();
+            let scramble = native_password(password.as_bytes(), nonce);
+            write_packet(&mut bytes, sequence_id + 1, &scramble);
+            self.send_bytes(&bytes);
+        }
+    }
+
+    /// Runs statements and returns what came of each.
+    pub(crate) fn run(&mut self, sql: &str) -> Vec<Outcome> {
+        self.try_run(sql).unwrap()
+    }
+
+    /// The same, of a connection that may be lost.
+    pub(crate) fn try_run(&mut self, sql: &str) -> io::Result<Vec<Outcome>> {
+        let mut bytes = Vec::new();
+        write_packet(&mut bytes, 0, &[&[COM_QUERY], sql.as_bytes()].concat());
+        self.stream.get_mut().write_all(&bytes)?;
+        Ok(self.answer()?.outcomes())
+    }
+
+    /// The first column of the first row of one statement's result set.
+    pub(crate) fn value(&mut self, sql: &str) -> String {
+        match &self.run(sql)[..] {
+            [Outcome::Rows(rows)] if !rows.is_empty() => rows[0][0].clone(),
+            other => panic!("{sql}: {other:?}"),
+        }
+    }
+
+    /// Sends a command in one packet, or in several if it is long.
+    pub(crate) fn send(&mut self, command: u8, argument: &[u8]) {
+        let mut bytes = Vec::with_capacity(argument.len() + 64);
+        write_packet(&mut bytes, 0, &[&[command], argument].concat());
+        self.send_bytes(&bytes);
+    }
+
+    /// Sends a statement.
+    pub(crate) fn query(&mut self, sql: &str) {
+        self.send(COM_QUERY, sql.as_bytes());
+    }
+
+    /// Sends bytes as they are.
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
+        self.stream.get_mut().write_all(bytes).unwrap();
+    }
+
+    /// Sends as much as the other end takes before it closes.
+    pub(crate) fn send_what_goes(&mut self, bytes: &[u8]) {
+        // A broken pipe is what the caller expects; what was said before it can still be read.
+        let _closed = self.stream.get_mut().write_all(bytes);
+    }
+
+    /// The next packet.
+    pub(crate) fn receive(&mut self) -> io::Result<Packet> {
+        let mut header = [0; 4];
+        self.stream.read_exact(&mut header)?;
+        let header = Header::parse(&header).unwrap();
+        let mut payload = vec![0; header.len];
+        self.stream.read_exact(&mut payload)?;
+        Ok(Packet {
+            sequence_id: header.sequence_id,
+            payload,
+        })
+    }
+
+    /// The answer to the oldest command that was sent.
+    pub(crate) fn answer(&mut self) -> io::Result<Answer> {
+        Answer::read(self.capabilities, || self.receive())
+    }
+
+    /// What comes until the other end closes. Fails if it does not.
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        match self.stream.read_to_end(&mut rest) {
+            Ok(_) => rest,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => rest,
+            Err(error) => panic!("it was not closed: {error}"),
+        }
+    }
+}
+
+impl Stream {
+    fn connect(address: &Address) -> io::Result<Self> {
+        match address {
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(LIMIT))?;
+                stream.set_write_timeout(Some(LIMIT))?;
+                Ok(Self::Unix(stream))
+            }
+            Address::Tcp(address) => {
+                let stream = TcpStream::connect(address)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(LIMIT))?;
+                stream.set_write_timeout(Some(LIMIT))?;
+                Ok(Self::Tcp(stream))
+            }
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Tcp(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.write(buffer),
+            Stream::Tcp(stream) => stream.write(buffer),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn outcome(error: &ErrPacket<'_>) -> Outcome {
+    Outcome::Err(
+        error.code,
+        String::from_utf8_lossy(error.message).into_owned(),
+    )
+}

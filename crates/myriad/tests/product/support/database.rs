@@ -1,0 +1,113 @@
+//! The private MariaDB that the tests share, and where it is reached.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+use localdb::{LocalDb, Options};
+use tempfile::TempDir;
+
+/// Where a client connects.
+#[derive(Clone, Debug)]
+pub(crate) enum Address {
+    Unix(PathBuf),
+    Tcp(SocketAddr),
+}
+
+/// Accounts besides the sample's `app`: one that may do everything, one for load.
+const ACCOUNTS: &str = "
+    CREATE USER 'admin'@'localhost' IDENTIFIED VIA mysql_native_password USING PASSWORD('all');
+    GRANT ALL ON *.* TO 'admin'@'localhost' WITH GRANT OPTION;
+    CREATE USER 'load'@'localhost' IDENTIFIED VIA mysql_native_password USING PASSWORD('much');
+    GRANT ALL ON sbtest.* TO 'load'@'localhost'";
+
+/// The one that all tests share while any of them runs.
+static SHARED: Mutex<Weak<Database>> = Mutex::new(Weak::new());
+
+/// A MariaDB with the sample in it. The server ends with the thread that started it, so a thread
+/// of its own keeps it.
+pub(crate) struct Database {
+    local: Arc<Mutex<LocalDb>>,
+    address: Address,
+    end: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Database {
+    /// The shared one, started if nobody uses it at present.
+    pub(crate) fn shared() -> Arc<Self> {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(database) = shared.upgrade() {
+            return database;
+        }
+        let database = Arc::new(Self::start());
+        *shared = Arc::downgrade(&database);
+        database
+    }
+
+    fn start() -> Self {
+        let (ready, started) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let keeper = std::thread::spawn(move || {
+            let folder = tempfile::tempdir().unwrap();
+            let local = Arc::new(Mutex::new(own_database(&folder)));
+            ready.send(local.clone()).unwrap();
+            // Nothing is ever sent: this returns when the other end is gone.
+            let _gone = ended.recv();
+            lock(&local).stop().unwrap();
+        });
+        let local: Arc<Mutex<LocalDb>> = started.recv().expect("the database did not start");
+        let address = Address::Unix(lock(&local).socket().to_owned());
+        Self {
+            local,
+            address,
+            end: Some((end, keeper)),
+        }
+    }
+
+    /// Where it is reached directly.
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Runs statements as root, directly. Rows as `mariadb --batch` prints them.
+    pub(crate) fn execute(&self, sql: &str) -> String {
+        lock(&self.local).execute(sql).unwrap()
+    }
+
+    /// An empty schema of this name, open to `app`.
+    pub(crate) fn schema(&self, name: &str) {
+        self.execute(&format!(
+            "DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name} CHARACTER SET utf8mb4;
+             GRANT ALL ON {name}.* TO 'app'@'localhost'"
+        ));
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if let Some((end, keeper)) = self.end.take() {
+            drop(end);
+            // It failed only if stopping failed, and has said so.
+            let _failed = keeper.join();
+        }
+    }
+}
+
+/// A database of the caller's own, with the sample and the tests' accounts. It ends with the
+/// calling thread.
+pub(crate) fn own_database(folder: &TempDir) -> LocalDb {
+    let options = Options::in_folder(folder.path())
+        .server_arg("--max-connections=500")
+        .server_arg("--max-allowed-packet=128M")
+        .server_arg("--innodb-flush-log-at-trx-commit=2");
+    let database = LocalDb::start(options).unwrap();
+    database.load_sample().unwrap();
+    database.execute(ACCOUNTS).unwrap();
+    database
+}
+
+fn lock(local: &Mutex<LocalDb>) -> MutexGuard<'_, LocalDb> {
+    local.lock().unwrap_or_else(PoisonError::into_inner)
+}

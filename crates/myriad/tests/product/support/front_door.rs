@@ -1,0 +1,222 @@
+//! `myriad serve` as a process of its own: configured, started, watched, stopped.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::{Address, LIMIT, eventually};
+
+const ACCOUNTS: &str = r#"
+[[account]]
+user = "app"
+password = "secret"
+[[account]]
+user = "admin"
+password = "all"
+[[account]]
+user = "load"
+password = "much"
+"#;
+
+/// How often other ports are tried when somebody else was faster.
+const ATTEMPTS: usize = 5;
+
+/// A running front door. When a test ends well, dropping it asks it to end and checks that it does,
+/// with status 0 and nothing alarming in its log; when a test failed, its log is shown.
+pub(crate) struct FrontDoor {
+    child: Child,
+    folder: TempDir,
+    tcp: SocketAddr,
+    http: SocketAddr,
+    ended: bool,
+}
+
+impl FrontDoor {
+    /// Starts one before the database at `backend`; `settings` are lines such as
+    /// `backend.max_connections = 1`.
+    pub(crate) fn start(backend: &Address, settings: &[&str]) -> Self {
+        (0..ATTEMPTS)
+            .find_map(|_| Self::attempt(backend, settings))
+            .expect("no free port was found")
+    }
+
+    /// `None` if a port was taken meanwhile.
+    fn attempt(backend: &Address, settings: &[&str]) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let (tcp, http) = free_addresses();
+        let config = folder.path().join("myriad.toml");
+        let text = configuration(&folder, (tcp, http), backend, settings);
+        std::fs::write(&config, text).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_myriad"))
+            .arg("serve")
+            .arg("--config")
+            .arg(config)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(folder.path().join("log")).unwrap())
+            .spawn()
+            .unwrap();
+        let mut door = Self {
+            child,
+            folder,
+            tcp,
+            http,
+            ended: false,
+        };
+        door.await_handshake().then_some(door)
+    }
+
+    fn await_handshake(&mut self) -> bool {
+        let up = eventually("an initial handshake of the front door", || {
+            if self.child.try_wait().unwrap().is_some() {
+                assert!(
+                    self.log().contains("in use"),
+                    "it ended early:\n{}",
+                    self.log()
+                );
+                return Some(false);
+            }
+            let mut stream = UnixStream::connect(self.socket()).ok()?;
+            stream.set_read_timeout(Some(LIMIT)).unwrap();
+            stream.read_exact(&mut [0; 5]).ok().map(|()| true)
+        });
+        self.ended = !up;
+        up
+    }
+
+    /// Its unix socket.
+    pub(crate) fn address(&self) -> Address {
+        Address::Unix(self.socket())
+    }
+
+    /// Its TCP address.
+    pub(crate) fn tcp(&self) -> SocketAddr {
+        self.tcp
+    }
+
+    /// Its unix socket's path.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("myriad.sock")
+    }
+
+    /// What it has logged.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    /// A line of `/proc/<pid>/status` that is in kB, in bytes: `VmRSS`, `VmHWM`.
+    pub(crate) fn memory(&self, line: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status
+            .lines()
+            .find_map(|found| found.strip_prefix(line))
+            .unwrap();
+        let kilobytes = line.trim_matches([':', '\t', ' ', 'k', 'B']);
+        kilobytes.parse::<u64>().unwrap() * 1024
+    }
+
+    /// The body of an answer of the admin HTTP to GET.
+    pub(crate) fn http(&self, path: &str) -> String {
+        let answer = self.try_http(path).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").expect(path);
+        assert!(head.starts_with("HTTP/1.1 200"), "{path}: {head}");
+        body.to_owned()
+    }
+
+    fn try_http(&self, path: &str) -> io::Result<String> {
+        let mut stream = TcpStream::connect(self.http)?;
+        stream.set_read_timeout(Some(LIMIT))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+
+    /// A sample of `/metrics`, by its name with labels.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let metrics = self.http("/metrics");
+        let mut samples = metrics.lines().filter_map(|line| line.rsplit_once(' '));
+        let sample = samples.find(|(found, _)| *found == name);
+        let (_, value) = sample.unwrap_or_else(|| panic!("no {name} in:\n{metrics}"));
+        value.parse::<f64>().unwrap() as u64
+    }
+
+    /// SIGTERM.
+    pub(crate) fn terminate(&self) {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+    }
+
+    /// Waits for its end.
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        let status = eventually("the end of the front door", || {
+            self.child.try_wait().unwrap()
+        });
+        self.ended = true;
+        status
+    }
+
+    /// What must be true of every front door that has ended.
+    fn assert_ended_well(&mut self) {
+        if !self.ended {
+            self.terminate();
+            let status = self.ended();
+            assert_eq!(status.code(), Some(0), "{status}; its log:\n{}", self.log());
+        }
+        for alarming in ["panicked", "does not follow the protocol"] {
+            assert!(!self.log().contains(alarming), "{}", self.log());
+        }
+    }
+}
+
+impl Drop for FrontDoor {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let metrics = self.try_http("/metrics").unwrap_or_else(|error| error.to_string());
+            let interesting = ["myriad_clients{", "myriad_backend", "myriad_pinned"];
+            for line in metrics.lines().filter(|line| interesting.iter().any(|i| line.starts_with(i))) {
+                eprintln!("{line}");
+            }
+            // It may have ended by itself; then there is nothing to kill.
+            let _gone = self.child.kill();
+            let _status = self.child.wait();
+            eprintln!("the front door's log:\n{}", self.log());
+        } else {
+            self.assert_ended_well();
+        }
+    }
+}
+
+/// Two addresses that were free a moment ago.
+fn free_addresses() -> (SocketAddr, SocketAddr) {
+    let listener = || TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let (a, b) = (listener(), listener());
+    (a.local_addr().unwrap(), b.local_addr().unwrap())
+}
+
+fn configuration(
+    folder: &TempDir,
+    (tcp, http): (SocketAddr, SocketAddr),
+    backend: &Address,
+    settings: &[&str],
+) -> String {
+    let unix = |path: &Path| format!("unix:{}", path.display());
+    let socket = unix(&folder.path().join("myriad.sock"));
+    let backend = match backend {
+        Address::Unix(path) => unix(path),
+        Address::Tcp(address) => address.to_string(),
+    };
+    let settings = settings.join("\n");
+    format!(
+        "server.listen = [{tcp_text:?}, {socket:?}]\nbackend.address = {backend:?}\n\
+         admin.http = {http_text:?}\n{settings}\n{ACCOUNTS}",
+        tcp_text = tcp.to_string(),
+        http_text = http.to_string(),
+    )
+}

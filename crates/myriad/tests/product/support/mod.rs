@@ -1,0 +1,17 @@
+//! What the tests are made of: a database, a front door before it, and clients of either.
+
+mod answer;
+mod client;
+mod database;
+mod front_door;
+mod programs;
+mod shell;
+mod wait;
+
+pub(crate) use answer::{Answer, Done, Outcome, Packet, Part, status};
+pub(crate) use client::{Client, Login, USUAL};
+pub(crate) use database::{Address, Database, own_database};
+pub(crate) use front_door::FrontDoor;
+pub(crate) use programs::{Output, finish, installed, program, run};
+pub(crate) use shell::Shell;
+pub(crate) use wait::{LIMIT, eventually};

@@ -1,0 +1,75 @@
+//! Programs of other people: found, run to their end, their output kept.
+
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use super::{Address, eventually};
+
+/// What a program said, and its exit code.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Output {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// True if a program of this name can be run.
+pub(crate) fn installed(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+/// A MariaDB program as `app`, aimed at `address`, reading no settings of this machine.
+pub(crate) fn program(name: &str, address: &Address) -> Command {
+    let mut command = Command::new(name);
+    command
+        .args(["--no-defaults", "--user=app"])
+        .env("MYSQL_PWD", "secret");
+    match address {
+        Address::Unix(path) => {
+            command
+                .arg("--protocol=socket")
+                .arg(format!("--socket={}", path.display()));
+        }
+        Address::Tcp(address) => {
+            command
+                .arg("--protocol=tcp")
+                .arg(format!("--host={}", address.ip()));
+            command.arg(format!("--port={}", address.port()));
+        }
+    }
+    command
+}
+
+/// Runs a program to its end with `input` as its standard input.
+pub(crate) fn run(command: &mut Command, input: &str) -> Output {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(input.as_bytes()).unwrap();
+    file.rewind().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name| folder.path().join(name);
+    let child = command
+        .stdin(Stdio::from(file))
+        .stdout(File::create(path("stdout")).unwrap())
+        .stderr(File::create(path("stderr")).unwrap())
+        .spawn()
+        .unwrap();
+    let code = finish(child);
+    Output {
+        code,
+        stdout: text(&path("stdout")),
+        stderr: text(&path("stderr")),
+    }
+}
+
+/// Waits for the end of a program and returns its exit code.
+pub(crate) fn finish(mut child: Child) -> Option<i32> {
+    let status = eventually("the end of a program", || child.try_wait().unwrap());
+    status.code()
+}
+
+fn text(path: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()
+}

@@ -1,0 +1,150 @@
+//! What everybody knows of the database: its accounts, schemas, collations, variables and what its
+//! tables begin with. Owns no state.
+
+use std::collections::BTreeMap;
+
+/// Session variables by name, as the server shows them.
+pub(crate) type Variables = BTreeMap<String, String>;
+
+/// Who may log in, with which password.
+pub(crate) const ACCOUNTS: [(&str, &str); 2] = [("app", "secret"), ("batch", "")];
+
+/// Schemas with tables; the last one comes and goes.
+pub(crate) const SCHEMAS: [&str; 3] = ["a", "b", "c"];
+
+/// The schema that is dropped and made again.
+pub(crate) const FICKLE: &str = "c";
+
+/// Keys below this belong to all clients, the others to one each.
+pub(crate) const SHARED_KEYS: u32 = 4;
+
+/// Keys of one client.
+pub(crate) const OWN_KEYS: u32 = 5;
+
+/// NULL, where a variable can be that.
+pub(crate) const NULL: &str = "\0";
+
+const TRACKING: &str = "session_track_";
+
+/// Number, name and character set of the collations.
+const COLLATIONS: [(u8, &str, &str); 6] = [
+    (45, "utf8mb4_general_ci", "utf8mb4"),
+    (46, "utf8mb4_bin", "utf8mb4"),
+    (8, "latin1_swedish_ci", "latin1"),
+    (47, "latin1_bin", "latin1"),
+    (33, "utf8mb3_general_ci", "utf8mb3"),
+    (28, "gbk_chinese_ci", "gbk"),
+];
+
+/// What a session's variables are at its beginning.
+pub(crate) fn defaults(collation: u8) -> Variables {
+    let plain = [
+        ("autocommit", "ON"),
+        ("foreign_key_checks", "ON"),
+        ("group_concat_max_len", "1048576"),
+        ("max_statement_time", "0.000000"),
+        ("session_track_schema", "ON"),
+        ("session_track_state_change", "OFF"),
+        (
+            "session_track_system_variables",
+            "autocommit,character_set_client,character_set_connection,character_set_results,\
+             time_zone",
+        ),
+        ("session_track_transaction_info", "OFF"),
+        ("sort_buffer_size", "2097152"),
+        ("sql_mode", "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"),
+        ("time_zone", "SYSTEM"),
+        ("tx_isolation", "REPEATABLE-READ"),
+        ("wait_timeout", "28800"),
+    ];
+    let mut variables: Variables = plain
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let known = COLLATIONS.iter().find(|&&(id, ..)| id == collation);
+    let (_, name, charset) = known.unwrap_or(&COLLATIONS[0]);
+    set_names(&mut variables, charset, Some(name));
+    variables
+}
+
+/// `SET NAMES`. False if there is no such character set or collation.
+pub(crate) fn set_names(
+    variables: &mut Variables,
+    charset: &str,
+    collation: Option<&str>,
+) -> bool {
+    let fits = |&&(_, name, of): &&(u8, &str, &str)| {
+        of == charset && collation.is_none_or(|wanted| wanted == name)
+    };
+    let Some(&(_, name, _)) = COLLATIONS.iter().find(fits) else {
+        return false;
+    };
+    for variable in ["client", "connection", "results"] {
+        variables.insert(format!("character_set_{variable}"), charset.to_owned());
+    }
+    variables.insert("collation_connection".to_owned(), name.to_owned());
+    true
+}
+
+/// Sets one variable as the server would. `None` stands for DEFAULT. False if there is no such
+/// variable.
+pub(crate) fn set(variables: &mut Variables, name: &str, value: Option<&str>, login: u8) -> bool {
+    if !variables.contains_key(name) {
+        return false;
+    }
+    let value = value.map_or_else(
+        || defaults(login).remove(name).unwrap_or_default(),
+        |value| shown(name, value),
+    );
+    if name == "collation_connection" {
+        let known = COLLATIONS.iter().find(|&&(_, of, _)| of == value);
+        if let Some((_, _, charset)) = known {
+            variables.insert("character_set_connection".to_owned(), (*charset).to_owned());
+        }
+    }
+    variables.insert(name.to_owned(), value);
+    true
+}
+
+/// What `SELECT @@name` says.
+pub(crate) fn selected(name: &str, value: &str) -> String {
+    match (is_switch(name), value) {
+        (true, "ON") => "1".to_owned(),
+        (true, _) => "0".to_owned(),
+        (false, value) => value.to_owned(),
+    }
+}
+
+/// The variables without those that only the front door sets.
+pub(crate) fn without_tracking(variables: &Variables) -> Variables {
+    let others = variables
+        .iter()
+        .filter(|(name, _)| !name.starts_with(TRACKING));
+    others
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// What a key of a schema's table says before anybody wrote it.
+pub(crate) fn initial(schema: &str, key: u32) -> i64 {
+    let schema = schema.bytes().fold(0, |sum, byte| sum * 256 + i64::from(byte));
+    schema * 1_000_000 + i64::from(key)
+}
+
+fn shown(name: &str, value: &str) -> String {
+    match value {
+        "1" if is_switch(name) => "ON".to_owned(),
+        "0" if is_switch(name) => "OFF".to_owned(),
+        _ if name == "max_statement_time" => {
+            format!("{:.6}", value.parse::<f64>().unwrap_or_default())
+        }
+        _ => value.to_owned(),
+    }
+}
+
+fn is_switch(name: &str) -> bool {
+    matches!(
+        name,
+        "autocommit" | "foreign_key_checks" | "session_track_schema" | "session_track_state_change"
+    )
+}

@@ -1,0 +1,136 @@
+//! The connection phase, as a client sees it.
+
+use wire::{
+    AuthSwitchRequest, Capabilities, ErrPacket, HandshakeResponse, InitialHandshake, Malformed,
+    NATIVE_PASSWORD, code, native_password, whole_packet, write_packet,
+};
+
+use super::reasons::fickle_since;
+use super::{Client, Phase, Surroundings};
+use crate::catalog::FICKLE;
+use crate::failure::{Broken, Rule, ensure};
+
+impl Client {
+    /// Deals with a packet of the connection phase. False if more bytes are needed.
+    pub(super) fn log_in(&mut self, around: &mut Surroundings<'_>) -> Result<bool, Broken> {
+        let Ok(packet) = whole_packet(&self.inbox) else {
+            return Ok(false);
+        };
+        let (consumed, sequence_id) = (packet.consumed, packet.sequence_id);
+        let payload = packet.payload.bytes().to_vec();
+        self.inbox.drain(..consumed);
+        // An error that was under way while the client sent its response knows nothing of that.
+        let crossed = payload.first() == Some(&0xff) && sequence_id + 1 == self.login_sequence;
+        ensure(Rule::Protocol, crossed || sequence_id == self.login_sequence, || {
+            format!(
+                "login packet {sequence_id} came where {} was due",
+                self.login_sequence
+            )
+        })?;
+        let unreadable = |error: Malformed| Broken::new(Rule::Protocol, error.to_string());
+        match (self.phase, payload.first()) {
+            (_, Some(0xff)) => {
+                let error = ErrPacket::parse(&payload).map_err(unreadable)?;
+                self.login_refused(around, error.code)?;
+            }
+            (Phase::Handshake, _) => {
+                let handshake = InitialHandshake::parse(&payload).map_err(unreadable)?;
+                self.respond(around, &handshake)?;
+            }
+            (Phase::Login, Some(0x00)) => self.logged_in(around)?,
+            (Phase::Login, Some(0xfe)) => {
+                let request = AuthSwitchRequest::parse(&payload).map_err(unreadable)?;
+                let nonce = request.data.first_chunk().copied().unwrap_or_default();
+                let answer = native_password(self.profile.password.as_bytes(), &nonce);
+                let mut out = Vec::new();
+                self.login_sequence = write_packet(&mut out, sequence_id + 1, &answer);
+                self.send_bytes(around, &out);
+            }
+            _ => {
+                let text = "a login was answered with something else than OK or ERR";
+                return Err(Broken::new(Rule::Protocol, text));
+            }
+        }
+        Ok(true)
+    }
+
+    fn respond(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        handshake: &InitialHandshake<'_>,
+    ) -> Result<(), Broken> {
+        let own_id = handshake.connection_id >= engine::FIRST_CONNECTION_ID;
+        ensure(Rule::Answer, own_id, || {
+            format!("was told the connection id {}", handshake.connection_id)
+        })?;
+        let capabilities = self.profile.capabilities & (handshake.capabilities | Capabilities::LONG_PASSWORD);
+        self.profile.capabilities = capabilities;
+        let password = native_password(self.profile.password.as_bytes(), &handshake.nonce);
+        let (auth_plugin, auth_response) = match self.profile.other_plugin {
+            true => (&b"caching_sha2_password"[..], &b"not for this plugin"[..]),
+            false => (NATIVE_PASSWORD, &password[..]),
+        };
+        let response = HandshakeResponse {
+            capabilities,
+            extended: wire::ExtendedCapabilities::empty(),
+            max_packet_size: 1 << 24,
+            collation: self.profile.collation,
+            user: self.profile.user.as_bytes(),
+            auth_response,
+            schema: self.profile.schema.as_deref().map(str::as_bytes),
+            auth_plugin,
+            attributes: b"",
+        };
+        let mut out = Vec::new();
+        self.login_sequence = response.encode(&mut out, 1);
+        self.phase = Phase::Login;
+        self.send_bytes(around, &out);
+        if self.profile.eager && !self.profile.other_plugin {
+            self.send_next(around);
+        }
+        Ok(())
+    }
+
+    fn logged_in(&mut self, around: &mut Surroundings<'_>) -> Result<(), Broken> {
+        ensure(Rule::Answer, self.profile.known, || {
+            "a stranger was let in".to_owned()
+        })?;
+        ensure(
+            Rule::Answer,
+            self.profile.schema.as_deref() != Some("nosuch"),
+            || "a schema was selected that does not exist".to_owned(),
+        )?;
+        self.model = super::Model::new(&self.profile);
+        if let Some(schema) = self.profile.schema.clone() {
+            self.model.begin_in(&schema);
+        }
+        self.phase = Phase::Commands;
+        if self.waiting.is_empty() {
+            self.think(around);
+        }
+        Ok(())
+    }
+
+    fn login_refused(&mut self, around: &Surroundings<'_>, error: u16) -> Result<(), Broken> {
+        let now = around.outside.schedule.now();
+        let schema = self.profile.schema.as_deref();
+        let expected = match error {
+            code::ACCESS_DENIED => !self.profile.known,
+            code::UNKNOWN_SCHEMA => {
+                let gone = schema == Some(FICKLE) && fickle_since(around, self.previous_sent);
+                self.profile.known && (schema == Some("nosuch") || gone)
+            }
+            code::TOO_MANY_CONNECTIONS => around.settings.max_connections < 1_000,
+            code::TOO_MANY_USER_CONNECTIONS => {
+                schema.is_some() && now.since(self.previous_sent) >= around.settings.queue_timeout
+            }
+            code::SERVER_SHUTDOWN => self.excuse_end(around, "1053 at login").is_ok(),
+            _ => false,
+        };
+        ensure(Rule::Reason, expected, || {
+            format!("login was refused with {error}: {:?}", self.profile)
+        })?;
+        self.told_end = true;
+        Ok(())
+    }
+}

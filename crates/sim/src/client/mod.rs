@@ -1,0 +1,377 @@
+//! A simulated client: it logs in, sends its script, checks each answer against its own session,
+//! and leaves in one of many ways.
+
+mod answer;
+mod login;
+mod model;
+mod profile;
+mod reasons;
+mod request;
+mod script;
+
+use std::collections::VecDeque;
+
+use engine::Settings;
+use events::{Handle, HangUp, Timestamp};
+use fastrand::Rng;
+
+use crate::database::{Database, Outside};
+use crate::failure::{Broken, Rule, ensure};
+use crate::schedule::Event;
+use answer::{Answer, AnswerReader};
+use model::Model;
+use profile::Exit;
+use reasons::Excuse;
+
+pub(crate) use profile::Profile;
+pub(crate) use request::Request;
+
+/// What a client acts on and knows of the world.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) outside: Outside<'a>,
+    pub(crate) database: &'a mut Database,
+    pub(crate) settings: &'a Settings,
+    /// The workers were told to drain.
+    pub(crate) drained: bool,
+}
+
+/// How far a client has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Coming,
+    Handshake,
+    Login,
+    Commands,
+    /// It said goodbye and waits to be closed.
+    Leaving,
+    Ended,
+}
+
+/// A command that was sent and is not answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) tag: String,
+    request: Request,
+    at: Timestamp,
+}
+
+pub(crate) struct Client {
+    pub(crate) profile: Profile,
+    pub(crate) phase: Phase,
+    pub(crate) handle: Option<Handle>,
+    pub(crate) waiting: VecDeque<Sent>,
+    model: Model,
+    inbox: Vec<u8>,
+    reader: Option<AnswerReader>,
+    rng: Rng,
+    /// Commands sent so far.
+    sent: u32,
+    /// Counts what was planned, so that only the last plan is followed.
+    number: u64,
+    hangs_up_next: bool,
+    login_sequence: u8,
+    last_sent: Timestamp,
+    previous_sent: Timestamp,
+    /// It was told that the connection ends.
+    told_end: bool,
+    /// Answers that were checked.
+    pub(crate) answers: u64,
+}
+
+impl Client {
+    pub(crate) fn new(mut rng: Rng, number: usize) -> Self {
+        let profile = Profile::new(&mut rng, number);
+        Self {
+            model: Model::new(&profile),
+            profile,
+            phase: Phase::Coming,
+            handle: None,
+            waiting: VecDeque::new(),
+            inbox: Vec::new(),
+            reader: None,
+            rng,
+            sent: 0,
+            number: 0,
+            hangs_up_next: false,
+            login_sequence: 0,
+            last_sent: Timestamp::ZERO,
+            previous_sent: Timestamp::ZERO,
+            told_end: false,
+            answers: 0,
+        }
+    }
+
+    /// Its connection was made.
+    pub(crate) fn connected(&mut self, handle: Handle, now: Timestamp) {
+        self.handle = Some(handle);
+        self.phase = Phase::Handshake;
+        (self.last_sent, self.previous_sent) = (now, now);
+    }
+
+    /// The time for the next thing has come.
+    pub(crate) fn act(&mut self, around: &mut Surroundings<'_>, number: u64) -> Result<(), Broken> {
+        let over = self.told_end || matches!(self.phase, Phase::Leaving | Phase::Ended);
+        if number != self.number || over {
+            return Ok(());
+        }
+        if self.hangs_up_next {
+            return self.hang_up(around);
+        }
+        if self.sent < self.profile.commands {
+            self.send_next(around);
+        } else if self.waiting.is_empty() {
+            if self.profile.exit == Exit::Close {
+                return self.hang_up(around);
+            }
+            self.send(around, Request::Quit);
+            self.phase = Phase::Leaving;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the front door came.
+    pub(crate) fn received(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        bytes: &[u8],
+    ) -> Result<(), Broken> {
+        self.inbox.extend_from_slice(bytes);
+        loop {
+            let more = match self.phase {
+                Phase::Coming | Phase::Ended => false,
+                Phase::Handshake | Phase::Login => self.log_in(around)?,
+                Phase::Commands | Phase::Leaving => self.read_answer(around)?,
+            };
+            if !more || self.inbox.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The front door ended the connection.
+    pub(crate) fn ended(&mut self, around: &mut Surroundings<'_>) -> Result<(), Broken> {
+        if self.phase == Phase::Ended {
+            return Ok(());
+        }
+        if !self.told_end && self.phase != Phase::Leaving {
+            self.excuse_end(around, "nothing and closed")?;
+        }
+        self.leave(around)
+    }
+
+    /// It never got a connection.
+    pub(crate) fn turned_away(&mut self) {
+        self.phase = Phase::Ended;
+    }
+
+    fn hang_up(&mut self, around: &mut Surroundings<'_>) -> Result<(), Broken> {
+        let how = match self.rng.bool() {
+            true => HangUp::Closed,
+            false => HangUp::Failed(104),
+        };
+        let outside = &mut around.outside;
+        if let Some(handle) = self.handle {
+            outside.network.end_by_peer(outside.schedule, handle, how);
+        }
+        self.leave(around)
+    }
+
+    /// The connection is over: what was sent last may have run, and then in the right place.
+    fn leave(&mut self, around: &mut Surroundings<'_>) -> Result<(), Broken> {
+        self.phase = Phase::Ended;
+        let Some(sent) = self.waiting.front() else {
+            return Ok(());
+        };
+        if reasons::fickle_since(around, sent.at) {
+            return Ok(());
+        }
+        match around.database.executions.get(&sent.tag) {
+            Some(ran) => self.model.check_place(sent, ran),
+            None => Ok(()),
+        }
+    }
+
+    /// Deals with the answer to the oldest command. False if more bytes are needed.
+    fn read_answer(&mut self, around: &mut Surroundings<'_>) -> Result<bool, Broken> {
+        let deprecate_eof = self.deprecates_eof();
+        let reader = self
+            .reader
+            .get_or_insert_with(|| AnswerReader::new(deprecate_eof));
+        let answer = reader.read(&mut self.inbox).map_err(|error| {
+            let text = format!("client {}: {error}", self.profile.client);
+            Broken::new(Rule::Protocol, text)
+        })?;
+        let Some(answer) = answer else {
+            return Ok(false);
+        };
+        self.reader = None;
+        self.answered(around, &answer).map_err(|broken| {
+            let client = self.profile.client;
+            Broken::new(broken.rule, format!("client {client}: {}", broken.text))
+        })?;
+        Ok(true)
+    }
+
+    fn answered(&mut self, around: &mut Surroundings<'_>, answer: &Answer) -> Result<(), Broken> {
+        ensure(Rule::Protocol, !self.told_end, || {
+            format!("was told {answer:?} after the end")
+        })?;
+        let Some(sent) = self.waiting.pop_front() else {
+            return self.told_unasked(around, answer);
+        };
+        self.answers += 1;
+        let excuse = match (answer, &sent.request) {
+            (Answer::Err { .. }, Request::Garbage(_)) => Excuse::Over,
+            (Answer::Err { code, .. }, _) => self.excuse(&sent, *code, around)?,
+            _ => Excuse::None,
+        };
+        let ran = around.database.executions.get(&sent.tag).cloned();
+        match (excuse, &ran) {
+            (Excuse::Over, _) => {
+                self.told_end = true;
+                // Whatever else was sent is not answered any more.
+                self.waiting.push_front(sent);
+                return Ok(());
+            }
+            (Excuse::NotRun | Excuse::Failed, Some(_)) => {
+                let text = format!("{} ran and was answered {answer:?}", sent.tag);
+                return Err(Broken::new(Rule::Abandoned, text));
+            }
+            (Excuse::NotRun, None) => {
+                self.model.not_run();
+                around.database.forbidden.insert(sent.tag.clone());
+            }
+            (Excuse::Failed, None) => {
+                if let Answer::Err { code, .. } = answer {
+                    self.model.failed(*code);
+                }
+            }
+            (Excuse::SchemaGone, ran) => {
+                self.model.not_run();
+                self.schema_gone(&sent, answer, ran.as_ref())?;
+            }
+            (Excuse::None, ran) => {
+                if let Some(ran) = ran {
+                    self.model.check_place(&sent, ran)?;
+                }
+                self.model.check(&sent.request, answer)?;
+            }
+        }
+        self.model.settle(ran.as_ref());
+        if self.waiting.is_empty() {
+            self.think(around);
+        }
+        Ok(())
+    }
+
+    /// A schema that is gone is told of by a restore, and then no write has run, or by the
+    /// statement itself.
+    fn schema_gone(
+        &mut self,
+        sent: &Sent,
+        answer: &Answer,
+        ran: Option<&crate::database::Execution>,
+    ) -> Result<(), Broken> {
+        let Some(ran) = ran else { return Ok(()) };
+        let by_restore = matches!(answer, Answer::Err { code, .. } if *code == wire::code::UNKNOWN_SCHEMA);
+        let is_use = matches!(&sent.request, Request::Query(crate::database::sql::Sql::Use(_)));
+        if !by_restore || is_use {
+            return self.model.check_place(sent, ran);
+        }
+        ensure(Rule::State, !sent.request.writes(), || {
+            format!("{} ran although its schema could not be selected", sent.tag)
+        })
+    }
+
+    fn told_unasked(&mut self, around: &Surroundings<'_>, answer: &Answer) -> Result<(), Broken> {
+        match answer {
+            Answer::Err { .. } if self.phase == Phase::Leaving => Ok(()),
+            Answer::Err { code, .. } if *code == wire::code::SERVER_SHUTDOWN => {
+                self.told_end = true;
+                self.excuse_end(around, "1053 unasked")
+            }
+            _ => Err(Broken::new(
+                Rule::Answer,
+                format!("was told {answer:?} without having asked"),
+            )),
+        }
+    }
+
+    /// Plans the next thing.
+    fn think(&mut self, around: &mut Surroundings<'_>) {
+        let us = self.rng.u64(0..=self.profile.think_us);
+        self.plan(around, us);
+    }
+
+    fn plan(&mut self, around: &mut Surroundings<'_>, us: u64) {
+        self.number += 1;
+        let (client, number) = (self.profile.client, self.number);
+        let event = Event::Act { client, number };
+        around.outside.schedule.after_us(us, event);
+    }
+
+    fn send_next(&mut self, around: &mut Surroundings<'_>) {
+        let step = self.sent;
+        let tag = format!("c{} s{step}", self.profile.client);
+        if self.profile.exit == Exit::Garbage(step) {
+            let mut bytes: Vec<u8> = (0..self.rng.usize(8..40)).map(|_| self.rng.u8(..)).collect();
+            bytes[3] |= 1;
+            self.profile.commands = step + 1;
+            return self.send(around, Request::Garbage(bytes));
+        }
+        let in_transaction = self.model.in_transaction();
+        let request = script::next(&mut self.rng, &self.profile, in_transaction, &tag);
+        if self.profile.exit == Exit::Half(step) {
+            let packet = request.packet(&tag);
+            let half = self.rng.usize(1..packet.len());
+            self.send_bytes(around, &packet[..half]);
+        } else {
+            self.send(around, request);
+        }
+        match self.profile.exit {
+            Exit::During(at) | Exit::Half(at) if at == step => {
+                self.hangs_up_next = true;
+                let longest = [10, 300, 3_000, 100_000][self.rng.usize(..4)];
+                let us = self.rng.u64(0..longest);
+                self.plan(around, us);
+            }
+            _ if self.rng.u8(..) < self.profile.pipelines && self.waiting.len() < 4 => {
+                let us = self.rng.u64(0..200);
+                self.plan(around, us);
+            }
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, around: &mut Surroundings<'_>, request: Request) {
+        let now = around.outside.schedule.now();
+        let tag = format!("c{} s{}", self.profile.client, self.sent);
+        let packet = request.packet(&tag);
+        self.sent += 1;
+        (self.previous_sent, self.last_sent) = (self.last_sent, now);
+        if request != Request::Quit {
+            self.waiting.push_back(Sent {
+                tag,
+                request,
+                at: now,
+            });
+        }
+        self.send_bytes(around, &packet);
+    }
+
+    fn send_bytes(&mut self, around: &mut Surroundings<'_>, bytes: &[u8]) {
+        let outside = &mut around.outside;
+        let client = self.profile.client;
+        outside.trace.line(outside.schedule.now(), || {
+            format!("client {client} sends {}", crate::trace::readable(bytes))
+        });
+        if let Some(handle) = self.handle {
+            outside.network.send(outside.schedule, handle, bytes);
+        }
+    }
+
+    fn deprecates_eof(&self) -> bool {
+        let flag = wire::Capabilities::DEPRECATE_EOF;
+        self.profile.capabilities.contains(flag)
+    }
+}

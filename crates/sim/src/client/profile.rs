@@ -1,0 +1,123 @@
+//! What kind of client it is: how it logs in, how it reads and how it leaves. By chance.
+
+use fastrand::Rng;
+use wire::Capabilities;
+
+use crate::catalog::{ACCOUNTS, FICKLE, SCHEMAS};
+use crate::network::Pace;
+
+/// How a client leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// COM_QUIT after its script.
+    Quit,
+    /// It closes the connection after its script.
+    Close,
+    /// It closes or drops the connection some time after it sent this command.
+    During(u32),
+    /// It sends half of this command and drops the connection.
+    Half(u32),
+    /// It sends nonsense in place of this command.
+    Garbage(u32),
+}
+
+/// One client.
+#[derive(Clone, Debug)]
+pub(crate) struct Profile {
+    /// Its number.
+    pub(crate) client: usize,
+    pub(crate) user: String,
+    pub(crate) password: String,
+    /// True if user and password are right.
+    pub(crate) known: bool,
+    /// Place in the catalog's accounts, if known.
+    pub(crate) account: usize,
+    pub(crate) schema: Option<String>,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) collation: u8,
+    /// Names another plugin, so that it has to be switched.
+    pub(crate) other_plugin: bool,
+    /// Sends its first command together with the handshake response.
+    pub(crate) eager: bool,
+    pub(crate) pace: Pace,
+    /// Commands that it sends.
+    pub(crate) commands: u32,
+    /// The longest it thinks between them, in µs.
+    pub(crate) think_us: u64,
+    /// Of 256 commands, so many are sent without waiting for the answer before.
+    pub(crate) pipelines: u8,
+    /// Uses what pins a session.
+    pub(crate) pins: bool,
+    pub(crate) exit: Exit,
+}
+
+impl Profile {
+    pub(crate) fn new(rng: &mut Rng, client: usize) -> Self {
+        let account = rng.usize(..ACCOUNTS.len());
+        let (user, password) = ACCOUNTS[account];
+        let (user, password, known) = match rng.u8(0..40) {
+            0 => ("stranger", password, false),
+            1 => (user, "wrong", false),
+            _ => (user, password, true),
+        };
+        let commands = rng.u32(1..25);
+        Self {
+            client,
+            user: user.to_owned(),
+            password: password.to_owned(),
+            known,
+            account,
+            schema: schema(rng),
+            capabilities: capabilities(rng),
+            collation: [45, 45, 45, 8, 33, 28, 46][rng.usize(..7)],
+            other_plugin: rng.u8(0..12) == 0,
+            eager: rng.u8(0..16) == 0,
+            pace: match rng.u8(0..10) {
+                0 => Pace::Slow,
+                1 | 2 => Pace::Choppy,
+                _ => Pace::Even,
+            },
+            commands,
+            think_us: [50, 500, 5_000, 50_000][rng.usize(..4)],
+            pipelines: [0, 0, 0, 60][rng.usize(..4)],
+            pins: rng.u8(0..5) == 0,
+            exit: match rng.u8(0..12) {
+                0..6 => Exit::Quit,
+                6 | 7 => Exit::Close,
+                8 | 9 => Exit::During(rng.u32(..commands)),
+                10 => Exit::Half(rng.u32(..commands)),
+                _ => Exit::Garbage(rng.u32(..commands)),
+            },
+        }
+    }
+}
+
+fn schema(rng: &mut Rng) -> Option<String> {
+    let name = match rng.u8(0..20) {
+        0 => "nosuch",
+        1 => FICKLE,
+        2..12 => SCHEMAS[rng.usize(..2)],
+        _ => return None,
+    };
+    Some(name.to_owned())
+}
+
+fn capabilities(rng: &mut Rng) -> Capabilities {
+    let mut capabilities = Capabilities::LONG_FLAG
+        | Capabilities::CONNECT_WITH_DB
+        | Capabilities::PROTOCOL_41
+        | Capabilities::TRANSACTIONS
+        | Capabilities::SECURE_CONNECTION
+        | Capabilities::PLUGIN_AUTH;
+    let often = [
+        Capabilities::LONG_PASSWORD,
+        Capabilities::DEPRECATE_EOF,
+        Capabilities::SESSION_TRACK,
+        Capabilities::PLUGIN_AUTH_LENENC_DATA,
+    ];
+    for flag in often {
+        capabilities.set(flag, rng.u8(0..4) > 0);
+    }
+    capabilities.set(Capabilities::FOUND_ROWS, rng.u8(0..4) == 0);
+    capabilities
+}

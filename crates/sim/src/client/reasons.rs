@@ -1,0 +1,101 @@
+//! What may happen to a client for reasons that are not its own: each error and each close needs
+//! one. Owns no decision of the front door; only what would excuse it.
+
+use events::{Span, Timestamp};
+use wire::code;
+
+use super::{Client, Phase, Request, Sent, Surroundings};
+use crate::catalog::FICKLE;
+use crate::database::sql::Sql;
+use crate::database::{LOCK_WAIT_TIMEOUT, NO_SUCH_TABLE};
+use crate::failure::{Broken, Rule, ensure};
+
+/// How long news of a death may be under way.
+const LATE: Span = Span::from_ms(50);
+
+/// What an error means for a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Excuse {
+    /// None: it must be what the statement itself comes to.
+    None,
+    /// It was not run.
+    NotRun,
+    /// It failed in the database.
+    Failed,
+    /// The schema is not there, or was not a moment ago.
+    SchemaGone,
+    /// The connection is over.
+    Over,
+}
+
+impl Client {
+    /// Why a statement may have been answered with this error.
+    pub(super) fn excuse(
+        &self,
+        sent: &Sent,
+        error: u16,
+        around: &Surroundings<'_>,
+    ) -> Result<Excuse, Broken> {
+        let now = around.outside.schedule.now();
+        match error {
+            code::SERVER_SHUTDOWN => {
+                self.excuse_end(around, "1053")?;
+                Ok(Excuse::Over)
+            }
+            code::TOO_MANY_USER_CONNECTIONS => {
+                let waited = now.since(sent.at);
+                let enough = waited >= around.settings.queue_timeout;
+                ensure(Rule::Reason, enough, || format!("1203 after {waited:?}"))?;
+                Ok(Excuse::NotRun)
+            }
+            code::DEADLOCK | LOCK_WAIT_TIMEOUT => match sent.request {
+                Request::Query(Sql::Bump(_)) => Ok(Excuse::Failed),
+                _ => Ok(Excuse::None),
+            },
+            code::UNKNOWN_SCHEMA | NO_SUCH_TABLE if self.touches_fickle(sent, around) => {
+                Ok(Excuse::SchemaGone)
+            }
+            _ => Ok(Excuse::None),
+        }
+    }
+
+    /// Why the connection may be closed, or may be told that it will be.
+    pub(super) fn excuse_end(&self, around: &Surroundings<'_>, what: &str) -> Result<(), Broken> {
+        let now = around.outside.schedule.now();
+        let quiet = now.since(self.previous_sent);
+        let settings = around.settings;
+        let over = |limit: Option<Span>| limit.is_some_and(|limit| quiet >= limit);
+        let died = around.database.last_death();
+        let excused = around.drained
+            || died.is_some_and(|died| died + LATE >= self.previous_sent)
+            || over(settings.wait_timeout)
+            || over(settings.idle_transaction_timeout)
+            || over(Some(settings.client_write_timeout))
+            || (self.phase != Phase::Commands && over(Some(settings.login_timeout)));
+        ensure(Rule::Reason, excused, || {
+            format!(
+                "client {} was told {what} for no reason, {quiet:?} after its last command but one",
+                self.profile.client
+            )
+        })
+    }
+
+    /// True if the schema that comes and goes may have been gone while this ran.
+    pub(super) fn touches_fickle(&self, sent: &Sent, around: &Surroundings<'_>) -> bool {
+        let health = &around.database.health;
+        let Some(last) = health.last_drop else {
+            return false;
+        };
+        let target = match &sent.request {
+            Request::InitDb(schema) | Request::Query(Sql::Use(schema)) => Some(&schema[..]),
+            _ => self.model.schema(),
+        };
+        let lately = around.database.is_fickle_gone() || last >= sent.at;
+        target == Some(FICKLE) && lately
+    }
+}
+
+/// True if what was sent then may have met a schema that was gone.
+pub(super) fn fickle_since(around: &Surroundings<'_>, at: Timestamp) -> bool {
+    around.database.is_fickle_gone() || around.database.health.last_drop.is_some_and(|d| d >= at)
+}

@@ -1,0 +1,161 @@
+//! What a client does next, by chance. Owns no state: what the session is in makes some things
+//! more likely than others.
+
+use fastrand::Rng;
+
+use super::Request;
+use super::profile::Profile;
+use crate::catalog::{NULL, OWN_KEYS, SCHEMAS, SHARED_KEYS};
+use crate::database::sql::{Assignment, Sql};
+
+/// The next command of the client with this number and profile.
+pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: &str) -> Request {
+    if in_transaction && rng.u8(0..4) == 0 {
+        return Request::Query(pick(rng, [Sql::Commit, Sql::Commit, Sql::Rollback]));
+    }
+    if profile.pins && rng.u8(0..4) == 0 {
+        return Request::Query(pinning(rng));
+    }
+    match rng.u8(0..100) {
+        0..20 => Request::Query(Sql::Literal(format!("token {tag}"))),
+        20..36 => Request::Query(read(rng, profile.client)),
+        36..52 => Request::Query(write(rng, profile.client)),
+        52..60 => Request::Query(state(rng)),
+        60..70 => Request::Query(variables(rng)),
+        70..78 => schema(rng),
+        78..84 => Request::Query(insert(rng)),
+        84..89 => Request::Query(Sql::Begin),
+        89..91 => Request::Query(Sql::Sleep(rng.u64(1..30))),
+        91..93 => Request::Query(Sql::Repeat(large(rng))),
+        93..97 => Request::Query(pick(
+            rng,
+            [Sql::BrokenRows, Sql::NoTable, Sql::Nonsense, Sql::ShowWarnings],
+        )),
+        97 => Request::Query(Sql::ShowWarnings),
+        98 => Request::Ping,
+        _ => Request::Unsupported,
+    }
+}
+
+fn read(rng: &mut Rng, client: usize) -> Sql {
+    let first = SHARED_KEYS + client as u32 * OWN_KEYS;
+    match rng.u8(0..3) {
+        0 => Sql::ReadRange(first, first + OWN_KEYS - 1),
+        _ => Sql::ReadKey(first + rng.u32(..OWN_KEYS)),
+    }
+}
+
+fn write(rng: &mut Rng, client: usize) -> Sql {
+    if rng.u8(0..3) == 0 {
+        return Sql::Bump(rng.u32(..SHARED_KEYS));
+    }
+    let first = SHARED_KEYS + client as u32 * OWN_KEYS;
+    Sql::WriteKey(first + rng.u32(..OWN_KEYS), rng.i64(-3..3))
+}
+
+fn insert(rng: &mut Rng) -> Sql {
+    pick(rng, [Sql::Insert, Sql::LastInsertId])
+}
+
+fn state(rng: &mut Rng) -> Sql {
+    const NAMES: [&str; 9] = [
+        "sql_mode",
+        "autocommit",
+        "sort_buffer_size",
+        "time_zone",
+        "character_set_client",
+        "character_set_results",
+        "collation_connection",
+        "tx_isolation",
+        "wait_timeout",
+    ];
+    if rng.u8(0..4) == 0 {
+        return Sql::Schema;
+    }
+    let count = rng.usize(1..4);
+    Sql::ReadVariables((0..count).map(|_| pick(rng, NAMES).to_owned()).collect())
+}
+
+fn variables(rng: &mut Rng) -> Sql {
+    const VALUES: [(&str, &str); 12] = [
+        ("autocommit", "0"),
+        ("autocommit", "1"),
+        ("sort_buffer_size", "65536"),
+        ("sort_buffer_size", "131072"),
+        ("group_concat_max_len", "4096"),
+        ("sql_mode", "NO_BACKSLASH_ESCAPES"),
+        ("sql_mode", "ANSI_QUOTES,NO_ZERO_DATE"),
+        ("time_zone", "+02:00"),
+        ("foreign_key_checks", "0"),
+        ("max_statement_time", "2.5"),
+        ("tx_isolation", "READ-COMMITTED"),
+        ("wait_timeout", "300"),
+    ];
+    match rng.u8(0..10) {
+        0 => return names(rng, "utf8mb4"),
+        1 => return names(rng, "latin1"),
+        2 => return assign("collation_connection", Some("latin1_bin")),
+        3 => return assign("character_set_results", Some(NULL)),
+        _ => {}
+    }
+    let mut assignments = Vec::new();
+    for _ in 0..rng.usize(1..3) {
+        let (name, value) = pick(rng, VALUES);
+        let value = (rng.u8(0..4) > 0).then(|| value.to_owned());
+        let name = name.to_owned();
+        assignments.push(Assignment { name, value });
+    }
+    if rng.u8(0..12) == 0 {
+        let (name, value) = ("nosuch".to_owned(), Some("1".to_owned()));
+        assignments.push(Assignment { name, value });
+    }
+    Sql::Set(assignments)
+}
+
+fn assign(name: &str, value: Option<&str>) -> Sql {
+    Sql::Set(vec![Assignment {
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+    }])
+}
+
+fn names(rng: &mut Rng, charset: &str) -> Sql {
+    let collation = rng.bool().then(|| format!("{charset}_bin"));
+    Sql::SetNames(charset.to_owned(), collation)
+}
+
+fn schema(rng: &mut Rng) -> Request {
+    let schema = match rng.u8(0..8) {
+        0 => "nosuch",
+        _ => pick(rng, SCHEMAS),
+    };
+    match rng.bool() {
+        true => Request::Query(Sql::Use(schema.to_owned())),
+        false => Request::InitDb(schema.to_owned()),
+    }
+}
+
+fn pinning(rng: &mut Rng) -> Sql {
+    let lock = format!("l{}", rng.u8(0..3));
+    match rng.u8(0..8) {
+        0 => Sql::SetUser(rng.i64(..)),
+        1 => Sql::ReadUser,
+        2 => Sql::CreateTemporary,
+        3 => Sql::InsertTemporary(rng.i64(0..100)),
+        4 => Sql::ReadTemporary,
+        5 => Sql::DropTemporary,
+        6 => Sql::GetLock(lock),
+        _ => Sql::ReleaseLock(lock),
+    }
+}
+
+fn large(rng: &mut Rng) -> usize {
+    match rng.u8(0..4) {
+        0 => rng.usize(20_000..300_000),
+        _ => rng.usize(1..20_000),
+    }
+}
+
+fn pick<T: Clone, const N: usize>(rng: &mut Rng, of: [T; N]) -> T {
+    of[rng.usize(..N)].clone()
+}

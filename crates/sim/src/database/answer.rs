@@ -1,0 +1,129 @@
+//! Answers as packets.
+
+use wire::{
+    Capabilities, ErrPacket, OkPacket, PacketWriter, put_lenenc_bytes, put_lenenc_int,
+    write_packet,
+};
+
+use super::session::Session;
+
+/// What a statement comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// No rows.
+    Ok { affected_rows: u64, insert_id: u64 },
+    /// Rows of text, `None` for NULL.
+    Rows(Vec<Vec<Option<String>>>),
+    /// Rows, and then an error in place of the next.
+    Broken(Vec<Vec<Option<String>>>, u16),
+    /// An error.
+    Err(u16),
+}
+
+impl Outcome {
+    pub(crate) const DONE: Self = Self::Ok {
+        affected_rows: 0,
+        insert_id: 0,
+    };
+
+    /// One row of one column.
+    pub(crate) fn value(value: impl Into<String>) -> Self {
+        Self::Rows(vec![vec![Some(value.into())]])
+    }
+
+    /// One row that says NULL.
+    pub(crate) fn null() -> Self {
+        Self::Rows(vec![vec![None]])
+    }
+
+    /// The packets of the answer, to a peer with CLIENT_DEPRECATE_EOF.
+    pub(crate) fn encode(&self, session: &mut Session) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Self::Ok {
+                affected_rows,
+                insert_id,
+            } => {
+                let ok = OkPacket {
+                    affected_rows: *affected_rows,
+                    last_insert_id: *insert_id,
+                    ..OkPacket::default()
+                };
+                put_ok(&mut out, (1, 0x00), ok, session);
+            }
+            Self::Rows(rows) => {
+                let next = put_rows(&mut out, rows);
+                put_ok(&mut out, (next, 0xfe), OkPacket::default(), session);
+            }
+            Self::Broken(rows, code) => {
+                let next = put_rows(&mut out, rows);
+                put_err(&mut out, next, *code);
+            }
+            Self::Err(code) => {
+                put_err(&mut out, 1, *code);
+            }
+        }
+        out
+    }
+}
+
+/// Appends an ERR packet.
+pub(crate) fn put_err(out: &mut Vec<u8>, sequence_id: u8, code: u16) {
+    let err = ErrPacket {
+        code,
+        sql_state: b"HY000",
+        message: b"told by the simulated database",
+    };
+    err.encode(out, sequence_id, Capabilities::PROTOCOL_41);
+}
+
+fn put_ok(
+    out: &mut Vec<u8>,
+    (sequence_id, header): (u8, u8),
+    ok: OkPacket<'_>,
+    session: &mut Session,
+) {
+    let changes = session.take_changes();
+    let ok = OkPacket {
+        status: session.status(),
+        state_changes: &changes,
+        ..ok
+    };
+    ok.encode(out, sequence_id, header);
+}
+
+fn put_rows(out: &mut Vec<u8>, rows: &[Vec<Option<String>>]) -> u8 {
+    let columns = rows.first().map_or(1, Vec::len);
+    let mut count = Vec::new();
+    put_lenenc_int(&mut count, columns as u64);
+    let mut next = write_packet(out, 1, &count);
+    for column in 0..columns {
+        next = put_column(out, next, &format!("column{column}"));
+    }
+    for row in rows {
+        let mut payload = Vec::new();
+        for value in row {
+            match value {
+                Some(value) => put_lenenc_bytes(&mut payload, value.as_bytes()),
+                None => payload.push(0xfb),
+            }
+        }
+        next = write_packet(out, next, &payload);
+    }
+    next
+}
+
+fn put_column(out: &mut Vec<u8>, sequence_id: u8, name: &str) -> u8 {
+    const VAR_STRING: u8 = 0xfd;
+    let mut packet = PacketWriter::begin(out, sequence_id);
+    let payload = packet.payload();
+    for part in ["def", "", "", "", name, ""] {
+        put_lenenc_bytes(payload, part.as_bytes());
+    }
+    payload.push(0x0c);
+    payload.extend_from_slice(&45_u16.to_le_bytes());
+    payload.extend_from_slice(&1024_u32.to_le_bytes());
+    payload.push(VAR_STRING);
+    payload.extend_from_slice(&[0; 5]);
+    packet.finish()
+}

@@ -1,0 +1,91 @@
+//! One connection of the database: how far its protocol has come, and its session.
+
+use std::collections::BTreeMap;
+
+use events::{Handle, Timestamp};
+use wire::Capabilities;
+
+use super::session::Session;
+use super::sql::Sql;
+use super::storage::Row;
+use crate::catalog::Variables;
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The handshake response is due.
+    Login,
+    /// Waiting for a command.
+    Ready,
+    /// A statement waits for a row.
+    Blocked,
+    /// The answer is ready and will be told when the statement has taken its time.
+    Working,
+    /// The peer is gone; what runs is finished.
+    Closing,
+    /// Over.
+    Closed,
+}
+
+pub(crate) struct Connection {
+    pub(crate) handle: Handle,
+    pub(crate) phase: Phase,
+    /// Place in the catalog's accounts.
+    pub(crate) account: usize,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) nonce: [u8; 20],
+    pub(crate) inbox: Vec<u8>,
+    pub(crate) session: Session,
+    /// Counts what was begun, so that what was planned for something else is recognised.
+    pub(crate) number: u64,
+    /// The statement that waits for a row.
+    pub(crate) blocked: Option<Blocked>,
+    /// The answer that will be told.
+    pub(crate) answer: Vec<u8>,
+}
+
+/// A statement that waits for a row.
+#[derive(Clone, Debug)]
+pub(crate) struct Blocked {
+    pub(crate) sql: Sql,
+    pub(crate) tag: Option<String>,
+    pub(crate) row: Row,
+    pub(crate) since: Timestamp,
+}
+
+/// A client's statement that ran, and what it ran on.
+#[derive(Clone, Debug)]
+pub(crate) struct Execution {
+    pub(crate) connection: usize,
+    pub(crate) account: usize,
+    pub(crate) found_rows: bool,
+    pub(crate) schema: Option<String>,
+    pub(crate) variables: Variables,
+    pub(crate) user_variable: Option<i64>,
+    pub(crate) temporaries: BTreeMap<String, Vec<i64>>,
+    pub(crate) locks: Vec<String>,
+    pub(crate) in_transaction: bool,
+    /// How often it ran.
+    pub(crate) times: u32,
+}
+
+impl Connection {
+    pub(crate) fn new(handle: Handle, nonce: [u8; 20]) -> Self {
+        Self {
+            handle,
+            phase: Phase::Login,
+            account: 0,
+            capabilities: Capabilities::empty(),
+            nonce,
+            inbox: Vec::new(),
+            session: Session::new(45),
+            number: 0,
+            blocked: None,
+            answer: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        !matches!(self.phase, Phase::Closing | Phase::Closed)
+    }
+}

@@ -1,0 +1,274 @@
+//! What each statement does to a session and to the tables. Owns no time: locks have been got
+//! before, and the answer is told later.
+
+use wire::code;
+
+use super::answer::Outcome;
+use super::session::Session;
+use super::sql::{Assignment, Sql};
+use super::storage::{Row, Storage};
+use crate::catalog;
+
+pub(crate) const NO_SUCH_TABLE: u16 = 1146;
+const TABLE_EXISTS: u16 = 1050;
+const UNKNOWN_TABLE: u16 = 1051;
+const UNKNOWN_VARIABLE: u16 = 1193;
+const BROKEN_ROW: u16 = 1030;
+pub(crate) const LOCK_WAIT_TIMEOUT: u16 = 1205;
+
+/// One statement at work.
+pub(crate) struct Work<'a> {
+    pub(crate) session: &'a mut Session,
+    pub(crate) storage: &'a mut Storage,
+    /// Whose session it is.
+    pub(crate) connection: usize,
+    /// CLIENT_FOUND_ROWS.
+    pub(crate) found_rows: bool,
+}
+
+/// The row that a statement must hold before it runs.
+pub(crate) fn row_to_lock(session: &Session, sql: &Sql) -> Option<Row> {
+    match sql {
+        Sql::WriteKey(key, _) | Sql::Bump(key) => Some((session.schema.clone()?, *key)),
+        _ => None,
+    }
+}
+
+/// Statements without a table leave the warnings of the one before.
+pub(crate) fn uses_table(sql: &Sql) -> bool {
+    matches!(
+        sql,
+        Sql::ReadKey(_)
+            | Sql::ReadRange(..)
+            | Sql::WriteKey(..)
+            | Sql::Bump(_)
+            | Sql::Insert
+            | Sql::CreateTemporary
+            | Sql::DropTemporary
+            | Sql::InsertTemporary(_)
+            | Sql::ReadTemporary
+            | Sql::Clear
+    )
+}
+
+impl Work<'_> {
+    /// Runs a statement and notes its error.
+    pub(crate) fn run(&mut self, sql: &Sql) -> Outcome {
+        let outcome = self.outcome(sql);
+        if let Outcome::Err(code) | Outcome::Broken(_, code) = outcome {
+            self.session.diagnostics = Some(code);
+        } else if uses_table(sql) {
+            self.session.diagnostics = None;
+        }
+        outcome
+    }
+
+    fn outcome(&mut self, sql: &Sql) -> Outcome {
+        match sql {
+            Sql::Literal(text) => Outcome::value(text),
+            Sql::Repeat(n) => Outcome::value("x".repeat(*n)),
+            Sql::Sleep(_) => Outcome::value("0"),
+            Sql::Schema => self.session.schema.clone().map_or_else(Outcome::null, Outcome::value),
+            Sql::LastInsertId => Outcome::value(self.session.last_insert_id.to_string()),
+            Sql::NoTable => self.on_table(|_, _| Outcome::Err(NO_SUCH_TABLE)),
+            Sql::Nonsense => Outcome::Err(code::PARSE_ERROR),
+            Sql::Use(schema) => self.select_schema(schema),
+            Sql::ReadVariables(names) => self.read_variables(names),
+            Sql::Set(assignments) => self.set(assignments),
+            Sql::SetNames(charset, collation) => self.set_names(charset, collation.as_deref()),
+            Sql::SetUser(value) => {
+                self.session.user_variable = Some(*value);
+                self.session.state_changed();
+                Outcome::DONE
+            }
+            Sql::ReadUser => {
+                let value = self.session.user_variable;
+                value.map_or_else(Outcome::null, |value| Outcome::value(value.to_string()))
+            }
+            Sql::GetLock(name) => {
+                let taken = self.storage.take_name(name, self.connection);
+                Outcome::value(u8::from(taken).to_string())
+            }
+            Sql::ReleaseLock(name) => {
+                let mine = self.storage.release_name(name, self.connection);
+                mine.map_or_else(Outcome::null, |mine| {
+                    Outcome::value(u8::from(mine).to_string())
+                })
+            }
+            Sql::ShowWarnings => self.show_warnings(),
+            Sql::Clear => Outcome::value("1"),
+            Sql::Begin | Sql::Commit | Sql::Rollback => self.transaction(sql),
+            _ => self.table(sql),
+        }
+    }
+
+    fn table(&mut self, sql: &Sql) -> Outcome {
+        match *sql {
+            Sql::ReadKey(key) => self.on_table(|work, schema| {
+                Outcome::value(work.storage.read(schema, key).to_string())
+            }),
+            Sql::ReadRange(from, to) => self.on_table(|work, schema| {
+                let row = |key: u32| {
+                    let value = work.storage.read(schema, key);
+                    vec![Some(key.to_string()), Some(value.to_string())]
+                };
+                Outcome::Rows((from..=to).map(row).collect())
+            }),
+            Sql::BrokenRows => self.on_table(|_, _| {
+                Outcome::Broken(vec![vec![Some("1".to_owned())]; 3], BROKEN_ROW)
+            }),
+            Sql::WriteKey(key, value) => self.on_table(|work, schema| {
+                let changed = work.write(schema, key, value);
+                let affected_rows = u64::from(changed || work.found_rows);
+                Outcome::Ok { affected_rows, insert_id: 0 }
+            }),
+            Sql::Bump(key) => self.on_table(|work, schema| {
+                let value = work.storage.read(schema, key) + 1;
+                work.write(schema, key, value);
+                Outcome::Ok { affected_rows: 1, insert_id: 0 }
+            }),
+            Sql::Insert => self.on_table(|work, schema| {
+                let insert_id = work.storage.next_auto(schema);
+                work.session.last_insert_id = insert_id;
+                Outcome::Ok { affected_rows: 1, insert_id }
+            }),
+            _ => self.on_temporary(sql),
+        }
+    }
+
+    /// Runs `body` on the tables of the selected schema.
+    fn on_table(&mut self, body: impl FnOnce(&mut Self, &str) -> Outcome) -> Outcome {
+        let Some(schema) = self.session.schema.clone() else {
+            return Outcome::Err(code::NO_SCHEMA_SELECTED);
+        };
+        if !self.storage.has(&schema) {
+            return Outcome::Err(NO_SUCH_TABLE);
+        }
+        let outcome = body(self, &schema);
+        if !matches!(outcome, Outcome::Err(_)) {
+            self.session.touch_table();
+        }
+        outcome
+    }
+
+    fn on_temporary(&mut self, sql: &Sql) -> Outcome {
+        let sql = sql.clone();
+        self.on_table(|work, schema| {
+            let temporaries = &mut work.session.temporaries;
+            match (&sql, temporaries.get_mut(schema)) {
+                (Sql::CreateTemporary, None) => {
+                    temporaries.insert(schema.to_owned(), Vec::new());
+                    work.session.state_changed();
+                    Outcome::DONE
+                }
+                (Sql::CreateTemporary, Some(_)) => Outcome::Err(TABLE_EXISTS),
+                (Sql::DropTemporary, None) => Outcome::Err(UNKNOWN_TABLE),
+                (Sql::DropTemporary, Some(_)) => {
+                    temporaries.remove(schema);
+                    work.session.state_changed();
+                    Outcome::DONE
+                }
+                (Sql::InsertTemporary(value), Some(rows)) => {
+                    rows.push(*value);
+                    Outcome::Ok { affected_rows: 1, insert_id: 0 }
+                }
+                (_, Some(rows)) => {
+                    Outcome::Rows(rows.iter().map(|row| vec![Some(row.to_string())]).collect())
+                }
+                (_, None) => Outcome::Err(NO_SUCH_TABLE),
+            }
+        })
+    }
+
+    /// Returns whether that changed anything.
+    fn write(&mut self, schema: &str, key: u32, value: i64) -> bool {
+        let row = (schema.to_owned(), key);
+        let before = self.storage.write(row.clone(), value);
+        self.session.undo.push((row, before));
+        before != value
+    }
+
+    fn show_warnings(&self) -> Outcome {
+        let row = |code: u16| vec![Some("Error".to_owned()), Some(code.to_string()), None];
+        Outcome::Rows(self.session.diagnostics.map(row).into_iter().collect())
+    }
+
+    fn select_schema(&mut self, schema: &str) -> Outcome {
+        if !self.storage.has(schema) {
+            return Outcome::Err(code::UNKNOWN_SCHEMA);
+        }
+        self.session.select(schema);
+        Outcome::DONE
+    }
+
+    fn read_variables(&mut self, names: &[String]) -> Outcome {
+        let mut row = Vec::new();
+        for name in names {
+            let Some(value) = self.session.variables.get(name) else {
+                return Outcome::Err(UNKNOWN_VARIABLE);
+            };
+            row.push((value != catalog::NULL).then(|| catalog::selected(name, value)));
+        }
+        Outcome::Rows(vec![row])
+    }
+
+    /// Nothing is set if one of the names is not known.
+    fn set(&mut self, assignments: &[Assignment]) -> Outcome {
+        const INSERT_ID: &str = "last_insert_id";
+        let mut variables = self.session.variables.clone();
+        for Assignment { name, value } in assignments {
+            if name == INSERT_ID {
+                let id = value.as_deref().and_then(|value| value.parse().ok());
+                self.session.last_insert_id = id.unwrap_or_default();
+                continue;
+            }
+            let login = self.session.collation;
+            if !catalog::set(&mut variables, name, value.as_deref(), login) {
+                return Outcome::Err(UNKNOWN_VARIABLE);
+            }
+        }
+        self.session.variables = variables;
+        if self.session.has_autocommit() && assignments.iter().any(|a| a.name == "autocommit") {
+            self.commit();
+        }
+        for assignment in assignments.iter().filter(|a| a.name != INSERT_ID) {
+            self.session.tell_variable(&assignment.name);
+        }
+        Outcome::DONE
+    }
+
+    /// The tracker does not name the collation, as on the real server.
+    fn set_names(&mut self, charset: &str, collation: Option<&str>) -> Outcome {
+        if !catalog::set_names(&mut self.session.variables, charset, collation) {
+            return Outcome::Err(1115);
+        }
+        for part in ["client", "connection", "results"] {
+            self.session.tell_variable(&format!("character_set_{part}"));
+        }
+        Outcome::DONE
+    }
+
+    fn transaction(&mut self, sql: &Sql) -> Outcome {
+        match sql {
+            Sql::Rollback => self.rollback(),
+            _ => self.commit(),
+        }
+        self.session.in_transaction = *sql == Sql::Begin;
+        Outcome::DONE
+    }
+
+    fn commit(&mut self) {
+        self.session.undo.clear();
+        self.session.in_transaction = false;
+        self.storage.unlock_rows(self.connection);
+    }
+
+    /// Takes back what the open transaction wrote.
+    pub(crate) fn rollback(&mut self) {
+        for (row, before) in self.session.undo.drain(..).rev() {
+            self.storage.write(row, before);
+        }
+        self.session.in_transaction = false;
+        self.storage.unlock_rows(self.connection);
+    }
+}

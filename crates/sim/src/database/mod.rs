@@ -1,0 +1,375 @@
+//! The simulated database: MariaDB as far as the front door and the clients of a run can tell.
+//! Owns connections, sessions, tables and locks, and writes down what ran where.
+
+mod answer;
+mod connection;
+mod execute;
+mod health;
+mod locks;
+mod login;
+mod session;
+pub(crate) mod sql;
+mod storage;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use events::{Handle, HangUp, Timestamp};
+use fastrand::Rng;
+use wire::{Command, whole_packet};
+
+use crate::failure::{Broken, Rule, ensure};
+use crate::network::Network;
+use crate::sabotage::Sabotage;
+use crate::schedule::{Event, Schedule};
+use crate::trace::{Trace, readable};
+
+use connection::{Connection, Phase};
+
+use sql::Sql;
+
+
+pub(crate) use answer::Outcome;
+pub(crate) use connection::Execution;
+pub(crate) use execute::{LOCK_WAIT_TIMEOUT, NO_SUCH_TABLE, Work, uses_table};
+pub(crate) use health::{Health, Incidents};
+pub(crate) use session::Session;
+pub(crate) use storage::Storage;
+
+/// What the database acts on.
+pub(crate) struct Outside<'a> {
+    pub(crate) network: &'a mut Network,
+    pub(crate) schedule: &'a mut Schedule,
+    pub(crate) trace: &'a mut Trace,
+}
+
+pub(crate) struct Database {
+    connections: Vec<Connection>,
+    storage: Storage,
+    pub(crate) health: Health,
+    rng: Rng,
+    sabotage: Option<Sabotage>,
+    /// Statements that must never run, by tag.
+    pub(crate) forbidden: BTreeSet<String>,
+    /// What ran, by tag.
+    pub(crate) executions: BTreeMap<String, Execution>,
+}
+
+impl Database {
+    pub(crate) fn new(health: Health, rng: Rng, sabotage: Option<Sabotage>) -> Self {
+        Self {
+            connections: Vec::new(),
+            storage: Storage::default(),
+            health,
+            rng,
+            sabotage,
+            forbidden: BTreeSet::new(),
+            executions: BTreeMap::new(),
+        }
+    }
+
+    /// Somebody connected. Returns the place of the connection.
+    pub(crate) fn accept(&mut self, outside: &mut Outside<'_>, handle: Handle) -> usize {
+        let mut nonce = [0; 20];
+        nonce.fill_with(|| self.rng.u8(33..127));
+        self.connections.push(Connection::new(handle, nonce));
+        let id = self.connections.len() - 1;
+        if self.health.is_full(&mut self.rng) {
+            let mut packet = Vec::new();
+            answer::put_err(&mut packet, 0, wire::code::TOO_MANY_CONNECTIONS);
+            outside.network.send(outside.schedule, handle, &packet);
+            self.kill(outside, id, HangUp::Closed);
+        } else if !self.health.is_mute(outside.schedule.now()) {
+            let packet = login::initial_handshake(id, nonce);
+            outside.network.send(outside.schedule, handle, &packet);
+        }
+        id
+    }
+
+    /// Bytes came in.
+    pub(crate) fn received(
+        &mut self,
+        outside: &mut Outside<'_>,
+        id: usize,
+        bytes: &[u8],
+    ) -> Result<(), Broken> {
+        self.connections[id].inbox.extend_from_slice(bytes);
+        self.go_on(outside, id)
+    }
+
+    /// The peer is gone. What runs is finished; what waits for a row gives up.
+    pub(crate) fn ended(&mut self, outside: &mut Outside<'_>, id: usize) -> Result<(), Broken> {
+        let connection = &mut self.connections[id];
+        match connection.phase {
+            Phase::Working => connection.phase = Phase::Closing,
+            Phase::Closing | Phase::Closed => {}
+            Phase::Login | Phase::Ready | Phase::Blocked => self.forget(id),
+        }
+        self.wake(outside)
+    }
+
+    /// A statement has taken its time: its answer is told.
+    pub(crate) fn done(
+        &mut self,
+        outside: &mut Outside<'_>,
+        id: usize,
+        number: u64,
+    ) -> Result<(), Broken> {
+        let connection = &mut self.connections[id];
+        if connection.number != number {
+            return Ok(());
+        }
+        match connection.phase {
+            Phase::Working => {
+                let answer = std::mem::take(&mut connection.answer);
+                connection.phase = Phase::Ready;
+                outside.trace.line(outside.schedule.now(), || {
+                    format!("database #{id} answers {}", readable(&answer))
+                });
+                let handle = connection.handle;
+                outside.network.send(outside.schedule, handle, &answer);
+                self.end_statement(id);
+            }
+            Phase::Closing => self.forget(id),
+            _ => return Ok(()),
+        }
+        self.wake(outside)?;
+        if self.health.dies_after(&mut self.rng, outside.schedule.now()) {
+            self.kill(outside, id, HangUp::Failed(104));
+            return self.wake(outside);
+        }
+        self.go_on(outside, id)
+    }
+
+    /// Live connections.
+    pub(crate) fn alive(&self) -> Vec<usize> {
+        let ids = 0..self.connections.len();
+        ids.filter(|&id| self.connections[id].is_alive()).collect()
+    }
+
+    /// True if a statement with this comment ran, waits for a row, or is on its way here.
+    pub(crate) fn will_run(&self, network: &Network, tag: &str) -> bool {
+        let comment = format!("/* {tag} */").into_bytes();
+        let holds = |bytes: &[u8]| bytes.windows(comment.len()).any(|part| part == comment);
+        let mut under_way = network.to_database().map(|(connection, mut bytes)| {
+            if let Some(id) = connection {
+                bytes.splice(0..0, self.connections[id].inbox.iter().copied());
+            }
+            bytes
+        });
+        self.executions.contains_key(tag)
+            || self.is_blocked(tag)
+            || under_way.any(|bytes| holds(&bytes))
+    }
+
+    /// Deals with what is in the inbox, as long as nothing runs.
+    fn go_on(&mut self, outside: &mut Outside<'_>, id: usize) -> Result<(), Broken> {
+        loop {
+            let connection = &mut self.connections[id];
+            if !matches!(connection.phase, Phase::Login | Phase::Ready) {
+                return Ok(());
+            }
+            let Ok(packet) = whole_packet(&connection.inbox) else {
+                return Ok(());
+            };
+            let (consumed, payload) = (packet.consumed, packet.payload.bytes().to_vec());
+            connection.inbox.drain(..consumed);
+            if connection.phase == Phase::Login {
+                let answer = login::answer(connection, &payload)?;
+                let handle = connection.handle;
+                outside.network.send(outside.schedule, handle, &answer);
+            } else {
+                self.command(outside, id, &payload)?;
+            }
+        }
+    }
+
+    fn command(
+        &mut self,
+        outside: &mut Outside<'_>,
+        id: usize,
+        payload: &[u8],
+    ) -> Result<(), Broken> {
+        outside.trace.line(outside.schedule.now(), || {
+            format!("database #{id} gets {}", readable(payload))
+        });
+        if self.health.dies_before(&mut self.rng, outside.schedule.now()) {
+            self.kill(outside, id, HangUp::Closed);
+            return self.wake(outside);
+        }
+        let (command, text) = payload.split_first().unwrap_or((&0, b""));
+        let text = String::from_utf8_lossy(text);
+        match Command::from_byte(*command) {
+            Some(Command::Quit) => {
+                self.forget(id);
+                self.wake(outside)
+            }
+            Some(Command::Ping) => self.tell(outside, id, &Outcome::DONE),
+            Some(Command::ResetConnection) => self.reset(outside, id),
+            Some(Command::InitDb) => self.init_db(outside, id, &text),
+            Some(Command::Query) => {
+                let unknown = || Broken::new(Rule::Protocol, format!("unknown statement {text}"));
+                let (sql, tag) = sql::parse(&text).ok_or_else(unknown)?;
+                let lost = self.sabotage == Some(Sabotage::LoseVariables);
+                if lost && tag.is_none() && matches!(sql, Sql::Set(_)) {
+                    return self.tell(outside, id, &Outcome::DONE);
+                }
+                self.start(outside, id, sql, tag.map(str::to_owned))
+            }
+            _ => Err(Broken::new(
+                Rule::Protocol,
+                format!("unknown command {command:#x}"),
+            )),
+        }
+    }
+
+    fn init_db(
+        &mut self,
+        outside: &mut Outside<'_>,
+        id: usize,
+        schema: &str,
+    ) -> Result<(), Broken> {
+        if self.sabotage == Some(Sabotage::LoseSchema) {
+            return self.tell(outside, id, &Outcome::DONE);
+        }
+        let sql = Sql::Use(schema.to_owned());
+        self.start(outside, id, sql, None)
+    }
+
+    fn reset(&mut self, outside: &mut Outside<'_>, id: usize) -> Result<(), Broken> {
+        self.work(id).rollback();
+        if self.sabotage != Some(Sabotage::LoseReset) {
+            self.connections[id].session.reset();
+            self.storage.release_names(id);
+        }
+        self.tell(outside, id, &Outcome::DONE)?;
+        self.wake(outside)
+    }
+
+    /// Runs a statement that has all its locks, and plans the answer.
+    fn run(
+        &mut self,
+        outside: &mut Outside<'_>,
+        id: usize,
+        sql: &Sql,
+        tag: Option<&str>,
+    ) -> Result<(), Broken> {
+        if let Some(tag) = tag {
+            self.write_down(id, sql, tag)?;
+        }
+        let outcome = self.work(id).run(sql);
+        let writes = matches!(sql, Sql::Bump(_) | Sql::WriteKey(..));
+        if let (Some(Sabotage::RepeatWrites), Some(tag), true) = (self.sabotage, tag, writes)
+            && self.rng.u8(..) < 32
+        {
+            self.write_down(id, sql, tag)?;
+            self.work(id).run(sql);
+        }
+        let extra = match sql {
+            Sql::Sleep(ms) => ms * 1_000,
+            _ => 0,
+        };
+        self.tell_later(outside, id, &outcome, extra);
+        Ok(())
+    }
+
+    fn write_down(&mut self, id: usize, sql: &Sql, tag: &str) -> Result<(), Broken> {
+        ensure(Rule::Abandoned, !self.forbidden.contains(tag), || {
+            format!("{tag} ran although its client had hung up before it was sent")
+        })?;
+        let connection = &self.connections[id];
+        let session = &connection.session;
+        let times = self.executions.get(tag).map_or(1, |before| before.times + 1);
+        let repeatable = matches!(
+            sql,
+            Sql::Literal(_) | Sql::Repeat(_) | Sql::ReadKey(_) | Sql::ReadRange(..) | Sql::Schema
+        );
+        ensure(Rule::Once, times == 1 || (repeatable && times == 2), || {
+            format!("{tag} ran {times} times: {sql:?}")
+        })?;
+        let execution = Execution {
+            connection: id,
+            account: connection.account,
+            found_rows: self.finds_rows(id),
+            schema: session.schema.clone(),
+            variables: crate::catalog::without_tracking(&session.variables),
+            user_variable: session.user_variable,
+            temporaries: session.temporaries.clone(),
+            locks: self.storage.names_of(id),
+            in_transaction: session.in_transaction,
+            times,
+        };
+        self.executions.insert(tag.to_owned(), execution);
+        Ok(())
+    }
+
+    /// Plans the answer of a command that nothing can block.
+    fn tell(
+        &mut self,
+        outside: &mut Outside<'_>,
+        id: usize,
+        outcome: &Outcome,
+    ) -> Result<(), Broken> {
+        self.tell_later(outside, id, outcome, 0);
+        Ok(())
+    }
+
+    fn tell_later(&mut self, outside: &mut Outside<'_>, id: usize, outcome: &Outcome, us: u64) {
+        let connection = &mut self.connections[id];
+        let hidden = self.sabotage == Some(Sabotage::HideTransactions);
+        let open = connection.session.in_transaction;
+        connection.session.in_transaction &= !hidden;
+        connection.answer = outcome.encode(&mut connection.session);
+        connection.session.in_transaction = open;
+        connection.phase = Phase::Working;
+        connection.number += 1;
+        let number = connection.number;
+        let us = us + self.health.service_us(&mut self.rng, outside.schedule.now());
+        let connection = id;
+        let event = Event::Done { connection, number };
+        outside.schedule.after_us(us, event);
+    }
+
+    /// An autocommit statement is over: what it wrote stays, its locks go.
+    fn end_statement(&mut self, id: usize) {
+        let session = &mut self.connections[id].session;
+        if !session.in_transaction {
+            session.undo.clear();
+            self.storage.unlock_rows(id);
+        }
+    }
+
+    /// Takes a connection and everything of its session away.
+    fn forget(&mut self, id: usize) {
+        self.work(id).rollback();
+        self.storage.release_names(id);
+        let connection = &mut self.connections[id];
+        connection.phase = Phase::Closed;
+        connection.blocked = None;
+        connection.inbox = Vec::new();
+    }
+
+    fn work(&mut self, id: usize) -> Work<'_> {
+        let found_rows = self.finds_rows(id);
+        Work {
+            session: &mut self.connections[id].session,
+            storage: &mut self.storage,
+            connection: id,
+            found_rows,
+        }
+    }
+
+    fn finds_rows(&self, id: usize) -> bool {
+        let capabilities = self.connections[id].capabilities;
+        capabilities.contains(wire::Capabilities::FOUND_ROWS)
+    }
+
+    /// True while the schema that comes and goes is gone.
+    pub(crate) fn is_fickle_gone(&self) -> bool {
+        self.storage.dropped
+    }
+
+    /// When a connection last died.
+    pub(crate) fn last_death(&self) -> Option<Timestamp> {
+        self.health.last_death
+    }
+}

@@ -1,0 +1,135 @@
+//! One session of the database: everything that another session must never see.
+
+use std::collections::BTreeMap;
+
+use wire::{ServerStatus, put_lenenc_bytes};
+
+use super::storage::Row;
+use crate::catalog::{self, Variables};
+
+/// The state of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) schema: Option<String>,
+    pub(crate) variables: Variables,
+    pub(crate) user_variable: Option<i64>,
+    /// Temporary tables, by schema.
+    pub(crate) temporaries: BTreeMap<String, Vec<i64>>,
+    pub(crate) last_insert_id: u64,
+    pub(crate) in_transaction: bool,
+    /// What the rows were that the transaction wrote, the latest last.
+    pub(crate) undo: Vec<(Row, i64)>,
+    /// The error of the last statement that had one, until a table is used.
+    pub(crate) diagnostics: Option<u16>,
+    /// The collation that the client named at login.
+    pub(crate) collation: u8,
+    /// What is to be told of changes, as a session-track block.
+    changes: Vec<u8>,
+    told_transaction: String,
+}
+
+const NO_TRANSACTION: &str = "________";
+
+impl Session {
+    pub(crate) fn new(collation: u8) -> Self {
+        Self {
+            schema: None,
+            variables: catalog::defaults(collation),
+            user_variable: None,
+            temporaries: BTreeMap::new(),
+            last_insert_id: 0,
+            in_transaction: false,
+            undo: Vec::new(),
+            diagnostics: None,
+            collation,
+            changes: Vec::new(),
+            told_transaction: NO_TRANSACTION.to_owned(),
+        }
+    }
+
+    /// COM_RESET_CONNECTION; the schema stays.
+    pub(crate) fn reset(&mut self) {
+        let schema = self.schema.take();
+        *self = Self::new(self.collation);
+        self.schema = schema;
+    }
+
+    pub(crate) fn has_autocommit(&self) -> bool {
+        self.variable("autocommit") == "ON"
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> &str {
+        self.variables.get(name).map_or("", String::as_str)
+    }
+
+    pub(crate) fn status(&self) -> ServerStatus {
+        let sql_mode = self.variable("sql_mode");
+        let mut status = ServerStatus::empty();
+        status.set(ServerStatus::AUTOCOMMIT, self.has_autocommit());
+        status.set(ServerStatus::IN_TRANS, self.in_transaction);
+        status.set(
+            ServerStatus::NO_BACKSLASH_ESCAPES,
+            sql_mode.contains("NO_BACKSLASH_ESCAPES"),
+        );
+        status.set(ServerStatus::ANSI_QUOTES, sql_mode.contains("ANSI_QUOTES"));
+        status
+    }
+
+    /// A table was used: without autocommit that begins a transaction.
+    pub(crate) fn touch_table(&mut self) {
+        self.in_transaction |= !self.has_autocommit();
+    }
+
+    /// Selects a schema.
+    pub(crate) fn select(&mut self, schema: &str) {
+        self.schema = Some(schema.to_owned());
+        if self.variable("session_track_schema") == "ON" {
+            let mut entry = Vec::new();
+            put_lenenc_bytes(&mut entry, schema.as_bytes());
+            self.tell(1, &entry);
+        }
+        self.state_changed();
+    }
+
+    /// Tells the present value of a variable, if it is tracked.
+    pub(crate) fn tell_variable(&mut self, name: &str) {
+        let tracked = self.variable("session_track_system_variables");
+        if tracked == "*" || tracked.split(',').any(|tracked| tracked == name) {
+            let value = self.variable(name).replace(catalog::NULL, "");
+            let mut entry = Vec::new();
+            put_lenenc_bytes(&mut entry, name.as_bytes());
+            put_lenenc_bytes(&mut entry, value.as_bytes());
+            self.tell(0, &entry);
+        }
+        self.state_changed();
+    }
+
+    /// Something of the session changed.
+    pub(crate) fn state_changed(&mut self) {
+        if self.variable("session_track_state_change") == "ON" {
+            self.tell(2, b"\x011");
+        }
+    }
+
+    /// What changed since the last call, as an OK packet has it.
+    pub(crate) fn take_changes(&mut self) -> Vec<u8> {
+        let state = match (self.in_transaction, self.has_autocommit()) {
+            (false, _) => NO_TRANSACTION,
+            (true, true) => "T_______",
+            (true, false) => "I___W___",
+        };
+        let tracked = self.variable("session_track_transaction_info") != "OFF";
+        if tracked && self.told_transaction != state {
+            let mut entry = Vec::new();
+            put_lenenc_bytes(&mut entry, state.as_bytes());
+            self.tell(5, &entry);
+        }
+        self.told_transaction = state.to_owned();
+        std::mem::take(&mut self.changes)
+    }
+
+    fn tell(&mut self, kind: u8, entry: &[u8]) {
+        self.changes.push(kind);
+        put_lenenc_bytes(&mut self.changes, entry);
+    }
+}

@@ -1,0 +1,235 @@
+//! The statements that the database understands: exactly those that the clients and the engine
+//! send. Anything else is noticed.
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sql {
+    /// `SELECT 'text'`
+    Literal(String),
+    /// `SELECT v FROM kv WHERE k=n`
+    ReadKey(u32),
+    /// `SELECT k,v FROM kv WHERE k BETWEEN n AND m`
+    ReadRange(u32, u32),
+    /// `UPDATE kv SET v=n WHERE k=n`
+    WriteKey(u32, i64),
+    /// `UPDATE kv SET v=v+1 WHERE k=n`
+    Bump(u32),
+    /// `INSERT INTO auto(v) VALUES(n)`
+    Insert,
+    /// `CREATE TEMPORARY TABLE tmp1 (k int)`
+    CreateTemporary,
+    /// `DROP TEMPORARY TABLE tmp1`
+    DropTemporary,
+    /// `INSERT INTO tmp1 VALUES(n)`
+    InsertTemporary(i64),
+    /// `SELECT * FROM tmp1`
+    ReadTemporary,
+    /// `SELECT LAST_INSERT_ID()`
+    LastInsertId,
+    /// `SELECT @@name,…`
+    ReadVariables(Vec<String>),
+    /// `SET name=value,…`
+    Set(Vec<Assignment>),
+    /// `SET NAMES charset [COLLATE collation]`
+    SetNames(String, Option<String>),
+    /// `SET @x=n`
+    SetUser(i64),
+    /// `SELECT @x`
+    ReadUser,
+    /// `USE name`
+    Use(String),
+    /// `SELECT DATABASE()`
+    Schema,
+    /// `SELECT GET_LOCK('name',0)`
+    GetLock(String),
+    /// `SELECT RELEASE_LOCK('name')`
+    ReleaseLock(String),
+    /// `SELECT SLEEP(0.ms)`
+    Sleep(u64),
+    /// `BEGIN`, `START TRANSACTION`
+    Begin,
+    /// `COMMIT`
+    Commit,
+    /// `ROLLBACK`
+    Rollback,
+    /// `SELECT REPEAT('x',n)`
+    Repeat(usize),
+    /// `SELECT v FROM broken`: some rows, then an error.
+    BrokenRows,
+    /// `SELECT v FROM nosuch`
+    NoTable,
+    /// `SELEC 1`
+    Nonsense,
+    /// `SHOW WARNINGS`
+    ShowWarnings,
+    /// `SELECT 1 FROM (SELECT 1) AS cleared`: reads a table and so empties the warnings.
+    Clear,
+}
+
+/// One variable of a `SET`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    pub(crate) name: String,
+    /// `None` for DEFAULT.
+    pub(crate) value: Option<String>,
+}
+
+/// The statement and, if it is a client's, the comment that tells whose.
+pub(crate) fn parse(text: &str) -> Option<(Sql, Option<&str>)> {
+    let (body, tag) = match text.split_once(" /* ") {
+        Some((body, comment)) => (body, Some(comment.strip_suffix(" */")?)),
+        None => (text, None),
+    };
+    Some((statement(body)?, tag))
+}
+
+fn statement(body: &str) -> Option<Sql> {
+    Some(match body {
+        "INSERT INTO auto(v) VALUES(5)" => Sql::Insert,
+        "CREATE TEMPORARY TABLE tmp1 (k int)" => Sql::CreateTemporary,
+        "DROP TEMPORARY TABLE tmp1" => Sql::DropTemporary,
+        "BEGIN" | "START TRANSACTION" => Sql::Begin,
+        "COMMIT" => Sql::Commit,
+        "ROLLBACK" => Sql::Rollback,
+        "SELEC 1" => Sql::Nonsense,
+        "SHOW WARNINGS" => Sql::ShowWarnings,
+        _ => {
+            if let Some(rest) = body.strip_prefix("SELECT ") {
+                return select(rest);
+            }
+            if let Some(rest) = body.strip_prefix("SET ") {
+                return set(rest);
+            }
+            if let Some(name) = body.strip_prefix("USE ") {
+                return Some(Sql::Use(name.to_owned()));
+            }
+            return write(body);
+        }
+    })
+}
+
+fn write(body: &str) -> Option<Sql> {
+    if let Some(value) = between(body, "INSERT INTO tmp1 VALUES(", ")") {
+        return Some(Sql::InsertTemporary(value.parse().ok()?));
+    }
+    let (value, key) = body
+        .strip_prefix("UPDATE kv SET v=")?
+        .split_once(" WHERE k=")?;
+    let key = key.parse().ok()?;
+    Some(match value {
+        "v+1" => Sql::Bump(key),
+        value => Sql::WriteKey(key, value.parse().ok()?),
+    })
+}
+
+fn select(rest: &str) -> Option<Sql> {
+    Some(match rest {
+        "LAST_INSERT_ID()" => Sql::LastInsertId,
+        "DATABASE()" => Sql::Schema,
+        "* FROM tmp1" => Sql::ReadTemporary,
+        "@x" => Sql::ReadUser,
+        "1 FROM (SELECT 1) AS cleared" => Sql::Clear,
+        "v FROM broken" => Sql::BrokenRows,
+        "v FROM nosuch" => Sql::NoTable,
+        _ => return select_with(rest),
+    })
+}
+
+fn select_with(rest: &str) -> Option<Sql> {
+    if let Some(key) = rest.strip_prefix("v FROM kv WHERE k=") {
+        return Some(Sql::ReadKey(key.parse().ok()?));
+    }
+    if let Some(range) = rest.strip_prefix("k,v FROM kv WHERE k BETWEEN ") {
+        let (from, to) = range.split_once(" AND ")?;
+        return Some(Sql::ReadRange(from.parse().ok()?, to.parse().ok()?));
+    }
+    if let Some(n) = between(rest, "REPEAT('x',", ")") {
+        return Some(Sql::Repeat(n.parse().ok()?));
+    }
+    if let Some(name) = between(rest, "GET_LOCK('", "',0)") {
+        return Some(Sql::GetLock(name.to_owned()));
+    }
+    if let Some(name) = between(rest, "RELEASE_LOCK('", "')") {
+        return Some(Sql::ReleaseLock(name.to_owned()));
+    }
+    if let Some(ms) = between(rest, "SLEEP(0.", ")") {
+        return Some(Sql::Sleep(ms.parse().ok()?));
+    }
+    if let Some(text) = between(rest, "'", "'") {
+        return Some(Sql::Literal(text.to_owned()));
+    }
+    let names = rest.split(',').map(|name| name.strip_prefix("@@"));
+    let names: Option<Vec<_>> = names.map(|name| Some(name?.to_owned())).collect();
+    names.map(Sql::ReadVariables)
+}
+
+fn set(rest: &str) -> Option<Sql> {
+    if let Some(names) = rest.strip_prefix("NAMES ") {
+        return Some(match names.split_once(" COLLATE ") {
+            Some((charset, name)) => Sql::SetNames(charset.to_owned(), Some(name.to_owned())),
+            None => Sql::SetNames(names.to_owned(), None),
+        });
+    }
+    if let Some(value) = rest.strip_prefix("@x=") {
+        return Some(Sql::SetUser(value.parse().ok()?));
+    }
+    let mut assignments = Vec::new();
+    for part in outside_of_quotes(rest) {
+        let (name, value) = part.split_once('=')?;
+        let scopes = ["@@session.", "SESSION "];
+        let bare = scopes.iter().find_map(|scope| name.strip_prefix(scope));
+        let value = match value {
+            "DEFAULT" => None,
+            "NULL" => Some(crate::catalog::NULL.to_owned()),
+            _ => Some(between(value, "'", "'").unwrap_or(value).to_owned()),
+        };
+        assignments.push(Assignment {
+            name: bare.unwrap_or(name).to_owned(),
+            value,
+        });
+    }
+    Some(Sql::Set(assignments))
+}
+
+/// The parts of a list, whose values may hold commas in quotes.
+fn outside_of_quotes(list: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut quoted) = (Vec::new(), 0, false);
+    for (at, byte) in list.bytes().enumerate() {
+        match byte {
+            b'\'' => quoted = !quoted,
+            b',' if !quoted => {
+                parts.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&list[start..]);
+    parts
+}
+
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    text.strip_prefix(before)?.strip_suffix(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_front_door_itself_sends() {
+        let (sql, tag) = parse("SET @@session.sql_mode='A,B',@@session.autocommit=DEFAULT").unwrap();
+        let expected = [("sql_mode", Some("A,B")), ("autocommit", None)].map(|(name, value)| {
+            let (name, value) = (name.to_owned(), value.map(str::to_owned));
+            Assignment { name, value }
+        });
+        assert_eq!((sql, tag), (Sql::Set(expected.into()), None));
+    }
+
+    #[test]
+    fn tags_are_cut_off() {
+        let parsed = parse("UPDATE kv SET v=-5 WHERE k=7 /* c17 s3 */");
+        assert_eq!(parsed, Some((Sql::WriteKey(7, -5), Some("c17 s3"))));
+        assert_eq!(parse("DELETE FROM kv"), None);
+    }
+}

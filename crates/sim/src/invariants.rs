@@ -1,0 +1,126 @@
+//! The rules that are checked from outside of any one answer: budget, records, who waits beside
+//! what, and what is left at the end.
+
+use engine::Gauges;
+use events::{Span, Timestamp};
+
+use crate::client::Phase;
+use crate::failure::{Broken, Rule, ensure};
+use crate::world::World;
+
+/// Slots may be free for so long beside somebody who waits: mail, patience and connecting.
+const HAND_OVER: Span = Span::from_ms(25);
+
+/// After the database was unwell, workers wait before they connect again.
+const RECOVERY: Span = Span::from_ms(2_500);
+
+/// What must not last.
+#[derive(Default)]
+pub(crate) struct Watch {
+    /// Since when somebody has waited beside free slots.
+    unserved_since: Option<Timestamp>,
+}
+
+impl Watch {
+    /// After each turn of a worker.
+    pub(crate) fn check_turn(&mut self, world: &World, worker: usize) -> Result<(), Broken> {
+        let engine = &world.workers[worker].engine;
+        engine.check_invariants().map_err(|text| {
+            Broken::new(Rule::Records, format!("worker {worker}: {text}"))
+        })?;
+        let gauges = world.gauges();
+        let open = world.network.engines().filter(|(_, link)| link.is_backend());
+        let open = open.count();
+        ensure(Rule::Budget, open <= world.setup.slots, || {
+            format!("{open} backend connections of {} are open", world.setup.slots)
+        })?;
+        let taken = world.shared.ledger.taken() as u64;
+        let owned = gauges.backends_connecting
+            + gauges.backends_resetting
+            + gauges.backends_idle
+            + gauges.backends_active;
+        // A worker that has ended gives its slots back with its records.
+        let all_live = !world.network.ended.contains(&true);
+        let agree = taken == owned && owned == open as u64;
+        ensure(Rule::Budget, agree || !all_live, || {
+            format!("{taken} slots are taken, {owned} backends known and {open} open")
+        })?;
+        self.check_waiting(world, &gauges)
+    }
+
+    /// Nobody waits beside free slots (rule 2).
+    fn check_waiting(&mut self, world: &World, gauges: &Gauges) -> Result<(), Broken> {
+        let now = world.schedule.now();
+        let taken = world.shared.ledger.taken();
+        let free = taken < world.setup.slots || gauges.backends_idle > 0;
+        let health = &world.database.health;
+        let recovering = now < health.unwell_until() + RECOVERY;
+        if gauges.clients_waiting == 0 || !free || recovering {
+            self.unserved_since = None;
+            return Ok(());
+        }
+        let since = *self.unserved_since.get_or_insert(now);
+        ensure(Rule::Liveness, now.since(since) < HAND_OVER, || {
+            format!(
+                "{} wait and {} backends are idle, {taken} of {} slots taken, for {:?}: {gauges:?}",
+                gauges.clients_waiting,
+                gauges.backends_idle,
+                world.setup.slots,
+                now.since(since)
+            )
+        })
+    }
+}
+
+impl World {
+    /// The gauges of all workers.
+    pub(crate) fn gauges(&self) -> Gauges {
+        let mut sum = Gauges::default();
+        let living = self.workers.iter().zip(&self.network.ended);
+        for (worker, _) in living.filter(|(_, ended)| !**ended) {
+            sum.add(&worker.engine.report().gauges);
+        }
+        sum
+    }
+
+    /// When clients are gone and the database was well for a while, nothing is under way.
+    pub(crate) fn check_quiet(&self) -> Result<(), Broken> {
+        let gauges = self.gauges();
+        let left = gauges.clients_login
+            + gauges.clients_idle
+            + gauges.clients_waiting
+            + gauges.clients_active
+            + gauges.clients_held
+            + gauges.backends_resetting
+            + gauges.backends_active;
+        ensure(Rule::End, left == 0 && self.shared.clients() == 0, || {
+            format!("something is left: {gauges:?}, {} clients counted", self.shared.clients())
+        })
+    }
+
+    /// When everything is over.
+    pub(crate) fn check_end(&self) -> Result<(), Broken> {
+        let ended = self.network.ended.iter().all(|&ended| ended);
+        ensure(Rule::End, ended, || "a worker did not finish its drain".to_owned())?;
+        ensure(Rule::End, self.shared.clients() == 0, || {
+            format!("{} clients are counted at the end", self.shared.clients())
+        })?;
+        let open = self.network.engines().next();
+        ensure(Rule::End, open.is_none(), || {
+            format!("{:?} was never closed", open.map(|(handle, _)| handle))
+        })
+    }
+
+    /// Who is not done.
+    pub(crate) fn what_hangs(&self) -> String {
+        let left = self.clients.iter().filter(|c| c.phase != Phase::Ended);
+        let left: Vec<String> = left
+            .map(|client| {
+                let waiting: Vec<_> = client.waiting.iter().map(|sent| &sent.tag).collect();
+                let (client, phase) = (client.profile.client, client.phase);
+                format!("client {client} {phase:?} waits for {waiting:?}")
+            })
+            .collect();
+        format!("not over: {}; {:?}", left.join("; "), self.gauges())
+    }
+}

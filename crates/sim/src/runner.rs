@@ -1,0 +1,79 @@
+//! One run: a world from a seed, once without a trace and, if it fails, once more with it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::failure::{Broken, Failure, Rule};
+use crate::sabotage::Sabotage;
+use crate::trace::Detail;
+use crate::world::World;
+
+/// What is different in a run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// A rule to break on purpose.
+    pub sabotage: Option<Sabotage>,
+    /// The trace of a failure has all lines, not only the last hundred.
+    pub full_trace: bool,
+}
+
+/// How much a run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Events that happened.
+    pub steps: u64,
+    /// Answers that clients checked.
+    pub answers: u64,
+    /// Statements of clients that the database ran.
+    pub statements: u64,
+    /// How long it took in the world's own time, in µs.
+    pub simulated_us: u64,
+}
+
+impl Stats {
+    /// Adds another run's.
+    pub fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.answers += other.answers;
+        self.statements += other.statements;
+        self.simulated_us += other.simulated_us;
+    }
+}
+
+impl Options {
+    pub(crate) fn swaps_answers(&self) -> bool {
+        self.sabotage == Some(Sabotage::SwapAnswers)
+    }
+}
+
+/// Runs the world of `seed`. The failure holds the rule that was broken and the trace.
+pub fn run(seed: u64, options: &Options) -> Result<Stats, Box<Failure>> {
+    let (result, _) = attempt(seed, options, Detail::Off);
+    if result.is_ok() {
+        return result.map_err(|broken| failure(seed, broken, Vec::new()));
+    }
+    let detail = match options.full_trace {
+        true => Detail::All,
+        false => Detail::Tail,
+    };
+    let (result, trace) = attempt(seed, options, detail);
+    result.map_err(|broken| failure(seed, broken, trace))
+}
+
+fn attempt(seed: u64, options: &Options, detail: Detail) -> (Result<Stats, Broken>, Vec<String>) {
+    let mut world = World::new(seed, options, detail);
+    let result = catch_unwind(AssertUnwindSafe(|| world.run()));
+    let result = result.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(Broken::new(Rule::Panic, text.unwrap_or_default()))
+    });
+    (result, world.trace.into_lines())
+}
+
+fn failure(seed: u64, broken: Broken, trace: Vec<String>) -> Box<Failure> {
+    Box::new(Failure {
+        seed,
+        broken,
+        trace,
+    })
+}

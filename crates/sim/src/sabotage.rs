@@ -1,0 +1,18 @@
+//! Rules that are broken on purpose, outside of the engine: proof that the checks would notice.
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sabotage {
+    /// A schema that is restored with COM_INIT_DB is not selected; OK is told.
+    LoseSchema,
+    /// A `SET` of the front door does nothing; OK is told.
+    LoseVariables,
+    /// COM_RESET_CONNECTION rolls back and does nothing else; OK is told.
+    LoseReset,
+    /// The server status flags never say that a transaction is open.
+    HideTransactions,
+    /// A write is run once more now and then, as if it had been sent to another backend, too.
+    RepeatWrites,
+    /// Two clients are sent each other's bytes now and then.
+    SwapAnswers,
+}

@@ -1,0 +1,76 @@
+//! What kind of world a seed makes: how many workers, slots and clients, which limits, how much
+//! goes wrong.
+
+use engine::{Account, Settings};
+use events::Span;
+use fastrand::Rng;
+
+use crate::catalog::ACCOUNTS;
+use crate::database::{Health, Incidents};
+
+/// One world.
+pub(crate) struct Setup {
+    pub(crate) workers: usize,
+    pub(crate) slots: usize,
+    pub(crate) clients: usize,
+    /// Clients come within this time.
+    pub(crate) arrivals_us: u64,
+    /// The workers are told to drain at this time, while clients are there.
+    pub(crate) drain_at_us: Option<u64>,
+    pub(crate) settings: Settings,
+}
+
+impl Setup {
+    pub(crate) fn new(rng: &mut Rng) -> Self {
+        let clients = rng.usize(2..24);
+        Self {
+            workers: rng.usize(1..=3),
+            slots: rng.usize(1..=6),
+            clients,
+            arrivals_us: [1_000, 30_000, 400_000][rng.usize(..3)],
+            drain_at_us: (rng.u8(0..6) == 0).then(|| rng.u64(1_000..500_000)),
+            settings: settings(rng, clients),
+        }
+    }
+}
+
+/// How the database feels in this world.
+pub(crate) fn health(rng: &mut Rng) -> Health {
+    let service_us = [60, 300, 2_000][rng.usize(..3)];
+    let lock_wait_us = [20_000, 200_000, 2_000_000][rng.usize(..3)];
+    let often = [0, 0, 20, 200];
+    let incidents = Incidents {
+        dies_before: often[rng.usize(..4)],
+        dies_after: often[rng.usize(..4)],
+        every_us: [0, 0, 20_000, 200_000][rng.usize(..4)],
+        until_us: rng.u64(100_000..3_000_000),
+    };
+    Health::new(incidents, service_us, lock_wait_us)
+}
+
+fn settings(rng: &mut Rng, clients: usize) -> Settings {
+    let account = |(user, password): (&str, &str)| Account {
+        user: user.to_owned(),
+        password: password.to_owned(),
+    };
+    let sometimes = |rng: &mut Rng, span| (rng.u8(0..5) == 0).then_some(span);
+    Settings {
+        accounts: ACCOUNTS.into_iter().map(account).collect(),
+        max_connections: match rng.u8(0..10) {
+            0 => rng.usize(1..=clients),
+            _ => 1_000_000,
+        },
+        login_timeout: Span::from_secs(10),
+        idle_transaction_timeout: sometimes(rng, Span::from_ms(100)),
+        wait_timeout: sometimes(rng, Span::from_ms(300)),
+        client_write_timeout: Span::from_ms([1_500, 60_000][rng.usize(..2)]),
+        answer_buffer: [0, 300, 4_096, 65_536][rng.usize(..4)],
+        answer_buffer_total: [1_000, 1 << 28][rng.usize(..2)],
+        max_allowed_packet: 1 << 24,
+        connect_timeout: Span::from_ms([20, 200, 1_000][rng.usize(..3)]),
+        queue_timeout: Span::from_ms([50, 500, 5_000][rng.usize(..3)]),
+        backend_idle_timeout: sometimes(rng, Span::from_ms(20)),
+        backend_max_age: sometimes(rng, Span::from_ms(50)),
+        server_version: "8.0.11-Myriad".to_owned(),
+    }
+}

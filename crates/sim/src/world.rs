@@ -1,0 +1,395 @@
+//! One world: the clock, the workers, the network between them, the clients and the database. It
+//! goes from event to event and checks the rules at each.
+
+use std::sync::Arc;
+
+use engine::{Engine, Mail, Shared};
+use events::{ConnectError, Handle, Handler, HangUp, Peer as Address, Span, Tag, Timestamp};
+use fastrand::Rng;
+
+use crate::client::{Client, Phase, Surroundings};
+use crate::database::{Database, Outside};
+use crate::failure::{Broken, Rule, ensure};
+use crate::invariants::Watch;
+use crate::network::{Network, Pace, Peer, ToEngine, ToPeer, WorkerIo};
+use crate::schedule::{Event, Schedule};
+use crate::setup::{self, Setup};
+use crate::trace::{Detail, Trace};
+use crate::{Options, Stats};
+
+const CONNECTION_REFUSED: i32 = 111;
+
+/// No world needs more.
+const STEPS_MAX: u64 = 2_000_000;
+
+/// All clients are to be done by then.
+const OVER_BY: Timestamp = Timestamp::from_us(120_000_000);
+
+/// How long everything is left alone at the end.
+const AFTERMATH_US: u64 = 4_000_000;
+
+/// One worker of the front door.
+pub(crate) struct Worker {
+    pub(crate) engine: Engine,
+    /// A turn has begun and not ended.
+    in_turn: bool,
+    timer: u64,
+    /// Timer calls after which the next was due at once.
+    restless: u32,
+}
+
+pub(crate) struct World {
+    pub(crate) setup: Setup,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) workers: Vec<Worker>,
+    pub(crate) network: Network,
+    pub(crate) schedule: Schedule,
+    pub(crate) trace: Trace,
+    pub(crate) database: Database,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) drained_at: Option<Timestamp>,
+    options: Options,
+    watch: Watch,
+    rng: Rng,
+    steps: u64,
+    /// The clients are done; what is left of their time comes to an end then.
+    quiet_until: Option<Timestamp>,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, options: &Options, detail: Detail) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let setup = Setup::new(&mut rng);
+        let health = setup::health(&mut rng);
+        let shared = Shared::new(setup.workers, setup.slots);
+        let settings = Arc::new(setup.settings.clone());
+        let worker = |number| Worker {
+            engine: Engine::new(settings.clone(), shared.clone(), number),
+            in_turn: false,
+            timer: 0,
+            restless: 0,
+        };
+        Self {
+            workers: (0..setup.workers).map(worker).collect(),
+            network: Network::new(setup.workers, rng.fork()),
+            schedule: Schedule::new(),
+            trace: Trace::new(detail),
+            database: Database::new(health, rng.fork(), options.sabotage),
+            clients: (0..setup.clients).map(|number| Client::new(rng.fork(), number)).collect(),
+            drained_at: None,
+            options: options.clone(),
+            watch: Watch::default(),
+            rng,
+            steps: 0,
+            quiet_until: None,
+            shared,
+            setup,
+        }
+    }
+
+    /// Goes on until everything is over.
+    pub(crate) fn run(&mut self) -> Result<Stats, Broken> {
+        self.begin();
+        while let Some(event) = self.schedule.next() {
+            self.steps += 1;
+            let now = self.schedule.now();
+            let in_time = self.steps < STEPS_MAX && (now < OVER_BY || self.quiet_until.is_some());
+            ensure(Rule::Liveness, in_time, || self.what_hangs())?;
+            self.happen(event)?;
+            self.network.broken()?;
+            if self.is_over() {
+                break;
+            }
+        }
+        ensure(Rule::Liveness, self.quiet_until.is_some(), || self.what_hangs())?;
+        self.check_end()?;
+        Ok(self.stats())
+    }
+
+    fn begin(&mut self) {
+        for worker in 0..self.workers.len() {
+            let delay = self.rng.u64(0..300);
+            self.workers[worker].in_turn = true;
+            self.schedule.after_us(delay, Event::TurnEnd(worker));
+        }
+        for client in 0..self.clients.len() {
+            let delay = self.rng.u64(0..self.setup.arrivals_us);
+            self.schedule.after_us(delay, Event::Arrive(client));
+        }
+        if self.database.health.incidents.every_us > 0 {
+            self.schedule.after_us(1_000, Event::Incident);
+        }
+        if let Some(at) = self.setup.drain_at_us {
+            self.schedule.after_us(at, Event::Drain);
+        }
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), Broken> {
+        match event {
+            Event::TurnEnd(worker) => self.end_turn(worker),
+            Event::Timer { worker, generation } => self.timer(worker, generation),
+            Event::Mail { worker, mail } => {
+                if !self.network.ended[worker] {
+                    self.turn(worker, |engine, io, now| engine.mail(io, mail, now));
+                }
+                Ok(())
+            }
+            Event::ToPeer(handle) => self.to_peer(handle),
+            Event::ToEngine(handle) => self.to_engine(handle),
+            Event::Drained(handle) => {
+                if let Some(tag) = self.network.is_drained(handle) {
+                    let worker = self.network.link(handle).worker;
+                    self.turn(worker, |engine, io, now| engine.drained(io, tag, now));
+                }
+                Ok(())
+            }
+            Event::Connect(handle) => self.connect(handle),
+            Event::Arrive(client) => self.arrive(client),
+            Event::Act { client, number } => {
+                let (client, mut around) = self.client(client);
+                client.act(&mut around, number)
+            }
+            Event::Done { connection, number } => {
+                let (database, mut outside) = self.database();
+                database.done(&mut outside, connection, number)
+            }
+            Event::LockTimeout { connection, number } => {
+                let (database, mut outside) = self.database();
+                database.lock_timeout(&mut outside, connection, number)
+            }
+            Event::Incident => {
+                let (database, mut outside) = self.database();
+                database.incident(&mut outside)
+            }
+            Event::Drain => self.drain(),
+        }
+    }
+
+    /// Tells an engine something; what it writes leaves when its turn ends.
+    fn turn<T>(
+        &mut self,
+        worker: usize,
+        tell: impl FnOnce(&mut Engine, &mut WorkerIo<'_>, Timestamp) -> T,
+    ) -> T {
+        let now = self.schedule.now();
+        if !std::mem::replace(&mut self.workers[worker].in_turn, true) {
+            let length = self.rng.u64(0..40);
+            self.schedule.after_us(length, Event::TurnEnd(worker));
+        }
+        let mut io = WorkerIo {
+            network: &mut self.network,
+            schedule: &mut self.schedule,
+            worker,
+        };
+        tell(&mut self.workers[worker].engine, &mut io, now)
+    }
+
+    fn end_turn(&mut self, worker: usize) -> Result<(), Broken> {
+        if self.network.ended[worker] {
+            return Ok(());
+        }
+        self.turn(worker, |engine, io, now| engine.turn_ended(io, now));
+        self.workers[worker].in_turn = false;
+        if self.options.swaps_answers() && self.rng.u8(..) < 4 {
+            self.network.swap_outboxes(worker);
+        }
+        self.network.flush_worker(&mut self.schedule, worker);
+        if self.workers[worker].engine.finished() {
+            self.network.end_worker(&mut self.schedule, worker);
+            return Ok(());
+        }
+        self.set_timer(worker);
+        self.check_turn(worker)
+    }
+
+    fn set_timer(&mut self, number: usize) {
+        let worker = &mut self.workers[number];
+        worker.timer += 1;
+        let generation = worker.timer;
+        if let Some(at) = worker.engine.next_timer() {
+            let late = Span::from_us(self.rng.u64(0..200));
+            let event = Event::Timer { worker: number, generation };
+            self.schedule.at(at + late, event);
+        }
+    }
+
+    fn timer(&mut self, number: usize, generation: u64) -> Result<(), Broken> {
+        if self.network.ended[number] || self.workers[number].timer != generation {
+            return Ok(());
+        }
+        self.turn(number, |engine, io, now| engine.timer(io, now));
+        let now = self.schedule.now();
+        let worker = &mut self.workers[number];
+        let due = worker.engine.next_timer().is_some_and(|at| at <= now);
+        worker.restless = if due { worker.restless + 1 } else { 0 };
+        ensure(Rule::Liveness, worker.restless < 20, || {
+            format!("worker {number} asks for its timer at once, again and again")
+        })
+    }
+
+    fn to_peer(&mut self, handle: Handle) -> Result<(), Broken> {
+        let peer = self.network.link(handle).peer;
+        let arrived = self.network.arrive_at_peer(&mut self.schedule, handle);
+        match (peer, arrived) {
+            (_, ToPeer::Nothing) | (Peer::Nobody, _) => Ok(()),
+            (Peer::Client(client), ToPeer::Bytes(bytes)) => {
+                let (client, mut around) = self.client(client);
+                client.received(&mut around, &bytes)
+            }
+            (Peer::Client(client), ToPeer::End) => {
+                let (client, mut around) = self.client(client);
+                client.ended(&mut around)
+            }
+            (Peer::Database(connection), ToPeer::Bytes(bytes)) => {
+                let (database, mut outside) = self.database();
+                database.received(&mut outside, connection, &bytes)
+            }
+            (Peer::Database(connection), ToPeer::End) => {
+                let (database, mut outside) = self.database();
+                database.ended(&mut outside, connection)
+            }
+        }
+    }
+
+    fn to_engine(&mut self, handle: Handle) -> Result<(), Broken> {
+        let (worker, peer) = {
+            let link = self.network.link(handle);
+            (link.worker, link.peer)
+        };
+        match self.network.arrive_at_engine(&mut self.schedule, handle) {
+            ToEngine::Nothing => {}
+            ToEngine::Received(tag, bytes) => {
+                self.turn(worker, |engine, io, now| engine.received(io, tag, &bytes, now));
+            }
+            ToEngine::HungUp(tag, how) => self.hung_up(worker, peer, tag, how),
+        }
+        Ok(())
+    }
+
+    /// From now on, what of the client was not sent must never run.
+    fn hung_up(&mut self, worker: usize, peer: Peer, tag: Tag, how: HangUp) {
+        let now = self.schedule.now();
+        self.trace.line(now, || format!("worker {worker} hears that {peer:?} hung up: {how:?}"));
+        self.turn(worker, |engine, io, now| engine.hung_up(io, tag, how, now));
+        let Peer::Client(client) = peer else { return };
+        for sent in &self.clients[client].waiting {
+            if !self.database.will_run(&self.network, &sent.tag) {
+                self.database.forbidden.insert(sent.tag.clone());
+            }
+        }
+    }
+
+    fn connect(&mut self, handle: Handle) -> Result<(), Broken> {
+        let worker = self.network.link(handle).worker;
+        if !self.network.is_connecting(handle) {
+            return Ok(());
+        }
+        let now = self.schedule.now();
+        if self.database.health.refuses(now) {
+            if let Some(tag) = self.network.refused(handle) {
+                let error = ConnectError::Os(CONNECTION_REFUSED);
+                self.turn(worker, |engine, io, now| engine.connect_failed(io, tag, error, now));
+            }
+            return Ok(());
+        }
+        let (database, mut outside) = self.database();
+        let connection = database.accept(&mut outside, handle);
+        if let Some(tag) = self.network.established(handle, connection) {
+            self.turn(worker, |engine, io, now| engine.connected(io, tag, now));
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, number: usize) -> Result<(), Broken> {
+        let worker = self.rng.usize(..self.workers.len());
+        let client = &mut self.clients[number];
+        if self.network.closed_doors[worker] {
+            client.turned_away();
+            return Ok(());
+        }
+        let now = self.schedule.now();
+        let pace: Pace = client.profile.pace;
+        let handle = self.network.open(worker, number, pace);
+        client.connected(handle, now);
+        self.trace.line(now, || format!("client {number} comes to worker {worker}: {:?}", client.profile));
+        let mut nonce = [0; 32];
+        nonce.fill_with(|| self.rng.u8(..));
+        let tag = self.turn(worker, |engine, io, now| {
+            engine.accepted(io, handle, Address::Unix, nonce, now)
+        });
+        self.network.set_tag(handle, tag);
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<(), Broken> {
+        let now = self.schedule.now();
+        if self.quiet_until.is_some_and(|until| now >= until) {
+            self.check_quiet()?;
+        }
+        self.trace.line(now, || "the workers are told to drain".to_owned());
+        self.drained_at = Some(now);
+        let span = Span::from_ms(self.rng.u64(1..300));
+        for worker in 0..self.workers.len() {
+            if !self.network.ended[worker] {
+                let mail = Mail::Drain(span);
+                self.schedule.after_us(self.rng.u64(1..500), Event::Mail { worker, mail });
+            }
+        }
+        Ok(())
+    }
+
+    /// True when nothing is left to be seen. After the clients everything is left alone for a
+    /// while; then the workers drain, if they have not.
+    fn is_over(&mut self) -> bool {
+        let now = self.schedule.now();
+        match self.quiet_until {
+            None if self.clients.iter().all(|client| client.phase == Phase::Ended) => {
+                let until = self.database.health.incidents.until_us.max(now.as_us());
+                self.quiet_until = Some(Timestamp::from_us(until + AFTERMATH_US));
+                self.schedule.after_us(until + AFTERMATH_US - now.as_us(), Event::Drain);
+                false
+            }
+            None => false,
+            Some(until) => now > until && self.network.ended.iter().all(|&ended| ended),
+        }
+    }
+
+    fn check_turn(&mut self, worker: usize) -> Result<(), Broken> {
+        let mut watch = std::mem::take(&mut self.watch);
+        let checked = watch.check_turn(self, worker);
+        self.watch = watch;
+        checked
+    }
+
+    fn database(&mut self) -> (&mut Database, Outside<'_>) {
+        let outside = Outside {
+            network: &mut self.network,
+            schedule: &mut self.schedule,
+            trace: &mut self.trace,
+        };
+        (&mut self.database, outside)
+    }
+
+    fn client(&mut self, number: usize) -> (&mut Client, Surroundings<'_>) {
+        let around = Surroundings {
+            outside: Outside {
+                network: &mut self.network,
+                schedule: &mut self.schedule,
+                trace: &mut self.trace,
+            },
+            database: &mut self.database,
+            settings: &self.setup.settings,
+            drained: self.drained_at.is_some(),
+        };
+        (&mut self.clients[number], around)
+    }
+
+    fn stats(&self) -> Stats {
+        Stats {
+            steps: self.steps,
+            answers: self.clients.iter().map(|client| client.answers).sum(),
+            statements: self.database.executions.len() as u64,
+            simulated_us: self.schedule.now().as_us(),
+        }
+    }
+}
