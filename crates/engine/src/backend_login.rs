@@ -306,6 +306,8 @@ impl Engine {
         state.retry_at = Some(turn.now + Span::from_us(step.as_us() / 2 + spread));
         state.last_error = text;
         self.learn_nothing(turn);
+        self.slot_returned(turn);
+        self.serve_all(turn);
     }
 }
 

@@ -169,6 +169,7 @@ impl Engine {
             Some(Command::ChangeUser) => self.change_user(turn, key, &packet.payload[1..]),
             _ => self.answer_err(turn, key, &ClientError::unknown_command()),
         }
+        self.touch(key, turn.now);
         Taken::Now
     }
 

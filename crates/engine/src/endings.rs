@@ -130,7 +130,7 @@ impl Engine {
             }
         }
         self.send_kills(turn, id);
-        self.serve(turn, id);
+        self.serve_all(turn);
     }
 
     /// A client's backend is gone. If its command was not sent, it waits for another one; else it
@@ -249,9 +249,21 @@ impl Engine {
         }
     }
 
-    /// The time for draining is up.
+    /// The time for draining is up. Nobody should wait any more, but for those whose backend was
+    /// lost before their command was sent.
     pub(crate) fn end_all<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        for state in [State::Held, State::Active] {
+        let waiting: Vec<_> = self.pool.key_ids().map(State::Waiting).collect();
+        for state in waiting {
+            while let Some(key) = self.clients.first(state) {
+                self.fail(
+                    turn,
+                    key,
+                    &ClientError::server_shutdown(),
+                    DisconnectReason::Drain,
+                );
+            }
+        }
+        for state in [State::Login, State::Idle, State::Held, State::Active] {
             while let Some(key) = self.clients.first(state) {
                 self.close_client(turn, key, DisconnectReason::Drain);
             }

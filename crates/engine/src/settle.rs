@@ -175,6 +175,8 @@ impl Engine {
             return;
         };
         backend.due -= Due::COMMAND;
+        // The error that the client is told is what SHOW WARNINGS says there.
+        backend.warnings = Warnings::OfClient;
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
         };
@@ -342,7 +344,8 @@ impl Engine {
             .backend_max_age
             .is_some_and(|max| turn.now.since(backend.opened) > max);
         if backend.retired || too_old {
-            return self.drop_backend(turn, key);
+            self.drop_backend(turn, key);
+            return self.serve_all(turn);
         }
         if backend.dirty || backend.status.contains(ServerStatus::IN_TRANS) {
             return self.reset_backend(turn, key);

@@ -31,7 +31,7 @@ impl Engine {
                 .and_then(|(_, since)| Some(since + settings.backend_idle_timeout?)),
             self.lending
                 .ask_at()
-                .filter(|_| self.shared.ledger.workers() > 1),
+                .filter(|_| self.shared.ledger.workers() > 1 || self.keys.len() > 1),
             self.stalls.iter().map(|stall| stall.look_at).min(),
             self.draining,
         ]

@@ -5,6 +5,15 @@ fn main() {
     for l in std::io::stdin().lock().lines() {
         let l = l.unwrap();
         let s = classify(l.as_bytes(), &d);
-        println!("{l}\n    {:?} {:?} {:?}", s.kind, s.traits.iter_names().map(|x| x.0).collect::<Vec<_>>().join("|"), s.pins.iter().map(|p| p.name()).collect::<Vec<_>>());
+        println!(
+            "{l}\n    {:?} {:?} {:?}",
+            s.kind,
+            s.traits
+                .iter_names()
+                .map(|x| x.0)
+                .collect::<Vec<_>>()
+                .join("|"),
+            s.pins.iter().map(|p| p.name()).collect::<Vec<_>>()
+        );
     }
 }

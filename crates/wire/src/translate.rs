@@ -99,7 +99,9 @@ impl Translation {
         } else {
             b""
         };
-        if ok.state_changes == tracked {
+        // A block may be there and be empty: the flag says so.
+        let flagged = ok.status.contains(ServerStatus::SESSION_STATE_CHANGED);
+        if ok.state_changes == tracked && flagged != tracked.is_empty() {
             self.copy(packet, out);
             return Ok(());
         }
@@ -119,3 +121,6 @@ pub struct Told<'a> {
     /// The sequence id that the backend's next packet will have.
     pub next_sequence_id: u8,
 }
+
+#[cfg(test)]
+mod tests;

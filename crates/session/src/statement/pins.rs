@@ -57,6 +57,8 @@ pin_reasons! {
     MultipleStatements "multiple_statements",
     /// Calls a function that is not a known built-in.
     UnknownFunction "unknown_function",
+    /// `SET @@x = …` without a scope: MariaDB's session tracker does not report it.
+    UntrackedVariable "untracked_variable",
     /// Uses a sequence: `LASTVAL()` lives in the session.
     SequenceValue "sequence_value",
     /// A variable of debug builds.

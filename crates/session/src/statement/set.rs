@@ -1,6 +1,7 @@
 //! SET in all its forms. Owns the list of assignments; what a variable means is in `variables`.
 
 use super::classify;
+use super::dialect::Flavor;
 use super::expression::{self, Calls, Until};
 use super::findings::Findings;
 use super::keyword::Keyword;
@@ -118,6 +119,9 @@ fn target(
             };
             scope = written;
             next_only = written == Scope::Unscoped;
+            if next_only && reader.dialect().flavor == Flavor::MariaDb {
+                found.pin(PinReason::UntrackedVariable);
+            }
             name
         }
         token => {

@@ -7,7 +7,7 @@ impl<'a> Lexer<'a> {
     /// A number, or a word that begins with a digit.
     pub(super) fn number(&mut self) -> Token<'a> {
         let start = self.at;
-        if self.after_identifier_point() {
+        if self.is_after_point() {
             return self.word();
         }
         self.skip_digits();
@@ -37,8 +37,11 @@ impl<'a> Lexer<'a> {
         Token::Number(self.slice(start))
     }
 
-    fn after_identifier_point(&self) -> bool {
-        self.at > 1 && self.text.get(self.at - 1) == Some(&b'.')
+    /// What begins with a digit right after a point is an identifier.
+    fn is_after_point(&self) -> bool {
+        self.at > 1
+            && self.text.get(self.at - 1) == Some(&b'.')
+            && self.peek(0).is_some_and(|byte| byte.is_ascii_digit())
     }
 
     fn skip_digits(&mut self) {
