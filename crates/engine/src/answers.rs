@@ -248,6 +248,11 @@ impl Engine {
         }
         if tracked.unrestorable && !client.pins.contains(PinReason::Unknown) {
             client.pins.insert(PinReason::Unknown);
+            // It has happened: there is no refusing it.
+            client.pin_slot = client
+                .pin_slot
+                .take()
+                .or_else(|| self.shared.pin(usize::MAX));
             self.counters.pinned(PinReason::Unknown);
         }
         if let (true, Some(schema)) = (tracked.schema, &client.session.schema) {

@@ -98,6 +98,9 @@ impl Engine {
             Some(record) if !inbox.is_empty() => record.inbox = inbox,
             _ => self.recycle(inbox),
         }
+        if self.clients.state(client) == Some(State::Idle) {
+            self.consume_inbox(turn, client);
+        }
     }
 
     /// Opens connections for those who wait, as far as there are slots.
@@ -169,6 +172,24 @@ impl Engine {
         if let Some(record) = self.pool.get_mut(backend) {
             record.client = Some(client);
         }
+    }
+
+    /// The command was answered without the backend that was just attached for it.
+    pub(crate) fn attach_in_vain<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key) {
+        if self.clients.state(client) != Some(State::Active) {
+            return;
+        }
+        let Some(record) = self.clients.get_mut(client) else {
+            return;
+        };
+        let Some(backend) = record.backend.take() else {
+            return;
+        };
+        self.clients.move_to(client, State::Idle, turn.now);
+        if let Some(record) = self.pool.get_mut(backend) {
+            record.client = None;
+        }
+        self.pool.move_to(backend, BackendState::Idle, turn.now);
     }
 
     fn backing_off<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {

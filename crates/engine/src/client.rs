@@ -8,6 +8,7 @@ use session::statement::PinReasons;
 use wire::{Capabilities, ClientDialect, ExtendedCapabilities, ServerStatus};
 
 use crate::diagnostics::Capture;
+use crate::shared::PinSlot;
 
 /// The state of a client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +47,8 @@ pub(crate) struct Client {
     pub status: ServerStatus,
     /// Why it may not be detached.
     pub pins: PinReasons,
+    /// The right to that, while there is a reason.
+    pub pin_slot: Option<PinSlot>,
     /// Its session state. While a backend is attached, that backend's state is the same, or newer.
     pub session: SessionState,
     /// LAST_INSERT_ID(), as far as a backend does not hold a newer one for it.
@@ -106,6 +109,12 @@ impl Client {
             deprecate_eof: self.capabilities.contains(Capabilities::DEPRECATE_EOF),
             session_track: self.capabilities.contains(Capabilities::SESSION_TRACK),
         }
+    }
+
+    /// No reason for a pin is left.
+    pub(crate) fn unpin(&mut self) {
+        self.pins = PinReasons::NONE;
+        self.pin_slot = None;
     }
 
     /// True if its backend must stay attached although nothing runs.

@@ -184,6 +184,8 @@ counters! {
     kills,
     /// Running statements that could not be ended, because no connection for KILL could be had.
     kill_errors,
+    /// Statements that were not run, because they would have pinned one session too many.
+    pins_rejected,
     /// Times a backend was held because its client did not keep up.
     answers_held,
     /// Bytes received from clients.
@@ -195,7 +197,15 @@ counters! {
 impl Counters {
     /// Counts a session that became pinned.
     pub(crate) fn pinned(&mut self, reason: PinReason) {
-        self.pins[reason as usize & 31] += 1;
+        let count = &mut self.pins[reason as usize & 31];
+        if *count == 0 {
+            let reason = reason.name();
+            tracing::info!(
+                reason,
+                "a session is pinned, for this reason for the first time"
+            );
+        }
+        *count += 1;
     }
 
     /// Counts the end of a client connection.

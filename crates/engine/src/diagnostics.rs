@@ -246,7 +246,11 @@ fn replay(answer: &[u8], mut translation: Translation, mut told: Told<'_>, outbo
             Piece::RowsEnd(packet) => with_status(packet, told.status),
             _ => Vec::new(),
         };
-        let piece = if end.is_empty() { piece } else { Piece::RowsEnd(&end) };
+        let piece = if end.is_empty() {
+            piece
+        } else {
+            Piece::RowsEnd(&end)
+        };
         let done = translation.piece(&piece, &told, outbox);
         debug_assert!(done.is_ok(), "a captured answer is malformed");
     }

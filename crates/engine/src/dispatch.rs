@@ -11,6 +11,7 @@ use crate::backend::{Backend, ClientCommand, Due, Exchange, InsertId, Purpose, R
 use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::{Counts, Question, clears_warnings};
+use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
 
 impl Engine {
@@ -22,6 +23,16 @@ impl Engine {
         packet: Packet<'_>,
     ) -> Taken {
         let statement = self.judge(client, packet.payload);
+        if !statement.pins.is_empty() && !self.may_be_pinned(client) {
+            self.answer_err(
+                turn,
+                client,
+                &ClientError::too_many_pinned(self.settings.max_pinned),
+            );
+            self.counters.pins_rejected += 1;
+            self.attach_in_vain(turn, client);
+            return Taken::Now;
+        }
         let Some(record) = self.clients.get_mut(client) else {
             return Taken::Now;
         };
@@ -62,6 +73,17 @@ impl Engine {
         }
         self.send(turn, client, packet, statement);
         Taken::Now
+    }
+
+    /// Takes the right to be pinned, unless the session has it or too many others do.
+    fn may_be_pinned(&mut self, client: Key) -> bool {
+        let Some(client) = self.clients.get_mut(client) else {
+            return false;
+        };
+        if client.pin_slot.is_none() {
+            client.pin_slot = self.shared.pin(self.settings.max_pinned);
+        }
+        client.pin_slot.is_some()
     }
 
     /// What the statement is. Commands other than COM_QUERY are told apart here, too.

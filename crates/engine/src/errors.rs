@@ -87,6 +87,15 @@ impl ClientError {
         )
     }
 
+    /// A statement would pin the session, and `max_pinned` are pinned already.
+    pub(crate) fn too_many_pinned(max: usize) -> Self {
+        let text = format!(
+            "the statement would pin this session to a backend connection, and {max} sessions are \
+             pinned already (max_pinned); it was not run"
+        );
+        Self::new(code::USER_LIMIT_REACHED, b"42000", text)
+    }
+
     /// KILL QUERY, while the statement waited.
     pub(crate) fn interrupted() -> Self {
         let text = "Query execution was interrupted";

@@ -16,7 +16,7 @@ use crate::counters::DisconnectReason;
 use crate::diagnostics::Capture;
 use crate::errors::ClientError;
 use crate::facts::Facts;
-use crate::{Engine, Mail, Owner, Turn};
+use crate::{Engine, Mail, Owner, Turn, tracking};
 
 /// No handshake response is longer: user, schema and connection attributes have limits of their
 /// own in the servers, which take no more than 64 KiB of attributes.
@@ -82,6 +82,7 @@ impl Engine {
             extended: ExtendedCapabilities::empty(),
             status: ServerStatus::AUTOCOMMIT,
             pins: PinReasons::NONE,
+            pin_slot: None,
             session: SessionState::new(0, &self.interner),
             last_insert_id: 0,
             capture: Capture::default(),
@@ -239,7 +240,7 @@ impl Engine {
         client.status = facts.status;
         client.last_insert_id = 0;
         client.capture = Capture::default();
-        client.pins = PinReasons::NONE;
+        client.unpin();
     }
 
     /// Checks the proof that came, or asks for one of the kind that can be checked.
@@ -345,9 +346,13 @@ impl Engine {
         let Some(login) = client.login.take() else {
             return;
         };
-        let status = client.status & (ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS);
+        let mut block = Vec::new();
+        if let (true, Some(schema)) = (client.dialect().session_track, &client.session.schema) {
+            tracking::put_schema(schema, &mut block);
+        }
         let ok = OkPacket {
-            status,
+            status: client.status & (ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS),
+            state_changes: &block,
             ..OkPacket::default()
         };
         ok.encode(turn.io.outbox(client.handle), login.sequence_id, 0x00);

@@ -27,6 +27,9 @@ pub struct Settings {
     pub connect_timeout: Span,
     /// How long a statement may wait for a backend.
     pub queue_timeout: Span,
+    /// How many sessions may be pinned, over all workers: the rest of the backend connections is for
+    /// everybody else.
+    pub max_pinned: usize,
     /// How long a backend connection may be idle before it is closed.
     pub backend_idle_timeout: Option<Span>,
     /// How old a backend connection may become.
@@ -66,6 +69,7 @@ impl Default for Settings {
             max_allowed_packet: 64 << 20,
             connect_timeout: Span::from_secs(1),
             queue_timeout: Span::from_secs(30),
+            max_pinned: usize::MAX,
             backend_idle_timeout: Some(Span::from_secs(600)),
             backend_max_age: Some(Span::from_secs(3_600)),
             server_version: "8.0.11-Myriad".into(),

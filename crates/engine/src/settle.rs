@@ -4,7 +4,7 @@
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::{Kind, PinReason, PinReasons, Traits};
+use session::statement::{Kind, PinReason, Traits};
 use wire::{Command, ErrPacket, ServerStatus, TextResultSet};
 
 use crate::answers::Ending;
@@ -105,10 +105,9 @@ impl Engine {
             .and_then(|client| self.clients.get_mut(client))
         {
             if never_ran(command, ending) {
-                command
-                    .pins
-                    .iter()
-                    .for_each(|reason| client.pins.remove(reason));
+                let added = command.pins.iter();
+                added.for_each(|reason| client.pins.remove(reason));
+                client.pin_slot = client.pin_slot.take().filter(|_| !client.pins.is_empty());
             }
             client.capture.answered(command, failed);
         }
@@ -153,6 +152,8 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
+        // SHOW WARNINGS would tell of it, whoever asks.
+        backend.warnings = Warnings::OfClient;
         match part {
             RestorePart::Schema(previous) => backend.session.schema = previous,
             // Part of it may have been done.
@@ -175,8 +176,6 @@ impl Engine {
             return;
         };
         backend.due -= Due::COMMAND;
-        // The error that the client is told is what SHOW WARNINGS says there.
-        backend.warnings = Warnings::OfClient;
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
         };
@@ -293,7 +292,7 @@ impl Engine {
         };
         let Some(key) = record.backend else { return };
         let keeps_role = record.pins.contains(PinReason::Role);
-        record.pins = PinReasons::NONE;
+        record.unpin();
         self.clients.move_to(client, State::Active, turn.now);
         if let Some(backend) = self.pool.get_mut(key) {
             // COM_RESET_CONNECTION leaves the role as it was (rule 3).
@@ -326,6 +325,8 @@ impl Engine {
     fn detach<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client_key: Key, key: Key) {
         if let Some(client) = self.clients.get_mut(client_key) {
             client.backend = None;
+            // Also where the statement that would have pinned it was never sent.
+            client.unpin();
         }
         if let Some(backend) = self.pool.get_mut(key) {
             backend.client = None;

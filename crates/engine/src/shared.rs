@@ -19,23 +19,34 @@ pub struct Shared {
     /// The budget of backend connections.
     pub ledger: Arc<Ledger>,
     clients: AtomicUsize,
+    pinned: AtomicUsize,
     next_id: AtomicU32,
 }
 
 impl Shared {
     /// For `workers` workers with a budget of `backends` connections.
     pub fn new(workers: usize, backends: usize) -> Arc<Self> {
-        let (clients, next_id) = (AtomicUsize::new(0), AtomicU32::new(0));
+        let (clients, pinned) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Arc::new(Self {
             ledger: Ledger::new(backends, workers),
             clients,
-            next_id,
+            pinned,
+            next_id: AtomicU32::new(0),
         })
     }
 
     /// Client connections of all workers.
     pub fn clients(&self) -> usize {
         self.clients.load(Ordering::Relaxed)
+    }
+
+    /// The right to be pinned, unless `max` sessions are already.
+    pub(crate) fn pin(self: &Arc<Self>, max: usize) -> Option<PinSlot> {
+        let below = |pinned| (pinned < max).then_some(pinned + 1);
+        self.pinned
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, below)
+            .ok()?;
+        Some(PinSlot(self.clone()))
     }
 
     /// Counts one client connection more, unless there are `max` already.
@@ -63,6 +74,16 @@ impl Shared {
     /// The worker of the client with that id.
     pub(crate) fn worker_of(&self, id: u32) -> usize {
         (id - FIRST_CONNECTION_ID) as usize % self.ledger.workers()
+    }
+}
+
+/// The right of one session to be pinned. Dropping it gives it back.
+#[derive(Debug)]
+pub(crate) struct PinSlot(Arc<Shared>);
+
+impl Drop for PinSlot {
+    fn drop(&mut self) {
+        self.0.pinned.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

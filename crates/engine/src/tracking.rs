@@ -60,24 +60,27 @@ pub(crate) fn for_client(changes: StateChanges<'_>, block: &mut Vec<u8>) {
         b"character_set_results",
         b"time_zone",
     ];
-    let mut entry = Vec::new();
     for change in changes {
-        entry.clear();
-        let kind = match change {
-            StateChange::Schema(name) => {
-                put_lenenc_bytes(&mut entry, name);
-                1
-            }
+        match change {
+            StateChange::Schema(name) => put_schema(name, block),
             StateChange::SystemVariable { name, value } if DEFAULT.contains(&name) => {
+                let mut entry = Vec::new();
                 put_lenenc_bytes(&mut entry, name);
                 put_lenenc_bytes(&mut entry, value);
-                0
+                block.push(0);
+                put_lenenc_bytes(block, &entry);
             }
-            _ => continue,
-        };
-        block.push(kind);
-        put_lenenc_bytes(block, &entry);
+            _ => {}
+        }
     }
+}
+
+/// Tells that this schema was selected.
+pub(crate) fn put_schema(name: &[u8], block: &mut Vec<u8>) {
+    let mut entry = Vec::new();
+    put_lenenc_bytes(&mut entry, name);
+    block.push(1);
+    put_lenenc_bytes(block, &entry);
 }
 
 #[cfg(test)]

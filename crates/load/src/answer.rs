@@ -52,7 +52,10 @@ impl Answer {
     /// Takes one whole packet, its header included. Returns the verdict with the last one.
     ///
     /// An error means that the connection cannot be used any more.
-    pub(crate) fn packet<'a>(&mut self, packet: &'a [u8]) -> Result<Option<Verdict<'a>>, WalkError> {
+    pub(crate) fn packet<'a>(
+        &mut self,
+        packet: &'a [u8],
+    ) -> Result<Option<Verdict<'a>>, WalkError> {
         let mut rest = packet;
         while !rest.is_empty() {
             // A piece without bytes stands for a packet that is left out.
@@ -119,3 +122,5 @@ impl Answer {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod tests;

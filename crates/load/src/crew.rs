@@ -1,7 +1,8 @@
 //! The worker threads, as the main thread sees them.
 
+use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ use crate::tally::Tally;
 /// All workers of a run.
 pub(crate) struct Crew {
     postboxes: Postboxes<Mail>,
-    threads: Vec<JoinHandle<Result<Generator, DriverError>>>,
+    threads: Vec<Thread>,
     /// Hears from each worker that ends.
     ended: Receiver<()>,
 }
@@ -23,8 +24,7 @@ pub(crate) struct Crew {
 impl Crew {
     /// Starts the workers; they begin to connect at once. `clock` gives the times in tallies.
     pub(crate) fn start(plan: &Arc<Plan>, clock: Clock, empty: &Tally) -> Result<Self, LoadError> {
-        let workers = plan.workers();
-        let (inboxes, postboxes) = driver::mailboxes(workers as usize)?;
+        let (inboxes, postboxes) = driver::mailboxes(plan.workers() as usize)?;
         let (end, ended) = channel();
         let mut crew = Self {
             postboxes,
@@ -33,19 +33,17 @@ impl Crew {
         };
         let mut first = 0;
         for (inbox, number) in inboxes.into_iter().zip(0..) {
-            let last = first + share(plan.connections, number, workers);
-            let logins_max = share(plan.connect_concurrency, number, workers);
+            let last = first + share(plan.connections, number, plan.workers());
+            let logins_max = share(plan.connect_concurrency, number, plan.workers());
             let generator = Generator::new(plan.clone(), first..last, logins_max, empty.clone());
             let worker = worker(plan, inbox, crew.postboxes.clone(), clock);
-            let end = end.clone();
-            let thread = std::thread::Builder::new().name(format!("load-{number}"));
-            let running = thread.spawn(move || {
-                let result = driver::run(generator, worker);
-                // Nobody listens once the run is over.
-                let _gone = end.send(());
-                result
-            });
-            crew.threads.push(running.map_err(LoadError::Thread)?);
+            match spawn(number, generator, worker, end.clone()) {
+                Ok(thread) => crew.threads.push(thread),
+                Err(error) => {
+                    crew.finish(empty)?;
+                    return Err(LoadError::Thread(error));
+                }
+            }
             first = last;
         }
         Ok(crew)
@@ -106,6 +104,23 @@ impl Crew {
         }
         Ok(())
     }
+}
+
+type Thread = JoinHandle<Result<Generator, DriverError>>;
+
+fn spawn(
+    number: u32,
+    generator: Generator,
+    worker: Worker<Mail>,
+    end: Sender<()>,
+) -> io::Result<Thread> {
+    let thread = std::thread::Builder::new().name(format!("load-{number}"));
+    thread.spawn(move || {
+        let result = driver::run(generator, worker);
+        // Nobody listens once the run is over.
+        let _gone = end.send(());
+        result
+    })
 }
 
 fn worker(

@@ -34,12 +34,12 @@ pub enum LoadError {
         open: usize,
     },
     /// Nobody answers at the target, from the first connection on.
-    #[error("cannot connect to {target}: {source}; check the address, and that somebody listens")]
+    #[error("cannot connect to {target}: {cause}; check the address, and that somebody listens")]
     Connect {
         /// Where the connection would have led.
         target: String,
         /// What the operating system says.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The account or its schema is refused.
     #[error("the login is refused: {number} {message}; check user, password and database")]
@@ -75,12 +75,12 @@ pub enum LoadError {
         last: String,
     },
     /// A process to be watched is not there.
-    #[error("cannot watch process {pid}: {source}; check its number")]
+    #[error("cannot watch process {pid}: {cause}; check its number")]
     Watch {
         /// Its process id.
         pid: u32,
         /// What the operating system says.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The table of latencies could not be made.
     #[error("cannot keep latencies: {0}; report this as a defect")]
@@ -111,14 +111,14 @@ impl LoadError {
     ) -> Option<Self> {
         let addresses: Vec<String> = target.iter().map(Address::to_string).collect();
         let target = addresses.join(", ");
-        let source = match error {
+        let cause = match error {
             ConnectError::Os(ENFILE | EMFILE) => return Some(Self::NoDescriptor { open }),
             ConnectError::Os(EADDRNOTAVAIL) => return Some(Self::NoPort { target, open }),
             ConnectError::Os(_) if ever => return None,
             ConnectError::Os(errno) => io::Error::from_raw_os_error(errno),
             ConnectError::Address => io::Error::from(io::ErrorKind::InvalidInput),
         };
-        Some(Self::Connect { target, source })
+        Some(Self::Connect { target, cause })
     }
 }
 

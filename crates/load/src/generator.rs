@@ -121,6 +121,9 @@ impl Generator {
 
     /// The socket is closed; the connection gets another one, unless the run is ending.
     pub(crate) fn socket_is_gone(&mut self, key: Key) {
+        if let Some(connection) = self.connections.get_mut(key) {
+            connection.partial = Vec::new();
+        }
         if let Phase::Stop(_) = self.phase {
             self.connections.remove(key);
         } else {
@@ -151,13 +154,7 @@ impl Generator {
         (!matches!(state, State::Due)).then_some(used)
     }
 
-    fn answer_packet<I: Io<Mail>>(
-        &mut self,
-        io: &mut I,
-        key: Key,
-        packet: &[u8],
-        now: Timestamp,
-    ) {
+    fn answer_packet<I: Io<Mail>>(&mut self, io: &mut I, key: Key, packet: &[u8], now: Timestamp) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
@@ -295,3 +292,6 @@ impl Handler for Generator {
         self.failure.is_some() || self.connections.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,7 +134,11 @@ impl Ledger {
             statements,
             statements_per_s: statements as f64 / seconds,
             latency_ms: LatencyMs::of(&total.latencies_us),
-            errors: total.errors.iter().map(|(n, e)| (count(n), e.count)).collect(),
+            errors: total
+                .errors
+                .iter()
+                .map(|(n, e)| (count(n), e.count))
+                .collect(),
             wrong_answers: total.wrong_answers,
             reconnects: total.reconnects,
             unanswered: total.unanswered,

@@ -2,7 +2,7 @@
 //! Only `mysql_native_password` is spoken.
 
 use wire::{
-    AuthSwitchRequest, Capabilities, ErrPacket, HEADER_LEN, Header, HandshakeResponse,
+    AuthSwitchRequest, Capabilities, ErrPacket, HEADER_LEN, HandshakeResponse, Header,
     InitialHandshake, Malformed, NATIVE_PASSWORD, native_password, write_packet,
 };
 
@@ -114,10 +114,7 @@ fn respond(
     let handshake = InitialHandshake::parse(payload)?;
     let eof = handshake.capabilities & Capabilities::DEPRECATE_EOF;
     let mut capabilities = ALWAYS | eof;
-    capabilities.set(
-        Capabilities::CONNECT_WITH_DB,
-        !account.schema.is_empty(),
-    );
+    capabilities.set(Capabilities::CONNECT_WITH_DB, !account.schema.is_empty());
     HandshakeResponse {
         capabilities,
         extended: wire::ExtendedCapabilities::empty(),
@@ -231,7 +228,10 @@ mod tests {
     #[test]
     fn refusals_are_final_or_not() {
         let (outcome, _) = step(LoginStep::Handshake, &packet(0, b"\xff\x10\x04Too many"));
-        assert!(matches!(outcome, LoginOutcome::Refused { number: 1040, .. }));
+        assert!(matches!(
+            outcome,
+            LoginOutcome::Refused { number: 1040, .. }
+        ));
         let (outcome, _) = step(WAITING, &packet(2, b"\xff\x15\x04#28000no"));
         assert!(matches!(
             outcome,
@@ -243,6 +243,11 @@ mod tests {
             LoginOutcome::Hopeless(LoadError::Protocol(_))
         ));
         let (outcome, _) = step(WAITING, &packet(2, b"\0\0\0\x02\0\0\0"));
-        assert!(matches!(outcome, LoginOutcome::Done { deprecate_eof: true }));
+        assert!(matches!(
+            outcome,
+            LoginOutcome::Done {
+                deprecate_eof: true
+            }
+        ));
     }
 }

@@ -55,6 +55,9 @@ mod tests {
     #[test]
     fn this_process_has_memory_and_no_other_number() {
         assert!(usage(None).unwrap().rss_bytes > 0);
-        assert_eq!(usage(Some(u32::MAX)).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            usage(Some(u32::MAX)).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
     }
 }

@@ -97,13 +97,7 @@ impl Generator {
     }
 
     /// Ends the run, unless logins have worked before: then the target may come to its senses.
-    fn hopeless<I: Io<Mail>>(
-        &mut self,
-        io: &mut I,
-        key: Key,
-        error: LoadError,
-        now: Timestamp,
-    ) {
+    fn hopeless<I: Io<Mail>>(&mut self, io: &mut I, key: Key, error: LoadError, now: Timestamp) {
         if self.phase == Phase::Ramp {
             self.failure.get_or_insert(error);
             return;

@@ -93,11 +93,18 @@ pub(crate) fn ms(us: u64) -> f64 {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (statements, rate) = (self.statements, self.statements_per_s);
-        writeln!(f, "statements:       {statements} in {:.1} s", self.duration_s)?;
+        writeln!(
+            f,
+            "statements:       {statements} in {:.1} s",
+            self.duration_s
+        )?;
         writeln!(f, "statements/s:     {rate:.1}")?;
         writeln!(f, "latency:          {}", self.latency_ms)?;
         let (connections, rate) = (self.connections, self.connects_per_s);
-        writeln!(f, "connections:      {connections}, made at {rate:.0} per second")?;
+        writeln!(
+            f,
+            "connections:      {connections}, made at {rate:.0} per second"
+        )?;
         writeln!(f, "errors:           {}", self.errors_text)?;
         writeln!(f, "wrong answers:    {}", self.wrong_answers)?;
         writeln!(f, "reconnects:       {}", self.reconnects)?;

@@ -160,7 +160,8 @@ impl Tally {
         }
         self.wrong_answers += other.wrong_answers;
         let room = DESCRIBED_MAX.saturating_sub(self.described.len());
-        self.described.extend(other.described.into_iter().take(room));
+        self.described
+            .extend(other.described.into_iter().take(room));
         self.reconnects += other.reconnects;
         self.unanswered += other.unanswered;
         self.logins += other.logins;
@@ -199,7 +200,10 @@ mod tests {
         total.add(part);
         assert_eq!((total.statements, total.wrong_answers), (10, 11));
         assert_eq!(total.described, ["0", "1", "2", "3", "4"]);
-        assert_eq!(total.errors_text(), "10 × 1226 (busy), 10 × errno 104 (reset)");
+        assert_eq!(
+            total.errors_text(),
+            "10 × 1226 (busy), 10 × errno 104 (reset)"
+        );
         assert_eq!((total.error_total(), total.logins), (20, 1));
         assert_eq!(total.last_login, Timestamp::from_us(5));
         assert_eq!(total.latencies_us.quantile_us(0.5), 10);

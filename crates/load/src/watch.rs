@@ -48,7 +48,7 @@ impl Watches {
     /// Looks at the processes for the first time. Fails if one of them is not there.
     pub(crate) fn begin(pids: &[u32]) -> Result<Self, LoadError> {
         let watch = |&pid: &u32| {
-            let start = usage(Some(pid)).map_err(|source| LoadError::Watch { pid, source })?;
+            let start = usage(Some(pid)).map_err(|cause| LoadError::Watch { pid, cause })?;
             Ok(Watch {
                 pid,
                 start,

@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_point_select_is_one_packet_within_its_bounds() {
         let (out, expectation) = next(Workload::PointSelect { tables: 1, rows: 1 });
-        assert_eq!(out, b"\x22\0\0\0\x03SELECT c FROM sbtest1 WHERE id=1");
+        assert_eq!(out, b"\x21\0\0\0\x03SELECT c FROM sbtest1 WHERE id=1");
         assert_eq!(expectation, Some(Expectation::OneValue));
     }
 

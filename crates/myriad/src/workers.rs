@@ -134,6 +134,7 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
         max_allowed_packet: server.max_allowed_packet,
         connect_timeout: backend.connect_timeout.into(),
         queue_timeout: backend.queue_timeout.into(),
+        max_pinned: backend.pinned_max() as usize,
         backend_idle_timeout: backend.idle_timeout.map(Into::into),
         backend_max_age: backend.max_age.map(Into::into),
         server_version: backend

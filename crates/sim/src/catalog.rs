@@ -68,11 +68,7 @@ pub(crate) fn defaults(collation: u8) -> Variables {
 }
 
 /// `SET NAMES`. False if there is no such character set or collation.
-pub(crate) fn set_names(
-    variables: &mut Variables,
-    charset: &str,
-    collation: Option<&str>,
-) -> bool {
+pub(crate) fn set_names(variables: &mut Variables, charset: &str, collation: Option<&str>) -> bool {
     let fits = |&&(_, name, of): &&(u8, &str, &str)| {
         of == charset && collation.is_none_or(|wanted| wanted == name)
     };
@@ -127,7 +123,9 @@ pub(crate) fn without_tracking(variables: &Variables) -> Variables {
 
 /// What a key of a schema's table says before anybody wrote it.
 pub(crate) fn initial(schema: &str, key: u32) -> i64 {
-    let schema = schema.bytes().fold(0, |sum, byte| sum * 256 + i64::from(byte));
+    let schema = schema
+        .bytes()
+        .fold(0, |sum, byte| sum * 256 + i64::from(byte));
     schema * 1_000_000 + i64::from(key)
 }
 

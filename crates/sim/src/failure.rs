@@ -77,11 +77,7 @@ impl fmt::Display for Failure {
 }
 
 /// Breaks `rule` unless `holds`.
-pub(crate) fn ensure(
-    rule: Rule,
-    holds: bool,
-    text: impl FnOnce() -> String,
-) -> Result<(), Broken> {
+pub(crate) fn ensure(rule: Rule, holds: bool, text: impl FnOnce() -> String) -> Result<(), Broken> {
     if holds {
         Ok(())
     } else {

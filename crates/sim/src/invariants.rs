@@ -11,8 +11,8 @@ use crate::world::World;
 /// Slots may be free for so long beside somebody who waits: mail, patience and connecting.
 const HAND_OVER: Span = Span::from_ms(25);
 
-/// After the database was unwell, workers wait before they connect again.
-const RECOVERY: Span = Span::from_ms(2_500);
+/// After a connection could not be made, a worker waits up to two seconds.
+const RETRY_MAX: Span = Span::from_ms(2_100);
 
 /// What must not last.
 #[derive(Default)]
@@ -25,14 +25,20 @@ impl Watch {
     /// After each turn of a worker.
     pub(crate) fn check_turn(&mut self, world: &World, worker: usize) -> Result<(), Broken> {
         let engine = &world.workers[worker].engine;
-        engine.check_invariants().map_err(|text| {
-            Broken::new(Rule::Records, format!("worker {worker}: {text}"))
-        })?;
+        engine
+            .check_invariants()
+            .map_err(|text| Broken::new(Rule::Records, format!("worker {worker}: {text}")))?;
         let gauges = world.gauges();
-        let open = world.network.engines().filter(|(_, link)| link.is_backend());
+        let open = world
+            .network
+            .engines()
+            .filter(|(_, link)| link.is_backend());
         let open = open.count();
         ensure(Rule::Budget, open <= world.setup.slots, || {
-            format!("{open} backend connections of {} are open", world.setup.slots)
+            format!(
+                "{open} backend connections of {} are open",
+                world.setup.slots
+            )
         })?;
         let taken = world.shared.ledger.taken() as u64;
         let owned = gauges.backends_connecting
@@ -52,9 +58,14 @@ impl Watch {
     fn check_waiting(&mut self, world: &World, gauges: &Gauges) -> Result<(), Broken> {
         let now = world.schedule.now();
         let taken = world.shared.ledger.taken();
-        let free = taken < world.setup.slots || gauges.backends_idle > 0;
+        // Connections under way are waited for, however long the database takes.
+        let coming = gauges.backends_connecting + gauges.backends_resetting;
+        let short = coming < gauges.clients_waiting;
+        let free = short && (taken < world.setup.slots || gauges.backends_idle > 0);
         let health = &world.database.health;
-        let recovering = now < health.unwell_until() + RECOVERY;
+        // An attempt that began while it was unwell may take all its time before it fails.
+        let attempt = world.setup.settings.connect_timeout;
+        let recovering = now < health.unwell_until() + attempt + RETRY_MAX;
         if gauges.clients_waiting == 0 || !free || recovering {
             self.unserved_since = None;
             return Ok(());
@@ -94,14 +105,19 @@ impl World {
             + gauges.backends_resetting
             + gauges.backends_active;
         ensure(Rule::End, left == 0 && self.shared.clients() == 0, || {
-            format!("something is left: {gauges:?}, {} clients counted", self.shared.clients())
+            format!(
+                "something is left: {gauges:?}, {} clients counted",
+                self.shared.clients()
+            )
         })
     }
 
     /// When everything is over.
     pub(crate) fn check_end(&self) -> Result<(), Broken> {
         let ended = self.network.ended.iter().all(|&ended| ended);
-        ensure(Rule::End, ended, || "a worker did not finish its drain".to_owned())?;
+        ensure(Rule::End, ended, || {
+            "a worker did not finish its drain".to_owned()
+        })?;
         ensure(Rule::End, self.shared.clients() == 0, || {
             format!("{} clients are counted at the end", self.shared.clients())
         })?;

@@ -7,6 +7,7 @@
 mod catalog;
 mod client;
 mod database;
+mod deliveries;
 mod failure;
 mod invariants;
 mod network;

@@ -4,26 +4,24 @@
 use std::sync::Arc;
 
 use engine::{Engine, Mail, Shared};
-use events::{ConnectError, Handle, Handler, HangUp, Peer as Address, Span, Tag, Timestamp};
+use events::{Handler, Span, Timestamp};
 use fastrand::Rng;
 
 use crate::client::{Client, Phase, Surroundings};
 use crate::database::{Database, Outside};
 use crate::failure::{Broken, Rule, ensure};
 use crate::invariants::Watch;
-use crate::network::{Network, Pace, Peer, ToEngine, ToPeer, WorkerIo};
+use crate::network::{Network, WorkerIo};
 use crate::schedule::{Event, Schedule};
 use crate::setup::{self, Setup};
 use crate::trace::{Detail, Trace};
 use crate::{Options, Stats};
 
-const CONNECTION_REFUSED: i32 = 111;
-
 /// No world needs more.
 const STEPS_MAX: u64 = 2_000_000;
 
 /// All clients are to be done by then.
-const OVER_BY: Timestamp = Timestamp::from_us(120_000_000);
+const OVER_BY: Timestamp = Timestamp::from_us(600_000_000);
 
 /// How long everything is left alone at the end.
 const AFTERMATH_US: u64 = 4_000_000;
@@ -50,7 +48,7 @@ pub(crate) struct World {
     pub(crate) drained_at: Option<Timestamp>,
     options: Options,
     watch: Watch,
-    rng: Rng,
+    pub(crate) rng: Rng,
     steps: u64,
     /// The clients are done; what is left of their time comes to an end then.
     quiet_until: Option<Timestamp>,
@@ -75,7 +73,9 @@ impl World {
             schedule: Schedule::new(),
             trace: Trace::new(detail),
             database: Database::new(health, rng.fork(), options.sabotage),
-            clients: (0..setup.clients).map(|number| Client::new(rng.fork(), number)).collect(),
+            clients: (0..setup.clients)
+                .map(|number| Client::new(rng.fork(), number))
+                .collect(),
             drained_at: None,
             options: options.clone(),
             watch: Watch::default(),
@@ -101,12 +101,19 @@ impl World {
                 break;
             }
         }
-        ensure(Rule::Liveness, self.quiet_until.is_some(), || self.what_hangs())?;
+        ensure(Rule::Liveness, self.quiet_until.is_some(), || {
+            self.what_hangs()
+        })?;
         self.check_end()?;
         Ok(self.stats())
     }
 
     fn begin(&mut self) {
+        let setup = &self.setup;
+        self.trace.line(self.schedule.now(), || {
+            let (workers, slots) = (setup.workers, setup.slots);
+            format!("{workers} workers, {slots} slots, {:?}", setup.settings)
+        });
         for worker in 0..self.workers.len() {
             let delay = self.rng.u64(0..300);
             self.workers[worker].in_turn = true;
@@ -134,8 +141,8 @@ impl World {
                 }
                 Ok(())
             }
-            Event::ToPeer(handle) => self.to_peer(handle),
-            Event::ToEngine(handle) => self.to_engine(handle),
+            Event::ToPeer(handle) => self.reach_peer(handle),
+            Event::ToEngine(handle) => self.reach_engine(handle),
             Event::Drained(handle) => {
                 if let Some(tag) = self.network.is_drained(handle) {
                     let worker = self.network.link(handle).worker;
@@ -166,7 +173,7 @@ impl World {
     }
 
     /// Tells an engine something; what it writes leaves when its turn ends.
-    fn turn<T>(
+    pub(crate) fn turn<T>(
         &mut self,
         worker: usize,
         tell: impl FnOnce(&mut Engine, &mut WorkerIo<'_>, Timestamp) -> T,
@@ -208,7 +215,10 @@ impl World {
         let generation = worker.timer;
         if let Some(at) = worker.engine.next_timer() {
             let late = Span::from_us(self.rng.u64(0..200));
-            let event = Event::Timer { worker: number, generation };
+            let event = Event::Timer {
+                worker: number,
+                generation,
+            };
             self.schedule.at(at + late, event);
         }
     }
@@ -227,112 +237,20 @@ impl World {
         })
     }
 
-    fn to_peer(&mut self, handle: Handle) -> Result<(), Broken> {
-        let peer = self.network.link(handle).peer;
-        let arrived = self.network.arrive_at_peer(&mut self.schedule, handle);
-        match (peer, arrived) {
-            (_, ToPeer::Nothing) | (Peer::Nobody, _) => Ok(()),
-            (Peer::Client(client), ToPeer::Bytes(bytes)) => {
-                let (client, mut around) = self.client(client);
-                client.received(&mut around, &bytes)
-            }
-            (Peer::Client(client), ToPeer::End) => {
-                let (client, mut around) = self.client(client);
-                client.ended(&mut around)
-            }
-            (Peer::Database(connection), ToPeer::Bytes(bytes)) => {
-                let (database, mut outside) = self.database();
-                database.received(&mut outside, connection, &bytes)
-            }
-            (Peer::Database(connection), ToPeer::End) => {
-                let (database, mut outside) = self.database();
-                database.ended(&mut outside, connection)
-            }
-        }
-    }
-
-    fn to_engine(&mut self, handle: Handle) -> Result<(), Broken> {
-        let (worker, peer) = {
-            let link = self.network.link(handle);
-            (link.worker, link.peer)
-        };
-        match self.network.arrive_at_engine(&mut self.schedule, handle) {
-            ToEngine::Nothing => {}
-            ToEngine::Received(tag, bytes) => {
-                self.turn(worker, |engine, io, now| engine.received(io, tag, &bytes, now));
-            }
-            ToEngine::HungUp(tag, how) => self.hung_up(worker, peer, tag, how),
-        }
-        Ok(())
-    }
-
-    /// From now on, what of the client was not sent must never run.
-    fn hung_up(&mut self, worker: usize, peer: Peer, tag: Tag, how: HangUp) {
-        let now = self.schedule.now();
-        self.trace.line(now, || format!("worker {worker} hears that {peer:?} hung up: {how:?}"));
-        self.turn(worker, |engine, io, now| engine.hung_up(io, tag, how, now));
-        let Peer::Client(client) = peer else { return };
-        for sent in &self.clients[client].waiting {
-            if !self.database.will_run(&self.network, &sent.tag) {
-                self.database.forbidden.insert(sent.tag.clone());
-            }
-        }
-    }
-
-    fn connect(&mut self, handle: Handle) -> Result<(), Broken> {
-        let worker = self.network.link(handle).worker;
-        if !self.network.is_connecting(handle) {
-            return Ok(());
-        }
-        let now = self.schedule.now();
-        if self.database.health.refuses(now) {
-            if let Some(tag) = self.network.refused(handle) {
-                let error = ConnectError::Os(CONNECTION_REFUSED);
-                self.turn(worker, |engine, io, now| engine.connect_failed(io, tag, error, now));
-            }
-            return Ok(());
-        }
-        let (database, mut outside) = self.database();
-        let connection = database.accept(&mut outside, handle);
-        if let Some(tag) = self.network.established(handle, connection) {
-            self.turn(worker, |engine, io, now| engine.connected(io, tag, now));
-        }
-        Ok(())
-    }
-
-    fn arrive(&mut self, number: usize) -> Result<(), Broken> {
-        let worker = self.rng.usize(..self.workers.len());
-        let client = &mut self.clients[number];
-        if self.network.closed_doors[worker] {
-            client.turned_away();
-            return Ok(());
-        }
-        let now = self.schedule.now();
-        let pace: Pace = client.profile.pace;
-        let handle = self.network.open(worker, number, pace);
-        client.connected(handle, now);
-        self.trace.line(now, || format!("client {number} comes to worker {worker}: {:?}", client.profile));
-        let mut nonce = [0; 32];
-        nonce.fill_with(|| self.rng.u8(..));
-        let tag = self.turn(worker, |engine, io, now| {
-            engine.accepted(io, handle, Address::Unix, nonce, now)
-        });
-        self.network.set_tag(handle, tag);
-        Ok(())
-    }
-
     fn drain(&mut self) -> Result<(), Broken> {
         let now = self.schedule.now();
         if self.quiet_until.is_some_and(|until| now >= until) {
             self.check_quiet()?;
         }
-        self.trace.line(now, || "the workers are told to drain".to_owned());
+        self.trace
+            .line(now, || "the workers are told to drain".to_owned());
         self.drained_at = Some(now);
         let span = Span::from_ms(self.rng.u64(1..300));
         for worker in 0..self.workers.len() {
             if !self.network.ended[worker] {
                 let mail = Mail::Drain(span);
-                self.schedule.after_us(self.rng.u64(1..500), Event::Mail { worker, mail });
+                self.schedule
+                    .after_us(self.rng.u64(1..500), Event::Mail { worker, mail });
             }
         }
         Ok(())
@@ -343,10 +261,15 @@ impl World {
     fn is_over(&mut self) -> bool {
         let now = self.schedule.now();
         match self.quiet_until {
-            None if self.clients.iter().all(|client| client.phase == Phase::Ended) => {
+            None if self
+                .clients
+                .iter()
+                .all(|client| client.phase == Phase::Ended) =>
+            {
                 let until = self.database.health.incidents.until_us.max(now.as_us());
                 self.quiet_until = Some(Timestamp::from_us(until + AFTERMATH_US));
-                self.schedule.after_us(until + AFTERMATH_US - now.as_us(), Event::Drain);
+                self.schedule
+                    .after_us(until + AFTERMATH_US - now.as_us(), Event::Drain);
                 false
             }
             None => false,
@@ -361,7 +284,7 @@ impl World {
         checked
     }
 
-    fn database(&mut self) -> (&mut Database, Outside<'_>) {
+    pub(crate) fn database(&mut self) -> (&mut Database, Outside<'_>) {
         let outside = Outside {
             network: &mut self.network,
             schedule: &mut self.schedule,
@@ -370,7 +293,7 @@ impl World {
         (&mut self.database, outside)
     }
 
-    fn client(&mut self, number: usize) -> (&mut Client, Surroundings<'_>) {
+    pub(crate) fn client(&mut self, number: usize) -> (&mut Client, Surroundings<'_>) {
         let around = Surroundings {
             outside: Outside {
                 network: &mut self.network,

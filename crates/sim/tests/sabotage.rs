@@ -1,47 +1,53 @@
 //! Rules that are broken on purpose: some seed must notice, and call it by its name.
 
-use sim::{Options, Rule, Sabotage, run};
+#[cfg(test)]
+mod tests {
+    use sim::{Options, Rule, Sabotage, run};
 
-const SEEDS: u64 = 300;
+    const SEEDS: u64 = 300;
 
-/// Runs until a seed fails; it must break one of `expected`.
-fn assert_noticed(sabotage: Sabotage, expected: &[Rule]) {
-    let options = Options {
-        sabotage: Some(sabotage),
-        ..Options::default()
-    };
-    let failure = (1..=SEEDS).find_map(|seed| run(seed, &options).err());
-    let failure = failure.expect("no seed noticed");
-    let rule = failure.broken.rule;
-    assert!(expected.contains(&rule), "{failure}");
-}
+    /// Runs until a seed fails; it must break one of `expected`.
+    fn assert_noticed(sabotage: Sabotage, expected: &[Rule]) {
+        let options = Options {
+            sabotage: Some(sabotage),
+            ..Options::default()
+        };
+        let failure = (1..=SEEDS).find_map(|seed| run(seed, &options).err());
+        let failure = failure.expect("no seed noticed");
+        let rule = failure.broken.rule;
+        assert!(expected.contains(&rule), "{failure}");
+    }
 
-#[test]
-fn a_schema_that_is_not_restored() {
-    assert_noticed(Sabotage::LoseSchema, &[Rule::State, Rule::Answer]);
-}
+    #[test]
+    fn a_schema_that_is_not_restored() {
+        assert_noticed(Sabotage::LoseSchema, &[Rule::State, Rule::Answer]);
+    }
 
-#[test]
-fn variables_that_are_not_restored() {
-    assert_noticed(Sabotage::LoseVariables, &[Rule::State]);
-}
+    #[test]
+    fn variables_that_are_not_restored() {
+        assert_noticed(Sabotage::LoseVariables, &[Rule::State]);
+    }
 
-#[test]
-fn a_backend_that_is_not_cleaned() {
-    assert_noticed(Sabotage::LoseReset, &[Rule::State]);
-}
+    #[test]
+    fn a_backend_that_is_not_cleaned() {
+        assert_noticed(Sabotage::LoseReset, &[Rule::State]);
+    }
 
-#[test]
-fn a_transaction_that_is_left_behind() {
-    assert_noticed(Sabotage::HideTransactions, &[Rule::Moved, Rule::State, Rule::Answer]);
-}
+    #[test]
+    fn a_transaction_that_is_left_behind() {
+        assert_noticed(
+            Sabotage::HideTransactions,
+            &[Rule::Moved, Rule::State, Rule::Answer],
+        );
+    }
 
-#[test]
-fn a_write_that_runs_twice() {
-    assert_noticed(Sabotage::RepeatWrites, &[Rule::Once]);
-}
+    #[test]
+    fn a_write_that_runs_twice() {
+        assert_noticed(Sabotage::RepeatWrites, &[Rule::Once]);
+    }
 
-#[test]
-fn an_answer_that_goes_to_somebody_else() {
-    assert_noticed(Sabotage::SwapAnswers, &[Rule::Answer, Rule::Protocol]);
+    #[test]
+    fn an_answer_that_goes_to_somebody_else() {
+        assert_noticed(Sabotage::SwapAnswers, &[Rule::Answer, Rule::Protocol]);
+    }
 }

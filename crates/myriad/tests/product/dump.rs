@@ -74,7 +74,7 @@ fn pipe(from: &Address, to: &Address, target: &str) {
     let mut source = program("mariadb-dump", from);
     let source = source
         .args(ARGUMENTS)
-        .arg("dump_source")
+        .arg("piped_source")
         .env("MYSQL_PWD", "all");
     let mut source = source.stdout(Stdio::piped()).spawn().unwrap();
     let mut sink = program("mariadb", to);

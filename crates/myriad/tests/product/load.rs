@@ -10,8 +10,19 @@ const TABLES: [&str; 2] = ["--tables=4", "--table-size=10000"];
 /// sysbench as `load`, aimed at `address`.
 fn sysbench(address: &Address, script: &str) -> Command {
     let mut command = Command::new("sysbench");
-    command.args([script, "--db-driver=mysql", "--mysql-user=load", "--mysql-password=much"]);
-    command.args(["--mysql-db=sbtest", "--db-ps-mode=disable", "--rand-type=uniform"]).args(TABLES);
+    command.args([
+        script,
+        "--db-driver=mysql",
+        "--mysql-user=load",
+        "--mysql-password=much",
+    ]);
+    command
+        .args([
+            "--mysql-db=sbtest",
+            "--db-ps-mode=disable",
+            "--rand-type=uniform",
+        ])
+        .args(TABLES);
     match address {
         Address::Unix(path) => command.arg(format!("--mysql-socket={}", path.display())),
         Address::Tcp(address) => command
@@ -41,7 +52,9 @@ fn watch(child: &mut Child, door: &FrontDoor, database: &Database) -> u64 {
     let mut largest = 0;
     while child.try_wait().unwrap().is_none() {
         let metrics = door.http("/metrics");
-        let states = metrics.lines().filter(|line| line.starts_with("myriad_backends{"));
+        let states = metrics
+            .lines()
+            .filter(|line| line.starts_with("myriad_backends{"));
         let count = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
         largest = largest.max(states.map(count).sum());
         let list = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'load'";
@@ -66,7 +79,10 @@ fn assert_runs(script: &str, threads: u32, backends: u64) {
         .spawn()
         .unwrap();
     let largest = watch(&mut child, &door, &database);
-    assert!((1..=backends).contains(&largest), "{largest} backend connections");
+    assert!(
+        (1..=backends).contains(&largest),
+        "{largest} backend connections"
+    );
     let code = finish(child);
     let report = std::fs::read_to_string(&report).unwrap();
     assert_eq!(code, Some(0), "{report}");
@@ -75,13 +91,19 @@ fn assert_runs(script: &str, threads: u32, backends: u64) {
         assert_eq!(counted(&report, "ignored errors:"), 0, "{report}");
     }
     assert_eq!(counted(&report, "reconnects:"), 0, "{report}");
-    assert!(counted(&report, "transactions:") > u64::from(threads), "{report}");
+    assert!(
+        counted(&report, "transactions:") > u64::from(threads),
+        "{report}"
+    );
     assert_nothing_left(&door);
 }
 
 /// The number behind a label of sysbench's report.
 fn counted(report: &str, label: &str) -> u64 {
-    let line = report.lines().find_map(|line| line.trim().strip_prefix(label)).expect(label);
+    let line = report
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(label))
+        .expect(label);
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
@@ -96,7 +118,10 @@ fn assert_nothing_left(door: &FrontDoor) {
         (of("idle") > 0 && of("active") + of("resetting") + of("connecting") == 0).then_some(())
     });
     let metrics = door.http("/metrics");
-    for line in metrics.lines().filter(|line| line.starts_with("myriad_pinned_sessions{")) {
+    for line in metrics
+        .lines()
+        .filter(|line| line.starts_with("myriad_pinned_sessions{"))
+    {
         assert!(line.ends_with(" 0"), "{line}");
     }
     for lost in ["myriad_backend_losses_total", "myriad_queue_timeouts_total"] {

@@ -25,7 +25,11 @@ fn commands_that_are_not_supported_get_an_err_and_the_connection_goes_on() {
             client.send(command, argument);
             assert_eq!(client.answer().unwrap().outcomes(), unknown, "{command:#x}");
         }
-        assert_eq!(client.value("SELECT COUNT(*) FROM product"), "40", "{command:#x}");
+        assert_eq!(
+            client.value("SELECT COUNT(*) FROM product"),
+            "40",
+            "{command:#x}"
+        );
     }
     // A command without even its first byte.
     client.send_bytes(&[0, 0, 0, 0]);
@@ -50,8 +54,13 @@ fn commands_may_be_cut_at_any_byte() {
     let database = Database::shared();
     let door = FrontDoor::start(database.address(), &["server.workers = 1"]);
     let mut script = Vec::new();
-    let texts: [&[u8]; 5] =
-        [b"\x03SELECT 'a'", b"\x0e", b"\x02shop", b"\x03SELECT DATABASE(); DO 1", b"\x03SELEC"];
+    let texts: [&[u8]; 5] = [
+        b"\x03SELECT 'a'",
+        b"\x0e",
+        b"\x02shop",
+        b"\x03SELECT DATABASE(); DO 1",
+        b"\x03SELEC",
+    ];
     for payload in texts {
         write_packet(&mut script, 0, payload);
     }
@@ -64,7 +73,11 @@ fn commands_may_be_cut_at_any_byte() {
             barrier(&mut other);
             client.send_bytes(&script[cut..]);
             let answers: Vec<_> = texts.iter().map(|_| client.answer().unwrap()).collect();
-            assert_eq!(answers, *expected.get_or_insert_with(|| answers.clone()), "cut at {cut}");
+            assert_eq!(
+                answers,
+                *expected.get_or_insert_with(|| answers.clone()),
+                "cut at {cut}"
+            );
         }
         let mut client = Client::new(&address, "sbtest");
         for byte in &script {
@@ -135,10 +148,17 @@ fn a_wrong_sequence_id_is_told_and_closes() {
         let mut client = Client::new(&door.address(), "shop");
         assert_eq!(client.value("SELECT 1"), "1");
         let mut bytes = Vec::new();
-        write_packet(&mut bytes, sequence_id, &[&[COM_QUERY], &b"SELECT 2"[..]].concat());
+        write_packet(
+            &mut bytes,
+            sequence_id,
+            &[&[COM_QUERY], &b"SELECT 2"[..]].concat(),
+        );
         client.send_bytes(&bytes);
         let text = "Got packets out of order".to_owned();
-        assert_eq!(client.answer().unwrap().outcomes(), [Outcome::Err(1156, text)]);
+        assert_eq!(
+            client.answer().unwrap().outcomes(),
+            [Outcome::Err(1156, text)]
+        );
         assert_eq!(client.rest(), b"");
         let (mut client, handshake) = Client::connect(&door.address()).unwrap();
         let mut response = client.response(&handshake, &Login::default());

@@ -31,7 +31,10 @@ fn insert(address: &Address, number: u64, progress: &Progress) -> Ids {
             return ids;
         }
         let connected = client.get_or_insert_with(|| Client::new(address, "outage"));
-        match connected.try_run(&format!("INSERT INTO t VALUES ({id})")).as_deref() {
+        match connected
+            .try_run(&format!("INSERT INTO t VALUES ({id})"))
+            .as_deref()
+        {
             Ok([Outcome::Ok(_)]) => {
                 ids.acknowledged.insert(id);
                 progress.acknowledged.fetch_add(1, Ordering::Relaxed);
@@ -81,20 +84,32 @@ fn clients_survive_a_killed_database_and_no_acknowledged_row_is_lost() {
         for _ in 0..2 {
             await_more(progress);
             database.kill().unwrap();
-            eventually("a lost client", || (progress.lost.load(Ordering::Relaxed) > 0).then_some(()));
+            eventually("a lost client", || {
+                (progress.lost.load(Ordering::Relaxed) > 0).then_some(())
+            });
             database.restart().unwrap();
             await_more(progress);
         }
         progress.stop.store(true, Ordering::Relaxed);
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
     });
-    let found = database.execute("SELECT id FROM outage.t ORDER BY id").unwrap();
+    let found = database
+        .execute("SELECT id FROM outage.t ORDER BY id")
+        .unwrap();
     let found: BTreeSet<u64> = found.lines().map(|id| id.parse().unwrap()).collect();
     for ids in &ids {
         let missing: Vec<_> = ids.acknowledged.difference(&found).collect();
-        assert!(missing.is_empty(), "acknowledged, but not there: {missing:?}");
+        assert!(
+            missing.is_empty(),
+            "acknowledged, but not there: {missing:?}"
+        );
     }
-    let known = ids.iter().flat_map(|ids| ids.acknowledged.union(&ids.unknown));
+    let known = ids
+        .iter()
+        .flat_map(|ids| ids.acknowledged.union(&ids.unknown));
     let known: BTreeSet<u64> = known.copied().collect();
     assert!(found.is_subset(&known), "{:?}", found.difference(&known));
     assert!(found.len() >= 2000, "{}", found.len());
@@ -102,7 +117,10 @@ fn clients_survive_a_killed_database_and_no_acknowledged_row_is_lost() {
     let unknown: usize = ids.iter().map(|ids| ids.unknown.len()).sum();
     assert!(unknown <= 16, "{unknown}");
     let mut client = Client::new(&address, "outage");
-    assert_eq!(client.value("SELECT COUNT(*) FROM t"), found.len().to_string());
+    assert_eq!(
+        client.value("SELECT COUNT(*) FROM t"),
+        found.len().to_string()
+    );
     drop(client);
     drop(door);
     database.stop().unwrap();

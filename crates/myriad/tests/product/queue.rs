@@ -28,10 +28,12 @@ fn the_statement_of_a_client_that_hung_up_in_the_queue_never_runs() {
     let database = prepare("queue_hang_up");
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
     let mut holder = Client::new(&door.address(), "queue_hang_up");
+    // Before the transaction begins: the first login with a schema asks the backend for it.
+    let mut waiters: Vec<_> = (0..10)
+        .map(|_| Client::new(&door.address(), "queue_hang_up"))
+        .collect();
     holder.run("BEGIN");
     holder.run("INSERT INTO t VALUES ('holder')");
-    let mut waiters: Vec<_> =
-        (0..10).map(|_| Client::new(&door.address(), "queue_hang_up")).collect();
     for (number, waiter) in waiters.iter_mut().enumerate() {
         waiter.query(&format!("INSERT INTO t VALUES ('waiter {number}')"));
         await_waiting(&door, number as u64 + 1);
@@ -46,10 +48,19 @@ fn the_statement_of_a_client_that_hung_up_in_the_queue_never_runs() {
     assert_eq!(door.metric("myriad_abandoned_total"), 5);
     holder.run("COMMIT");
     for waiter in &mut waiters {
-        assert!(matches!(waiter.answer().unwrap().outcomes()[..], [Outcome::Ok(_)]));
+        assert!(matches!(
+            waiter.answer().unwrap().outcomes()[..],
+            [Outcome::Ok(_)]
+        ));
     }
-    let ran: Vec<_> = [1, 3, 5, 7, 9].iter().map(|n| format!("waiter {n}\n")).collect();
-    assert_eq!(rows(&database, "queue_hang_up"), format!("holder\n{}", ran.concat()));
+    let ran: Vec<_> = [1, 3, 5, 7, 9]
+        .iter()
+        .map(|n| format!("waiter {n}\n"))
+        .collect();
+    assert_eq!(
+        rows(&database, "queue_hang_up"),
+        format!("holder\n{}", ran.concat())
+    );
 }
 
 #[test]
@@ -60,8 +71,9 @@ fn those_who_wait_are_served_in_the_order_in_which_they_came() {
     let door = FrontDoor::start(database.address(), &settings);
     let mut holder = Client::new(&door.address(), "queue_order");
     holder.run("BEGIN");
-    let mut waiters: Vec<_> =
-        (0..20).map(|_| Client::new(&door.address(), "queue_order")).collect();
+    let mut waiters: Vec<_> = (0..20)
+        .map(|_| Client::new(&door.address(), "queue_order"))
+        .collect();
     for (number, waiter) in waiters.iter_mut().enumerate() {
         waiter.query(&format!("INSERT INTO t (a) VALUES ('{number}')"));
         await_waiting(&door, number as u64 + 1);
@@ -78,7 +90,10 @@ fn those_who_wait_are_served_in_the_order_in_which_they_came() {
 #[test]
 fn a_statement_that_waited_too_long_gets_an_err_and_the_session_goes_on() {
     let database = prepare("queue_timeout");
-    let settings = ["backend.max_connections = 1", "backend.queue_timeout = \"300ms\""];
+    let settings = [
+        "backend.max_connections = 1",
+        "backend.queue_timeout = \"300ms\"",
+    ];
     let door = FrontDoor::start(database.address(), &settings);
     let mut holder = Client::new(&door.address(), "queue_timeout");
     let mut waiter = Client::new(&door.address(), "queue_timeout");
@@ -87,18 +102,35 @@ fn a_statement_that_waited_too_long_gets_an_err_and_the_session_goes_on() {
     holder.run("INSERT INTO t VALUES ('holder')");
     let began = Instant::now();
     let outcomes = waiter.run("INSERT INTO t VALUES ('waiter')");
-    let [Outcome::Err(1203, text)] = &outcomes[..] else { panic!("{outcomes:?}") };
-    for part in ["no backend connection", "queue_timeout", "all 1 are in use", "was not run"] {
+    let [Outcome::Err(1203, text)] = &outcomes[..] else {
+        panic!("{outcomes:?}")
+    };
+    for part in [
+        "no backend connection",
+        "queue_timeout",
+        "all 1 are in use",
+        "was not run",
+    ] {
         assert!(text.contains(part), "{text}");
     }
-    assert!(began.elapsed() >= Duration::from_millis(300), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() >= Duration::from_millis(300),
+        "{:?}",
+        began.elapsed()
+    );
     // What it sends now waits anew, with a time of its own.
     waiter.query("SELECT @@group_concat_max_len");
     await_waiting(&door, 1);
     holder.run("COMMIT");
     let row = vec!["77".to_owned()];
-    assert_eq!(waiter.answer().unwrap().outcomes(), [Outcome::Rows(vec![row])]);
-    assert!(matches!(waiter.run("INSERT INTO t VALUES ('later')")[..], [Outcome::Ok(_)]));
+    assert_eq!(
+        waiter.answer().unwrap().outcomes(),
+        [Outcome::Rows(vec![row])]
+    );
+    assert!(matches!(
+        waiter.run("INSERT INTO t VALUES ('later')")[..],
+        [Outcome::Ok(_)]
+    ));
     assert_eq!(rows(&database, "queue_timeout"), "holder\nlater\n");
     assert_eq!(door.metric("myriad_queue_timeouts_total"), 1);
 }
@@ -106,7 +138,10 @@ fn a_statement_that_waited_too_long_gets_an_err_and_the_session_goes_on() {
 #[test]
 fn a_silent_transaction_is_closed_and_rolled_back() {
     let database = prepare("queue_silent");
-    let settings = ["backend.max_connections = 1", "server.idle_transaction_timeout = \"300ms\""];
+    let settings = [
+        "backend.max_connections = 1",
+        "server.idle_transaction_timeout = \"300ms\"",
+    ];
     let door = FrontDoor::start(database.address(), &settings);
     let mut holder = Client::new(&door.address(), "queue_silent");
     let mut pinned = Client::new(&door.address(), "queue_silent");

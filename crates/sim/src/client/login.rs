@@ -21,12 +21,16 @@ impl Client {
         self.inbox.drain(..consumed);
         // An error that was under way while the client sent its response knows nothing of that.
         let crossed = payload.first() == Some(&0xff) && sequence_id + 1 == self.login_sequence;
-        ensure(Rule::Protocol, crossed || sequence_id == self.login_sequence, || {
-            format!(
-                "login packet {sequence_id} came where {} was due",
-                self.login_sequence
-            )
-        })?;
+        ensure(
+            Rule::Protocol,
+            crossed || sequence_id == self.login_sequence,
+            || {
+                format!(
+                    "login packet {sequence_id} came where {} was due",
+                    self.login_sequence
+                )
+            },
+        )?;
         let unreadable = |error: Malformed| Broken::new(Rule::Protocol, error.to_string());
         match (self.phase, payload.first()) {
             (_, Some(0xff)) => {
@@ -63,7 +67,8 @@ impl Client {
         ensure(Rule::Answer, own_id, || {
             format!("was told the connection id {}", handshake.connection_id)
         })?;
-        let capabilities = self.profile.capabilities & (handshake.capabilities | Capabilities::LONG_PASSWORD);
+        let capabilities =
+            self.profile.capabilities & (handshake.capabilities | Capabilities::LONG_PASSWORD);
         self.profile.capabilities = capabilities;
         let password = native_password(self.profile.password.as_bytes(), &handshake.nonce);
         let (auth_plugin, auth_response) = match self.profile.other_plugin {
@@ -84,6 +89,10 @@ impl Client {
         let mut out = Vec::new();
         self.login_sequence = response.encode(&mut out, 1);
         self.phase = Phase::Login;
+        self.model = super::Model::new(&self.profile);
+        if let Some(schema) = &self.profile.schema {
+            self.model.begin_in(schema);
+        }
         self.send_bytes(around, &out);
         if self.profile.eager && !self.profile.other_plugin {
             self.send_next(around);
@@ -100,10 +109,6 @@ impl Client {
             self.profile.schema.as_deref() != Some("nosuch"),
             || "a schema was selected that does not exist".to_owned(),
         )?;
-        self.model = super::Model::new(&self.profile);
-        if let Some(schema) = self.profile.schema.clone() {
-            self.model.begin_in(&schema);
-        }
         self.phase = Phase::Commands;
         if self.waiting.is_empty() {
             self.think(around);
@@ -117,12 +122,12 @@ impl Client {
         let expected = match error {
             code::ACCESS_DENIED => !self.profile.known,
             code::UNKNOWN_SCHEMA => {
-                let gone = schema == Some(FICKLE) && fickle_since(around, self.previous_sent);
+                let gone = schema == Some(FICKLE) && fickle_since(around, self.answered_at);
                 self.profile.known && (schema == Some("nosuch") || gone)
             }
             code::TOO_MANY_CONNECTIONS => around.settings.max_connections < 1_000,
             code::TOO_MANY_USER_CONNECTIONS => {
-                schema.is_some() && now.since(self.previous_sent) >= around.settings.queue_timeout
+                schema.is_some() && now.since(self.answered_at) >= around.settings.queue_timeout
             }
             code::SERVER_SHUTDOWN => self.excuse_end(around, "1053 at login").is_ok(),
             _ => false,

@@ -8,6 +8,7 @@ mod profile;
 mod reasons;
 mod request;
 mod script;
+mod sending;
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,6 @@ use fastrand::Rng;
 
 use crate::database::{Database, Outside};
 use crate::failure::{Broken, Rule, ensure};
-use crate::schedule::Event;
 use answer::{Answer, AnswerReader};
 use model::Model;
 use profile::Exit;
@@ -70,8 +70,8 @@ pub(crate) struct Client {
     number: u64,
     hangs_up_next: bool,
     login_sequence: u8,
-    last_sent: Timestamp,
-    previous_sent: Timestamp,
+    /// When it sent the last command that was answered.
+    answered_at: Timestamp,
     /// It was told that the connection ends.
     told_end: bool,
     /// Answers that were checked.
@@ -94,8 +94,7 @@ impl Client {
             number: 0,
             hangs_up_next: false,
             login_sequence: 0,
-            last_sent: Timestamp::ZERO,
-            previous_sent: Timestamp::ZERO,
+            answered_at: Timestamp::ZERO,
             told_end: false,
             answers: 0,
         }
@@ -105,7 +104,7 @@ impl Client {
     pub(crate) fn connected(&mut self, handle: Handle, now: Timestamp) {
         self.handle = Some(handle);
         self.phase = Phase::Handshake;
-        (self.last_sent, self.previous_sent) = (now, now);
+        self.answered_at = now;
     }
 
     /// The time for the next thing has come.
@@ -257,6 +256,7 @@ impl Client {
                 self.model.check(&sent.request, answer)?;
             }
         }
+        self.answered_at = sent.at;
         self.model.settle(ran.as_ref());
         if self.waiting.is_empty() {
             self.think(around);
@@ -273,8 +273,12 @@ impl Client {
         ran: Option<&crate::database::Execution>,
     ) -> Result<(), Broken> {
         let Some(ran) = ran else { return Ok(()) };
-        let by_restore = matches!(answer, Answer::Err { code, .. } if *code == wire::code::UNKNOWN_SCHEMA);
-        let is_use = matches!(&sent.request, Request::Query(crate::database::sql::Sql::Use(_)));
+        let by_restore =
+            matches!(answer, Answer::Err { code, .. } if *code == wire::code::UNKNOWN_SCHEMA);
+        let is_use = matches!(
+            &sent.request,
+            Request::Query(crate::database::sql::Sql::Use(_))
+        );
         if !by_restore || is_use {
             return self.model.check_place(sent, ran);
         }
@@ -294,79 +298,6 @@ impl Client {
                 Rule::Answer,
                 format!("was told {answer:?} without having asked"),
             )),
-        }
-    }
-
-    /// Plans the next thing.
-    fn think(&mut self, around: &mut Surroundings<'_>) {
-        let us = self.rng.u64(0..=self.profile.think_us);
-        self.plan(around, us);
-    }
-
-    fn plan(&mut self, around: &mut Surroundings<'_>, us: u64) {
-        self.number += 1;
-        let (client, number) = (self.profile.client, self.number);
-        let event = Event::Act { client, number };
-        around.outside.schedule.after_us(us, event);
-    }
-
-    fn send_next(&mut self, around: &mut Surroundings<'_>) {
-        let step = self.sent;
-        let tag = format!("c{} s{step}", self.profile.client);
-        if self.profile.exit == Exit::Garbage(step) {
-            let mut bytes: Vec<u8> = (0..self.rng.usize(8..40)).map(|_| self.rng.u8(..)).collect();
-            bytes[3] |= 1;
-            self.profile.commands = step + 1;
-            return self.send(around, Request::Garbage(bytes));
-        }
-        let in_transaction = self.model.in_transaction();
-        let request = script::next(&mut self.rng, &self.profile, in_transaction, &tag);
-        if self.profile.exit == Exit::Half(step) {
-            let packet = request.packet(&tag);
-            let half = self.rng.usize(1..packet.len());
-            self.send_bytes(around, &packet[..half]);
-        } else {
-            self.send(around, request);
-        }
-        match self.profile.exit {
-            Exit::During(at) | Exit::Half(at) if at == step => {
-                self.hangs_up_next = true;
-                let longest = [10, 300, 3_000, 100_000][self.rng.usize(..4)];
-                let us = self.rng.u64(0..longest);
-                self.plan(around, us);
-            }
-            _ if self.rng.u8(..) < self.profile.pipelines && self.waiting.len() < 4 => {
-                let us = self.rng.u64(0..200);
-                self.plan(around, us);
-            }
-            _ => {}
-        }
-    }
-
-    fn send(&mut self, around: &mut Surroundings<'_>, request: Request) {
-        let now = around.outside.schedule.now();
-        let tag = format!("c{} s{}", self.profile.client, self.sent);
-        let packet = request.packet(&tag);
-        self.sent += 1;
-        (self.previous_sent, self.last_sent) = (self.last_sent, now);
-        if request != Request::Quit {
-            self.waiting.push_back(Sent {
-                tag,
-                request,
-                at: now,
-            });
-        }
-        self.send_bytes(around, &packet);
-    }
-
-    fn send_bytes(&mut self, around: &mut Surroundings<'_>, bytes: &[u8]) {
-        let outside = &mut around.outside;
-        let client = self.profile.client;
-        outside.trace.line(outside.schedule.now(), || {
-            format!("client {client} sends {}", crate::trace::readable(bytes))
-        });
-        if let Some(handle) = self.handle {
-            outside.network.send(outside.schedule, handle, bytes);
         }
     }
 

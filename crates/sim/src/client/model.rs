@@ -58,6 +58,13 @@ impl Model {
             Request::Query(sql) => sql.clone(),
             Request::InitDb(schema) => Sql::Use(schema.clone()),
             Request::Ping => return self.compare(&Outcome::DONE, answer),
+            Request::Reset => {
+                self.work().rollback();
+                self.session.reset();
+                self.storage.release_names(ALONE);
+                self.not_run();
+                return self.compare(&Outcome::DONE, answer);
+            }
             Request::Unsupported => {
                 self.not_run();
                 return self.compare(&Outcome::Err(wire::code::UNKNOWN_COMMAND), answer);
@@ -75,7 +82,10 @@ impl Model {
                     return Err(wrong(&outcome, answer));
                 };
                 let insert_id = *insert_id;
-                let outcome = Outcome::Ok { affected_rows, insert_id };
+                let outcome = Outcome::Ok {
+                    affected_rows,
+                    insert_id,
+                };
                 self.compare(&outcome, answer)
             }
             // Somebody else may hold the name.
@@ -131,7 +141,10 @@ impl Model {
         state(other.is_none(), &format!("the variable {other:?}"))?;
         if let Some(home) = self.home {
             ensure(Rule::Moved, ran.connection == home, || {
-                format!("{tag} ran on #{}, its session is on #{home}", ran.connection)
+                format!(
+                    "{tag} ran on #{}, its session is on #{home}",
+                    ran.connection
+                )
             })?;
         }
         let open = ran.in_transaction == session.in_transaction;
@@ -177,7 +190,10 @@ impl Model {
     fn compare(&self, expected: &Outcome, answer: &Answer) -> Result<(), Broken> {
         let same = match (expected, answer) {
             (
-                Outcome::Ok { affected_rows, insert_id },
+                Outcome::Ok {
+                    affected_rows,
+                    insert_id,
+                },
                 Answer::Ok {
                     affected_rows: rows,
                     insert_id: id,
@@ -193,12 +209,20 @@ impl Model {
                 self.check_status(*status)?;
                 rows == told
             }
-            (Outcome::Err(code), Answer::Err { code: told, after_rows }) => {
-                code == told && !after_rows
-            }
-            (Outcome::Broken(_, code), Answer::Err { code: told, after_rows }) => {
-                code == told && *after_rows
-            }
+            (
+                Outcome::Err(code),
+                Answer::Err {
+                    code: told,
+                    after_rows,
+                },
+            ) => code == told && !after_rows,
+            (
+                Outcome::Broken(_, code),
+                Answer::Err {
+                    code: told,
+                    after_rows,
+                },
+            ) => code == told && *after_rows,
             _ => false,
         };
         if same {
@@ -257,5 +281,8 @@ fn wrong(expected: &dyn std::fmt::Debug, answer: &Answer) -> Broken {
     let shorten = |text: String| text.chars().take(300).collect::<String>();
     let expected = shorten(format!("{expected:?}"));
     let told = shorten(format!("{answer:?}"));
-    Broken::new(Rule::Answer, format!("expected {expected}, was told {told}"))
+    Broken::new(
+        Rule::Answer,
+        format!("expected {expected}, was told {told}"),
+    )
 }

@@ -72,9 +72,10 @@ impl Profile {
             collation: [45, 45, 45, 8, 33, 28, 46][rng.usize(..7)],
             other_plugin: rng.u8(0..12) == 0,
             eager: rng.u8(0..16) == 0,
-            pace: match rng.u8(0..10) {
-                0 => Pace::Slow,
-                1 | 2 => Pace::Choppy,
+            pace: match rng.u8(0..100) {
+                0 => Pace::Stuck,
+                1..10 => Pace::Slow,
+                10..30 => Pace::Choppy,
                 _ => Pace::Even,
             },
             commands,

@@ -62,19 +62,19 @@ impl Client {
     /// Why the connection may be closed, or may be told that it will be.
     pub(super) fn excuse_end(&self, around: &Surroundings<'_>, what: &str) -> Result<(), Broken> {
         let now = around.outside.schedule.now();
-        let quiet = now.since(self.previous_sent);
+        let quiet = now.since(self.answered_at);
         let settings = around.settings;
         let over = |limit: Option<Span>| limit.is_some_and(|limit| quiet >= limit);
         let died = around.database.last_death();
         let excused = around.drained
-            || died.is_some_and(|died| died + LATE >= self.previous_sent)
+            || died.is_some_and(|died| died + LATE >= self.answered_at)
             || over(settings.wait_timeout)
             || over(settings.idle_transaction_timeout)
             || over(Some(settings.client_write_timeout))
             || (self.phase != Phase::Commands && over(Some(settings.login_timeout)));
         ensure(Rule::Reason, excused, || {
             format!(
-                "client {} was told {what} for no reason, {quiet:?} after its last command but one",
+                "client {} was told {what} for no reason, {quiet:?} after it sent what was answered last",
                 self.profile.client
             )
         })

@@ -13,6 +13,8 @@ pub(crate) enum Request {
     InitDb(String),
     /// COM_PING.
     Ping,
+    /// COM_RESET_CONNECTION.
+    Reset,
     /// A command that the front door does not support.
     Unsupported,
     /// COM_QUIT.
@@ -30,6 +32,7 @@ impl Request {
             Self::Query(sql) => (Command::Query, format!("{} /* {tag} */", text(sql))),
             Self::InitDb(schema) => (Command::InitDb, schema.clone()),
             Self::Ping => (Command::Ping, String::new()),
+            Self::Reset => (Command::ResetConnection, String::new()),
             Self::Unsupported => (Command::Debug, String::new()),
             Self::Quit => (Command::Quit, String::new()),
             Self::Garbage(bytes) => return bytes.clone(),

@@ -22,14 +22,20 @@ pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: 
         36..52 => Request::Query(write(rng, profile.client)),
         52..60 => Request::Query(state(rng)),
         60..70 => Request::Query(variables(rng)),
-        70..78 => schema(rng),
+        70..77 => schema(rng),
+        77 => Request::Reset,
         78..84 => Request::Query(insert(rng)),
         84..89 => Request::Query(Sql::Begin),
         89..91 => Request::Query(Sql::Sleep(rng.u64(1..30))),
         91..93 => Request::Query(Sql::Repeat(large(rng))),
         93..97 => Request::Query(pick(
             rng,
-            [Sql::BrokenRows, Sql::NoTable, Sql::Nonsense, Sql::ShowWarnings],
+            [
+                Sql::BrokenRows,
+                Sql::NoTable,
+                Sql::Nonsense,
+                Sql::ShowWarnings,
+            ],
         )),
         97 => Request::Query(Sql::ShowWarnings),
         98 => Request::Ping,
@@ -156,6 +162,7 @@ fn large(rng: &mut Rng) -> usize {
     }
 }
 
-fn pick<T: Clone, const N: usize>(rng: &mut Rng, of: [T; N]) -> T {
-    of[rng.usize(..N)].clone()
+fn pick<T, const N: usize>(rng: &mut Rng, of: [T; N]) -> T {
+    let mut of = Vec::from(of);
+    of.swap_remove(rng.usize(..N))
 }

@@ -1,8 +1,7 @@
 //! Answers as packets.
 
 use wire::{
-    Capabilities, ErrPacket, OkPacket, PacketWriter, put_lenenc_bytes, put_lenenc_int,
-    write_packet,
+    Capabilities, ErrPacket, OkPacket, PacketWriter, put_lenenc_bytes, put_lenenc_int, write_packet,
 };
 
 use super::session::Session;

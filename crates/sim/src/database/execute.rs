@@ -68,7 +68,11 @@ impl Work<'_> {
             Sql::Literal(text) => Outcome::value(text),
             Sql::Repeat(n) => Outcome::value("x".repeat(*n)),
             Sql::Sleep(_) => Outcome::value("0"),
-            Sql::Schema => self.session.schema.clone().map_or_else(Outcome::null, Outcome::value),
+            Sql::Schema => self
+                .session
+                .schema
+                .clone()
+                .map_or_else(Outcome::null, Outcome::value),
             Sql::LastInsertId => Outcome::value(self.session.last_insert_id.to_string()),
             Sql::NoTable => self.on_table(|_, _| Outcome::Err(NO_SUCH_TABLE)),
             Sql::Nonsense => Outcome::Err(code::PARSE_ERROR),
@@ -114,23 +118,31 @@ impl Work<'_> {
                 };
                 Outcome::Rows((from..=to).map(row).collect())
             }),
-            Sql::BrokenRows => self.on_table(|_, _| {
-                Outcome::Broken(vec![vec![Some("1".to_owned())]; 3], BROKEN_ROW)
-            }),
+            Sql::BrokenRows => self
+                .on_table(|_, _| Outcome::Broken(vec![vec![Some("1".to_owned())]; 3], BROKEN_ROW)),
             Sql::WriteKey(key, value) => self.on_table(|work, schema| {
                 let changed = work.write(schema, key, value);
                 let affected_rows = u64::from(changed || work.found_rows);
-                Outcome::Ok { affected_rows, insert_id: 0 }
+                Outcome::Ok {
+                    affected_rows,
+                    insert_id: 0,
+                }
             }),
             Sql::Bump(key) => self.on_table(|work, schema| {
                 let value = work.storage.read(schema, key) + 1;
                 work.write(schema, key, value);
-                Outcome::Ok { affected_rows: 1, insert_id: 0 }
+                Outcome::Ok {
+                    affected_rows: 1,
+                    insert_id: 0,
+                }
             }),
             Sql::Insert => self.on_table(|work, schema| {
                 let insert_id = work.storage.next_auto(schema);
                 work.session.last_insert_id = insert_id;
-                Outcome::Ok { affected_rows: 1, insert_id }
+                Outcome::Ok {
+                    affected_rows: 1,
+                    insert_id,
+                }
             }),
             _ => self.on_temporary(sql),
         }
@@ -170,7 +182,10 @@ impl Work<'_> {
                 }
                 (Sql::InsertTemporary(value), Some(rows)) => {
                     rows.push(*value);
-                    Outcome::Ok { affected_rows: 1, insert_id: 0 }
+                    Outcome::Ok {
+                        affected_rows: 1,
+                        insert_id: 0,
+                    }
                 }
                 (_, Some(rows)) => {
                     Outcome::Rows(rows.iter().map(|row| vec![Some(row.to_string())]).collect())

@@ -133,7 +133,9 @@ impl Database {
 
     fn restart(&mut self, outside: &mut Outside<'_>, span: Span) {
         let now = outside.schedule.now();
-        outside.trace.line(now, || format!("database restarts for {span:?}"));
+        outside
+            .trace
+            .line(now, || format!("database restarts for {span:?}"));
         self.health.refuses_until = now + span;
         for id in self.alive() {
             self.kill(outside, id, HangUp::Failed(104));

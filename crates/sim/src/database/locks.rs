@@ -35,7 +35,12 @@ impl Database {
         connection.number += 1;
         let number = connection.number;
         let since = outside.schedule.now();
-        connection.blocked = Some(Blocked { sql, tag, row, since });
+        connection.blocked = Some(Blocked {
+            sql,
+            tag,
+            row,
+            since,
+        });
         let timeout = self.health.lock_wait_us;
         let connection = id;
         outside

@@ -7,6 +7,7 @@ mod execute;
 mod health;
 mod locks;
 mod login;
+mod running;
 mod session;
 pub(crate) mod sql;
 mod storage;
@@ -17,16 +18,15 @@ use events::{Handle, HangUp, Timestamp};
 use fastrand::Rng;
 use wire::{Command, whole_packet};
 
-use crate::failure::{Broken, Rule, ensure};
+use crate::failure::{Broken, Rule};
 use crate::network::Network;
 use crate::sabotage::Sabotage;
-use crate::schedule::{Event, Schedule};
+use crate::schedule::Schedule;
 use crate::trace::{Trace, readable};
 
 use connection::{Connection, Phase};
 
 use sql::Sql;
-
 
 pub(crate) use answer::Outcome;
 pub(crate) use connection::Execution;
@@ -133,7 +133,10 @@ impl Database {
             _ => return Ok(()),
         }
         self.wake(outside)?;
-        if self.health.dies_after(&mut self.rng, outside.schedule.now()) {
+        if self
+            .health
+            .dies_after(&mut self.rng, outside.schedule.now())
+        {
             self.kill(outside, id, HangUp::Failed(104));
             return self.wake(outside);
         }
@@ -192,7 +195,10 @@ impl Database {
         outside.trace.line(outside.schedule.now(), || {
             format!("database #{id} gets {}", readable(payload))
         });
-        if self.health.dies_before(&mut self.rng, outside.schedule.now()) {
+        if self
+            .health
+            .dies_before(&mut self.rng, outside.schedule.now())
+        {
             self.kill(outside, id, HangUp::Closed);
             return self.wake(outside);
         }
@@ -243,109 +249,6 @@ impl Database {
         }
         self.tell(outside, id, &Outcome::DONE)?;
         self.wake(outside)
-    }
-
-    /// Runs a statement that has all its locks, and plans the answer.
-    fn run(
-        &mut self,
-        outside: &mut Outside<'_>,
-        id: usize,
-        sql: &Sql,
-        tag: Option<&str>,
-    ) -> Result<(), Broken> {
-        if let Some(tag) = tag {
-            self.write_down(id, sql, tag)?;
-        }
-        let outcome = self.work(id).run(sql);
-        let writes = matches!(sql, Sql::Bump(_) | Sql::WriteKey(..));
-        if let (Some(Sabotage::RepeatWrites), Some(tag), true) = (self.sabotage, tag, writes)
-            && self.rng.u8(..) < 32
-        {
-            self.write_down(id, sql, tag)?;
-            self.work(id).run(sql);
-        }
-        let extra = match sql {
-            Sql::Sleep(ms) => ms * 1_000,
-            _ => 0,
-        };
-        self.tell_later(outside, id, &outcome, extra);
-        Ok(())
-    }
-
-    fn write_down(&mut self, id: usize, sql: &Sql, tag: &str) -> Result<(), Broken> {
-        ensure(Rule::Abandoned, !self.forbidden.contains(tag), || {
-            format!("{tag} ran although its client had hung up before it was sent")
-        })?;
-        let connection = &self.connections[id];
-        let session = &connection.session;
-        let times = self.executions.get(tag).map_or(1, |before| before.times + 1);
-        let repeatable = matches!(
-            sql,
-            Sql::Literal(_) | Sql::Repeat(_) | Sql::ReadKey(_) | Sql::ReadRange(..) | Sql::Schema
-        );
-        ensure(Rule::Once, times == 1 || (repeatable && times == 2), || {
-            format!("{tag} ran {times} times: {sql:?}")
-        })?;
-        let execution = Execution {
-            connection: id,
-            account: connection.account,
-            found_rows: self.finds_rows(id),
-            schema: session.schema.clone(),
-            variables: crate::catalog::without_tracking(&session.variables),
-            user_variable: session.user_variable,
-            temporaries: session.temporaries.clone(),
-            locks: self.storage.names_of(id),
-            in_transaction: session.in_transaction,
-            times,
-        };
-        self.executions.insert(tag.to_owned(), execution);
-        Ok(())
-    }
-
-    /// Plans the answer of a command that nothing can block.
-    fn tell(
-        &mut self,
-        outside: &mut Outside<'_>,
-        id: usize,
-        outcome: &Outcome,
-    ) -> Result<(), Broken> {
-        self.tell_later(outside, id, outcome, 0);
-        Ok(())
-    }
-
-    fn tell_later(&mut self, outside: &mut Outside<'_>, id: usize, outcome: &Outcome, us: u64) {
-        let connection = &mut self.connections[id];
-        let hidden = self.sabotage == Some(Sabotage::HideTransactions);
-        let open = connection.session.in_transaction;
-        connection.session.in_transaction &= !hidden;
-        connection.answer = outcome.encode(&mut connection.session);
-        connection.session.in_transaction = open;
-        connection.phase = Phase::Working;
-        connection.number += 1;
-        let number = connection.number;
-        let us = us + self.health.service_us(&mut self.rng, outside.schedule.now());
-        let connection = id;
-        let event = Event::Done { connection, number };
-        outside.schedule.after_us(us, event);
-    }
-
-    /// An autocommit statement is over: what it wrote stays, its locks go.
-    fn end_statement(&mut self, id: usize) {
-        let session = &mut self.connections[id].session;
-        if !session.in_transaction {
-            session.undo.clear();
-            self.storage.unlock_rows(id);
-        }
-    }
-
-    /// Takes a connection and everything of its session away.
-    fn forget(&mut self, id: usize) {
-        self.work(id).rollback();
-        self.storage.release_names(id);
-        let connection = &mut self.connections[id];
-        connection.phase = Phase::Closed;
-        connection.blocked = None;
-        connection.inbox = Vec::new();
     }
 
     fn work(&mut self, id: usize) -> Work<'_> {

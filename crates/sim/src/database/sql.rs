@@ -218,7 +218,8 @@ mod tests {
 
     #[test]
     fn what_the_front_door_itself_sends() {
-        let (sql, tag) = parse("SET @@session.sql_mode='A,B',@@session.autocommit=DEFAULT").unwrap();
+        let (sql, tag) =
+            parse("SET @@session.sql_mode='A,B',@@session.autocommit=DEFAULT").unwrap();
         let expected = [("sql_mode", Some("A,B")), ("autocommit", None)].map(|(name, value)| {
             let (name, value) = (name.to_owned(), value.map(str::to_owned));
             Assignment { name, value }

@@ -34,6 +34,8 @@ pub(crate) enum Pace {
     Choppy,
     /// A few bytes at a time, and late.
     Slow,
+    /// As if it had forgotten to read.
+    Stuck,
 }
 
 pub(crate) struct Link {
@@ -108,6 +110,7 @@ impl Pace {
             Self::Even => rng.u64(5..60),
             Self::Choppy => rng.u64(1..120),
             Self::Slow => rng.u64(500..6_000),
+            Self::Stuck => rng.u64(800_000..4_000_000),
         }
     }
 
@@ -123,6 +126,7 @@ impl Pace {
                 _ => rng.usize(1..=len),
             },
             Self::Slow => rng.usize(1..=len.clamp(1, 8_192)),
+            Self::Stuck => rng.usize(len / 2..=len),
         };
         wanted.clamp(1, len)
     }

@@ -297,6 +297,7 @@ impl Network {
     fn window_for(&mut self, pace: Pace) -> usize {
         match pace {
             Pace::Slow => 1 << self.rng.u32(8..14),
+            Pace::Stuck => 1 << 15,
             Pace::Even | Pace::Choppy => 1 << self.rng.u32(10..18),
         }
     }

@@ -116,8 +116,16 @@ impl Client {
     /// Connects and reads the initial handshake's payload.
     pub(crate) fn connect(address: &Address) -> Result<(Self, Vec<u8>), Outcome> {
         let stream = BufReader::with_capacity(64 << 10, Stream::connect(address).unwrap());
-        let welcome = Packet { sequence_id: 0, payload: Vec::new() };
-        let mut client = Self { stream, capabilities: USUAL, connection_id: 0, welcome };
+        let welcome = Packet {
+            sequence_id: 0,
+            payload: Vec::new(),
+        };
+        let mut client = Self {
+            stream,
+            capabilities: USUAL,
+            connection_id: 0,
+            welcome,
+        };
         let handshake = client.receive().unwrap().payload;
         match ErrPacket::parse(&handshake) {
             Ok(error) => Err(outcome(&error)),
@@ -128,9 +136,15 @@ impl Client {
     /// Reads what follows the response, and switches the plugin if it is asked to.
     pub(crate) fn finish_login(&mut self, password: &str) -> Result<(), Outcome> {
         loop {
-            let Packet { sequence_id, payload } = self.receive().unwrap();
+            let Packet {
+                sequence_id,
+                payload,
+            } = self.receive().unwrap();
             if OkPacket::parse(&payload).is_ok() && payload[0] == 0 {
-                self.welcome = Packet { sequence_id, payload };
+                self.welcome = Packet {
+                    sequence_id,
+                    payload,
+                };
                 return Ok(());
             }
             if let Ok(error) = ErrPacket::parse(&payload) {

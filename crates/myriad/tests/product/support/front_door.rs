@@ -69,11 +69,11 @@ impl FrontDoor {
             http,
             ended: false,
         };
-        door.await_handshake().then_some(door)
+        door.await_answer().then_some(door)
     }
 
-    fn await_handshake(&mut self) -> bool {
-        let up = eventually("an initial handshake of the front door", || {
+    fn await_answer(&mut self) -> bool {
+        let up = eventually("an answer of the front door", || {
             if self.child.try_wait().unwrap().is_some() {
                 assert!(
                     self.log().contains("in use"),
@@ -84,7 +84,8 @@ impl FrontDoor {
             }
             let mut stream = UnixStream::connect(self.socket()).ok()?;
             stream.set_read_timeout(Some(LIMIT)).unwrap();
-            stream.read_exact(&mut [0; 5]).ok().map(|()| true)
+            stream.read_exact(&mut [0; 5]).ok()?;
+            TcpStream::connect(self.http).ok().map(|_| true)
         });
         self.ended = !up;
         up
@@ -132,7 +133,10 @@ impl FrontDoor {
     fn try_http(&self, path: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.http)?;
         stream.set_read_timeout(Some(LIMIT))?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")?;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        )?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         Ok(answer)
@@ -178,9 +182,14 @@ impl FrontDoor {
 impl Drop for FrontDoor {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let metrics = self.try_http("/metrics").unwrap_or_else(|error| error.to_string());
+            let metrics = self
+                .try_http("/metrics")
+                .unwrap_or_else(|error| error.to_string());
             let interesting = ["myriad_clients{", "myriad_backend", "myriad_pinned"];
-            for line in metrics.lines().filter(|line| interesting.iter().any(|i| line.starts_with(i))) {
+            for line in metrics
+                .lines()
+                .filter(|line| interesting.iter().any(|i| line.starts_with(i)))
+            {
                 eprintln!("{line}");
             }
             // It may have ended by itself; then there is nothing to kill.

@@ -8,7 +8,7 @@ mod programs;
 mod shell;
 mod wait;
 
-pub(crate) use answer::{Answer, Done, Outcome, Packet, Part, status};
+pub(crate) use answer::{Answer, Outcome, Packet, Part};
 pub(crate) use client::{Client, Login, USUAL};
 pub(crate) use database::{Address, Database, own_database};
 pub(crate) use front_door::FrontDoor;

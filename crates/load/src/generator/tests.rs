@@ -1,0 +1,306 @@
+//! A worker with a network that the test plays.
+
+use std::time::Duration;
+
+use events::Span;
+use wire::{Capabilities, HEADER_LEN, ServerStatus, write_packet};
+
+use super::*;
+use crate::answer::tests::result_set;
+use crate::latencies::Latencies;
+use crate::plan::Account;
+use crate::workload::Workload;
+
+const OK: &[u8] = b"\0\0\0\x02\0\0\0";
+const NOW: Timestamp = Timestamp::from_us(1_000);
+const LATER: Timestamp = Timestamp::from_us(1_700);
+
+/// What the worker did.
+#[derive(Default)]
+struct Network {
+    outbox: Vec<u8>,
+    connects: Vec<Tag>,
+    closes: Vec<(Handle, Close)>,
+}
+
+impl Io<Mail> for Network {
+    fn outbox(&mut self, _handle: Handle) -> &mut Vec<u8> {
+        &mut self.outbox
+    }
+    fn unsent(&self, _handle: Handle) -> usize {
+        self.outbox.len()
+    }
+    fn unsent_total(&self) -> usize {
+        self.outbox.len()
+    }
+    fn notify_drained(&mut self, _handle: Handle) {}
+    fn pause_receive(&mut self, _handle: Handle) {}
+    fn resume_receive(&mut self, _handle: Handle) {}
+    fn connect(&mut self, tag: Tag) -> Handle {
+        self.connects.push(tag);
+        Handle(self.connects.len() as u64)
+    }
+    fn close(&mut self, handle: Handle, how: Close) {
+        self.closes.push((handle, how));
+    }
+    fn post(&mut self, _worker: usize, mail: Mail) -> Result<(), Mail> {
+        Err(mail)
+    }
+    fn stop_accepting(&mut self) {}
+}
+
+struct Bench {
+    generator: Generator,
+    io: Network,
+}
+
+impl Bench {
+    fn new(workload: Workload, connections: u32, logins_max: u32) -> Self {
+        let plan = Plan {
+            target: Vec::new(),
+            account: Account {
+                user: "u".into(),
+                password: String::new(),
+                schema: "s".into(),
+            },
+            workload,
+            connections,
+            connect_concurrency: logins_max,
+            threads: 1,
+            warmup: Duration::ZERO,
+            duration: Duration::from_secs(1),
+            report_interval: Duration::from_secs(1),
+            watched: Vec::new(),
+        };
+        let tally = Tally::new(Latencies::new().unwrap());
+        let generator = Generator::new(Arc::new(plan), 0..connections, logins_max, tally);
+        let mut bench = Self {
+            generator,
+            io: Network::default(),
+        };
+        assert_eq!(bench.generator.next_timer(), Some(Timestamp::ZERO));
+        bench.turn(NOW);
+        bench
+    }
+
+    /// One connection that is logged in and at work.
+    fn at_work(workload: Workload, eof: Capabilities) -> Self {
+        let mut bench = Self::new(workload, 1, 1);
+        bench.log_in(0, eof);
+        bench.mail(Mail::Start);
+        bench
+    }
+
+    fn turn(&mut self, now: Timestamp) {
+        self.generator.turn_ended(&mut self.io, now);
+    }
+
+    fn mail(&mut self, mail: Mail) {
+        self.generator.mail(&mut self.io, mail, NOW);
+    }
+
+    fn receive(&mut self, connect: usize, bytes: &[u8]) {
+        let tag = self.io.connects[connect];
+        self.generator.received(&mut self.io, tag, bytes, LATER);
+    }
+
+    fn packet(&mut self, connect: usize, sequence_id: u8, payload: &[u8]) {
+        let mut packet = Vec::new();
+        write_packet(&mut packet, sequence_id, payload);
+        self.receive(connect, &packet);
+    }
+
+    fn log_in(&mut self, connect: usize, eof: Capabilities) {
+        let tag = self.io.connects[connect];
+        self.generator.connected(&mut self.io, tag, NOW);
+        let mut handshake = Vec::new();
+        wire::InitialHandshake {
+            server_version: b"10.11",
+            connection_id: 1,
+            nonce: [7; 20],
+            capabilities: Capabilities::PLUGIN_AUTH | eof,
+            extended: wire::ExtendedCapabilities::empty(),
+            collation: 45,
+            status: ServerStatus::AUTOCOMMIT,
+            auth_plugin: wire::NATIVE_PASSWORD,
+        }
+        .encode(&mut handshake, 0);
+        // In single bytes: the connection phase must not depend on how packets are cut.
+        for byte in handshake {
+            self.receive(connect, &[byte]);
+        }
+        self.packet(connect, 2, OK);
+        self.io.outbox.clear();
+    }
+
+    /// What was sent since the last time, without its header.
+    fn sent(&mut self) -> Vec<u8> {
+        let sent = std::mem::take(&mut self.io.outbox);
+        sent.get(HEADER_LEN..).unwrap_or_default().to_vec()
+    }
+
+    /// The right answer to the token statement that was sent last.
+    fn echo(&mut self, deprecate_eof: bool) -> Vec<u8> {
+        let sent = self.sent();
+        let text = sent.strip_prefix(b"\x03SELECT '").unwrap();
+        result_set(&[text.strip_suffix(b"'")], deprecate_eof)
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.generator.tally
+    }
+}
+
+#[test]
+fn an_answer_counts_once_wherever_it_is_cut() {
+    for eof in [Capabilities::empty(), Capabilities::DEPRECATE_EOF] {
+        let mut bench = Bench::at_work(Workload::Token, eof);
+        let len = bench.echo(!eof.is_empty()).len();
+        for cut in 1..len {
+            let mut bench = Bench::at_work(Workload::Token, eof);
+            let answer = bench.echo(!eof.is_empty());
+            assert_eq!(answer.len(), len);
+            bench.receive(0, &answer[..cut]);
+            assert_eq!((bench.tally().statements, bench.sent().len()), (0, 0));
+            bench.receive(0, &answer[cut..]);
+            assert_eq!(
+                (bench.tally().statements, bench.tally().wrong_answers),
+                (1, 0)
+            );
+            assert_eq!(bench.tally().latencies_us.max_us(), 700);
+            assert!(bench.sent().starts_with(b"\x03SELECT 'c0-s2-"));
+        }
+    }
+}
+
+#[test]
+fn nothing_is_kept_between_answers() {
+    let mut bench = Bench::at_work(Workload::Token, Capabilities::DEPRECATE_EOF);
+    for _ in 0..3 {
+        for byte in bench.echo(true) {
+            bench.receive(0, &[byte]);
+        }
+        let key = Key::from_bits(bench.io.connects[0].0);
+        let connection = bench.generator.connections.get_mut(key).unwrap();
+        assert_eq!(connection.partial.capacity(), 0);
+    }
+    assert_eq!(bench.tally().statements, 3);
+}
+
+#[test]
+fn wrong_answers_and_errors_count_and_the_loop_goes_on() {
+    let mut bench = Bench::at_work(Workload::Token, Capabilities::DEPRECATE_EOF);
+    bench.receive(0, &result_set(&[Some(b"stray")], true));
+    bench.packet(0, 1, b"\xff\xca\x04#42000later");
+    assert_eq!(
+        (bench.tally().statements, bench.tally().wrong_answers),
+        (0, 1)
+    );
+    assert_eq!(bench.tally().errors_text(), "1 × 1226 (later)");
+    let described = &bench.tally().described[0];
+    assert!(described.starts_with("connection 0: stray instead of c0-s1-"));
+    assert!(bench.io.closes.is_empty());
+}
+
+#[test]
+fn a_broken_protocol_costs_the_connection() {
+    let mut bench = Bench::at_work(Workload::Token, Capabilities::DEPRECATE_EOF);
+    bench.packet(0, 9, OK);
+    assert_eq!(
+        (bench.tally().wrong_answers, bench.tally().reconnects),
+        (1, 1)
+    );
+    assert_eq!(bench.io.closes, [(Handle(1), Close::Abort)]);
+    bench.turn(NOW);
+    assert_eq!(bench.io.connects.len(), 2);
+}
+
+#[test]
+fn a_lost_connection_is_made_again_and_goes_on() {
+    let mut bench = Bench::at_work(Workload::Token, Capabilities::DEPRECATE_EOF);
+    bench.receive(0, b"\x01\0");
+    let tag = bench.io.connects[0];
+    bench
+        .generator
+        .hung_up(&mut bench.io, tag, HangUp::Closed, NOW);
+    bench.turn(NOW);
+    bench.log_in(1, Capabilities::DEPRECATE_EOF);
+    assert_eq!((bench.tally().reconnects, bench.tally().logins), (1, 2));
+    assert!(bench.tally().errors.is_empty());
+    assert_eq!(bench.generator.connections.open(), 1);
+}
+
+#[test]
+fn no_more_logins_at_once_than_allowed() {
+    let mut bench = Bench::new(Workload::Idle, 5, 2);
+    assert_eq!(bench.io.connects.len(), 2);
+    assert_eq!(bench.generator.next_timer(), None);
+    bench.log_in(0, Capabilities::empty());
+    bench.turn(NOW);
+    assert_eq!(bench.io.connects.len(), 3);
+    // After a refusal the next one waits a moment.
+    bench.packet(1, 0, b"\xff\x10\x04Too many connections");
+    bench.turn(NOW);
+    assert_eq!(bench.io.connects.len(), 3);
+    bench.turn(bench.generator.next_timer().unwrap());
+    assert_eq!(bench.io.connects.len(), 4);
+    assert_eq!(
+        bench.tally().errors_text(),
+        "1 × 1040 (Too many connections)"
+    );
+}
+
+#[test]
+fn a_limit_of_this_process_ends_the_run() {
+    let mut bench = Bench::new(Workload::Idle, 1, 1);
+    let tag = bench.io.connects[0];
+    let error = ConnectError::Os(24);
+    bench
+        .generator
+        .connect_failed(&mut bench.io, tag, error, NOW);
+    assert!(bench.generator.finished());
+    let failure = bench.generator.failure.take();
+    assert!(matches!(failure, Some(LoadError::NoDescriptor { open: 0 })));
+}
+
+#[test]
+fn at_the_end_answers_are_awaited_for_a_while() {
+    let mut bench = Bench::at_work(Workload::Token, Capabilities::DEPRECATE_EOF);
+    let answer = bench.echo(true);
+    bench.mail(Mail::Stop);
+    assert!(!bench.generator.finished());
+    let deadline = bench.generator.next_timer().unwrap();
+    assert_eq!(deadline, NOW + Span::from_secs(10));
+    bench.receive(0, &answer);
+    assert_eq!(
+        (bench.sent(), bench.tally().statements),
+        (b"\x01".to_vec(), 1)
+    );
+    assert_eq!(bench.io.closes, [(Handle(1), Close::Flush)]);
+    assert!(bench.generator.finished());
+
+    let mut bench = Bench::at_work(Workload::Token, Capabilities::DEPRECATE_EOF);
+    bench.mail(Mail::Stop);
+    bench.generator.timer(&mut bench.io, deadline);
+    assert_eq!(bench.tally().unanswered, 1);
+    assert!(bench.generator.finished());
+}
+
+#[test]
+fn the_idle_are_asked_at_the_end_whether_they_live() {
+    let mut bench = Bench::at_work(Workload::Idle, Capabilities::DEPRECATE_EOF);
+    assert!(bench.sent().is_empty());
+    bench.mail(Mail::Stop);
+    assert_eq!(bench.sent(), b"\x0e");
+    bench.packet(0, 1, OK);
+    assert_eq!(bench.sent(), b"\x01");
+    assert_eq!(bench.tally().wrong_answers, 0);
+    assert!(bench.generator.finished());
+}
+
+#[test]
+fn words_before_the_end_are_counted() {
+    let mut bench = Bench::at_work(Workload::Idle, Capabilities::DEPRECATE_EOF);
+    bench.packet(0, 0, b"\xff\x87\x07#HY000killed");
+    assert_eq!(bench.tally().errors_text(), "1 × 1927 (killed)");
+}

@@ -1,0 +1,81 @@
+//! How a client sends: what comes next, when, and how much of it.
+
+use super::profile::Exit;
+use super::{Client, Request, Sent, Surroundings, script};
+use crate::schedule::Event;
+
+impl Client {
+    /// Plans the next thing.
+    pub(super) fn think(&mut self, around: &mut Surroundings<'_>) {
+        let us = self.rng.u64(0..=self.profile.think_us);
+        self.plan(around, us);
+    }
+
+    pub(super) fn plan(&mut self, around: &mut Surroundings<'_>, us: u64) {
+        self.number += 1;
+        let (client, number) = (self.profile.client, self.number);
+        let event = Event::Act { client, number };
+        around.outside.schedule.after_us(us, event);
+    }
+
+    pub(super) fn send_next(&mut self, around: &mut Surroundings<'_>) {
+        let step = self.sent;
+        let tag = format!("c{} s{step}", self.profile.client);
+        if self.profile.exit == Exit::Garbage(step) {
+            let mut bytes: Vec<u8> = (0..self.rng.usize(8..40))
+                .map(|_| self.rng.u8(..))
+                .collect();
+            bytes[3] |= 1;
+            self.profile.commands = step + 1;
+            return self.send(around, Request::Garbage(bytes));
+        }
+        let in_transaction = self.model.in_transaction();
+        let request = script::next(&mut self.rng, &self.profile, in_transaction, &tag);
+        if self.profile.exit == Exit::Half(step) {
+            let packet = request.packet(&tag);
+            let half = self.rng.usize(1..packet.len());
+            self.send_bytes(around, &packet[..half]);
+        } else {
+            self.send(around, request);
+        }
+        match self.profile.exit {
+            Exit::During(at) | Exit::Half(at) if at == step => {
+                self.hangs_up_next = true;
+                let longest = [10, 300, 3_000, 100_000][self.rng.usize(..4)];
+                let us = self.rng.u64(0..longest);
+                self.plan(around, us);
+            }
+            _ if self.rng.u8(..) < self.profile.pipelines && self.waiting.len() < 4 => {
+                let us = self.rng.u64(0..200);
+                self.plan(around, us);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn send(&mut self, around: &mut Surroundings<'_>, request: Request) {
+        let now = around.outside.schedule.now();
+        let tag = format!("c{} s{}", self.profile.client, self.sent);
+        let packet = request.packet(&tag);
+        self.sent += 1;
+        if request != Request::Quit {
+            self.waiting.push_back(Sent {
+                tag,
+                request,
+                at: now,
+            });
+        }
+        self.send_bytes(around, &packet);
+    }
+
+    pub(super) fn send_bytes(&mut self, around: &mut Surroundings<'_>, bytes: &[u8]) {
+        let outside = &mut around.outside;
+        let client = self.profile.client;
+        outside.trace.line(outside.schedule.now(), || {
+            format!("client {client} sends {}", crate::trace::readable(bytes))
+        });
+        if let Some(handle) = self.handle {
+            outside.network.send(outside.schedule, handle, bytes);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Statements at work: running them, writing down what ran, planning their answers, and ending
+//! what they leave.
+
+use super::answer::Outcome;
+use super::connection::{Execution, Phase};
+use super::sql::Sql;
+use super::{Database, Outside};
+use crate::failure::{Broken, Rule, ensure};
+use crate::sabotage::Sabotage;
+use crate::schedule::Event;
+
+impl Database {
+    /// Runs a statement that has all its locks, and plans the answer.
+    pub(super) fn run(
+        &mut self,
+        outside: &mut Outside<'_>,
+        id: usize,
+        sql: &Sql,
+        tag: Option<&str>,
+    ) -> Result<(), Broken> {
+        if let Some(tag) = tag {
+            self.write_down(id, sql, tag)?;
+        }
+        let outcome = self.work(id).run(sql);
+        let writes = matches!(sql, Sql::Bump(_) | Sql::WriteKey(..));
+        if let (Some(Sabotage::RepeatWrites), Some(tag), true) = (self.sabotage, tag, writes)
+            && self.rng.u8(..) < 32
+        {
+            self.write_down(id, sql, tag)?;
+            self.work(id).run(sql);
+        }
+        let extra = match sql {
+            Sql::Sleep(ms) => ms * 1_000,
+            _ => 0,
+        };
+        self.tell_later(outside, id, &outcome, extra);
+        Ok(())
+    }
+
+    pub(super) fn write_down(&mut self, id: usize, sql: &Sql, tag: &str) -> Result<(), Broken> {
+        ensure(Rule::Abandoned, !self.forbidden.contains(tag), || {
+            format!("{tag} ran although its client had hung up before it was sent")
+        })?;
+        let connection = &self.connections[id];
+        let session = &connection.session;
+        let times = self
+            .executions
+            .get(tag)
+            .map_or(1, |before| before.times + 1);
+        let repeatable = matches!(
+            sql,
+            Sql::Literal(_) | Sql::Repeat(_) | Sql::ReadKey(_) | Sql::ReadRange(..) | Sql::Schema
+        );
+        ensure(Rule::Once, times == 1 || (repeatable && times == 2), || {
+            format!("{tag} ran {times} times: {sql:?}")
+        })?;
+        let execution = Execution {
+            connection: id,
+            account: connection.account,
+            found_rows: self.finds_rows(id),
+            schema: session.schema.clone(),
+            variables: crate::catalog::without_tracking(&session.variables),
+            user_variable: session.user_variable,
+            temporaries: session.temporaries.clone(),
+            locks: self.storage.names_of(id),
+            in_transaction: session.in_transaction,
+            times,
+        };
+        self.executions.insert(tag.to_owned(), execution);
+        Ok(())
+    }
+
+    /// Plans the answer of a command that nothing can block.
+    pub(super) fn tell(
+        &mut self,
+        outside: &mut Outside<'_>,
+        id: usize,
+        outcome: &Outcome,
+    ) -> Result<(), Broken> {
+        self.tell_later(outside, id, outcome, 0);
+        Ok(())
+    }
+
+    pub(super) fn tell_later(
+        &mut self,
+        outside: &mut Outside<'_>,
+        id: usize,
+        outcome: &Outcome,
+        us: u64,
+    ) {
+        let connection = &mut self.connections[id];
+        let hidden = self.sabotage == Some(Sabotage::HideTransactions);
+        let open = connection.session.in_transaction;
+        connection.session.in_transaction &= !hidden;
+        connection.answer = outcome.encode(&mut connection.session);
+        connection.session.in_transaction = open;
+        connection.phase = Phase::Working;
+        connection.number += 1;
+        let number = connection.number;
+        let us = us
+            + self
+                .health
+                .service_us(&mut self.rng, outside.schedule.now());
+        let connection = id;
+        let event = Event::Done { connection, number };
+        outside.schedule.after_us(us, event);
+    }
+
+    /// An autocommit statement is over: what it wrote stays, its locks go.
+    pub(super) fn end_statement(&mut self, id: usize) {
+        let session = &mut self.connections[id].session;
+        if !session.in_transaction {
+            session.undo.clear();
+            self.storage.unlock_rows(id);
+        }
+    }
+
+    /// Takes a connection and everything of its session away.
+    pub(super) fn forget(&mut self, id: usize) {
+        self.work(id).rollback();
+        self.storage.release_names(id);
+        let connection = &mut self.connections[id];
+        connection.phase = Phase::Closed;
+        connection.blocked = None;
+        connection.inbox = Vec::new();
+    }
+}
