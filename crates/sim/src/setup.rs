@@ -68,6 +68,10 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         answer_buffer_total: [1_000, 1 << 28][rng.usize(..2)],
         max_allowed_packet: 1 << 24,
         connect_timeout: Span::from_ms([20, 200, 1_000][rng.usize(..3)]),
+        max_pinned: match rng.u8(0..4) {
+            0 => rng.usize(0..4),
+            _ => usize::MAX,
+        },
         queue_timeout: Span::from_ms([50, 500, 5_000][rng.usize(..3)]),
         backend_idle_timeout: sometimes(rng, Span::from_ms(20)),
         backend_max_age: sometimes(rng, Span::from_ms(50)),

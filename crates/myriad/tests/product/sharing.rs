@@ -1,6 +1,8 @@
 //! Sessions that share one or two backend connections do not see each other.
 
-use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Shell, USUAL};
+use crate::support::{
+    Address, Client, Database, FrontDoor, Login, Outcome, Shell, USUAL, eventually,
+};
 
 /// Statements that leave something in a session, and the question whose answer shows it.
 const TRACES: [(&str, &str); 11] = [
@@ -108,7 +110,7 @@ fn shells_take_turns(address: &Address, schema: &str) {
 fn what_pins_a_session_is_gone_when_it_ends() {
     let database = Database::shared();
     prepare(&database, "sharing_pinned");
-    for connections in [1, 2] {
+    for connections in [1, 2, 3] {
         let limit = format!("backend.max_connections = {connections}");
         let door = FrontDoor::start(database.address(), &[&limit]);
         for (mark, question) in PINNING_TRACES {
@@ -117,7 +119,8 @@ fn what_pins_a_session_is_gone_when_it_ends() {
             marked.run(mark);
             let seen = marked.run(question);
             assert_ne!(seen, before, "{mark}");
-            if connections > 1 {
+            // Of two connections, one is kept for sessions that are not pinned.
+            if connections > 2 {
                 let mut other = Shell::open(&door.address(), "sharing_pinned");
                 assert_eq!(other.run(question), before, "{mark}");
                 assert_eq!(marked.run(question), seen, "{mark}");
@@ -129,6 +132,34 @@ fn what_pins_a_session_is_gone_when_it_ends() {
             next.close();
         }
     }
+}
+
+#[test]
+fn no_more_sessions_are_pinned_than_max_pinned() {
+    let database = Database::shared();
+    let settings = ["backend.max_connections = 3", "backend.max_pinned = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let mut pinned = Client::new(&door.address(), "shop");
+    let mut other = Client::new(&door.address(), "shop");
+    pinned.run("SET @x = 1");
+    for _ in 0..3 {
+        let outcomes = other.run("SET @x = 2");
+        let [Outcome::Err(1226, text)] = &outcomes[..] else {
+            panic!("{outcomes:?}");
+        };
+        assert!(
+            text.contains("max_pinned") && text.contains("was not run"),
+            "{text}"
+        );
+        assert_eq!(other.value("SELECT COUNT(*) FROM product"), "40");
+        assert_eq!(pinned.value("SELECT @x"), "1");
+    }
+    drop(pinned);
+    // Until the front door has seen that it is gone.
+    eventually("a place among the pinned", || {
+        matches!(other.run("SET @x = 3")[..], [Outcome::Ok(_)]).then_some(())
+    });
+    assert_eq!(other.value("SELECT @x"), "3");
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub(super) struct Lexer<'a> {
     dialect: Dialect,
     space: u8,
     in_version_comment: bool,
+    /// Where the last point ended that was no part of a number: a word right there is a name.
+    point: usize,
     doubt: bool,
 }
 
@@ -26,6 +28,7 @@ impl<'a> Lexer<'a> {
             dialect: *dialect,
             space: dialect.charset.space(),
             in_version_comment: false,
+            point: usize::MAX,
             doubt: false,
         }
     }
@@ -89,6 +92,9 @@ impl<'a> Lexer<'a> {
             0 => self.give_up(),
             _ => {
                 self.at += 1;
+                if byte == b'.' {
+                    self.point = self.at;
+                }
                 Token::Mark(byte)
             }
         }
@@ -150,16 +156,12 @@ impl<'a> Lexer<'a> {
 
     fn word(&mut self) -> Token<'a> {
         let start = self.at;
-        let after_point = start
-            .checked_sub(1)
-            .and_then(|before| self.text.get(before));
-        let after_point = after_point == Some(&b'.');
         self.skip_word();
         let text = self.slice(start);
         if self.doubt || self.is_dollar_quote(text) {
             return self.give_up();
         }
-        if after_point {
+        if start == self.point {
             return Token::Name(text);
         }
         Token::Word(Word {

@@ -1,1 +1,55 @@
+//! Tables: a text, and the verdict on it.
 
+mod control;
+mod definitions;
+mod lexical;
+mod properties;
+mod reads;
+mod set;
+mod survey;
+mod targets;
+mod writes;
+
+use super::{Dialect, Flavor, Kind, PinReason, PinReasons, Traits, classify};
+
+type Row<'a> = (&'a str, Kind, Traits, &'a [PinReason]);
+
+const NONE: Traits = Traits::empty();
+const PURE: Traits = Traits::PURE_READ;
+const WRITES: Traits = Traits::MAY_WRITE;
+/// What running something unseen brings.
+const HIDDEN: Traits = Traits::MAY_WRITE
+    .union(Traits::GENERATES_ID)
+    .union(Traits::READS_LAST_INSERT_ID);
+const UNKNOWN_CALL: Traits = HIDDEN.union(Traits::UNKNOWN_CALL);
+const COMMITS: Traits = Traits::MAY_WRITE.union(Traits::IMPLICIT_COMMIT);
+const SEVERAL: Traits = Traits::MULTIPLE
+    .union(Traits::MAY_WRITE)
+    .union(Traits::GENERATES_ID);
+
+const MARIADB: Dialect = Dialect::new(Flavor::MariaDb, 101_119);
+const MYSQL: Dialect = Dialect::new(Flavor::MySql, 90_700);
+
+fn check_in(dialect: &Dialect, rows: &[Row<'_>]) {
+    for (text, kind, traits, pins) in rows {
+        let statement = classify(text.as_bytes(), dialect);
+        let pins: PinReasons = pins.iter().copied().collect();
+        assert_eq!(
+            (statement.kind, statement.traits, statement.pins),
+            (*kind, *traits, pins),
+            "{text}"
+        );
+    }
+}
+
+fn check(rows: &[Row<'_>]) {
+    check_in(&MARIADB, rows);
+}
+
+fn kind_of(text: &[u8], dialect: &Dialect) -> Kind {
+    classify(text, dialect).kind
+}
+
+fn pins_of(text: &[u8], dialect: &Dialect) -> PinReasons {
+    classify(text, dialect).pins
+}

@@ -48,6 +48,13 @@ impl Model {
         self.session.in_transaction
     }
 
+    /// True if it has something that only its backend has.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.session.user_variable.is_some()
+            || !self.session.temporaries.is_empty()
+            || !self.storage.names_of(ALONE).is_empty()
+    }
+
     pub(crate) fn schema(&self) -> Option<&str> {
         self.session.schema.as_deref()
     }
@@ -158,12 +165,7 @@ impl Model {
 
     /// Where the session must stay after a statement ran there.
     pub(crate) fn settle(&mut self, ran: Option<&Execution>) {
-        let session = &self.session;
-        let bound = session.in_transaction
-            || session.user_variable.is_some()
-            || !session.temporaries.is_empty()
-            || !self.storage.names_of(ALONE).is_empty();
-        self.home = match bound {
+        self.home = match self.session.in_transaction || self.is_pinned() {
             true => self.home.or(ran.map(|ran| ran.connection)),
             false => None,
         };

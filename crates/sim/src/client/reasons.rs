@@ -9,6 +9,7 @@ use crate::catalog::FICKLE;
 use crate::database::sql::Sql;
 use crate::database::{LOCK_WAIT_TIMEOUT, NO_SUCH_TABLE};
 use crate::failure::{Broken, Rule, ensure};
+use crate::network::Pace;
 
 /// How long news of a death may be under way.
 const LATE: Span = Span::from_ms(50);
@@ -48,6 +49,12 @@ impl Client {
                 ensure(Rule::Reason, enough, || format!("1203 after {waited:?}"))?;
                 Ok(Excuse::NotRun)
             }
+            code::USER_LIMIT_REACHED => {
+                let bounded = around.settings.max_pinned < usize::MAX;
+                let excused = bounded && sent.request.pins() && !self.model.is_pinned();
+                ensure(Rule::Reason, excused, || "1226 for no reason".to_owned())?;
+                Ok(Excuse::NotRun)
+            }
             code::DEADLOCK | LOCK_WAIT_TIMEOUT => match sent.request {
                 Request::Query(Sql::Bump(_)) => Ok(Excuse::Failed),
                 _ => Ok(Excuse::None),
@@ -70,7 +77,7 @@ impl Client {
             || died.is_some_and(|died| died + LATE >= self.answered_at)
             || over(settings.wait_timeout)
             || over(settings.idle_transaction_timeout)
-            || over(Some(settings.client_write_timeout))
+            || (self.profile.pace == Pace::Stuck && over(Some(settings.client_write_timeout)))
             || (self.phase != Phase::Commands && over(Some(settings.login_timeout)));
         ensure(Rule::Reason, excused, || {
             format!(

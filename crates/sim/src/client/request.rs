@@ -47,6 +47,22 @@ impl Request {
 }
 
 impl Request {
+    /// True if it may pin the session; a text that is not understood may do anything.
+    pub(crate) fn pins(&self) -> bool {
+        matches!(
+            self,
+            Self::Query(
+                Sql::SetUser(_)
+                    | Sql::ReadUser
+                    | Sql::CreateTemporary
+                    | Sql::DropTemporary
+                    | Sql::GetLock(_)
+                    | Sql::ReleaseLock(_)
+                    | Sql::Nonsense
+            )
+        )
+    }
+
     /// True if running it may change a table.
     pub(crate) fn writes(&self) -> bool {
         matches!(

@@ -7,7 +7,8 @@ impl<'a> Lexer<'a> {
     /// A number, or a word that begins with a digit.
     pub(super) fn number(&mut self) -> Token<'a> {
         let start = self.at;
-        if self.is_after_point() {
+        if start == self.point && self.peek(0) != Some(b'.') {
+            // Right behind a point digits begin an identifier.
             return self.word();
         }
         self.skip_digits();
@@ -35,13 +36,6 @@ impl<'a> Lexer<'a> {
             self.skip_digits();
         }
         Token::Number(self.slice(start))
-    }
-
-    /// What begins with a digit right after a point is an identifier.
-    fn is_after_point(&self) -> bool {
-        self.at > 1
-            && self.text.get(self.at - 1) == Some(&b'.')
-            && self.peek(0).is_some_and(|byte| byte.is_ascii_digit())
     }
 
     fn skip_digits(&mut self) {

@@ -1,0 +1,138 @@
+//! Objects, accounts and stored programs.
+
+use super::{COMMITS, HIDDEN, SEVERAL, UNKNOWN_CALL, WRITES, check};
+use crate::statement::{Kind, PinReason, Traits};
+
+#[test]
+fn objects() {
+    let drops = COMMITS | Traits::DROPS_TEMPORARY;
+    check(&[
+        (
+            "create table t (a varchar(10), b int default (f(1)), key x (a))",
+            Kind::Ddl,
+            COMMITS,
+            &[],
+        ),
+        (
+            "create table t as select f(1)",
+            Kind::Ddl,
+            COMMITS | UNKNOWN_CALL,
+            &[PinReason::UnknownFunction],
+        ),
+        (
+            "create temporary table t (a int)",
+            Kind::Ddl,
+            WRITES,
+            &[PinReason::TemporaryTable],
+        ),
+        (
+            "create or replace temporary table t select 1",
+            Kind::Ddl,
+            WRITES | Traits::GENERATES_ID,
+            &[PinReason::TemporaryTable],
+        ),
+        ("create table t (temporary int)", Kind::Ddl, COMMITS, &[]),
+        (
+            "create definer=a@b view v as select f(1)",
+            Kind::Ddl,
+            COMMITS,
+            &[],
+        ),
+        (
+            "create definer=user@localhost view v as select 1",
+            Kind::Ddl,
+            COMMITS,
+            &[],
+        ),
+        ("create unique index i on t (a)", Kind::Ddl, COMMITS, &[]),
+        ("create database d", Kind::Ddl, COMMITS, &[]),
+        ("alter table t add column x int", Kind::Ddl, COMMITS, &[]),
+        ("truncate t", Kind::Ddl, COMMITS, &[]),
+        ("rename table a to b", Kind::Ddl, COMMITS, &[]),
+        ("drop table t", Kind::Ddl, drops, &[]),
+        (
+            "drop temporary table t",
+            Kind::Ddl,
+            WRITES | Traits::DROPS_TEMPORARY,
+            &[],
+        ),
+        ("drop view v", Kind::Ddl, COMMITS, &[]),
+        (
+            "drop database d",
+            Kind::Ddl,
+            COMMITS | Traits::CHANGES_SCHEMA,
+            &[],
+        ),
+        (
+            "drop schema if exists d",
+            Kind::Ddl,
+            COMMITS | Traits::CHANGES_SCHEMA,
+            &[],
+        ),
+    ]);
+}
+
+#[test]
+fn accounts() {
+    for text in [
+        "create user 'a'@'%' identified by 'x'",
+        "create or replace role r",
+        "alter user a@b identified by 'x'",
+        "drop user a@b",
+        "rename user a@b to c@d",
+        "grant select on *.* to a@b with grant option",
+        "revoke all on d.* from a@b",
+    ] {
+        check(&[(text, Kind::Account, COMMITS, &[])]);
+    }
+}
+
+#[test]
+fn a_body_belongs_to_its_definition() {
+    for text in [
+        "create procedure p() begin select @x; if a then select 2; end if; end",
+        "create definer=a@b procedure p() begin case a when 1 then set x=1; end case; end;",
+        "create procedure p() begin x: loop leave x; end loop x; while 1 do set a=1; end while; end",
+        "create procedure p() begin repeat set a=if(b,1,2); until 1 end repeat; end",
+        "create or replace function f() returns int return case when 1 then 2 else 3 end",
+        "create trigger x before insert on t for each row begin set new.a=1; end",
+        "create trigger x before insert on t for each row if 1 then set new.a=1; end if",
+        "create event e on schedule every 1 day ends now() do begin select 1; select 2; end",
+        "create procedure p() begin declare exit handler for sqlexception begin end; select 1; end",
+        "create package body p as procedure q as begin select 1; end; end",
+        "create function f returns string soname 'x'",
+        "alter event e do begin select 1; select 2; end",
+    ] {
+        check(&[(text, Kind::Ddl, COMMITS, &[])]);
+    }
+}
+
+#[test]
+fn what_follows_a_body_is_seen() {
+    check(&[
+        (
+            "create procedure p() begin select 1; end; select get_lock('a',1)",
+            Kind::Multiple,
+            SEVERAL | COMMITS,
+            &[PinReason::UserLock],
+        ),
+        (
+            "create procedure p() select 1; select @x",
+            Kind::Multiple,
+            SEVERAL | COMMITS,
+            &[PinReason::UserVariable],
+        ),
+        (
+            "create procedure p() begin select 1;",
+            Kind::Ddl,
+            COMMITS,
+            &[PinReason::MultipleStatements],
+        ),
+        (
+            "create procedure p() if 1 then select 1; end if",
+            Kind::Multiple,
+            SEVERAL | COMMITS | HIDDEN,
+            &[PinReason::MultipleStatements, PinReason::Unknown],
+        ),
+    ]);
+}

@@ -1,0 +1,342 @@
+//! SELECT and kin, SHOW, EXPLAIN.
+
+use super::{HIDDEN, MARIADB, MYSQL, NONE, PURE, UNKNOWN_CALL, WRITES, check, check_in};
+use crate::statement::{Dialect, Kind, PinReason, Traits, classify};
+
+fn all_pure(dialect: &Dialect, texts: &[&str]) {
+    for text in texts {
+        let statement = classify(text.as_bytes(), dialect);
+        assert_eq!(statement.kind, Kind::Select, "{text}");
+        assert_eq!(statement.traits, PURE, "{text}");
+        assert!(statement.pins.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn plain_reads() {
+    all_pure(
+        &MARIADB,
+        &[
+            "SELECT c FROM sbtest1 WHERE id=12345",
+            "select COUNT(*), sum(a), Now(), uuid(), rand() from d.t use index (x) join u using (id)",
+            "select 1 from t where(1)and(2)or(a)in(1,2)and b like('x') and exists(select 1)",
+            "select cast(a as decimal(10,2)), convert(a, char(10)), convert(a using utf8)",
+            "select row_number() over (partition by a order by b), sum(a) over w from t window w as (order by a)",
+            "select match(a) against ('x' in boolean mode), group_concat(distinct a order by b separator ',')",
+            "select * from json_table('[]', '$[*]' columns(a int path '$.a', b varchar(10) path '$.b')) as jt",
+            "select a from t partition (p0,p1) where (a,b) in ((1,2)) limit 5 offset 3",
+            "select date_add(a, interval (1) day), interval(1,2,3), if(a,b,c), left(a,1), replace(a,b,c)",
+            "select `abs`(1), version(), database(), current_user(), current_user",
+            "select t.select, t.into, t.`update` from t",
+            "select next value from t",
+            "select 'get_lock(1)', \"@x\", `@x`, `get_lock` from t",
+            "select @@session.sql_mode, @@version_comment limit 1",
+            "with x(a) as (select 1), y (b) as (select 2) select a from x",
+            "with recursive x(a) as (select 1 union all select a+1 from x) select * from x",
+            "with x as (select 1) (select 2)",
+            "((select 1) union (select 2))",
+            "values (1),(2)",
+            "table t",
+            "select 1;",
+            "select 1 ; ; ",
+            "select 1. from t",
+            "select 1.5e-3, .5, t.1a, t . b, 0x1f from t",
+        ],
+    );
+    all_pure(
+        &MYSQL,
+        &[
+            "select * from (select 1) x (a), lateral (select 2) y",
+            "select bin_to_uuid(a), regexp_like(a, 'x'), any_value(b)",
+            "select /*+ SET_VAR(sort_buffer_size = 16M) */ 1",
+        ],
+    );
+}
+
+#[test]
+fn reads_that_depend_on_the_session() {
+    check(&[
+        (
+            "select last_insert_id()",
+            Kind::Select,
+            Traits::READS_LAST_INSERT_ID,
+            &[],
+        ),
+        (
+            "select LAST_INSERT_ID ( )",
+            Kind::Select,
+            Traits::READS_LAST_INSERT_ID,
+            &[],
+        ),
+        (
+            "select last_insert_id(5)",
+            Kind::Select,
+            Traits::READS_LAST_INSERT_ID | Traits::SETS_LAST_INSERT_ID | Traits::GENERATES_ID,
+            &[],
+        ),
+        (
+            "select @@identity",
+            Kind::Select,
+            Traits::READS_LAST_INSERT_ID,
+            &[],
+        ),
+        (
+            "select @@local.`last_insert_id`",
+            Kind::Select,
+            Traits::READS_LAST_INSERT_ID,
+            &[],
+        ),
+        (
+            "select @@session . warning_count",
+            Kind::Select,
+            Traits::READS_DIAGNOSTICS,
+            &[],
+        ),
+        (
+            "select found_rows()",
+            Kind::Select,
+            Traits::READS_ROW_COUNTS,
+            &[],
+        ),
+        (
+            "select row_count()",
+            Kind::Select,
+            Traits::READS_ROW_COUNTS,
+            &[],
+        ),
+        (
+            "select connection_id()",
+            Kind::Select,
+            Traits::READS_CONNECTION_ID,
+            &[],
+        ),
+        (
+            "select @@pseudo_thread_id",
+            Kind::Select,
+            Traits::READS_CONNECTION_ID,
+            &[],
+        ),
+        ("select @@socket", Kind::Select, Traits::READS_ADDRESS, &[]),
+        (
+            "select @@GLOBAL.port, @@hostname",
+            Kind::Select,
+            Traits::READS_ADDRESS,
+            &[],
+        ),
+        (
+            "select * from information_schema.SESSION_VARIABLES",
+            Kind::Select,
+            Traits::READS_ADDRESS,
+            &[],
+        ),
+        ("select @@last_gtid", Kind::Select, NONE, &[]),
+        ("select sleep(1)", Kind::Select, NONE, &[]),
+        ("select benchmark(1,1)", Kind::Select, NONE, &[]),
+        ("select is_free_lock('a')", Kind::Select, NONE, &[]),
+        ("select 1 procedure analyse()", Kind::Select, NONE, &[]),
+        (
+            "select release_lock('a')",
+            Kind::Select,
+            Traits::RELEASES_USER_LOCK,
+            &[],
+        ),
+        ("select 1; -- x", Kind::Select, Traits::MULTIPLE, &[]),
+    ]);
+}
+
+#[test]
+fn reads_that_pin() {
+    check(&[
+        (
+            "select get_lock('a',1)",
+            Kind::Select,
+            NONE,
+            &[PinReason::UserLock],
+        ),
+        (
+            "select `get_lock` /* */ ('a',1)",
+            Kind::Select,
+            NONE,
+            &[PinReason::UserLock],
+        ),
+        (
+            "select get_lock('a',1), release_lock('a')",
+            Kind::Select,
+            NONE,
+            &[PinReason::UserLock],
+        ),
+        ("select @x", Kind::Select, NONE, &[PinReason::UserVariable]),
+        (
+            "select 1 where 1 and@x.y",
+            Kind::Select,
+            NONE,
+            &[PinReason::UserVariable],
+        ),
+        (
+            "select @x:=1",
+            Kind::Select,
+            NONE,
+            &[PinReason::UserVariable],
+        ),
+        (
+            "select @`a b`, @'x', @\"y\"",
+            Kind::Select,
+            NONE,
+            &[PinReason::UserVariable],
+        ),
+        (
+            "select 1 into @x",
+            Kind::Select,
+            WRITES,
+            &[PinReason::UserVariable],
+        ),
+        (
+            "select 1.into @x",
+            Kind::Select,
+            WRITES,
+            &[PinReason::UserVariable],
+        ),
+        (
+            "select sql_calc_found_rows 1",
+            Kind::Select,
+            NONE,
+            &[PinReason::FoundRows],
+        ),
+        (
+            "select nextval(s)",
+            Kind::Select,
+            WRITES,
+            &[PinReason::SequenceValue],
+        ),
+        (
+            "select next value for s",
+            Kind::Select,
+            WRITES,
+            &[PinReason::SequenceValue],
+        ),
+        (
+            "select previous value for s",
+            Kind::Select,
+            WRITES,
+            &[PinReason::SequenceValue],
+        ),
+    ]);
+}
+
+#[test]
+fn reads_that_lock_or_write() {
+    check(&[
+        ("select * from t for update", Kind::Select, WRITES, &[]),
+        ("(select * from t for share)", Kind::Select, WRITES, &[]),
+        (
+            "select * from t lock in share mode",
+            Kind::Select,
+            WRITES,
+            &[],
+        ),
+        (
+            "select * from t into outfile '/tmp/x'",
+            Kind::Select,
+            WRITES,
+            &[],
+        ),
+    ]);
+}
+
+#[test]
+fn unknown_calls() {
+    for text in [
+        "select f(1)",
+        "select F (1)",
+        "select d.f(1)",
+        "select d . f (1)",
+        "select d.abs(1)",
+        "select `f`(1)",
+        "select `count`(1)",
+        "select count (*)",
+        "select now ()",
+        "select 1d(2)",
+        "select f\u{e9}(1)",
+        "select uuid_v7()",
+        "select 1 as now, t.count(1)",
+        "with x(a) as (select f(1)) select a from x",
+    ] {
+        let row = (
+            text,
+            Kind::Select,
+            UNKNOWN_CALL,
+            &[PinReason::UnknownFunction][..],
+        );
+        check(&[row]);
+    }
+    let mut spaces = MARIADB;
+    spaces.ignore_space = true;
+    check_in(
+        &spaces,
+        &[("select count (*), now ()", Kind::Select, PURE, &[])],
+    );
+    let mut newer = MARIADB;
+    newer.version = 110_800;
+    check_in(&newer, &[("select uuid_v7()", Kind::Select, PURE, &[])]);
+}
+
+#[test]
+fn show_and_explain() {
+    check(&[
+        ("show tables", Kind::Show, NONE, &[]),
+        (
+            "show warnings limit 5",
+            Kind::Show,
+            Traits::READS_DIAGNOSTICS,
+            &[],
+        ),
+        (
+            "show count(*) errors",
+            Kind::Show,
+            Traits::READS_DIAGNOSTICS,
+            &[],
+        ),
+        ("show variables", Kind::Show, Traits::READS_ADDRESS, &[]),
+        (
+            "show global variables like 'port'",
+            Kind::Show,
+            Traits::READS_ADDRESS,
+            &[],
+        ),
+        ("show grants for a@b", Kind::Show, NONE, &[]),
+        ("show create user a@b", Kind::Show, NONE, &[]),
+        (
+            "show tables where f(1)",
+            Kind::Show,
+            UNKNOWN_CALL,
+            &[PinReason::UnknownFunction],
+        ),
+        ("help 'x'", Kind::Show, NONE, &[]),
+        ("explain select 1", Kind::Explain, NONE, &[]),
+        ("desc t c", Kind::Explain, NONE, &[]),
+        ("explain for connection 5", Kind::Explain, NONE, &[]),
+        ("explain format=json (select 1)", Kind::Explain, NONE, &[]),
+        ("explain update t set a=1", Kind::Explain, WRITES, &[]),
+        (
+            "explain extended select * from (select get_lock('a',1)) x",
+            Kind::Explain,
+            NONE,
+            &[PinReason::UserLock],
+        ),
+        ("analyze format=json select 1", Kind::Explain, NONE, &[]),
+        (
+            "explain analyze delete from t where f(1)",
+            Kind::Explain,
+            UNKNOWN_CALL,
+            &[PinReason::UnknownFunction],
+        ),
+        (
+            "explain explain explain explain explain x",
+            Kind::Explain,
+            NONE,
+            &[],
+        ),
+        ("explain with", Kind::Explain, NONE, &[]),
+        ("explain for", Kind::Unknown, HIDDEN, &[PinReason::Unknown]),
+    ]);
+}

@@ -1,0 +1,236 @@
+//! SET in all its forms.
+
+use super::{HIDDEN, MARIADB, MYSQL, NONE, UNKNOWN_CALL, WRITES, check, check_in};
+use crate::statement::{Kind, PinReason, Traits, classify};
+
+const SETS: Traits = Traits::SETS_VARIABLE;
+const CHARSET: Traits = Traits::SETS_VARIABLE.union(Traits::SETS_CHARSET);
+const GLOBAL: Traits = Traits::SETS_GLOBAL.union(WRITES);
+
+#[test]
+fn variables_of_the_session() {
+    check(&[
+        ("set sql_mode='ANSI'", Kind::Set, SETS, &[]),
+        (
+            "set session sql_mode='ANSI', local a := default",
+            Kind::Set,
+            SETS,
+            &[],
+        ),
+        ("set @@session.sql_mode='ANSI'", Kind::Set, SETS, &[]),
+        (
+            "set autocommit=0",
+            Kind::Set,
+            SETS | Traits::SETS_AUTOCOMMIT,
+            &[],
+        ),
+        (
+            "set @@session.AUTOCOMMIT=0",
+            Kind::Set,
+            SETS | Traits::SETS_AUTOCOMMIT,
+            &[],
+        ),
+        (
+            "set names utf8mb4 collate utf8mb4_bin",
+            Kind::Set,
+            CHARSET,
+            &[],
+        ),
+        ("set character set utf8", Kind::Set, CHARSET, &[]),
+        ("set charset default", Kind::Set, CHARSET, &[]),
+        ("set a=1, names utf8", Kind::Set, CHARSET, &[]),
+        ("set `character_set_results`=null", Kind::Set, CHARSET, &[]),
+        ("set collation_connection=utf8_bin", Kind::Set, CHARSET, &[]),
+        (
+            "set session_track_schema=1",
+            Kind::Set,
+            SETS | Traits::SESSION_TRACKING,
+            &[PinReason::SessionTracking],
+        ),
+    ]);
+}
+
+#[test]
+fn global_variables() {
+    check(&[
+        ("set global a=1", Kind::Set, GLOBAL, &[]),
+        ("set @@global.a=1", Kind::Set, GLOBAL, &[]),
+        ("set global autocommit=0", Kind::Set, GLOBAL, &[]),
+        ("set persist a=1, persist_only b=2", Kind::Set, GLOBAL, &[]),
+        ("set global a=1, b=2", Kind::Set, GLOBAL | SETS, &[]),
+        ("set global transaction read only", Kind::Set, GLOBAL, &[]),
+    ]);
+}
+
+#[test]
+fn assignments_that_pin() {
+    check(&[
+        (
+            "set @a=1, @b:=(select 1, 2)",
+            Kind::Set,
+            NONE,
+            &[PinReason::UserVariable],
+        ),
+        ("set a=@b", Kind::Set, SETS, &[PinReason::UserVariable]),
+        (
+            "set insert_id=5",
+            Kind::Set,
+            SETS,
+            &[PinReason::ExpressionVariable],
+        ),
+        (
+            "set timestamp=default",
+            Kind::Set,
+            SETS,
+            &[PinReason::ExpressionVariable],
+        ),
+        (
+            "set last_insert_id=5",
+            Kind::Set,
+            SETS | Traits::SETS_LAST_INSERT_ID,
+            &[PinReason::ExpressionVariable],
+        ),
+        (
+            "set sql_log_bin=0",
+            Kind::Set,
+            SETS,
+            &[PinReason::ReplicationVariable],
+        ),
+        (
+            "set session gtid_domain_id=1",
+            Kind::Set,
+            SETS,
+            &[PinReason::ReplicationVariable],
+        ),
+        ("set profiling=1", Kind::Set, SETS, &[PinReason::Profiling]),
+        ("set debug_dbug='x'", Kind::Set, SETS, &[PinReason::Debug]),
+        ("set role r", Kind::Set, NONE, &[PinReason::Role]),
+        (
+            "set resource group r",
+            Kind::Set,
+            NONE,
+            &[PinReason::ResourceGroup],
+        ),
+        (
+            "set a=f(1)",
+            Kind::Set,
+            SETS | UNKNOWN_CALL,
+            &[PinReason::UnknownFunction],
+        ),
+        (
+            "set a=get_lock('x',1), b=2",
+            Kind::Set,
+            SETS,
+            &[PinReason::UserLock],
+        ),
+    ]);
+}
+
+#[test]
+fn the_next_transaction_only() {
+    let one_shot = &[PinReason::OneShotTransaction][..];
+    check_in(
+        &MYSQL,
+        &[
+            ("set transaction read only", Kind::Set, NONE, one_shot),
+            (
+                "set @@transaction_isolation='SERIALIZABLE'",
+                Kind::Set,
+                SETS,
+                one_shot,
+            ),
+            (
+                "set transaction_isolation='SERIALIZABLE'",
+                Kind::Set,
+                SETS,
+                &[],
+            ),
+            (
+                "set @@session.transaction_isolation='SERIALIZABLE'",
+                Kind::Set,
+                SETS,
+                &[],
+            ),
+            ("set session transaction read only", Kind::Set, SETS, &[]),
+            ("set @@sql_mode=''", Kind::Set, SETS, &[]),
+        ],
+    );
+    let pins = classify(b"set @@tx_isolation='SERIALIZABLE'", &MARIADB).pins;
+    assert!(pins.contains(PinReason::OneShotTransaction));
+}
+
+#[test]
+fn an_unscoped_assignment_is_not_tracked_by_mariadb() {
+    check(&[
+        (
+            "set @@sql_mode=''",
+            Kind::Set,
+            SETS,
+            &[PinReason::UntrackedVariable],
+        ),
+        ("set @@global.a=''", Kind::Set, GLOBAL, &[]),
+    ]);
+}
+
+#[test]
+fn accounts_are_no_variables() {
+    let commits = WRITES | Traits::IMPLICIT_COMMIT;
+    check(&[
+        ("set password = 'x'", Kind::Account, commits, &[]),
+        ("set password for a@b = 'x'", Kind::Account, commits, &[]),
+        ("set default role r for a@b", Kind::Account, commits, &[]),
+    ]);
+}
+
+#[test]
+fn set_statement_is_its_inner_statement() {
+    check(&[
+        (
+            "set statement max_statement_time=1 for select 1",
+            Kind::Select,
+            NONE,
+            &[],
+        ),
+        (
+            "set statement a=1, b=(2) for update t set a=1",
+            Kind::Update,
+            WRITES,
+            &[],
+        ),
+        (
+            "set statement a=1 for select get_lock('a',1)",
+            Kind::Select,
+            NONE,
+            &[PinReason::UserLock],
+        ),
+        ("set statement a=1 for begin", Kind::Begin, NONE, &[]),
+        (
+            "set statement a=1 for",
+            Kind::Unknown,
+            HIDDEN,
+            &[PinReason::Unknown],
+        ),
+        (
+            "set statement a=1",
+            Kind::Unknown,
+            HIDDEN,
+            &[PinReason::Unknown],
+        ),
+    ]);
+}
+
+#[test]
+fn what_is_no_assignment_is_unknown() {
+    for text in [
+        "set",
+        "set a",
+        "set a=1,",
+        "set 'a'=1",
+        "set @@=1",
+        "set a.=1",
+    ] {
+        let statement = classify(text.as_bytes(), &MARIADB);
+        assert_eq!(statement.kind, Kind::Unknown, "{text}");
+        assert!(statement.pins.contains(PinReason::Unknown), "{text}");
+    }
+}
