@@ -107,6 +107,9 @@ impl Engine {
             return Err(WalkError::AfterEnd);
         };
         let progress = self.pieces(turn, key, &mut exchange, input);
+        if let Purpose::Command(command) = &mut exchange.purpose {
+            command.translation.flushed();
+        }
         if let Some(backend) = self.pool.get_mut(key) {
             backend.exchanges.push_front(exchange);
         }

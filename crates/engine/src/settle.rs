@@ -337,6 +337,7 @@ impl Engine {
 
     /// No session is attached: the backend goes to the next one, clean (rule 3).
     pub(crate) fn free<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let new = self.pool.state(key) == Some(BackendState::Resetting);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -349,6 +350,10 @@ impl Engine {
             return self.serve_all(turn);
         }
         if backend.dirty || backend.status.contains(ServerStatus::IN_TRANS) {
+            if new {
+                tracing::warn!("a reset left a backend in a transaction; closed");
+                return self.backend_broken(turn, key);
+            }
             return self.reset_backend(turn, key);
         }
         if backend.insert_id == InsertId::OfClient {
@@ -361,7 +366,12 @@ impl Engine {
         let Some(id) = self.pool.key_of(key) else {
             return;
         };
-        if !self.give_way(turn, key, id) {
+        if new {
+            // Whoever it was opened for comes first: given away unused, it would only go round.
+            self.serve(turn, id);
+        }
+        let idle = self.pool.state(key) == Some(BackendState::Idle);
+        if idle && !self.give_way(turn, key, id) {
             self.serve(turn, id);
         }
     }

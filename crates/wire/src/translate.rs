@@ -26,13 +26,20 @@ pub struct Translation {
     dialect: ClientDialect,
     /// The client's sequence ids minus the backend's.
     offset: u8,
+    /// Where in the output the status flags stand of the EOF packet that follows the column
+    /// definitions, as long as that output is at hand.
+    eof_status_at: Option<usize>,
 }
 
 impl Translation {
     /// The translation of an answer whose first packet the client expects with the sequence id
     /// that the backend gives it plus `offset`.
     pub fn new(dialect: ClientDialect, offset: u8) -> Self {
-        Self { dialect, offset }
+        Self {
+            dialect,
+            offset,
+            eof_status_at: None,
+        }
     }
 
     /// Appends what the client is told for `piece`. `state_changes` replaces the session-track
@@ -55,6 +62,7 @@ impl Translation {
                     told.status,
                 );
                 self.offset = self.offset.wrapping_add(1);
+                self.eof_status_at = Some(out.len() - size_of::<u16>());
             }
             Piece::Ok(packet) => self.ok(packet, 0x00, told, out)?,
             Piece::RowsEnd(packet) if self.dialect.deprecate_eof => {
@@ -63,6 +71,7 @@ impl Translation {
             Piece::RowsEnd(packet) => {
                 let ok = OkPacket::parse(&packet[HEADER_LEN..])?;
                 let status = ok.status - ServerStatus::SESSION_STATE_CHANGED;
+                self.mend_eof(out, status);
                 encode_eof(
                     out,
                     packet[3].wrapping_add(self.offset),
@@ -78,6 +87,20 @@ impl Translation {
             | Piece::LocalInfile(packet) => self.copy(packet, out),
         }
         Ok(())
+    }
+
+    /// The output so far is out of reach: it may have been sent.
+    pub fn flushed(&mut self) {
+        self.eof_status_at = None;
+    }
+
+    /// The flags of a statement are known at its end. The EOF packet before its rows has the same
+    /// ones; if it is still at hand, it gets them.
+    fn mend_eof(&mut self, out: &mut [u8], status: ServerStatus) {
+        let at = self.eof_status_at.take();
+        if let Some(flags) = at.and_then(|at| out.get_mut(at..at + size_of::<u16>())) {
+            flags.copy_from_slice(&status.bits().to_le_bytes());
+        }
     }
 
     fn copy(&self, packet: &[u8], out: &mut Vec<u8>) {

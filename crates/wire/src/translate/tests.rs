@@ -53,6 +53,7 @@ fn an_old_client_gets_both_eof_packets_and_ids_without_gaps() {
     for (sequence_id, payload) in [
         (1, &b"\x01"[..]),
         (2, b"def"),
+        // With the flags that the end of the rows has.
         (3, b"\xfe\0\0\x02\0"),
         (4, b"\x01a"),
         (5, b"\xfe\x03\0\x02\0"),
@@ -71,4 +72,23 @@ fn a_block_that_nobody_asked_for_is_left_out_with_its_flag() {
     // MariaDB sends an empty block when BEGIN ends a transaction that did nothing.
     let empty = b"\x09\0\0\x01\0\0\0\x02\x40\x03\0\0\0";
     assert_eq!(told(empty, NEW), b"\x07\0\0\x01\0\0\0\x02\0\x03\0");
+}
+
+#[test]
+fn the_eof_before_the_rows_gets_the_flags_of_the_end_while_it_is_at_hand() {
+    let mut answer = Vec::new();
+    for (sequence_id, payload) in [(1, &b"\x01"[..]), (2, b"def"), (3, b"\x01a")] {
+        write_packet(&mut answer, sequence_id, payload);
+    }
+    let end = OkPacket {
+        status: ServerStatus::AUTOCOMMIT | ServerStatus::NO_INDEX_USED,
+        ..OkPacket::default()
+    };
+    end.encode(&mut answer, 4, 0xfe);
+    let told = told(&answer, OLD);
+    let eof = b"\x05\0\0\x03\xfe\0\0\x22\0";
+    assert!(
+        told.windows(eof.len()).any(|packet| packet == eof),
+        "{told:?}"
+    );
 }

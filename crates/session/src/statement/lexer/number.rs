@@ -12,6 +12,9 @@ impl<'a> Lexer<'a> {
             return self.word();
         }
         self.skip_digits();
+        if self.skip_exponent() {
+            return Token::Number(self.slice(start));
+        }
         if self.peek(0) != Some(b'.') {
             let digits = self.at;
             self.skip_word();
@@ -24,18 +27,24 @@ impl<'a> Lexer<'a> {
         }
         self.at += 1;
         self.skip_digits();
-        if matches!(self.peek(0), Some(b'e' | b'E')) {
-            let sign = usize::from(matches!(self.peek(1), Some(b'+' | b'-')));
-            if !self
+        if !self.skip_exponent() && matches!(self.peek(0), Some(b'e' | b'E')) {
+            return self.give_up();
+        }
+        Token::Number(self.slice(start))
+    }
+
+    /// Steps over an exponent, if there is one; a number ends there, whatever follows.
+    fn skip_exponent(&mut self) -> bool {
+        let sign = usize::from(matches!(self.peek(1), Some(b'+' | b'-')));
+        let found = matches!(self.peek(0), Some(b'e' | b'E'))
+            && self
                 .peek(1 + sign)
-                .is_some_and(|byte| byte.is_ascii_digit())
-            {
-                return self.give_up();
-            }
+                .is_some_and(|byte| byte.is_ascii_digit());
+        if found {
             self.at += 1 + sign;
             self.skip_digits();
         }
-        Token::Number(self.slice(start))
+        found
     }
 
     fn skip_digits(&mut self) {

@@ -234,6 +234,8 @@ fn reads_that_lock_or_write() {
             WRITES,
             &[],
         ),
+        ("select 1e1into outfile '/tmp/x'", Kind::Select, WRITES, &[]),
+        ("select 1.into outfile '/tmp/x'", Kind::Select, WRITES, &[]),
         (
             "select * from t into outfile '/tmp/x'",
             Kind::Select,
