@@ -6,16 +6,16 @@ mod tests {
 
     const SEEDS: u64 = 300;
 
-    /// Runs until a seed fails; it must break one of `expected`.
+    /// Runs until a seed fails by breaking one of `expected`. What is sabotaged may show in other
+    /// ways as well.
     fn assert_noticed(sabotage: Sabotage, expected: &[Rule]) {
         let options = Options {
             sabotage: Some(sabotage),
             ..Options::default()
         };
-        let failure = (1..=SEEDS).find_map(|seed| run(seed, &options).err());
-        let failure = failure.expect("no seed noticed");
-        let rule = failure.broken.rule;
-        assert!(expected.contains(&rule), "{failure}");
+        let failures = (1..=SEEDS).filter_map(|seed| run(seed, &options).err());
+        let mut rules = failures.map(|failure| failure.broken.rule);
+        assert!(rules.any(|rule| expected.contains(&rule)), "no seed noticed");
     }
 
     #[test]

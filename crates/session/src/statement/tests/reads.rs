@@ -98,6 +98,12 @@ fn reads_that_depend_on_the_session() {
             Traits::READS_ROW_COUNTS,
             &[],
         ),
+    ]);
+}
+
+#[test]
+fn reads_of_counts_and_ids() {
+    check(&[
         (
             "select row_count()",
             Kind::Select,
@@ -184,6 +190,12 @@ fn reads_that_pin() {
             NONE,
             &[PinReason::UserVariable],
         ),
+    ]);
+}
+
+#[test]
+fn reads_into_variables_pin() {
+    check(&[
         (
             "select 1 into @x",
             Kind::Select,
