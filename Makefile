@@ -33,8 +33,8 @@ lint: ## Formatting, clippy, the rules of style, licences and sources of depende
 
 test-unit: ## Only the tests that need no database
 	@scripts/setup rust
-	cargo test --workspace --exclude localdb --exclude myriad
+	cargo test --workspace --exclude localdb --exclude myriad --exclude load
 
 test-product: ## Only the tests that run a real MariaDB
 	@scripts/setup rust database sysbench
-	cargo test --package localdb --package myriad
+	cargo test --package localdb --package load --package myriad
