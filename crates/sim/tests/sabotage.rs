@@ -15,7 +15,10 @@ mod tests {
         };
         let failures = (1..=SEEDS).filter_map(|seed| run(seed, &options).err());
         let mut rules = failures.map(|failure| failure.broken.rule);
-        assert!(rules.any(|rule| expected.contains(&rule)), "no seed noticed");
+        assert!(
+            rules.any(|rule| expected.contains(&rule)),
+            "no seed noticed"
+        );
     }
 
     #[test]

@@ -126,9 +126,9 @@ proptest! {
 
     /// Letters change nothing but the `M` of a comment and the trail bytes of multi-byte sets.
     #[test]
-    fn case_does_not_matter(text in pieces(), mut dialect in dialects()) {
+    fn case_does_not_matter(mut text in pieces(), mut dialect in dialects()) {
         dialect.charset = Trail::Plain;
-        prop_assume!(!text.contains(&b'M'));
+        text.retain(|&byte| byte != b'M');
         prop_assert_eq!(classify(&text, &dialect), classify(&swap_case(&text), &dialect));
     }
 
