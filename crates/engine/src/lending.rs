@@ -8,7 +8,7 @@ use crate::client::State;
 use crate::{Engine, Mail, Turn};
 
 /// How often a worker that still waits asks again.
-const ASK_AGAIN: Span = Span::from_ms(5);
+const ASK_AGAIN: Span = Span::from_ms(2);
 
 /// What a worker has published of its need.
 #[derive(Debug, Default)]
@@ -105,8 +105,18 @@ impl Engine {
             waiting_since: holder.waiting_since,
             owned: ledger.claim(self.worker).owned,
         };
+        // A connection that became idle just now is most likely wanted again in a moment, and a new
+        // one costs more than the other's wait: whoever still waits asks again.
+        let rested = self
+            .pool
+            .since(idle)
+            .is_some_and(|since| turn.now.since(since) >= PATIENCE);
+        let lends = |theirs: Claim| {
+            (rested || mine.waiting_since.is_some() || theirs.owned == 0)
+                && gives_way(mine, theirs, turn.now)
+        };
         let neediest = ledger.neediest(self.worker);
-        if neediest.is_some_and(|(_, theirs)| gives_way(mine, theirs, turn.now)) {
+        if neediest.is_some_and(|(_, theirs)| lends(theirs)) {
             self.counters.slots_lent += 1;
             self.drop_backend(turn, idle);
             return true;

@@ -170,6 +170,11 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
         self.members.get(member).map(|member| member.key)
     }
 
+    /// Since when a connection is in its state.
+    pub fn since(&self, member: Key) -> Option<Timestamp> {
+        self.members.get(member).map(|member| member.since)
+    }
+
     /// The state that a connection is in: the list it is on.
     pub fn state(&self, member: Key) -> Option<State> {
         let lists = self.lists[self.key_of(member)?.0 as usize];
