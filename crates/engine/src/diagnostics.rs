@@ -49,7 +49,7 @@ pub(crate) struct Counts {
 }
 
 /// What a session knows of its last statement.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Capture {
     /// The answer to SHOW WARNINGS, as the backend gave it; `None` if there was nothing to show.
     warnings: Option<Box<[u8]>>,
@@ -103,6 +103,17 @@ impl Question {
     }
 }
 
+impl Default for Capture {
+    /// What a new session is told: one row found, none changed.
+    fn default() -> Self {
+        Self {
+            warnings: None,
+            row_count: 0,
+            found_rows: 1,
+        }
+    }
+}
+
 impl Capture {
     /// A statement that has the same answer, type and column name for the captured number, and the
     /// value that LAST_INSERT_ID() must have for it. That is the one expression which is of the
@@ -129,7 +140,9 @@ impl Capture {
             true => -1,
             false => counts.affected as i64,
         };
-        if counts.result_set && !failed {
+        // SHOW WARNINGS and its like leave FOUND_ROWS() as it was.
+        let asks = command.traits.contains(Traits::READS_DIAGNOSTICS) && command.kind == Kind::Show;
+        if counts.result_set && !failed && !asks {
             self.found_rows = counts.sent;
         }
         if command.clears_warnings && !failed && counts.warnings == 0 {

@@ -181,11 +181,12 @@ impl Engine {
     }
 }
 
-/// True if what the statement does depends on LAST_INSERT_ID().
+/// True if what the statement does depends on LAST_INSERT_ID(), or if it may leave that as it is:
+/// an INSERT with an explicit id does, and is read back all the same.
 fn needs_insert_id(statement: &Statement) -> bool {
     statement
         .traits
-        .intersects(Traits::READS_LAST_INSERT_ID | Traits::UNKNOWN_CALL)
+        .intersects(Traits::READS_LAST_INSERT_ID | Traits::UNKNOWN_CALL | Traits::GENERATES_ID)
         || matches!(statement.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
 }
 

@@ -217,7 +217,10 @@ impl Engine {
             backend.insert_id = InsertId::Unknown;
             return;
         };
-        backend.insert_id = InsertId::Known(id);
+        // By now it may have been replaced by one of ours, which was sent behind the question.
+        if backend.insert_id == InsertId::OfClient {
+            backend.insert_id = InsertId::Known(id);
+        }
         if let Some(client) = backend
             .client
             .and_then(|client| self.clients.get_mut(client))

@@ -10,3 +10,11 @@ pub struct Charset {
     /// `collation_connection`; it implies `character_set_connection`.
     pub collation: Box<[u8]>,
 }
+
+impl Charset {
+    /// True if the collation is one of the client's character set.
+    pub(crate) fn is_of_client(&self) -> bool {
+        let rest = self.collation.strip_prefix(&*self.client);
+        rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'_')
+    }
+}

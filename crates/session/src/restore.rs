@@ -43,7 +43,17 @@ pub fn plan(from: &SessionState, to: &SessionState) -> Restore {
     restore
 }
 
+/// The handshake and SET NAMES set all three at once, and then even results have the collation:
+/// column definitions show it. Other combinations come from assignments one by one.
 fn put_charset(set: &mut Vec<u8>, charset: &Charset) {
+    if charset.results.as_ref() == Some(&charset.client) && charset.is_of_client() {
+        set.extend_from_slice(b"SET NAMES '");
+        set.extend_from_slice(&charset.client);
+        set.extend_from_slice(b"' COLLATE '");
+        set.extend_from_slice(&charset.collation);
+        set.push(b'\'');
+        return;
+    }
     put_assignment(set, b"character_set_client", &charset.client);
     match &charset.results {
         Some(results) => put_assignment(set, b"character_set_results", results),
@@ -199,6 +209,23 @@ mod tests {
               @@session.collation_connection='gbk_bin'"
         );
         assert!(!restore.can_fail);
+    }
+
+    #[test]
+    fn character_sets_that_belong_together_are_set_together() {
+        let mut interner = Interner::default();
+        let from = state(&mut interner, &[]);
+        let mut to = state(&mut interner, &[("autocommit", "OFF")]);
+        let (client, collation) = (b"utf8mb4"[..].into(), b"utf8mb4_bin"[..].into());
+        to.charset = Some(interner.charset(Charset {
+            client,
+            results: Some(b"utf8mb4"[..].into()),
+            collation,
+        }));
+        assert_eq!(
+            plan(&from, &to).set,
+            b"SET NAMES 'utf8mb4' COLLATE 'utf8mb4_bin',@@session.autocommit='OFF'"
+        );
     }
 
     #[test]

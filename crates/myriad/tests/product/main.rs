@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod command_line;
 #[cfg(test)]
+mod differential;
+#[cfg(test)]
 mod dump;
 #[cfg(test)]
 mod lifecycle;

@@ -15,7 +15,7 @@ const COM_PING: u8 = 0x0e;
 const INDEX: ServerStatus = ServerStatus::NO_INDEX_USED.union(ServerStatus::NO_GOOD_INDEX_USED);
 
 /// The flags there that are the subject of a test of their own, too.
-const MAY_DIFFER: ServerStatus = INDEX
+pub(crate) const MAY_DIFFER: ServerStatus = INDEX
     .union(ServerStatus::MORE_RESULTS_EXISTS)
     .union(ServerStatus::IN_TRANS);
 
@@ -93,7 +93,7 @@ fn told(client: &mut Client, extra: &[String]) -> Vec<(String, Vec<String>)> {
     told
 }
 
-fn shown(answer: &Answer) -> Vec<String> {
+pub(crate) fn shown(answer: &Answer) -> Vec<String> {
     answer
         .packets
         .iter()

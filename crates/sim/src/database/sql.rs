@@ -163,7 +163,32 @@ fn select_with(rest: &str) -> Option<Sql> {
     names.map(Sql::ReadVariables)
 }
 
+/// The quoted form of `SET NAMES` that begins a restore: character sets, then other variables.
+fn restored_names(rest: &str) -> Option<Sql> {
+    let (charset, rest) = rest.split_once("' COLLATE '")?;
+    let (collation, rest) = rest.split_once('\'')?;
+    let assign = |name: &str, value: &str| Assignment {
+        name: name.to_owned(),
+        value: Some(value.to_owned()),
+    };
+    let mut assignments = vec![
+        assign("character_set_client", charset),
+        assign("character_set_results", charset),
+        assign("collation_connection", collation),
+    ];
+    if let Some(rest) = rest.strip_prefix(',') {
+        let Sql::Set(others) = set(rest)? else {
+            return None;
+        };
+        assignments.extend(others);
+    }
+    Some(Sql::Set(assignments))
+}
+
 fn set(rest: &str) -> Option<Sql> {
+    if let Some(restore) = rest.strip_prefix("NAMES '") {
+        return restored_names(restore);
+    }
     if let Some(names) = rest.strip_prefix("NAMES ") {
         return Some(match names.split_once(" COLLATE ") {
             Some((charset, name)) => Sql::SetNames(charset.to_owned(), Some(name.to_owned())),
