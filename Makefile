@@ -22,7 +22,7 @@ test: setup lint ## Everything: setup, lint, unit tests, product tests on a real
 	cargo test --workspace
 
 setup: ## Install what the other targets need and the machine lacks
-	@scripts/setup rust lint database sysbench
+	@scripts/setup rust lint database clients
 
 lint: ## Formatting, clippy, the rules of style, licences and sources of dependencies
 	@scripts/setup rust lint
@@ -36,5 +36,5 @@ test-unit: ## Only the tests that need no database
 	cargo test --workspace --exclude localdb --exclude myriad --exclude load
 
 test-product: ## Only the tests that run a real MariaDB
-	@scripts/setup rust database sysbench
+	@scripts/setup rust database clients
 	cargo test --package localdb --package load --package myriad

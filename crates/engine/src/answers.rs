@@ -14,10 +14,7 @@ use crate::{Engine, Mail, Turn, diagnostics, tracking};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// With an OK packet, or with the end of rows.
-    Ok {
-        /// The last insert id that it told.
-        last_insert_id: u64,
-    },
+    Ok,
     /// With an ERR packet, whose payload this is.
     Err(Vec<u8>),
 }
@@ -150,9 +147,7 @@ impl Engine {
             Piece::Ok(_) | Piece::RowsEnd(_) => {
                 let ok = OkPacket::parse(piece.payload())?;
                 self.status_of(key, exchange, &ok, &mut block);
-                Some(Ending::Ok {
-                    last_insert_id: ok.last_insert_id,
-                })
+                Some(Ending::Ok)
             }
             Piece::ColumnCount(_) => {
                 if let Purpose::Command(command) = &mut exchange.purpose {
@@ -260,6 +255,9 @@ impl Engine {
         }
         if let (true, Some(schema)) = (tracked.schema, &client.session.schema) {
             self.known_schemas.learn(client.key, schema);
+        }
+        if !client.dialect().session_track {
+            return;
         }
         match client.pins.contains(PinReason::SessionTracking) {
             true => block.extend_from_slice(ok.state_changes),

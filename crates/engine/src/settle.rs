@@ -37,12 +37,12 @@ impl Engine {
             (Purpose::Restore(part), Ending::Err(error)) => {
                 self.restore_failed(turn, key, part, error);
             }
-            (Purpose::Restore(_), Ending::Ok { .. }) => {}
-            (Purpose::ReadFacts(facts), Ending::Ok { .. }) => self.learn_session(key, &facts),
-            (Purpose::ReadInsertId(rows), Ending::Ok { .. }) => self.learn_insert_id(key, &rows),
-            (Purpose::ReadCharset(rows), Ending::Ok { .. }) => self.learn_charset(key, &rows),
-            (Purpose::ReadWarnings(answer), Ending::Ok { .. }) => self.learn_warnings(key, answer),
-            (Purpose::Reset | Purpose::Setup | Purpose::Ping, Ending::Ok { .. }) => {
+            (Purpose::Restore(_), Ending::Ok) => {}
+            (Purpose::ReadFacts(facts), Ending::Ok) => self.learn_session(key, &facts),
+            (Purpose::ReadInsertId(rows), Ending::Ok) => self.learn_insert_id(key, &rows),
+            (Purpose::ReadCharset(rows), Ending::Ok) => self.learn_charset(key, &rows),
+            (Purpose::ReadWarnings(answer), Ending::Ok) => self.learn_warnings(key, answer),
+            (Purpose::Reset | Purpose::Setup | Purpose::Ping, Ending::Ok) => {
                 self.ping_answered(key);
             }
             (Purpose::Kill(victim), _) => {
@@ -126,7 +126,7 @@ impl Engine {
         };
         let Some(login) = &client.login else { return };
         match ending {
-            Ending::Ok { .. } => self.welcome(turn, key),
+            Ending::Ok => self.welcome(turn, key),
             Ending::Err(payload) => {
                 if let Ok(error) = ErrPacket::parse(payload) {
                     let outbox = turn.io.outbox(client.handle);
