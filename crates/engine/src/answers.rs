@@ -161,6 +161,9 @@ impl Engine {
             Piece::Row(_) => {
                 if let Purpose::Command(command) = &mut exchange.purpose {
                     command.counts.sent += 1;
+                    if command.holding.is_some() {
+                        command.counts.is_one = piece.payload() == b"\x011";
+                    }
                 }
                 None
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use events::{Handle, Timestamp};
 use membership::Key;
 use session::SessionState;
-use session::statement::{Kind, PinReasons, Traits};
+use session::statement::{Holding, Kind, PinReasons, Traits};
 use wire::ServerStatus;
 
 use crate::diagnostics::{Counts, Warnings};
@@ -171,6 +171,10 @@ pub(crate) struct ClientCommand {
     pub counts: Counts,
     /// No warnings of before are left after it.
     pub clears_warnings: bool,
+    /// A transaction was open when it was sent.
+    pub in_transaction: bool,
+    /// What it takes hold of or lets go of; boxed, because few do.
+    pub holding: Option<Box<Holding>>,
     /// True once part of the answer went to the client.
     pub answered: bool,
 }
