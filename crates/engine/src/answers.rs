@@ -161,9 +161,13 @@ impl Engine {
             Piece::Row(_) => {
                 if let Purpose::Command(command) = &mut exchange.purpose {
                     command.counts.sent += 1;
-                    if command.holding.is_some() {
-                        command.counts.is_one = piece.payload() == b"\x011";
-                    }
+                    command.holding.iter_mut().for_each(|held| held.row(piece));
+                }
+                None
+            }
+            Piece::Rest(_) => {
+                if let Purpose::Command(command) = &mut exchange.purpose {
+                    command.holding.iter_mut().for_each(|held| held.row(piece));
                 }
                 None
             }

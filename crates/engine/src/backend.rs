@@ -6,10 +6,11 @@ use std::sync::Arc;
 use events::{Handle, Timestamp};
 use membership::Key;
 use session::SessionState;
-use session::statement::{Holding, Kind, PinReasons, Traits};
+use session::statement::{Kind, PinReasons, Traits};
 use wire::ServerStatus;
 
 use crate::diagnostics::{Counts, Warnings};
+use crate::holdings::Effect;
 use wire::{Capabilities, ExtendedCapabilities, ResponseWalk, TextResultSet, Translation};
 
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).
@@ -174,7 +175,7 @@ pub(crate) struct ClientCommand {
     /// A transaction was open when it was sent.
     pub in_transaction: bool,
     /// What it takes hold of or lets go of; boxed, because few do.
-    pub holding: Option<Box<Holding>>,
+    pub holding: Option<Box<Effect>>,
     /// True once part of the answer went to the client.
     pub answered: bool,
 }

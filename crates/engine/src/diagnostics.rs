@@ -46,8 +46,6 @@ pub(crate) struct Counts {
     pub result_set: bool,
     /// Warnings.
     pub warnings: u16,
-    /// The last row was the number one and nothing else.
-    pub is_one: bool,
 }
 
 /// What a session knows of its last statement.
@@ -317,8 +315,9 @@ fn selected(answer: &[u8], asked: Diagnostics) -> Vec<u8> {
 /// Tells a captured answer again.
 fn replay(answer: &[u8], mut translation: Translation, mut told: Told<'_>, outbox: &mut Vec<u8>) {
     each_packet(answer, |piece| {
-        let header = Header::parse(piece.bytes());
-        told.next_sequence_id = header.map_or(0, |header| header.sequence_id.wrapping_add(1));
+        if let Some(header) = Header::parse(piece.bytes()) {
+            told.next_sequence_id = header.sequence_id.wrapping_add(1);
+        }
         // The status flags are those of now, not of when it was captured.
         let end = match piece {
             Piece::RowsEnd(packet) => with_status(packet, told.status),

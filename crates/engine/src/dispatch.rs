@@ -16,8 +16,9 @@ use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::errors::ClientError;
+use crate::holdings::{self, Effect};
 use crate::rewrite::{self, rewrite};
-use crate::{Engine, Mail, Turn, holdings};
+use crate::{Engine, Mail, Turn};
 
 impl Engine {
     /// Sends an attached client's command, what it needs restored before it.
@@ -193,7 +194,7 @@ impl Engine {
             counts: Counts::default(),
             clears_warnings: clears_warnings(&statement, text, flavor),
             in_transaction: client.status.contains(ServerStatus::IN_TRANS),
-            holding: holding.map(Box::new),
+            holding: holding.map(|holding| Box::new(Effect::new(holding))),
             answered: false,
         };
         backend.exchanges.push_back(Exchange {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use membership::Key;
 use session::statement::{Holding, Kind, PinReason, PinReasons, Statement, TableName, Traits};
-use wire::ServerStatus;
+use wire::{Piece, ServerStatus};
 
 use crate::Engine;
 use crate::backend::ClientCommand;
@@ -20,6 +20,37 @@ pub(crate) struct Holdings {
     locks: u32,
     /// Of these, more may be held than is listed: they last until the session ends or is reset.
     uncertain: PinReasons,
+}
+
+/// What a command does to what is held, and the row it is answered with, which may come in parts.
+pub(crate) struct Effect {
+    holding: Holding,
+    row: Vec<u8>,
+}
+
+/// A row with the number one and nothing else.
+const ONE: &[u8] = b"\x011";
+
+impl Effect {
+    /// Nothing is answered yet.
+    pub(crate) fn new(holding: Holding) -> Self {
+        let row = Vec::new();
+        Self { holding, row }
+    }
+
+    /// The beginning of a row, or the rest of it. What was the rest of something before it is forgotten.
+    pub(crate) fn row(&mut self, piece: &Piece<'_>) {
+        let bytes = match piece {
+            Piece::Rest(bytes) => bytes,
+            _ => {
+                self.row.clear();
+                piece.payload()
+            }
+        };
+        // One byte too many tells as much as a million.
+        let room = (ONE.len() + 1).saturating_sub(self.row.len());
+        self.row.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
 }
 
 /// The reasons whose end is seen from the list.
@@ -54,11 +85,11 @@ impl Client {
         if !failed && command.kind != Kind::Multiple {
             ended = released(command, self.status);
         }
-        if let Some(holding) = &command.holding {
+        if let Some(effect) = &command.holding {
             let schema = self.session.schema.clone();
             let holdings = self.holdings.get_or_insert_default();
             if !failed {
-                holdings.take(holding, schema, command.counts.is_one);
+                holdings.take(&effect.holding, schema, effect.row == ONE);
             }
             ended |= holdings.let_go();
         }
