@@ -191,7 +191,10 @@ impl Engine {
                     .translation
                     .piece(piece, &told, turn.io.outbox(client.handle))?;
             }
-            Purpose::ReadFacts(rows) | Purpose::ReadInsertId(rows) | Purpose::ReadCharset(rows) => {
+            Purpose::ReadFacts(rows)
+            | Purpose::ReadInsertId(rows)
+            | Purpose::ReadCharset(rows)
+            | Purpose::ReadViews(rows) => {
                 collect(rows, piece)?;
             }
             Purpose::ReadWarnings(answer) => diagnostics::keep(answer, piece),

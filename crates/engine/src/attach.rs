@@ -247,6 +247,8 @@ impl Engine {
             opened: now,
             retired: false,
             due: Due::empty(),
+            replay: Vec::new(),
+            orphaned: false,
             kill_outstanding: false,
             dirty: false,
         }

@@ -10,6 +10,7 @@ use crate::backend::{Due, Exchange, Purpose};
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
+use crate::retry::Retry;
 use crate::{Engine, Mail, Turn};
 
 /// How often clients that do not take their answers are looked at.
@@ -75,7 +76,9 @@ impl Engine {
         if std::mem::take(&mut backend.paused) {
             turn.io.resume_receive(backend.handle);
         }
-        if !backend.is_working() {
+        if backend.is_working() {
+            self.orphan(key, turn.now);
+        } else {
             self.settle(turn, key);
         }
     }
@@ -114,6 +117,10 @@ impl Engine {
         turn.io.close(backend.handle, Close::Abort);
         self.counters.backend_losses += 1;
         if let Some(client) = backend.client {
+            if let Some(command) = backend.take_replay() {
+                self.take_back(client, command);
+                backend.due |= Due::COMMAND;
+            }
             let sent = backend.exchanges.front_mut();
             let sequence_id = sent.map_or(Some(1), next_sequence_id);
             self.lose_backend(
@@ -220,6 +227,7 @@ impl Engine {
             let consumed = packet.consumed;
             drop(packet);
             client.inbox.drain(..consumed);
+            client.retry = Retry::Fresh;
         }
     }
 

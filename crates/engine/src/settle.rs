@@ -13,6 +13,8 @@ use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
 use crate::dispatch::{put_command, put_query};
+use crate::retry::Retry;
+use crate::timers::carried_timeout;
 use crate::{Engine, Mail, Turn};
 
 const READ_CHARSET: &[u8] =
@@ -42,6 +44,8 @@ impl Engine {
             (Purpose::ReadInsertId(rows), Ending::Ok) => self.learn_insert_id(key, &rows),
             (Purpose::ReadCharset(rows), Ending::Ok) => self.learn_charset(key, &rows),
             (Purpose::ReadWarnings(answer), Ending::Ok) => self.learn_warnings(key, answer),
+            (Purpose::ReadViews(rows), Ending::Ok) => self.learn_views(turn, key, Some(&rows)),
+            (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::Reset | Purpose::Setup | Purpose::Ping, Ending::Ok) => {
                 self.ping_answered(key);
             }
@@ -110,6 +114,7 @@ impl Engine {
                 client.pin_slot = client.pin_slot.take().filter(|_| !client.pins.is_empty());
             }
             client.capture.answered(command, failed);
+            client.retry = Retry::Fresh;
         }
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);
@@ -351,6 +356,7 @@ impl Engine {
             .settings
             .backend_max_age
             .is_some_and(|max| turn.now.since(backend.opened) > max);
+        backend.orphaned = false;
         if backend.retired || too_old {
             self.drop_backend(turn, key);
             return self.serve_all(turn);
@@ -368,7 +374,9 @@ impl Engine {
         if backend.warnings == Warnings::OfClient {
             backend.warnings = Warnings::Foreign;
         }
+        let carried = carried_timeout(backend);
         self.pool.move_to(key, BackendState::Idle, turn.now);
+        self.close_before(carried.map(|timeout| turn.now + timeout));
         let Some(id) = self.pool.key_of(key) else {
             return;
         };

@@ -1,7 +1,7 @@
 //! What kind of world a seed makes: how many workers, slots and clients, which limits, how much
 //! goes wrong.
 
-use engine::{Account, PublicAddress, Settings};
+use engine::{Account, OnDisconnect, PublicAddress, Settings};
 use events::Span;
 use fastrand::Rng;
 
@@ -75,6 +75,7 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         queue_timeout: Span::from_ms([50, 500, 5_000][rng.usize(..3)]),
         backend_idle_timeout: sometimes(rng, Span::from_ms(20)),
         backend_max_age: sometimes(rng, Span::from_ms(50)),
+        on_disconnect: OnDisconnect::Finish,
         server_version: "8.0.11-Myriad".to_owned(),
         address: PublicAddress::default(),
     }
