@@ -7,7 +7,7 @@ use engine::{Engine, Mail, Shared};
 use events::{Handler, Span, Timestamp};
 use fastrand::Rng;
 
-use crate::client::{Client, Phase, Surroundings};
+use crate::client::{Client, Kills, Phase, Surroundings};
 use crate::database::{Database, Outside};
 use crate::failure::{Broken, Rule, ensure};
 use crate::invariants::Watch;
@@ -45,6 +45,7 @@ pub(crate) struct World {
     pub(crate) trace: Trace,
     pub(crate) database: Database,
     pub(crate) clients: Vec<Client>,
+    pub(crate) kills: Kills,
     pub(crate) drained_at: Option<Timestamp>,
     options: Options,
     watch: Watch,
@@ -76,6 +77,7 @@ impl World {
             clients: (0..setup.clients)
                 .map(|number| Client::new(rng.fork(), number))
                 .collect(),
+            kills: Kills::default(),
             drained_at: None,
             options: options.clone(),
             watch: Watch::default(),
@@ -301,6 +303,7 @@ impl World {
                 trace: &mut self.trace,
             },
             database: &mut self.database,
+            kills: &mut self.kills,
             settings: &self.setup.settings,
             drained: self.drained_at.is_some(),
         };
@@ -311,6 +314,7 @@ impl World {
         Stats {
             steps: self.steps,
             answers: self.clients.iter().map(|client| client.answers).sum(),
+            interrupted: self.clients.iter().map(|client| client.interrupted).sum(),
             statements: self.database.executions.len() as u64,
             simulated_us: self.schedule.now().as_us(),
         }
