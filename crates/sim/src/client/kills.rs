@@ -18,6 +18,7 @@ const NOBODYS: u32 = engine::FIRST_CONNECTION_ID + 1_000_000;
 pub(crate) struct Kills {
     targets: Vec<Target>,
     orders: Vec<Order>,
+    interrupted: Vec<Interrupted>,
 }
 
 /// A client that was told its connection id.
@@ -37,8 +38,15 @@ struct Order {
     sent: Timestamp,
     /// What was told, and when.
     answered: Option<(Timestamp, Told)>,
-    /// A statement was ended by it.
-    used: bool,
+}
+
+/// A statement that was told that it was interrupted.
+#[derive(Clone, Copy)]
+struct Interrupted {
+    victim: usize,
+    sent: Timestamp,
+    /// When it was told.
+    now: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +114,6 @@ impl Kills {
             kill,
             sent: now,
             answered: None,
-            used: false,
         });
     }
 
@@ -154,23 +161,43 @@ impl Kills {
         }
     }
 
-    /// True if a KILL may have ended a statement of `victim` that was sent at `sent`: one that was
-    /// not answered before the statement was sent, and that ended no other.
-    pub(super) fn interrupts(&mut self, victim: usize, sent: Timestamp) -> bool {
-        let target = self.targets.iter().find(|t| t.client == victim);
-        let fits = |order: &&mut Order| {
-            order.kill.victim == Some(victim)
-                && order.kill.is_of_query()
-                && !order.used
-                && order.answered.is_none_or(|(at, _)| at >= sent)
-                && target.is_some_and(|target| target.accounts.contains(&order.account))
-        };
-        let end = |order: &&mut Order| order.answered.map_or(Timestamp::from_us(u64::MAX), |a| a.0);
-        let Some(order) = self.orders.iter_mut().filter(fits).min_by_key(end) else {
-            return false;
-        };
-        order.used = true;
-        true
+    /// True if KILLs may have ended this statement of `victim`, and those of before: each another
+    /// one, and none a statement that was sent after the KILL was answered.
+    pub(super) fn interrupts(&mut self, victim: usize, sent: Timestamp, now: Timestamp) -> bool {
+        let statement = Interrupted { victim, sent, now };
+        self.interrupted.push(statement);
+        let mut ended_by = vec![None; self.orders.len()];
+        let statements = 0..self.interrupted.len();
+        let own = statements.filter(|&place| self.interrupted[place].victim == victim);
+        own.into_iter().all(|place| {
+            let mut tried = vec![false; self.orders.len()];
+            self.find_order(place, &mut ended_by, &mut tried)
+        })
+    }
+
+    /// Finds an order for an interrupted statement; others may have to take another one.
+    fn find_order(&self, place: usize, ended_by: &mut [Option<usize>], tried: &mut [bool]) -> bool {
+        for (at, order) in self.orders.iter().enumerate() {
+            if tried[at] || !self.may_end(order, self.interrupted[place]) {
+                continue;
+            }
+            tried[at] = true;
+            if ended_by[at].is_none_or(|other| self.find_order(other, ended_by, tried)) {
+                ended_by[at] = Some(place);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn may_end(&self, order: &Order, statement: Interrupted) -> bool {
+        let victim = Some(statement.victim);
+        let target = self.targets.iter().find(|t| Some(t.client) == victim);
+        order.kill.victim == victim
+            && order.kill.is_of_query()
+            && order.sent <= statement.now
+            && order.answered.is_none_or(|(at, _)| at >= statement.sent)
+            && target.is_some_and(|target| target.accounts.contains(&order.account))
     }
 
     /// True if somebody may have ended the connection of `victim`.

@@ -58,7 +58,7 @@ impl Client {
                 Ok(Excuse::NotRun)
             }
             code::QUERY_INTERRUPTED => {
-                let excused = around.kills.interrupts(self.profile.client, sent.at);
+                let excused = around.kills.interrupts(self.profile.client, sent.at, now);
                 ensure(Rule::Reason, excused, || {
                     format!("{} was interrupted by nobody", sent.tag)
                 })?;
