@@ -15,7 +15,7 @@ use crate::network::{Network, WorkerIo};
 use crate::schedule::{Event, Schedule};
 use crate::setup::{self, Setup};
 use crate::trace::{Detail, Trace};
-use crate::{Options, Stats};
+use crate::{Options, Sabotage, Stats};
 
 /// No world needs more.
 const STEPS_MAX: u64 = 2_000_000;
@@ -68,9 +68,11 @@ impl World {
             timer: 0,
             restless: 0,
         };
+        let mut network = Network::new(setup.workers, rng.fork());
+        network.loses_global_news = options.sabotage == Some(Sabotage::LoseGlobalNews);
         Self {
             workers: (0..setup.workers).map(worker).collect(),
-            network: Network::new(setup.workers, rng.fork()),
+            network,
             schedule: Schedule::new(),
             trace: Trace::new(detail),
             database: Database::new(health, rng.fork(), options.sabotage),

@@ -200,6 +200,17 @@ impl Kills {
             && target.is_some_and(|target| target.accounts.contains(&order.account))
     }
 
+    /// True if somebody may have wanted to end a statement that was sent then, but came late: what
+    /// takes the KILL in its place leaves an error of its own.
+    pub(super) fn aims_at(&self, victim: usize, sent: Timestamp) -> bool {
+        let mut orders = self.orders.iter();
+        orders.any(|order| {
+            order.kill.victim == Some(victim)
+                && order.kill.is_of_query()
+                && order.answered.is_none_or(|(at, _)| at >= sent)
+        })
+    }
+
     /// True if somebody may have ended the connection of `victim`.
     pub(super) fn ends(&self, victim: usize) -> bool {
         let mut orders = self.orders.iter();

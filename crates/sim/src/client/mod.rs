@@ -312,6 +312,9 @@ impl Client {
     ) -> Result<(), Broken> {
         let now = around.outside.schedule.now();
         around.kills.check_there(self.profile.client, sent.at)?;
+        if around.kills.aims_at(self.profile.client, sent.at) {
+            self.model.loses_diagnostics();
+        }
         if let Some(ran) = ran {
             let value = ran.variables.get(GLOBAL).map_or("", String::as_str);
             let fits = around.database.globals.may_have(value, self.began);

@@ -241,6 +241,11 @@ impl Model {
         }
     }
 
+    /// A KILL may have replaced what SHOW WARNINGS would say.
+    pub(crate) fn loses_diagnostics(&mut self) {
+        self.diagnostics_unknown = true;
+    }
+
     /// The front door told an error of its own.
     pub(crate) fn not_run(&mut self) {
         self.diagnostics_unknown = true;
