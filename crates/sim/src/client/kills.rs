@@ -19,6 +19,8 @@ pub(crate) struct Kills {
     targets: Vec<Target>,
     orders: Vec<Order>,
     interrupted: Vec<Interrupted>,
+    /// Who sent something, the latest last.
+    senders: Vec<usize>,
 }
 
 /// A client that was told its connection id.
@@ -90,7 +92,15 @@ impl Kills {
         if rng.u8(0..8) > 0 {
             targets.retain(own);
         }
-        let target = rng.choice(&targets).filter(|_| rng.u8(0..20) > 0);
+        let sent_last = |target: &&&Target| {
+            let place = self.senders.iter().rposition(|&of| of == target.client);
+            place.map_or(0, |place| place + 1)
+        };
+        let target = match rng.bool() {
+            true => targets.iter().max_by_key(sent_last),
+            false => rng.choice(&targets),
+        };
+        let target = target.filter(|_| rng.u8(0..20) > 0);
         let hows = [
             How::Query,
             How::Query,
@@ -105,6 +115,11 @@ impl Kills {
             victim: target.map(|target| target.client),
             how: hows[rng.usize(..hows.len())],
         }
+    }
+
+    /// A client sent something else.
+    pub(super) fn heard(&mut self, client: usize) {
+        self.senders.push(client);
     }
 
     pub(super) fn sent(&mut self, (asker, account): (usize, usize), kill: Kill, now: Timestamp) {

@@ -73,6 +73,8 @@ impl Client {
         if let Request::Kill(kill) = request {
             let asker = (self.profile.client, self.profile.account);
             around.kills.sent(asker, kill, now);
+        } else {
+            around.kills.heard(self.profile.client);
         }
         if matches!(request, Request::ChangeUser(_)) {
             // It is answered as a login is.
