@@ -267,6 +267,10 @@ impl Client {
             }
             (Excuse::Interrupted, ran) => {
                 self.interrupted += 1;
+                let undone = ran.is_none() || !sent.request.writes();
+                ensure(Rule::Abandoned, undone, || {
+                    format!("{} wrote and was told that it was interrupted", sent.tag)
+                })?;
                 self.model.interrupted(&sent.request, ran.as_ref());
             }
             (Excuse::NotRun, None) => {

@@ -38,7 +38,9 @@ impl Database {
             _ => 0,
         };
         self.tell_later(outside, id, &outcome, extra);
-        self.connections[id].interruptible = is_interruptible(sql);
+        // What the front door sets may be set and answered with an error all the same.
+        let restores = tag.is_none() && matches!(sql, Sql::Set(_));
+        self.connections[id].interruptible = restores || is_interruptible(sql);
         Ok(())
     }
 
