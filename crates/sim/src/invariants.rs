@@ -108,6 +108,9 @@ impl World {
                 "something is left: {gauges:?}, {} clients counted",
                 self.shared.clients()
             )
+        })?;
+        ensure(Rule::End, !self.database.holds_rows(0..u32::MAX), || {
+            "rows are locked and nobody is there".to_owned()
         })
     }
 

@@ -10,10 +10,20 @@ use crate::world::World;
 /// What is different in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// A world that is not left to chance.
+    pub scenario: Option<Scenario>,
     /// A rule to break on purpose.
     pub sabotage: Option<Sabotage>,
     /// The trace of a failure has all lines, not only the last hundred.
     pub full_trace: bool,
+}
+
+/// Worlds with something particular in them; the rest comes from the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scenario {
+    /// 40 clients without autocommit read one row each and leave their sessions alone, over 8
+    /// backends; 12 others come later.
+    IdleTransactions,
 }
 
 /// How much a run did.
@@ -25,6 +35,8 @@ pub struct Stats {
     pub answers: u64,
     /// Statements that a KILL ended.
     pub interrupted: u64,
+    /// Statements that were not run, for want of a backend or of the right to be pinned.
+    pub refused: u64,
     /// Statements of clients that the database ran.
     pub statements: u64,
     /// How long it took in the world's own time, in µs.
@@ -37,6 +49,7 @@ impl Stats {
         self.steps += other.steps;
         self.answers += other.answers;
         self.interrupted += other.interrupted;
+        self.refused += other.refused;
         self.statements += other.statements;
         self.simulated_us += other.simulated_us;
     }

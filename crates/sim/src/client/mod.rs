@@ -10,6 +10,7 @@ mod reasons;
 mod request;
 mod script;
 mod sending;
+mod vanishing;
 
 use std::collections::VecDeque;
 
@@ -49,6 +50,8 @@ pub(crate) enum Phase {
     Commands,
     /// It said goodbye and waits to be closed.
     Leaving,
+    /// Nothing is heard of it any more.
+    Vanished,
     Ended,
 }
 
@@ -86,11 +89,17 @@ pub(crate) struct Client {
     pub(crate) answers: u64,
     /// Statements that a KILL ended.
     pub(crate) interrupted: u64,
+    /// Statements that were not run, for want of a backend or of the right to be pinned.
+    pub(crate) refused: u64,
 }
 
 impl Client {
     pub(crate) fn new(mut rng: Rng, number: usize) -> Self {
         let profile = Profile::new(&mut rng, number);
+        Self::with_profile(rng, profile)
+    }
+
+    pub(crate) fn with_profile(rng: Rng, profile: Profile) -> Self {
         Self {
             model: Model::new(&profile),
             profile,
@@ -110,6 +119,7 @@ impl Client {
             told_end: false,
             answers: 0,
             interrupted: 0,
+            refused: 0,
         }
     }
 
@@ -122,6 +132,9 @@ impl Client {
 
     /// The time for the next thing has come.
     pub(crate) fn act(&mut self, around: &mut Surroundings<'_>, number: u64) -> Result<(), Broken> {
+        if number == self.number && self.phase == Phase::Vanished {
+            return self.is_gone(around);
+        }
         let over = self.told_end || matches!(self.phase, Phase::Leaving | Phase::Ended);
         if number != self.number || over {
             return Ok(());
@@ -131,7 +144,7 @@ impl Client {
         }
         if self.sent < self.profile.commands {
             self.send_next(around);
-        } else if self.waiting.is_empty() {
+        } else if self.waiting.is_empty() && self.profile.exit != Exit::Stay {
             if self.profile.exit == Exit::Close {
                 return self.hang_up(around);
             }
@@ -150,7 +163,7 @@ impl Client {
         self.inbox.extend_from_slice(bytes);
         loop {
             let more = match self.phase {
-                Phase::Coming | Phase::Ended => false,
+                Phase::Coming | Phase::Vanished | Phase::Ended => false,
                 Phase::Handshake | Phase::Login => self.log_in(around)?,
                 Phase::Commands | Phase::Leaving => self.read_answer(around)?,
             };
@@ -274,6 +287,7 @@ impl Client {
                 self.model.interrupted(&sent.request, ran.as_ref());
             }
             (Excuse::NotRun, None) => {
+                self.refused += 1;
                 self.model.not_run();
                 around.database.forbidden.insert(sent.tag.clone());
             }

@@ -3,7 +3,9 @@
 use fastrand::Rng;
 use wire::Capabilities;
 
-use crate::catalog::{ACCOUNTS, FICKLE, SCHEMAS};
+use super::Request;
+use crate::catalog::{ACCOUNTS, FICKLE, OWN_KEYS, SCHEMAS, SHARED_KEYS};
+use crate::database::sql::{Assignment, Sql};
 use crate::network::Pace;
 
 /// How a client leaves.
@@ -15,6 +17,10 @@ pub(crate) enum Exit {
     Close,
     /// It closes or drops the connection some time after it sent this command.
     During(u32),
+    /// It does nothing more after its script, and stays.
+    Stay,
+    /// Nothing is heard of it any more after this command.
+    Vanish(u32),
     /// It sends half of this command and drops the connection.
     Half(u32),
     /// It sends nonsense in place of this command.
@@ -51,9 +57,45 @@ pub(crate) struct Profile {
     /// Uses what pins a session.
     pub(crate) pins: bool,
     pub(crate) exit: Exit,
+    /// What it sends, the first last; after that, what chance wants.
+    pub(crate) script: Vec<Request>,
 }
 
 impl Profile {
+    /// Somebody who reads a row without autocommit, and then leaves the session alone.
+    pub(crate) fn idle_in_transaction(rng: &mut Rng, client: usize) -> Self {
+        let autocommit = Sql::Set(vec![Assignment {
+            name: "autocommit".to_owned(),
+            value: Some("0".to_owned()),
+        }]);
+        let own = SHARED_KEYS + client as u32 * OWN_KEYS;
+        let script = [Sql::ReadKey(own), autocommit].map(Request::Query).to_vec();
+        Self {
+            commands: script.len() as u32,
+            exit: Exit::Stay,
+            script,
+            ..Self::well_behaved(rng, client)
+        }
+    }
+
+    /// Somebody who does by chance what needs nobody's forbearance.
+    pub(crate) fn well_behaved(rng: &mut Rng, client: usize) -> Self {
+        let (user, password) = ACCOUNTS[0];
+        Self {
+            user: user.to_owned(),
+            password: password.to_owned(),
+            known: true,
+            account: 0,
+            schema: Some(SCHEMAS[0].to_owned()),
+            other_plugin: false,
+            eager: false,
+            pace: Pace::Even,
+            kills: 0,
+            exit: Exit::Quit,
+            ..Self::new(rng, client)
+        }
+    }
+
     pub(crate) fn new(rng: &mut Rng, client: usize) -> Self {
         let account = rng.usize(..ACCOUNTS.len());
         let (user, password) = ACCOUNTS[account];
@@ -85,11 +127,13 @@ impl Profile {
             pipelines: [0, 0, 0, 60][rng.usize(..4)],
             kills: [0, 0, 0, 0, 20, 100][rng.usize(..6)],
             pins: rng.u8(0..5) == 0,
-            exit: match rng.u8(0..12) {
+            script: Vec::new(),
+            exit: match rng.u8(0..13) {
                 0..6 => Exit::Quit,
                 6 | 7 => Exit::Close,
                 8 | 9 => Exit::During(rng.u32(..commands)),
                 10 => Exit::Half(rng.u32(..commands)),
+                11 => Exit::Vanish(rng.u32(..commands)),
                 _ => Exit::Garbage(rng.u32(..commands)),
             },
         }

@@ -30,16 +30,8 @@ impl Client {
             return self.send(around, Request::Garbage(bytes));
         }
         let in_transaction = self.model.in_transaction();
-        let request = match self.rng.u8(..) < self.profile.kills {
-            true => Request::Kill(around.kills.choose(&mut self.rng, self.profile.account)),
-            false => script::next(&mut self.rng, &self.profile, in_transaction, &tag),
-        };
-        let request = match self.rng.u8(0..40) {
-            0 if self.waiting.is_empty() && self.phase == Phase::Commands => {
-                self.change_user(around)
-            }
-            _ => request,
-        };
+        let planned = self.profile.script.pop();
+        let request = planned.unwrap_or_else(|| self.choose(around, in_transaction, &tag));
         let logs_in = matches!(request, Request::ChangeUser(_));
         if self.profile.exit == Exit::Half(step) {
             let packet = request.packet(&tag);
@@ -56,6 +48,7 @@ impl Client {
                 self.plan(around, us);
             }
             // Whoever logs in waits for the answer.
+            Exit::Vanish(at) if at == step => self.vanish(around),
             _ if logs_in => {}
             _ if self.rng.u8(..) < self.profile.pipelines && self.waiting.len() < 4 => {
                 let us = self.rng.u64(0..200);
@@ -63,6 +56,18 @@ impl Client {
             }
             _ => {}
         }
+    }
+
+    fn choose(&mut self, around: &mut Surroundings<'_>, open: bool, tag: &str) -> Request {
+        let quiet = self.waiting.is_empty() && self.phase == Phase::Commands;
+        if quiet && self.rng.u8(0..40) == 0 {
+            return self.change_user(around);
+        }
+        if self.rng.u8(..) < self.profile.kills {
+            let account = self.profile.account;
+            return Request::Kill(around.kills.choose(&mut self.rng, account));
+        }
+        script::next(&mut self.rng, &self.profile, open, tag)
     }
 
     pub(super) fn send(&mut self, around: &mut Surroundings<'_>, request: Request) {

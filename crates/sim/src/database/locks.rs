@@ -1,5 +1,7 @@
 //! Statements that must hold a row first: waiting, deadlocks, giving up.
 
+use std::ops::Range;
+
 use super::answer::Outcome;
 use super::connection::{Blocked, Phase};
 use super::execute::{LOCK_WAIT_TIMEOUT, row_to_lock};
@@ -83,6 +85,11 @@ impl Database {
             self.start(outside, id, blocked.sql, blocked.tag)?;
         }
         Ok(())
+    }
+
+    /// True if anybody holds one of these rows.
+    pub(crate) fn holds_rows(&self, keys: Range<u32>) -> bool {
+        self.storage.holds_rows(&keys)
     }
 
     /// True if the statement with this tag waits for a row.

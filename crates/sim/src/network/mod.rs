@@ -134,6 +134,13 @@ impl Network {
         self.plan_to_engine(schedule, handle);
     }
 
+    /// The peer takes nothing any more and says nothing, not even that it is gone.
+    pub(crate) fn cut_off(&mut self, handle: Handle) {
+        let link = &mut self.links[place(handle)];
+        // As if something were under way for ever.
+        link.to_peer_planned = true;
+    }
+
     /// Part of what the peer sent never arrives: it ended in the middle.
     pub(crate) fn cut_short(&mut self, handle: Handle) {
         let link = &mut self.links[place(handle)];
