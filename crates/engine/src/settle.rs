@@ -55,12 +55,20 @@ impl Engine {
                 return id.map_or((), |id| self.send_kills(turn, id));
             }
             // A KILL that came late hit the ping, as it should.
-            (Purpose::Ping, Ending::Err(_)) => backend.due |= Due::PING,
+            (Purpose::Ping, Ending::Err(_)) => {
+                backend.due |= Due::PING;
+                // SHOW WARNINGS would tell of it; what it told before is lost.
+                backend.warnings = Warnings::Foreign;
+            }
             (_, Ending::Err(error)) => {
                 let error = String::from_utf8_lossy(error).into_owned();
                 tracing::warn!(error, "backend refused a command of the front door; closed");
                 return self.backend_broken(turn, key);
             }
+        }
+        if self.has_kill_outstanding(key) {
+            let id = self.pool.key_of(key);
+            id.into_iter().for_each(|id| self.send_kills(turn, id));
         }
         // A login that was refused closed its client, and that let go of the backend already.
         if self.pool.state(key) != Some(BackendState::Idle)
@@ -253,11 +261,7 @@ impl Engine {
 
     /// Nothing is under way on this backend: does what is due, or lets go of it.
     pub(crate) fn settle<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        if self
-            .pool
-            .get(key)
-            .is_some_and(|backend| backend.kill_outstanding)
-        {
+        if self.awaits_kill(key) {
             return;
         }
         if self.read_back(turn, key) {
