@@ -185,6 +185,7 @@ impl Engine {
             Some(rewrite) => put_query(outbox, &rewrite.text),
             None => outbox.extend_from_slice(packet.raw),
         }
+        backend.replay.clear();
         if rewrite.is_none() {
             backend.keep_for_retry((client, &statement), packet);
         }

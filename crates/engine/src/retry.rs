@@ -39,7 +39,6 @@ impl Backend {
         (client, statement): (&Client, &Statement),
         packet: Packet<'_>,
     ) {
-        self.replay.clear();
         let within = !client.status.contains(ServerStatus::AUTOCOMMIT) || client.holds_backend();
         if statement.traits.contains(Traits::PURE_READ)
             && !within

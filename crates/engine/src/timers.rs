@@ -9,6 +9,7 @@ use crate::backend::Backend;
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
+use crate::retry::Retry;
 use crate::{Engine, Mail, Turn};
 
 /// How long setting up or cleaning a backend connection may take, rolling back included.
@@ -121,12 +122,14 @@ impl Engine {
         };
         self.counters.queue_timeouts += 1;
         let error = ClientError::queue_timeout(self.settings.queue_timeout, &why);
-        if self
-            .clients
-            .get(key)
-            .is_some_and(|client| client.login.is_some())
-        {
+        let client = self.clients.get(key);
+        if client.is_some_and(|client| client.login.is_some()) {
             return self.fail(turn, key, &error, DisconnectReason::LoginTimeout);
+        }
+        if client.is_some_and(|client| client.retry != Retry::Fresh) {
+            // It was sent once, to a backend that was lost.
+            let error = ClientError::server_shutdown();
+            return self.fail(turn, key, &error, DisconnectReason::BackendLost);
         }
         self.answer_err(turn, key, &error);
         self.drop_waiting_command(turn, key);

@@ -124,7 +124,11 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         queue_timeout: Span::from_ms([50, 500, 5_000][rng.usize(..3)]),
         backend_idle_timeout: sometimes(rng, Span::from_ms(20)),
         backend_max_age: sometimes(rng, Span::from_ms(50)),
-        on_disconnect: OnDisconnect::Finish,
+        on_disconnect: [
+            OnDisconnect::KillReads,
+            OnDisconnect::KillAll,
+            OnDisconnect::Finish,
+        ][rng.usize(..3)],
         server_version: "8.0.11-Myriad".to_owned(),
         address: PublicAddress::default(),
     }

@@ -2,7 +2,7 @@
 
 use wire::{Command, PacketWriter};
 
-use crate::database::sql::{BETWEEN, Sql};
+use crate::database::sql::{BETWEEN, COUNT_VIEWS, Sql};
 
 /// One command of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ fn text(sql: &Sql) -> String {
         Sql::Literal(text) => format!("SELECT '{text}'"),
         Sql::ReadKey(key) => format!("SELECT v FROM kv WHERE k={key}"),
         Sql::ReadRange(from, to) => {
-            format!("SELECT k,v FROM kv WHERE k BETWEEN {from} AND {to}")
+            format!("SELECT k,v FROM kv_view WHERE k BETWEEN {from} AND {to}")
         }
         Sql::WriteKey(key, value) => format!("UPDATE kv SET v={value} WHERE k={key}"),
         Sql::Bump(key) => format!("UPDATE kv SET v=v+1 WHERE k={key}"),
@@ -185,6 +185,7 @@ fn text(sql: &Sql) -> String {
         Sql::NoTable => "SELECT v FROM nosuch".to_owned(),
         Sql::Nonsense => "SELEC 1".to_owned(),
         Sql::ShowWarnings => "SHOW WARNINGS".to_owned(),
+        Sql::CountViews(names) => format!("{COUNT_VIEWS}{}')", names.join("','")),
         Sql::Clear => "SELECT 1 FROM (SELECT 1) AS cleared".to_owned(),
         Sql::Warn => "SELECT CAST('1x' AS SIGNED)".to_owned(),
         Sql::RowCount => "SELECT ROW_COUNT()".to_owned(),

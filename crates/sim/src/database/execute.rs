@@ -5,7 +5,7 @@ use wire::code;
 
 use super::answer::Outcome;
 use super::session::{Condition, Session};
-use super::sql::{Assignment, Sql};
+use super::sql::{Assignment, Sql, VIEW};
 use super::storage::{Row, Storage};
 use crate::catalog;
 
@@ -49,6 +49,7 @@ pub(crate) fn uses_table(sql: &Sql) -> bool {
             | Sql::InsertTemporary(_)
             | Sql::ReadTemporary
             | Sql::Clear
+            | Sql::CountViews(_)
     )
 }
 
@@ -78,6 +79,10 @@ impl Work<'_> {
                 .schema
                 .clone()
                 .map_or_else(Outcome::null, Outcome::value),
+            Sql::CountViews(names) => {
+                let views = names.iter().filter(|name| *name == VIEW);
+                Outcome::value(views.count().to_string())
+            }
             Sql::LastInsertId => Outcome::value(self.session.last_insert_id.to_string()),
             Sql::NoTable => self.on_table(|_, _| Outcome::Err(NO_SUCH_TABLE)),
             Sql::Nonsense => Outcome::Err(code::PARSE_ERROR),

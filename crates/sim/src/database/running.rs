@@ -102,7 +102,15 @@ impl Database {
             .map_or(1, |before| before.times + 1);
         let repeatable = matches!(
             sql,
-            Sql::Literal(_) | Sql::Repeat(_) | Sql::ReadKey(_) | Sql::ReadRange(..) | Sql::Schema
+            Sql::Literal(_)
+                | Sql::Repeat(_)
+                | Sql::ReadKey(_)
+                | Sql::ReadVariables(_)
+                | Sql::ReadTemporary
+                | Sql::Schema
+                | Sql::NoTable
+                | Sql::BrokenRows
+                | Sql::Warn
         );
         ensure(Rule::Once, times == 1 || (repeatable && times == 2), || {
             format!("{tag} ran {times} times: {sql:?}")
