@@ -156,6 +156,7 @@ impl Engine {
                 if let Purpose::Command(command) = &mut exchange.purpose {
                     command.counts = Counts {
                         found: command.counts.found,
+                        warned: command.counts.warned,
                         ..Counts::default()
                     };
                 }
@@ -227,6 +228,7 @@ impl Engine {
         };
         command.counts.affected = ok.affected_rows;
         command.counts.warnings = ok.warnings;
+        command.counts.warned |= ok.warnings > 0;
         let client = command
             .client
             .and_then(|client| self.clients.get_mut(client));

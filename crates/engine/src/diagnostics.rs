@@ -46,8 +46,10 @@ pub(crate) struct Counts {
     pub found: Option<u64>,
     /// The last of the answers was a result set.
     pub result_set: bool,
-    /// Warnings.
+    /// Warnings, of the last of the answers.
     pub warnings: u16,
+    /// One of the answers said that there were warnings.
+    pub warned: bool,
 }
 
 impl Counts {
@@ -189,9 +191,11 @@ impl Backend {
 
     /// Notes whose warnings there are after an answer.
     pub(crate) fn note_warnings(&mut self, command: &ClientCommand, failed: bool) {
-        if failed || command.counts.warnings > 0 {
+        // Which of several statements emptied the list is more than their answers tell.
+        let clears = command.clears_warnings && command.kind != Kind::Multiple;
+        if failed || command.counts.warned {
             self.warnings = Warnings::OfClient;
-        } else if command.clears_warnings {
+        } else if clears {
             self.warnings = Warnings::None;
         }
     }

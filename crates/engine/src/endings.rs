@@ -271,7 +271,14 @@ impl Engine {
                 );
             }
         }
-        for state in [State::Login, State::Idle, State::Held, State::Active] {
+        // Those who asked a worker that has ended are never told.
+        for state in [
+            State::Login,
+            State::Idle,
+            State::Held,
+            State::Active,
+            State::Asking,
+        ] {
             while let Some(key) = self.clients.first(state) {
                 self.close_client(turn, key, DisconnectReason::Drain);
             }

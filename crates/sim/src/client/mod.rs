@@ -2,6 +2,7 @@
 //! and leaves in one of many ways.
 
 mod answer;
+mod answering;
 mod kills;
 mod login;
 mod model;
@@ -18,14 +19,11 @@ use engine::Settings;
 use events::{Handle, HangUp, Timestamp};
 use fastrand::Rng;
 
-use crate::catalog::GLOBAL;
-use crate::database::sql::Sql;
-use crate::database::{Database, Execution, Outside};
-use crate::failure::{Broken, Rule, ensure};
-use answer::{Answer, AnswerReader};
+use crate::database::{Database, Outside};
+use crate::failure::Broken;
+use answer::AnswerReader;
 use model::Model;
 use profile::Exit;
-use reasons::Excuse;
 
 pub(crate) use kills::Kills;
 pub(crate) use profile::Profile;
@@ -222,172 +220,6 @@ impl Client {
         match around.database.executions.get(&sent.tag) {
             Some(ran) => self.model.check_place(sent, ran),
             None => Ok(()),
-        }
-    }
-
-    /// Deals with the answer to the oldest command. False if more bytes are needed.
-    fn read_answer(&mut self, around: &mut Surroundings<'_>) -> Result<bool, Broken> {
-        let deprecate_eof = self.deprecates_eof();
-        let reader = self
-            .reader
-            .get_or_insert_with(|| AnswerReader::new(deprecate_eof));
-        let answers = reader.read(&mut self.inbox).map_err(|error| {
-            let text = format!("client {}: {error}", self.profile.client);
-            Broken::new(Rule::Protocol, text)
-        })?;
-        let Some(answers) = answers else {
-            return Ok(false);
-        };
-        self.reader = None;
-        self.answered(around, &answers).map_err(|broken| {
-            let client = self.profile.client;
-            Broken::new(broken.rule, format!("client {client}: {}", broken.text))
-        })?;
-        Ok(true)
-    }
-
-    fn answered(
-        &mut self,
-        around: &mut Surroundings<'_>,
-        answers: &[Answer],
-    ) -> Result<(), Broken> {
-        let Some(answer) = answers.last() else {
-            return Ok(());
-        };
-        ensure(Rule::Protocol, !self.told_end, || {
-            format!("was told {answer:?} after the end")
-        })?;
-        let Some(sent) = self.waiting.pop_front() else {
-            return self.told_unasked(around, answer);
-        };
-        self.answers += 1;
-        let excuse = match (answer, &sent.request) {
-            (Answer::Err { .. }, Request::Garbage(_)) => Excuse::Over,
-            (Answer::Err { code, .. }, _) => self.excuse(&sent, *code, around)?,
-            _ => Excuse::None,
-        };
-        let ran = around.database.executions.get(&sent.tag).cloned();
-        match (excuse, &ran) {
-            (Excuse::Over, _) => {
-                self.told_end = true;
-                // Whatever else was sent is not answered any more.
-                self.waiting.push_front(sent);
-                return Ok(());
-            }
-            (Excuse::NotRun | Excuse::Failed, Some(_)) => {
-                let text = format!("{} ran and was answered {answer:?}", sent.tag);
-                return Err(Broken::new(Rule::Abandoned, text));
-            }
-            (Excuse::Interrupted, ran) => {
-                self.interrupted += 1;
-                let undone = ran.is_none() || !sent.request.writes();
-                ensure(Rule::Abandoned, undone, || {
-                    format!("{} wrote and was told that it was interrupted", sent.tag)
-                })?;
-                self.model.interrupted(&sent.request, ran.as_ref());
-            }
-            (Excuse::NotRun, None) => {
-                self.refused += 1;
-                self.model.not_run();
-                around.database.forbidden.insert(sent.tag.clone());
-            }
-            (Excuse::Failed, None) => {
-                if let Answer::Err { code, .. } = answer {
-                    self.model.failed(*code);
-                }
-            }
-            (Excuse::SchemaGone, Some(ran)) if sent.request.is_multiple() => {
-                self.model.check_place(&sent, ran)?;
-                self.model.check(&sent.request, answers, true)?;
-            }
-            (Excuse::SchemaGone, ran) => {
-                self.model.not_run();
-                self.schema_gone(&sent, answer, ran.as_ref())?;
-            }
-            (Excuse::None, ran) => {
-                if let Some(ran) = ran {
-                    self.model.check_place(&sent, ran)?;
-                }
-                self.model.check(&sent.request, answers, false)?;
-            }
-        }
-        self.note(around, &sent, answer, ran.as_ref())?;
-        self.answered_at = sent.at;
-        self.model.settle(ran.as_ref());
-        if self.waiting.is_empty() {
-            self.think(around);
-        }
-        Ok(())
-    }
-
-    /// What an answer says of others than this client.
-    fn note(
-        &mut self,
-        around: &mut Surroundings<'_>,
-        sent: &Sent,
-        answer: &Answer,
-        ran: Option<&Execution>,
-    ) -> Result<(), Broken> {
-        let now = around.outside.schedule.now();
-        around.kills.check_there(self.profile.client, sent.at)?;
-        if around.kills.aims_at(self.profile.client, sent.at) {
-            self.model.loses_diagnostics();
-        }
-        if let Some(ran) = ran {
-            let value = ran.variables.get(GLOBAL).map_or("", String::as_str);
-            let fits = around.database.globals.may_have(value, self.began);
-            ensure(Rule::State, fits, || {
-                format!("{} ran with an old {GLOBAL}={value}", sent.tag)
-            })?;
-        }
-        match (&sent.request, answer) {
-            (Request::Kill(_), _) => {
-                let error = match answer {
-                    Answer::Err { code, .. } => Some(*code),
-                    _ => None,
-                };
-                around.kills.answered(self.profile.client, error, now)?;
-            }
-            (Request::Query(Sql::SetGlobal(value)), Answer::Ok { .. }) => {
-                around.database.globals.known(*value, now);
-            }
-            (Request::Reset, Answer::Ok { .. }) => self.began = sent.at,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// A schema that is gone is told of by a restore, and then no write has run, or by the
-    /// statement itself.
-    fn schema_gone(
-        &mut self,
-        sent: &Sent,
-        answer: &Answer,
-        ran: Option<&Execution>,
-    ) -> Result<(), Broken> {
-        let Some(ran) = ran else { return Ok(()) };
-        let by_restore =
-            matches!(answer, Answer::Err { code, .. } if *code == wire::code::UNKNOWN_SCHEMA);
-        let is_use = matches!(&sent.request, Request::Query(Sql::Use(_)));
-        if !by_restore || is_use {
-            return self.model.check_place(sent, ran);
-        }
-        ensure(Rule::State, !sent.request.writes(), || {
-            format!("{} ran although its schema could not be selected", sent.tag)
-        })
-    }
-
-    fn told_unasked(&mut self, around: &Surroundings<'_>, answer: &Answer) -> Result<(), Broken> {
-        match answer {
-            Answer::Err { .. } if self.phase == Phase::Leaving => Ok(()),
-            Answer::Err { code, .. } if *code == wire::code::SERVER_SHUTDOWN => {
-                self.told_end = true;
-                self.excuse_end(around, "1053 unasked")
-            }
-            _ => Err(Broken::new(
-                Rule::Answer,
-                format!("was told {answer:?} without having asked"),
-            )),
         }
     }
 
