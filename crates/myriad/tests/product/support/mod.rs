@@ -3,6 +3,7 @@
 mod answer;
 mod client;
 mod database;
+mod far_peer;
 mod front_door;
 mod programs;
 mod shell;
@@ -11,6 +12,7 @@ mod wait;
 pub(crate) use answer::{Answer, Outcome, Packet, Part};
 pub(crate) use client::{Client, Login, USUAL};
 pub(crate) use database::{Address, Database, own_database};
+pub(crate) use far_peer::FarPeer;
 pub(crate) use front_door::FrontDoor;
 pub(crate) use programs::{Output, finish, installed, program, run};
 pub(crate) use shell::Shell;
