@@ -171,6 +171,8 @@ pub(crate) struct ClientCommand {
     pub counts: Counts,
     /// No warnings of before are left after it.
     pub clears_warnings: bool,
+    /// `FOUND_ROWS()` counts more than the rows that it sends (`SQL_CALC_FOUND_ROWS`).
+    pub counts_all_rows: bool,
     /// True once part of the answer went to the client.
     pub answered: bool,
 }

@@ -55,8 +55,8 @@ pub(crate) struct Capture {
     warnings: Option<Box<[u8]>>,
     /// `ROW_COUNT()`
     row_count: i64,
-    /// `FOUND_ROWS()`
-    found_rows: u64,
+    /// `FOUND_ROWS()`; `None` if only the backend knows, to which the session is pinned then.
+    found_rows: Option<u64>,
 }
 
 /// A question that can be answered from the capture.
@@ -109,7 +109,7 @@ impl Default for Capture {
         Self {
             warnings: None,
             row_count: 0,
-            found_rows: 1,
+            found_rows: Some(1),
         }
     }
 }
@@ -121,7 +121,7 @@ impl Capture {
     pub(crate) fn rewritten(&self, question: &Question) -> Option<(u64, Vec<u8>)> {
         let (value, name) = match question {
             Question::RowCount(name) => (self.row_count as u64, name),
-            Question::FoundRows(name) => (self.found_rows, name),
+            Question::FoundRows(name) => (self.found_rows?, name),
             Question::Warnings => return None,
         };
         let text = [
@@ -143,7 +143,7 @@ impl Capture {
         // SHOW WARNINGS and its like leave FOUND_ROWS() as it was.
         let asks = command.traits.contains(Traits::READS_DIAGNOSTICS) && command.kind == Kind::Show;
         if counts.result_set && !failed && !asks {
-            self.found_rows = counts.sent;
+            self.found_rows = (!command.counts_all_rows).then_some(counts.sent);
         }
         if command.clears_warnings && !failed && counts.warnings == 0 {
             self.warnings = None;

@@ -172,6 +172,7 @@ impl Engine {
             pins,
             counts: Counts::default(),
             clears_warnings: clears_warnings(&statement, text, flavor),
+            counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
         };
         backend.exchanges.push_back(Exchange {

@@ -168,7 +168,10 @@ impl Worker {
         let (least, most) = self.known;
         // A lost transaction was done as a whole or not at all.
         let whole = most - least != 2 || n != least + 1;
-        assert!(least <= n && n <= most && whole, "{text}: {n}, {least}..={most}");
+        assert!(
+            least <= n && n <= most && whole,
+            "{text}: {n}, {least}..={most}"
+        );
         self.known = (n, n);
     }
 }
@@ -177,7 +180,11 @@ impl Worker {
 fn work(mut workers: Vec<Worker>, address: &Address, progress: &Progress) -> Vec<Worker> {
     loop {
         let ends = progress.stop.load(Ordering::Relaxed);
-        if ends && workers.iter().all(|worker| worker.known.0 == worker.known.1) {
+        if ends
+            && workers
+                .iter()
+                .all(|worker| worker.known.0 == worker.known.1)
+        {
             return workers;
         }
         let sent = Instant::now();
@@ -246,7 +253,9 @@ fn show(clients: usize, kills: usize) {
         threads.flat_map(|thread| thread.join().unwrap()).collect()
     });
     assert_all_is_well(&door, workers, &address);
-    let found = database.execute("SELECT SUM(n) FROM crashes.counters").unwrap();
+    let found = database
+        .execute("SELECT SUM(n) FROM crashes.counters")
+        .unwrap();
     let (answers, losses) = (&progress.answers, &progress.losses);
     let longest = Duration::from_micros(progress.longest_us.load(Ordering::Relaxed));
     eprintln!(
@@ -281,8 +290,14 @@ fn assert_all_is_well(door: &FrontDoor, mut workers: Vec<Worker>, address: &Addr
     eventually("a front door that holds nothing", || {
         let clients = |state| door.metric(&format!("myriad_clients{{state=\"{state}\"}}"));
         let backends = |state| door.metric(&format!("myriad_backends{{state=\"{state}\"}}"));
-        let busy = ["waiting", "active", "held", "idle"].map(clients).iter().sum::<u64>()
-            + ["active", "connecting", "resetting"].map(backends).iter().sum::<u64>();
+        let busy = ["waiting", "active", "held", "idle"]
+            .map(clients)
+            .iter()
+            .sum::<u64>()
+            + ["active", "connecting", "resetting"]
+                .map(backends)
+                .iter()
+                .sum::<u64>();
         (busy == 0).then_some(())
     });
     let taken = door.metric("myriad_backend_slots_taken");
