@@ -3,10 +3,10 @@
 use events::{Close, HangUp, Io, Span, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::{PinReason, PinReasons};
+use session::statement::{Kind, PinReason, PinReasons, Traits};
 use wire::{Capabilities, Piece, Told};
 
-use crate::backend::{Due, Exchange, Purpose};
+use crate::backend::{Backend, Due, Exchange, Purpose};
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
@@ -56,8 +56,13 @@ impl Engine {
         self.recycle(client.inbox);
     }
 
-    /// The session of an attached backend is gone. What it runs is finished, its answer dropped.
+    /// The session of an attached backend is gone. A read that it runs is ended (rule 15): its
+    /// answer may never end, and the session's locks stay until it does. A write is finished, as
+    /// the server would. Answers are dropped.
     fn leave_behind<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, pins: PinReasons) {
+        if self.pool.get(key).is_some_and(runs_read) {
+            self.interrupt(turn, key);
+        }
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -269,6 +274,17 @@ impl Engine {
             }
         }
     }
+}
+
+/// True if what runs is a read for a client, which leaves nothing undone when it is ended.
+fn runs_read(backend: &Backend) -> bool {
+    let exchange = backend.exchanges.front();
+    exchange.is_some_and(|exchange| match &exchange.purpose {
+        Purpose::Command(command) => {
+            command.kind == Kind::Select && !command.traits.contains(Traits::MAY_WRITE)
+        }
+        _ => false,
+    })
 }
 
 /// The sequence id that an ERR packet in place of the rest of an answer has for the client: `None`
