@@ -146,13 +146,16 @@ impl Engine {
         let ending = match piece {
             Piece::Ok(_) | Piece::RowsEnd(_) => {
                 let ok = OkPacket::parse(piece.payload())?;
+                if let Purpose::Command(command) = &mut exchange.purpose {
+                    command.counts.ended(matches!(piece, Piece::RowsEnd(_)));
+                }
                 self.status_of(key, exchange, &ok, &mut block);
                 Some(Ending::Ok)
             }
             Piece::ColumnCount(_) => {
                 if let Purpose::Command(command) = &mut exchange.purpose {
                     command.counts = Counts {
-                        result_set: true,
+                        found: command.counts.found,
                         ..Counts::default()
                     };
                 }

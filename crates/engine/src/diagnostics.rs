@@ -40,12 +40,24 @@ pub(crate) enum Warnings {
 pub(crate) struct Counts {
     /// Rows that were changed.
     pub affected: u64,
-    /// Rows that were sent, in the last result set.
+    /// Rows that were sent so far, in the result set at hand.
     pub sent: u64,
-    /// There was a result set.
+    /// Rows of the last complete result set, if there was one.
+    pub found: Option<u64>,
+    /// The last of the answers was a result set.
     pub result_set: bool,
     /// Warnings.
     pub warnings: u16,
+}
+
+impl Counts {
+    /// An answer is complete, with rows or without; those to further statements may follow.
+    pub(crate) fn ended(&mut self, with_rows: bool) {
+        self.result_set = with_rows;
+        if with_rows {
+            self.found = Some(self.sent);
+        }
+    }
 }
 
 /// What a session knows of its last statement.
@@ -142,8 +154,8 @@ impl Capture {
         };
         // SHOW WARNINGS and its like leave FOUND_ROWS() as it was.
         let asks = command.traits.contains(Traits::READS_DIAGNOSTICS) && command.kind == Kind::Show;
-        if counts.result_set && !failed && !asks {
-            self.found_rows = (!command.counts_all_rows).then_some(counts.sent);
+        if let (Some(found), false) = (counts.found, asks) {
+            self.found_rows = (!command.counts_all_rows).then_some(found);
         }
         if command.clears_warnings && !failed && counts.warnings == 0 {
             self.warnings = None;

@@ -113,13 +113,15 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return KillOutcome::NoSuchThread(order.id);
         };
+        // Whoever is still logging in is nobody's yet, and runs no statement.
+        let logs_in = client.login.is_some();
         if order
             .account
-            .is_some_and(|account| account != client.account)
+            .is_some_and(|account| logs_in || account != client.account)
         {
             return KillOutcome::NotOwner(order.id);
         }
-        let waits = matches!(self.clients.state(key), Some(State::Waiting(_)));
+        let waits = matches!(self.clients.state(key), Some(State::Waiting(_))) && !logs_in;
         if let Some(backend) = client.backend {
             self.interrupt(turn, backend);
         }

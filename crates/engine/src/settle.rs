@@ -51,7 +51,11 @@ impl Engine {
                 return id.map_or((), |id| self.send_kills(turn, id));
             }
             // A KILL that came late hit the ping, as it should.
-            (Purpose::Ping, Ending::Err(_)) => backend.due |= Due::PING,
+            (Purpose::Ping, Ending::Err(_)) => {
+                backend.due |= Due::PING;
+                // SHOW WARNINGS would tell of it; what it told before is lost.
+                backend.warnings = Warnings::Foreign;
+            }
             (_, Ending::Err(error)) => {
                 let error = String::from_utf8_lossy(error).into_owned();
                 tracing::warn!(error, "backend refused a command of the front door; closed");

@@ -23,6 +23,8 @@ pub struct Stats {
     pub steps: u64,
     /// Answers that clients checked.
     pub answers: u64,
+    /// Statements that a KILL ended.
+    pub interrupted: u64,
     /// Statements of clients that the database ran.
     pub statements: u64,
     /// How long it took in the world's own time, in µs.
@@ -34,6 +36,7 @@ impl Stats {
     pub fn add(&mut self, other: &Self) {
         self.steps += other.steps;
         self.answers += other.answers;
+        self.interrupted += other.interrupted;
         self.statements += other.statements;
         self.simulated_us += other.simulated_us;
     }

@@ -7,7 +7,7 @@ use engine::{Engine, Mail, Shared};
 use events::{Handler, Span, Timestamp};
 use fastrand::Rng;
 
-use crate::client::{Client, Phase, Surroundings};
+use crate::client::{Client, Kills, Phase, Surroundings};
 use crate::database::{Database, Outside};
 use crate::failure::{Broken, Rule, ensure};
 use crate::invariants::Watch;
@@ -15,7 +15,7 @@ use crate::network::{Network, WorkerIo};
 use crate::schedule::{Event, Schedule};
 use crate::setup::{self, Setup};
 use crate::trace::{Detail, Trace};
-use crate::{Options, Stats};
+use crate::{Options, Sabotage, Stats};
 
 /// No world needs more.
 const STEPS_MAX: u64 = 2_000_000;
@@ -45,6 +45,7 @@ pub(crate) struct World {
     pub(crate) trace: Trace,
     pub(crate) database: Database,
     pub(crate) clients: Vec<Client>,
+    pub(crate) kills: Kills,
     pub(crate) drained_at: Option<Timestamp>,
     options: Options,
     watch: Watch,
@@ -67,15 +68,18 @@ impl World {
             timer: 0,
             restless: 0,
         };
+        let mut network = Network::new(setup.workers, rng.fork());
+        network.loses_global_news = options.sabotage == Some(Sabotage::LoseGlobalNews);
         Self {
             workers: (0..setup.workers).map(worker).collect(),
-            network: Network::new(setup.workers, rng.fork()),
+            network,
             schedule: Schedule::new(),
             trace: Trace::new(detail),
             database: Database::new(health, rng.fork(), options.sabotage),
             clients: (0..setup.clients)
                 .map(|number| Client::new(rng.fork(), number))
                 .collect(),
+            kills: Kills::default(),
             drained_at: None,
             options: options.clone(),
             watch: Watch::default(),
@@ -301,6 +305,7 @@ impl World {
                 trace: &mut self.trace,
             },
             database: &mut self.database,
+            kills: &mut self.kills,
             settings: &self.setup.settings,
             drained: self.drained_at.is_some(),
         };
@@ -311,6 +316,7 @@ impl World {
         Stats {
             steps: self.steps,
             answers: self.clients.iter().map(|client| client.answers).sum(),
+            interrupted: self.clients.iter().map(|client| client.interrupted).sum(),
             statements: self.database.executions.len() as u64,
             simulated_us: self.schedule.now().as_us(),
         }

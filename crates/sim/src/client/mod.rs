@@ -2,6 +2,7 @@
 //! and leaves in one of many ways.
 
 mod answer;
+mod kills;
 mod login;
 mod model;
 mod profile;
@@ -16,13 +17,16 @@ use engine::Settings;
 use events::{Handle, HangUp, Timestamp};
 use fastrand::Rng;
 
-use crate::database::{Database, Outside};
+use crate::catalog::GLOBAL;
+use crate::database::sql::Sql;
+use crate::database::{Database, Execution, Outside};
 use crate::failure::{Broken, Rule, ensure};
 use answer::{Answer, AnswerReader};
 use model::Model;
 use profile::Exit;
 use reasons::Excuse;
 
+pub(crate) use kills::Kills;
 pub(crate) use profile::Profile;
 pub(crate) use request::Request;
 
@@ -30,6 +34,7 @@ pub(crate) use request::Request;
 pub(crate) struct Surroundings<'a> {
     pub(crate) outside: Outside<'a>,
     pub(crate) database: &'a mut Database,
+    pub(crate) kills: &'a mut Kills,
     pub(crate) settings: &'a Settings,
     /// The workers were told to drain.
     pub(crate) drained: bool,
@@ -70,12 +75,17 @@ pub(crate) struct Client {
     number: u64,
     hangs_up_next: bool,
     login_sequence: u8,
+    /// When its session began, or began anew.
+    began: Timestamp,
+    nonce: [u8; 20],
     /// When it sent the last command that was answered.
     answered_at: Timestamp,
     /// It was told that the connection ends.
     told_end: bool,
     /// Answers that were checked.
     pub(crate) answers: u64,
+    /// Statements that a KILL ended.
+    pub(crate) interrupted: u64,
 }
 
 impl Client {
@@ -94,9 +104,12 @@ impl Client {
             number: 0,
             hangs_up_next: false,
             login_sequence: 0,
+            began: Timestamp::ZERO,
+            nonce: [0; 20],
             answered_at: Timestamp::ZERO,
             told_end: false,
             answers: 0,
+            interrupted: 0,
         }
     }
 
@@ -155,6 +168,13 @@ impl Client {
         if !self.told_end && self.phase != Phase::Leaving {
             self.excuse_end(around, "nothing and closed")?;
         }
+        // What it sent and what did not go on by now never will.
+        let database = &mut around.database;
+        for sent in &self.waiting {
+            if !database.will_run(around.outside.network, &sent.tag) {
+                database.forbidden.insert(sent.tag.clone());
+            }
+        }
         self.leave(around)
     }
 
@@ -178,6 +198,8 @@ impl Client {
     /// The connection is over: what was sent last may have run, and then in the right place.
     fn leave(&mut self, around: &mut Surroundings<'_>) -> Result<(), Broken> {
         self.phase = Phase::Ended;
+        let now = around.outside.schedule.now();
+        around.kills.asker_gone(self.profile.client, now);
         let Some(sent) = self.waiting.front() else {
             return Ok(());
         };
@@ -196,22 +218,29 @@ impl Client {
         let reader = self
             .reader
             .get_or_insert_with(|| AnswerReader::new(deprecate_eof));
-        let answer = reader.read(&mut self.inbox).map_err(|error| {
+        let answers = reader.read(&mut self.inbox).map_err(|error| {
             let text = format!("client {}: {error}", self.profile.client);
             Broken::new(Rule::Protocol, text)
         })?;
-        let Some(answer) = answer else {
+        let Some(answers) = answers else {
             return Ok(false);
         };
         self.reader = None;
-        self.answered(around, &answer).map_err(|broken| {
+        self.answered(around, &answers).map_err(|broken| {
             let client = self.profile.client;
             Broken::new(broken.rule, format!("client {client}: {}", broken.text))
         })?;
         Ok(true)
     }
 
-    fn answered(&mut self, around: &mut Surroundings<'_>, answer: &Answer) -> Result<(), Broken> {
+    fn answered(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        answers: &[Answer],
+    ) -> Result<(), Broken> {
+        let Some(answer) = answers.last() else {
+            return Ok(());
+        };
         ensure(Rule::Protocol, !self.told_end, || {
             format!("was told {answer:?} after the end")
         })?;
@@ -236,6 +265,10 @@ impl Client {
                 let text = format!("{} ran and was answered {answer:?}", sent.tag);
                 return Err(Broken::new(Rule::Abandoned, text));
             }
+            (Excuse::Interrupted, ran) => {
+                self.interrupted += 1;
+                self.model.interrupted(&sent.request, ran.as_ref());
+            }
             (Excuse::NotRun, None) => {
                 self.model.not_run();
                 around.database.forbidden.insert(sent.tag.clone());
@@ -245,6 +278,10 @@ impl Client {
                     self.model.failed(*code);
                 }
             }
+            (Excuse::SchemaGone, Some(ran)) if sent.request.is_multiple() => {
+                self.model.check_place(&sent, ran)?;
+                self.model.check(&sent.request, answers, true)?;
+            }
             (Excuse::SchemaGone, ran) => {
                 self.model.not_run();
                 self.schema_gone(&sent, answer, ran.as_ref())?;
@@ -253,13 +290,51 @@ impl Client {
                 if let Some(ran) = ran {
                     self.model.check_place(&sent, ran)?;
                 }
-                self.model.check(&sent.request, answer)?;
+                self.model.check(&sent.request, answers, false)?;
             }
         }
+        self.note(around, &sent, answer, ran.as_ref())?;
         self.answered_at = sent.at;
         self.model.settle(ran.as_ref());
         if self.waiting.is_empty() {
             self.think(around);
+        }
+        Ok(())
+    }
+
+    /// What an answer says of others than this client.
+    fn note(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        sent: &Sent,
+        answer: &Answer,
+        ran: Option<&Execution>,
+    ) -> Result<(), Broken> {
+        let now = around.outside.schedule.now();
+        around.kills.check_there(self.profile.client, sent.at)?;
+        if around.kills.aims_at(self.profile.client, sent.at) {
+            self.model.loses_diagnostics();
+        }
+        if let Some(ran) = ran {
+            let value = ran.variables.get(GLOBAL).map_or("", String::as_str);
+            let fits = around.database.globals.may_have(value, self.began);
+            ensure(Rule::State, fits, || {
+                format!("{} ran with an old {GLOBAL}={value}", sent.tag)
+            })?;
+        }
+        match (&sent.request, answer) {
+            (Request::Kill(_), _) => {
+                let error = match answer {
+                    Answer::Err { code, .. } => Some(*code),
+                    _ => None,
+                };
+                around.kills.answered(self.profile.client, error, now)?;
+            }
+            (Request::Query(Sql::SetGlobal(value)), Answer::Ok { .. }) => {
+                around.database.globals.known(*value, now);
+            }
+            (Request::Reset, Answer::Ok { .. }) => self.began = sent.at,
+            _ => {}
         }
         Ok(())
     }
@@ -270,15 +345,12 @@ impl Client {
         &mut self,
         sent: &Sent,
         answer: &Answer,
-        ran: Option<&crate::database::Execution>,
+        ran: Option<&Execution>,
     ) -> Result<(), Broken> {
         let Some(ran) = ran else { return Ok(()) };
         let by_restore =
             matches!(answer, Answer::Err { code, .. } if *code == wire::code::UNKNOWN_SCHEMA);
-        let is_use = matches!(
-            &sent.request,
-            Request::Query(crate::database::sql::Sql::Use(_))
-        );
+        let is_use = matches!(&sent.request, Request::Query(Sql::Use(_)));
         if !by_restore || is_use {
             return self.model.check_place(sent, ran);
         }

@@ -46,6 +46,8 @@ pub(crate) struct Profile {
     pub(crate) think_us: u64,
     /// Of 256 commands, so many are sent without waiting for the answer before.
     pub(crate) pipelines: u8,
+    /// Of 256 commands, so many end somebody, or what somebody runs.
+    pub(crate) kills: u8,
     /// Uses what pins a session.
     pub(crate) pins: bool,
     pub(crate) exit: Exit,
@@ -81,6 +83,7 @@ impl Profile {
             commands,
             think_us: [50, 500, 5_000, 50_000][rng.usize(..4)],
             pipelines: [0, 0, 0, 60][rng.usize(..4)],
+            kills: [0, 0, 0, 0, 20, 100][rng.usize(..6)],
             pins: rng.u8(0..5) == 0,
             exit: match rng.u8(0..12) {
                 0..6 => Exit::Quit,
@@ -93,7 +96,8 @@ impl Profile {
     }
 }
 
-fn schema(rng: &mut Rng) -> Option<String> {
+/// The schema that a login names.
+pub(super) fn schema(rng: &mut Rng) -> Option<String> {
     let name = match rng.u8(0..20) {
         0 => "nosuch",
         1 => FICKLE,
@@ -120,5 +124,8 @@ fn capabilities(rng: &mut Rng) -> Capabilities {
         capabilities.set(flag, rng.u8(0..4) > 0);
     }
     capabilities.set(Capabilities::FOUND_ROWS, rng.u8(0..4) == 0);
+    if rng.u8(0..3) == 0 {
+        capabilities |= Capabilities::MULTI_STATEMENTS | Capabilities::MULTI_RESULTS;
+    }
     capabilities
 }

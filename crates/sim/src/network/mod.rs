@@ -26,6 +26,8 @@ pub(crate) struct Network {
     pub(crate) closed_doors: Vec<bool>,
     /// Workers that have ended.
     pub(crate) ended: Vec<bool>,
+    /// Sabotage: mail of one kind is lost.
+    pub(crate) loses_global_news: bool,
     rng: Rng,
     scratch: Vec<u8>,
     broken: Option<Broken>,
@@ -53,6 +55,7 @@ impl Network {
             touched: vec![Vec::new(); workers],
             closed_doors: vec![false; workers],
             ended: vec![false; workers],
+            loses_global_news: false,
             rng,
             scratch: Vec::new(),
             broken: None,
