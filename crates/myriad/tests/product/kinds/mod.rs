@@ -163,7 +163,7 @@ fn all_kinds_of_statements_are_answered_as_by_the_database() {
 }
 
 #[test]
-#[ignore = "takes two minutes"]
+#[ignore = "takes four minutes"]
 fn long_mixes_of_all_kinds_are_answered_as_by_the_database() {
     let extent = Extent {
         both_endings: true,
