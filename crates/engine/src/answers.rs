@@ -249,8 +249,7 @@ impl Engine {
             );
             return;
         };
-        let quiet = ServerStatus::SESSION_STATE_CHANGED | ServerStatus::MORE_RESULTS_EXISTS;
-        client.status = ok.status - quiet;
+        client.status = ok.status - ServerStatus::OF_STATEMENT;
         if ok.state_changes.is_empty() {
             return;
         }

@@ -109,6 +109,12 @@ impl Engine {
             if self.choose(first) != Choice::Open || self.backing_off(turn, id) {
                 return;
             }
+            if self.keys[id.0 as usize].failures > 0
+                && self.pool.first(id, BackendState::Connecting).is_some()
+            {
+                // One is enough to find out whether the backend is back.
+                return;
+            }
             let Some(slot) = self.slot(turn) else { return };
             let collation = self
                 .clients

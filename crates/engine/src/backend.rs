@@ -182,6 +182,8 @@ pub(crate) struct ClientCommand {
     pub in_transaction: bool,
     /// What it takes hold of or lets go of; boxed, because few do.
     pub holding: Option<Box<Effect>>,
+    /// `FOUND_ROWS()` counts more than the rows that it sends (`SQL_CALC_FOUND_ROWS`).
+    pub counts_all_rows: bool,
     /// True once part of the answer went to the client.
     pub answered: bool,
 }

@@ -71,8 +71,8 @@ pub(crate) struct Capture {
     warning_count: u16,
     /// `ROW_COUNT()`
     row_count: i64,
-    /// `FOUND_ROWS()`
-    found_rows: u64,
+    /// `FOUND_ROWS()`; `None` if only the backend knows, to which the session is pinned then.
+    found_rows: Option<u64>,
 }
 
 impl Default for Capture {
@@ -82,7 +82,7 @@ impl Default for Capture {
             warnings: None,
             warning_count: 0,
             row_count: 0,
-            found_rows: 1,
+            found_rows: Some(1),
         }
     }
 }
@@ -92,7 +92,7 @@ impl Capture {
     pub(crate) fn count(&self, known: Known) -> Option<i64> {
         match known {
             Known::RowCount => Some(self.row_count),
-            Known::FoundRows => Some(self.found_rows as i64),
+            Known::FoundRows => self.found_rows.map(|rows| rows as i64),
             Known::WarningCount => Some(self.told(false).max(i64::from(self.warning_count))),
             Known::ErrorCount => Some(self.told(true)),
             Known::Socket | Known::Port | Known::Hostname | Known::BindAddress => None,
@@ -123,7 +123,7 @@ impl Capture {
         // SHOW WARNINGS and its like leave FOUND_ROWS() as it was.
         let asks = command.traits.contains(Traits::READS_DIAGNOSTICS) && command.kind == Kind::Show;
         if let (Some(found), false) = (counts.found, asks) {
-            self.found_rows = found;
+            self.found_rows = (!command.counts_all_rows).then_some(found);
         }
         if failed || counts.warnings > 0 {
             self.warning_count = counts.warnings;

@@ -211,6 +211,7 @@ impl Engine {
             clears_warnings: clears_warnings(&statement, text, flavor),
             in_transaction: client.status.contains(ServerStatus::IN_TRANS),
             holding: holding.map(|holding| Box::new(Effect::new(holding))),
+            counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
         };
         backend.exchanges.push_back(Exchange {

@@ -104,6 +104,7 @@ impl Engine {
             .traits
             .intersects(Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL)
             || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
+            || returned_rows(command)
         {
             backend.insert_id = InsertId::OfClient;
         }
@@ -218,7 +219,7 @@ impl Engine {
             .client
             .and_then(|client| self.clients.get_mut(client))
         {
-            client.status = backend.status - ServerStatus::SESSION_STATE_CHANGED;
+            client.status = backend.status - ServerStatus::OF_STATEMENT;
         }
     }
 
@@ -402,6 +403,11 @@ fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
     };
     let code = ErrPacket::parse(error).map(|error| error.code);
     code == Ok(wire::code::PARSE_ERROR) && command.kind != Kind::Multiple
+}
+
+/// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.
+fn returned_rows(command: &ClientCommand) -> bool {
+    command.traits.contains(Traits::GENERATES_ID) && command.counts.result_set
 }
 
 /// True if an ERR leaves open whether there is a transaction: it has no status flags (rule 9).
