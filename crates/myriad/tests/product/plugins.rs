@@ -194,7 +194,14 @@ fn another_account_may_prove_itself_with_another_plugin() {
     let response = sha2("secret");
     let claim = Claim::new("app", CACHING_SHA2_PASSWORD, &response);
     assert_eq!(applicant.log_in(&claim, ""), "fast ok");
-    let table: [(&str, &[u8], Vec<u8>, &str, &str); 6] = [
+    type Row = (
+        &'static str,
+        &'static [u8],
+        Vec<u8>,
+        &'static str,
+        &'static str,
+    );
+    let table: [Row; 6] = [
         ("admin", NATIVE_PASSWORD, native("all"), "", "ok"),
         ("app", CACHING_SHA2_PASSWORD, sha2("secret"), "", "fast ok"),
         (
