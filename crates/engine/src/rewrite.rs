@@ -1,7 +1,9 @@
 //! What is sent in place of a client's text, where the front door knows better than the backend at
 //! hand: counts of the session's last statement (rule 10), and addresses (rule 14a).
 
-use session::statement::{Dialect, Known, Statement, Traits, lone, quoted_name, substitute};
+use session::statement::{
+    Dialect, Known, PinReason, Statement, Traits, lone, quoted_name, substitute,
+};
 
 use crate::Settings;
 use crate::client::Client;
@@ -37,6 +39,8 @@ pub(crate) fn rewrite(
     }
     let count = |known| match known {
         Known::WarningCount | Known::ErrorCount if live => None,
+        // SQL_CALC_FOUND_ROWS counts rows that were never sent: only the backend knows.
+        Known::FoundRows if client.pins.contains(PinReason::FoundRows) => None,
         known => client.capture.count(known),
     };
     let alone = lone(text, dialect);

@@ -31,6 +31,8 @@ mod outage;
 #[cfg(test)]
 mod packets;
 #[cfg(test)]
+mod plugins;
+#[cfg(test)]
 mod queue;
 #[cfg(test)]
 mod sharing;
