@@ -31,6 +31,7 @@ impl Engine {
             );
             self.counters.pins_rejected += 1;
             self.attach_in_vain(turn, client);
+            self.touch(client, turn.now);
             return Taken::Now;
         }
         let Some(record) = self.clients.get_mut(client) else {
