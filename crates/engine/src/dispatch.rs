@@ -37,6 +37,7 @@ impl Engine {
             );
             self.counters.pins_rejected += 1;
             self.attach_in_vain(turn, client);
+            self.touch(client, turn.now);
             return Taken::Now;
         }
         if self.asks_in_vain(client, &statement) {

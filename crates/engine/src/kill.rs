@@ -130,8 +130,22 @@ impl Engine {
         } else if waits {
             self.answer_err(turn, key, &ClientError::interrupted());
             self.drop_waiting_command(turn, key);
+        } else if !logs_in && self.takes_back_command(key) {
+            self.answer_err(turn, key, &ClientError::interrupted());
+            self.drop_first_command(key);
         }
         KillOutcome::Done
+    }
+
+    /// True if the client's command waited for its restore; what is restored stays.
+    fn takes_back_command(&mut self, client: Key) -> bool {
+        let backend = self.clients.get(client).and_then(|client| client.backend);
+        let Some(backend) = backend.and_then(|key| self.pool.get_mut(key)) else {
+            return false;
+        };
+        let waited = backend.due.contains(Due::COMMAND);
+        backend.due -= Due::COMMAND;
+        waited
     }
 
     /// The outcome of an order is known: whoever asked is told.

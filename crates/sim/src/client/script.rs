@@ -17,7 +17,8 @@ pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: 
         return Request::Query(pinning(rng));
     }
     match rng.u8(0..100) {
-        0..20 => Request::Query(Sql::Literal(format!("token {tag}"))),
+        0..4 => Request::Query(pick(rng, [Sql::ShowWarnings, Sql::Warn])),
+        4..20 => Request::Query(Sql::Literal(format!("token {tag}"))),
         20..36 => Request::Query(read(rng, profile.client)),
         36..52 => Request::Query(write(rng, profile.client)),
         52..57 => Request::Query(state(rng)),
