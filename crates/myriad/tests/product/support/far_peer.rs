@@ -17,7 +17,7 @@ pub(crate) struct FarPeer {
 }
 
 impl FarPeer {
-    /// Lays a cable to a new namespace; `number` is one of the caller's own, below 100. `None`, and
+    /// Lays a cable to a new namespace; `number` is one of the caller's own, below 63. `None`, and
     /// the reason printed, where that cannot be done.
     pub(crate) fn new(number: u8) -> Option<Self> {
         if !rustix::process::geteuid().is_root() || !installed("ip") {
