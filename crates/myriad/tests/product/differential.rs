@@ -1,15 +1,11 @@
 //! Random sessions, run directly and through the front door while 200 others churn the same few
 //! backend connections: not one packet may differ.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crate::packets::{MAY_DIFFER, shown};
-use crate::support::{Address, Client, Database, FrontDoor};
+use crate::support::{Address, Client, Database, FrontDoor, Numbers, amid_churn};
 
 const SESSIONS: u64 = 60;
 const STATEMENTS: usize = 15;
-const CHURNERS: usize = 10;
-const CLIENTS_PER_CHURNER: usize = 20;
 
 /// What sessions do. Some of it leaves something behind, some of it asks for what was left.
 /// FOUND_ROWS() is not asked for: after a DELETE it tells what the optimizer happened to count.
@@ -71,29 +67,6 @@ const STATEMENTS_MADE: [&str; 55] = [
     "SELECT DATABASE()",
 ];
 
-/// What the others do: all that could be mistaken for a session's own.
-const CHURN: [&str; 8] = [
-    "INSERT IGNORE INTO others VALUES (1000)",
-    "INSERT INTO others_counted () VALUES ()",
-    "UPDATE others SET a = a LIMIT 1",
-    "NO STATEMENT",
-    "DROP TABLE IF EXISTS nothing_at_all",
-    "SELECT * FROM others LIMIT 5",
-    "SET sql_mode = 'ANSI_QUOTES'",
-    "SET time_zone = '+03:00'",
-];
-
-/// Numbers from a seed; the constants are those of Knuth's MMIX.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
-        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-}
-
 fn begin(database: &Database) {
     database.schema("differential");
     database.execute(
@@ -114,43 +87,14 @@ fn told(address: &Address, script: &[&str]) -> Vec<Vec<String>> {
     script.iter().map(ask).collect()
 }
 
-fn churn(address: &Address, seed: u64, stop: &AtomicBool) {
-    let mut numbers = Numbers(seed);
-    let client = |_| Client::new(address, "churn");
-    let mut clients: Vec<_> = (0..CLIENTS_PER_CHURNER).map(client).collect();
-    while !stop.load(Ordering::Relaxed) {
-        let which = numbers.below(clients.len());
-        clients[which].run(CHURN[numbers.below(CHURN.len())]);
-    }
-}
-
 #[test]
 fn random_sessions_are_told_what_the_database_tells() {
     let database = Database::shared();
-    database.schema("churn");
-    database.execute(
-        "USE churn; CREATE TABLE others (a TINYINT);
-         CREATE TABLE others_counted (id INT AUTO_INCREMENT PRIMARY KEY)",
-    );
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 8"]);
-    let (address, stop) = (door.address(), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        for seed in 0..CHURNERS {
-            let (address, stop) = (&address, &stop);
-            scope.spawn(move || churn(address, seed as u64, stop));
-        }
-        let _stop = Stop(&stop);
+    let address = door.address();
+    amid_churn((&database, "churn"), &address, || {
         compare(&database, &address);
     });
-}
-
-/// Ends the churn also when the comparison fails.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Warnings are told as they were captured: after SET NAMES the columns, which name the character set

@@ -12,7 +12,8 @@ const COM_QUERY: u8 = 0x03;
 const COM_PING: u8 = 0x0e;
 
 /// Index flags, which the EOF packet between column definitions and rows may lack.
-const INDEX: ServerStatus = ServerStatus::NO_INDEX_USED.union(ServerStatus::NO_GOOD_INDEX_USED);
+pub(crate) const INDEX: ServerStatus =
+    ServerStatus::NO_INDEX_USED.union(ServerStatus::NO_GOOD_INDEX_USED);
 
 /// The flags there that are the subject of a test of their own, too.
 pub(crate) const MAY_DIFFER: ServerStatus = INDEX
