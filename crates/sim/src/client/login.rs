@@ -6,6 +6,7 @@ use wire::{
     caching_sha2_password, code, native_password, whole_packet, write_packet,
 };
 
+use super::profile::Profile;
 use super::reasons::fickle_since;
 use super::{Client, Phase, Request, Surroundings};
 use crate::catalog::{ACCOUNTS, FICKLE};
@@ -42,15 +43,15 @@ impl Client {
                 let handshake = InitialHandshake::parse(&payload).map_err(unreadable)?;
                 self.respond(around, &handshake)?;
             }
-            (Phase::Login, Some(0x00)) => {
-                let ok = OkPacket::parse(&payload).map_err(unreadable)?;
-                self.logged_in(around, ok.status)?;
-            }
             (Phase::Login, Some(0x01)) => {
                 ensure(Rule::Protocol, payload == b"\x01\x03", || {
                     format!("a login was answered with {payload:?}")
                 })?;
                 self.login_sequence = sequence_id.wrapping_add(1);
+            }
+            (Phase::Login, Some(0x00)) => {
+                let ok = OkPacket::parse(&payload).map_err(unreadable)?;
+                self.logged_in(around, ok.status)?;
             }
             (Phase::Login, Some(0xfe)) => {
                 let request = AuthSwitchRequest::parse(&payload).map_err(unreadable)?;
@@ -82,17 +83,7 @@ impl Client {
         let capabilities =
             self.profile.capabilities & (handshake.capabilities | Capabilities::LONG_PASSWORD);
         self.profile.capabilities = capabilities;
-        let password = self.profile.password.as_bytes();
-        let (auth_plugin, auth_response) = match (self.profile.other_plugin, self.profile.collation)
-        {
-            // One that can be checked, whatever the handshake named; or one that cannot.
-            (true, 45) => (
-                CACHING_SHA2_PASSWORD,
-                caching_sha2_password(password, &handshake.nonce),
-            ),
-            (true, _) => (&b"dialog"[..], b"not a proof".to_vec()),
-            (false, _) => (NATIVE_PASSWORD, native_password(password, &handshake.nonce)),
-        };
+        let (auth_plugin, auth_response) = proof(&self.profile, &handshake.nonce);
         let response = HandshakeResponse {
             capabilities,
             extended: wire::ExtendedCapabilities::empty(),
@@ -135,14 +126,10 @@ impl Client {
         profile.schema = super::profile::schema(&mut self.rng);
         profile.collation = [45, 8, 33, 46][self.rng.usize(..4)];
         profile.other_plugin = self.rng.u8(0..4) == 0;
-        let proof = native_password(profile.password.as_bytes(), &self.nonce);
-        let (plugin, proof) = match profile.other_plugin {
-            true => (&b"caching_sha2_password"[..], &b"not for this plugin"[..]),
-            false => (NATIVE_PASSWORD, &proof[..]),
-        };
+        let (plugin, proof) = proof(profile, &self.nonce);
         let schema = profile.schema.as_deref().unwrap_or_default();
         let collation = [profile.collation, 0];
-        let mut argument = [user.as_bytes(), &[0, proof.len() as u8], proof].concat();
+        let mut argument = [user.as_bytes(), &[0, proof.len() as u8], &proof].concat();
         argument.extend_from_slice(&[schema.as_bytes(), &[0], &collation, plugin, &[0]].concat());
         self.begin(around);
         Request::ChangeUser(argument)
@@ -203,5 +190,19 @@ impl Client {
         })?;
         self.told_end = true;
         Ok(())
+    }
+}
+
+/// The plugin that a client names, and its proof: one that can be checked, whatever the handshake
+/// named; or one that cannot.
+fn proof(profile: &Profile, nonce: &[u8; 20]) -> (&'static [u8], Vec<u8>) {
+    let password = profile.password.as_bytes();
+    match (profile.other_plugin, profile.collation) {
+        (true, 45) => (
+            CACHING_SHA2_PASSWORD,
+            caching_sha2_password(password, nonce),
+        ),
+        (true, _) => (b"dialog", b"not a proof".to_vec()),
+        (false, _) => (NATIVE_PASSWORD, native_password(password, nonce)),
     }
 }
