@@ -68,16 +68,23 @@ pub enum Command {
     BinlogDumpGtid = 0x1e,
     /// `COM_RESET_CONNECTION`
     ResetConnection = 0x1f,
+    /// `COM_CLONE` of MySQL.
+    Clone = 0x20,
+    /// `COM_STMT_BULK_EXECUTE` of MariaDB.
+    StmtBulkExecute = 0xfa,
 }
 
 impl Command {
     /// The command of a payload's first byte, if it is one of those above.
     pub fn from_byte(byte: u8) -> Option<Self> {
-        ALL.get(usize::from(byte)).copied()
+        match byte {
+            0xfa => Some(Self::StmtBulkExecute),
+            _ => ALL.get(usize::from(byte)).copied(),
+        }
     }
 }
 
-const ALL: [Command; 0x20] = [
+const ALL: [Command; 0x21] = [
     Command::Sleep,
     Command::Quit,
     Command::InitDb,
@@ -110,6 +117,7 @@ const ALL: [Command; 0x20] = [
     Command::Daemon,
     Command::BinlogDumpGtid,
     Command::ResetConnection,
+    Command::Clone,
 ];
 
 #[cfg(test)]
@@ -122,6 +130,7 @@ mod tests {
             assert_eq!(*command as usize, byte);
             assert_eq!(Command::from_byte(byte as u8), Some(*command));
         }
-        assert_eq!(Command::from_byte(0x20), None);
+        assert_eq!(Command::from_byte(0x21), None);
+        assert_eq!(Command::from_byte(0xfa), Some(Command::StmtBulkExecute));
     }
 }

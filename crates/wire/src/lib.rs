@@ -38,7 +38,7 @@ pub use packet::{
     Complete, HEADER_LEN, Header, MAX_PAYLOAD, PacketWriter, Payload, whole_packet, write_packet,
 };
 pub use reader::{Reader, put_lenenc_bytes, put_lenenc_int};
-pub use response::{Piece, ResponseWalk, WalkError};
+pub use response::{Piece, ResponseWalk, Shape, WalkError};
 pub use result_set::TextResultSet;
 pub use status::ServerStatus;
 pub use track::{StateChange, StateChanges};

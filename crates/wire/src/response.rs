@@ -28,6 +28,11 @@ pub enum Piece<'a> {
     Continuation(&'a [u8]),
     /// More of the packet that the last piece began.
     Rest(&'a [u8]),
+    /// What a COM_STMT_PREPARE is answered with: the statement's id, and how many definitions of
+    /// parameters and of columns follow.
+    PrepareOk(&'a [u8]),
+    /// A packet that is text and nothing else, as for COM_STATISTICS.
+    Text(&'a [u8]),
     /// The OK packet of a statement without rows.
     Ok(&'a [u8]),
     /// The OK or EOF packet that ends the rows.
@@ -49,6 +54,8 @@ impl<'a> Piece<'a> {
             | Piece::Row(bytes)
             | Piece::Continuation(bytes)
             | Piece::Rest(bytes)
+            | Piece::PrepareOk(bytes)
+            | Piece::Text(bytes)
             | Piece::Ok(bytes)
             | Piece::RowsEnd(bytes)
             | Piece::Err(bytes)
@@ -81,9 +88,25 @@ pub enum WalkError {
     AfterEnd,
 }
 
+/// What a response consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// OK, ERR, result sets: what most commands are answered with.
+    #[default]
+    Results,
+    /// The response to COM_STMT_PREPARE.
+    Prepare,
+    /// Rows without a header, as for COM_STMT_FETCH; column definitions, as for COM_FIELD_LIST.
+    Rows,
+    /// One packet: text, OK, EOF or ERR.
+    Single,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     First,
+    Prepare,
+    Single,
     Columns { left: u64 },
     ColumnsEnd,
     Rows,
@@ -101,6 +124,8 @@ pub struct ResponseWalk {
     left: usize,
     /// The next packet continues the payload of the current one.
     continued: bool,
+    /// In the response to a COM_STMT_PREPARE: the columns that follow the parameters.
+    prepared_columns: Option<u64>,
 }
 
 impl ResponseWalk {
@@ -108,13 +133,24 @@ impl ResponseWalk {
     /// for all but those over 16 MiB). `deprecate_eof`: whether CLIENT_DEPRECATE_EOF was
     /// negotiated with this backend.
     pub fn new(deprecate_eof: bool, sequence_id: u8) -> Self {
+        Self::shaped(Shape::Results, deprecate_eof, sequence_id)
+    }
+
+    /// The same for a response of another shape.
+    pub fn shaped(shape: Shape, deprecate_eof: bool, sequence_id: u8) -> Self {
         let due = sequence_id.wrapping_add(1);
         Self {
-            phase: Phase::First,
+            phase: match shape {
+                Shape::Results => Phase::First,
+                Shape::Prepare => Phase::Prepare,
+                Shape::Rows => Phase::Rows,
+                Shape::Single => Phase::Single,
+            },
             deprecate_eof,
             due,
             left: 0,
             continued: false,
+            prepared_columns: None,
         }
     }
 
@@ -141,7 +177,7 @@ impl ResponseWalk {
             return Ok((!input.is_empty()).then(|| Piece::Rest(self.take(input))));
         }
         if self.phase == Phase::ColumnsEnd && self.deprecate_eof {
-            self.phase = Phase::Rows;
+            self.columns_ended();
             return Ok(Some(Piece::ColumnsEnd(&[])));
         }
         if self.phase == Phase::Done && !input.is_empty() {
@@ -160,7 +196,9 @@ impl ResponseWalk {
             _ if self.continued => Ok(Some(Piece::Continuation(self.begin(header, input)))),
             Phase::Columns { left } => Ok(Some(self.column(header, left, input))),
             Phase::Rows => self.row(header, input),
-            Phase::First | Phase::ColumnsEnd | Phase::Done => self.whole(header, input),
+            Phase::First | Phase::Prepare | Phase::Single | Phase::ColumnsEnd | Phase::Done => {
+                self.whole(header, input)
+            }
         }
     }
 
@@ -205,7 +243,19 @@ impl ResponseWalk {
                 self.phase = Phase::Done;
                 Piece::Err(packet)
             }
-            (Phase::First, 0x00) => {
+            (Phase::Prepare, 0x00) => {
+                self.prepare(payload)?;
+                Piece::PrepareOk(packet)
+            }
+            (Phase::Single, 0xfe) => {
+                self.phase = Phase::Done;
+                Piece::RowsEnd(packet)
+            }
+            (Phase::Single, 0x01..=0xfd) => {
+                self.phase = Phase::Done;
+                Piece::Text(packet)
+            }
+            (Phase::First | Phase::Single, 0x00) => {
                 self.end(OkPacket::parse(payload)?.status);
                 Piece::Ok(packet)
             }
@@ -219,7 +269,7 @@ impl ResponseWalk {
                 Piece::ColumnCount(packet)
             }
             (Phase::ColumnsEnd, 0xfe) => {
-                self.phase = Phase::Rows;
+                self.columns_ended();
                 Piece::ColumnsEnd(packet)
             }
             (Phase::Rows, 0xfe) => {
@@ -229,6 +279,35 @@ impl ResponseWalk {
             _ => return Err(Malformed::Invalid("end of column definitions").into()),
         };
         Ok(Some(piece))
+    }
+
+    /// The client has sent the file that was asked for; its last packet had this sequence id.
+    pub fn file_sent(&mut self, sequence_id: u8) {
+        self.due = sequence_id.wrapping_add(1);
+    }
+
+    /// Source: "COM_STMT_PREPARE Response" in the MySQL manual.
+    fn prepare(&mut self, payload: &[u8]) -> Result<(), Malformed> {
+        let mut reader = Reader::new(payload);
+        reader.bytes(5, "header and statement id")?;
+        let columns = u64::from(reader.u16("number of columns")?);
+        let parameters = u64::from(reader.u16("number of parameters")?);
+        self.prepared_columns = Some(columns);
+        match parameters {
+            0 => self.columns_ended(),
+            left => self.phase = Phase::Columns { left },
+        }
+        Ok(())
+    }
+
+    /// The definitions of columns, or of parameters, are complete.
+    fn columns_ended(&mut self) {
+        self.phase = match self.prepared_columns {
+            None => Phase::Rows,
+            Some(0) => Phase::Done,
+            Some(left) => Phase::Columns { left },
+        };
+        self.prepared_columns = self.prepared_columns.map(|_| 0);
     }
 
     fn end_status(&self, payload: &[u8]) -> Result<ServerStatus, Malformed> {

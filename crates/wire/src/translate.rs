@@ -29,6 +29,10 @@ pub struct Translation {
     /// Where in the output the status flags stand of the EOF packet that follows the column
     /// definitions, as long as that output is at hand.
     eof_status_at: Option<usize>,
+    /// A cursor was asked for: whether the rows follow at once is known with the next piece only.
+    cursor: bool,
+    /// The EOF packet after the column definitions is held back for that reason.
+    held_back: bool,
 }
 
 impl Translation {
@@ -39,7 +43,16 @@ impl Translation {
             dialect,
             offset,
             eof_status_at: None,
+            cursor: false,
+            held_back: false,
         }
+    }
+
+    /// The same for a COM_STMT_EXECUTE that asks for a cursor: if one is opened, a client that is
+    /// told EOF packets gets one in all, with SERVER_STATUS_CURSOR_EXISTS.
+    pub fn with_cursor(mut self) -> Self {
+        self.cursor = true;
+        self
     }
 
     /// Appends what the client is told for `piece`. `state_changes` replaces the session-track
@@ -51,19 +64,15 @@ impl Translation {
         told: &Told<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Malformed> {
+        if self.held_back && matches!(piece, Piece::Row(packet) if !packet.is_empty()) {
+            let sequence_id = piece.bytes().get(3).copied().unwrap_or_default();
+            self.columns_end(sequence_id, told.status, out);
+        }
         match piece {
             Piece::Rest(bytes) => out.extend_from_slice(bytes),
             Piece::ColumnsEnd(_) if self.dialect.deprecate_eof => {}
-            Piece::ColumnsEnd(_) => {
-                encode_eof(
-                    out,
-                    told.next_sequence_id.wrapping_add(self.offset),
-                    0,
-                    told.status,
-                );
-                self.offset = self.offset.wrapping_add(1);
-                self.eof_status_at = Some(out.len() - size_of::<u16>());
-            }
+            Piece::ColumnsEnd(_) if self.cursor => self.held_back = true,
+            Piece::ColumnsEnd(_) => self.columns_end(told.next_sequence_id, told.status, out),
             Piece::Ok(packet) => self.ok(packet, 0x00, told, out)?,
             Piece::RowsEnd(packet) if self.dialect.deprecate_eof => {
                 self.ok(packet, 0xfe, told, out)?;
@@ -71,6 +80,9 @@ impl Translation {
             Piece::RowsEnd(packet) => {
                 let ok = OkPacket::parse(&packet[HEADER_LEN..])?;
                 let status = ok.status - ServerStatus::SESSION_STATE_CHANGED;
+                if self.held_back && !status.contains(ServerStatus::CURSOR_EXISTS) {
+                    self.columns_end(packet[3], status, out);
+                }
                 self.mend_eof(out, status);
                 encode_eof(
                     out,
@@ -84,9 +96,19 @@ impl Translation {
             | Piece::Row(packet)
             | Piece::Continuation(packet)
             | Piece::Err(packet)
+            | Piece::PrepareOk(packet)
+            | Piece::Text(packet)
             | Piece::LocalInfile(packet) => self.copy(packet, out),
         }
         Ok(())
+    }
+
+    /// The EOF packet between column definitions and rows; `sequence_id` is the backend's next.
+    fn columns_end(&mut self, sequence_id: u8, status: ServerStatus, out: &mut Vec<u8>) {
+        encode_eof(out, sequence_id.wrapping_add(self.offset), 0, status);
+        self.offset = self.offset.wrapping_add(1);
+        self.eof_status_at = Some(out.len() - size_of::<u16>());
+        self.held_back = false;
     }
 
     /// The output so far is out of reach: it may have been sent.
