@@ -1,5 +1,6 @@
 //! COM_CHANGE_USER. Source: MySQL manual, "COM_CHANGE_USER".
 
+use crate::attributes::read_attributes;
 use crate::capabilities::Capabilities;
 use crate::{Malformed, Reader};
 
@@ -38,6 +39,9 @@ impl<'a> ChangeUser<'a> {
         if client.contains(Capabilities::PLUGIN_AUTH) && !reader.is_empty() {
             auth_plugin = reader.nul_terminated("plugin")?;
         }
+        if client.contains(Capabilities::CONNECT_ATTRS) && !reader.is_empty() {
+            read_attributes(&mut reader)?;
+        }
         Ok(Self {
             user,
             auth_response,
@@ -67,6 +71,11 @@ mod tests {
             (short.schema, short.collation, short.auth_plugin),
             (None, None, &b""[..])
         );
+        let attributes = b"app\0\0\0\x2d\0x\0\x09\x03_os\x04Unix";
+        let caps_too = caps | Capabilities::CONNECT_ATTRS;
+        assert!(ChangeUser::parse(attributes, caps_too).is_ok());
+        let cut = &attributes[..attributes.len() - 1];
+        assert!(ChangeUser::parse(cut, caps_too).is_err());
         for cut in 0..12 {
             assert!(
                 ChangeUser::parse(&full[..cut], caps).is_err(),

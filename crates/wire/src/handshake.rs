@@ -4,6 +4,7 @@
 //! "Protocol::AuthSwitchRequest"; MariaDB knowledge base, "Connection", for the extended flags in
 //! the reserved bytes.
 
+use crate::attributes::read_attributes;
 use crate::capabilities::{Capabilities, ExtendedCapabilities};
 use crate::packet::PacketWriter;
 use crate::reader::{put_lenenc_bytes, put_lenenc_int};
@@ -153,7 +154,7 @@ impl<'a> HandshakeResponse<'a> {
         }
         let mut attributes = &b""[..];
         if capabilities.contains(Capabilities::CONNECT_ATTRS) && !reader.is_empty() {
-            attributes = reader.lenenc_bytes("connection attributes")?;
+            attributes = read_attributes(&mut reader)?;
         }
         Ok(Self {
             capabilities,

@@ -7,6 +7,8 @@
 //! Source: MySQL manual, "Client/Server Protocol", and the MariaDB knowledge base,
 //! "MariaDB protocol".
 
+mod attributes;
+mod auth;
 mod capabilities;
 mod change_user;
 mod command;
@@ -17,11 +19,15 @@ mod packet;
 mod reader;
 mod response;
 mod result_set;
-mod scramble;
 mod status;
 mod track;
 mod translate;
 
+pub use attributes::encode_attributes;
+pub use auth::{
+    AuthMoreData, AuthPlugin, CACHING_SHA2_PASSWORD, NATIVE_PASSWORD, PublicKeyError,
+    REQUEST_PUBLIC_KEY, caching_sha2_password, encrypt_password, native_password,
+};
 pub use capabilities::{Capabilities, ExtendedCapabilities};
 pub use change_user::ChangeUser;
 pub use command::Command;
@@ -34,7 +40,6 @@ pub use packet::{
 pub use reader::{Reader, put_lenenc_bytes, put_lenenc_int};
 pub use response::{Piece, ResponseWalk, WalkError};
 pub use result_set::TextResultSet;
-pub use scramble::{NATIVE_PASSWORD, native_password, verify_native_password};
 pub use status::ServerStatus;
 pub use track::{StateChange, StateChanges};
 pub use translate::{ClientDialect, Told, Translation};
