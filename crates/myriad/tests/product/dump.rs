@@ -1,10 +1,10 @@
-//! Dumps: what `mariadb-dump` and `mariadb` do to a schema through the front door is what they do
+//! Dumps: what the server's own dump program and client do to a schema through the front door is what they do
 //! directly.
 
 use std::process::Stdio;
 use std::sync::Arc;
 
-use crate::support::{Address, Database, FrontDoor, Output, finish, program, run};
+use crate::support::{Address, Database, FrontDoor, Output, Tool, finish, program, run};
 
 const SOURCE: &str = r"
     CREATE TABLE dump_source.everything (
@@ -20,9 +20,9 @@ const SOURCE: &str = r"
         IF(seq % 5, CONCAT('line\n', seq, ' tab\t quote'' € 😀 ', REPEAT('w', seq % 300)), NULL),
         IF(seq % 3, CAST(REPEAT(CHAR(0, 39, 92, 10, 13, 26, 255, seq % 256), seq % 90) AS BINARY), NULL),
         1 + seq % 3, seq % 4, seq % 512, JSON_OBJECT('n', seq)
-    FROM dump_source.seq_1_to_3000;
+    FROM shop.seq_1_to_3000;
     CREATE TABLE dump_source.large (a INT, b LONGTEXT);
-    INSERT INTO dump_source.large SELECT seq, REPEAT(seq, 300000) FROM dump_source.seq_1_to_6;
+    INSERT INTO dump_source.large SELECT seq, REPEAT(seq, 300000) FROM shop.seq_1_to_6;
     CREATE TABLE dump_source.empty (a INT);
     CREATE TABLE dump_source.log (id INT, at VARCHAR(9));
     CREATE VIEW dump_source.few AS SELECT id, text FROM dump_source.everything WHERE id < 10;
@@ -44,7 +44,7 @@ const ARGUMENTS: [&str; 6] = [
 ];
 
 fn dump(address: &Address, schema: &str, arguments: &[&str]) -> Output {
-    let mut command = program("mariadb-dump", address);
+    let mut command = program(Tool::Dump, address);
     let output = run(
         command
             .args(ARGUMENTS)
@@ -71,13 +71,13 @@ fn prepared(schema: &str) -> Arc<Database> {
 
 /// Dumps `piped_source` at `from` straight into the schema `target` at `to`.
 fn pipe(from: &Address, to: &Address, target: &str) {
-    let mut source = program("mariadb-dump", from);
+    let mut source = program(Tool::Dump, from);
     let source = source
         .args(ARGUMENTS)
         .arg("piped_source")
         .env("MYSQL_PWD", "all");
     let mut source = source.stdout(Stdio::piped()).spawn().unwrap();
-    let mut sink = program("mariadb", to);
+    let mut sink = program(Tool::Client, to);
     let sink = sink.args(["--user=admin", target]).env("MYSQL_PWD", "all");
     let sink = sink.stdin(source.stdout.take().unwrap()).spawn().unwrap();
     assert_eq!(

@@ -202,8 +202,8 @@ fn large_result_sets_are_the_same() {
         let mut direct = Client::login(database.address(), &login).unwrap();
         let mut through = Client::login(&door.address(), &login).unwrap();
         for text in [
-            "SELECT seq, seq * 1.1, NULL, REPEAT('r', seq % 50) FROM seq_1_to_70000",
-            "SELECT seq FROM seq_1_to_70000; SELECT REPEAT('x', 100000) FROM seq_1_to_100; DO 1",
+            "SELECT seq, seq * 1.1, NULL, REPEAT('r', seq % 50) FROM shop.seq_1_to_70000",
+            "SELECT seq FROM shop.seq_1_to_70000; SELECT REPEAT('x', 100000) FROM shop.seq_1_to_100; DO 1",
         ] {
             for client in [&mut direct, &mut through] {
                 client.query(text);

@@ -14,7 +14,9 @@ use zeroize::Zeroizing;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublicKeyError {
     /// What should be a key is none.
-    #[error("its public key cannot be read; it must be an RSA key of at most 4096 bits in PEM form")]
+    #[error(
+        "its public key cannot be read; it must be an RSA key of at most 4096 bits in PEM form"
+    )]
     Unreadable,
     /// A password of this length does not fit into the key.
     #[error("the password is too long for its public key; use a longer key or a shorter password")]
@@ -65,8 +67,10 @@ mod tests {
     #[test]
     fn the_server_reads_the_password() {
         let (key, pem) = key();
-        for (password, ending) in [(&b"secret"[..], ""), (b"a password of 30 bytes, no less", "\0")]
-        {
+        for (password, ending) in [
+            (&b"secret"[..], ""),
+            (b"a password of 30 bytes, no less", "\0"),
+        ] {
             let pem = format!("{pem}{ending}");
             let encrypted =
                 encrypt_password(password, &NONCE, pem.as_bytes(), &mut random()).unwrap();
@@ -98,7 +102,12 @@ mod tests {
             encrypt(&[b'x'; 86], pem.as_bytes()),
             Err(PublicKeyError::TooLong)
         );
-        for bad in [&b""[..], b"-----BEGIN PUBLIC KEY-----", b"\xff", &pem.as_bytes()[..99]] {
+        for bad in [
+            &b""[..],
+            b"-----BEGIN PUBLIC KEY-----",
+            b"\xff",
+            &pem.as_bytes()[..99],
+        ] {
             assert_eq!(encrypt(b"secret", bad), Err(PublicKeyError::Unreadable));
         }
     }

@@ -5,6 +5,7 @@ mod client;
 mod database;
 mod front_door;
 mod programs;
+mod server;
 mod shell;
 mod wait;
 
@@ -13,5 +14,6 @@ pub(crate) use client::{Client, Login, USUAL};
 pub(crate) use database::{Address, Database, own_database};
 pub(crate) use front_door::FrontDoor;
 pub(crate) use programs::{Output, finish, installed, program, run};
+pub(crate) use server::{Server, Tool};
 pub(crate) use shell::Shell;
 pub(crate) use wait::{LIMIT, eventually};
