@@ -16,6 +16,14 @@ const WORKERS_MAX: u32 = 1_024;
 const CONNECTIONS_MAX: u32 = 16_000_000;
 const LISTEN_FIX: &str = "write a list such as [\"127.0.0.1:6033\"]";
 const DRIVERS: [(&str, Driver); 2] = [("auto", Driver::Auto), ("epoll", Driver::Epoll)];
+const PLUGINS: [(&str, Option<AuthPlugin>); 3] = [
+    ("auto", None),
+    ("mysql_native_password", Some(AuthPlugin::NativePassword)),
+    (
+        "caching_sha2_password",
+        Some(AuthPlugin::CachingSha2Password),
+    ),
+];
 
 /// What faces the clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +34,10 @@ pub struct Server {
     pub workers: Option<NonZero<u32>>,
     /// How many clients may be connected; more get ERR 1040.
     pub max_connections: u32,
+    /// What was set for [`Server::logins_max`]; `None` = what follows from `max_connections`.
+    pub max_logins: Option<NonZero<u32>>,
+    /// The plugin that clients are greeted with; `None` = what fits the backend.
+    pub default_authentication_plugin: Option<AuthPlugin>,
     /// How long a client may take to log in; never zero.
     pub login_timeout: Duration,
     /// How long a session that holds a backend connection (in a transaction or pinned) may send
@@ -57,7 +69,23 @@ pub enum Driver {
     Epoll,
 }
 
+/// A plugin that clients can prove their password with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AuthPlugin {
+    /// `mysql_native_password`.
+    NativePassword,
+    /// `caching_sha2_password`.
+    CachingSha2Password,
+}
+
 impl Server {
+    /// How many clients may be in the connection phase. Unless set, a tenth of all that may be
+    /// connected, but not fewer than 1,000.
+    pub fn logins_max(&self) -> u32 {
+        let tenth = (self.max_connections / 10).max(1_000);
+        self.max_logins.map_or(tenth, NonZero::get)
+    }
+
     pub(crate) fn read(section: &mut Section<'_, '_>) -> Self {
         let default = Self::default();
         let mut server = default.read_limits(section);
@@ -74,6 +102,14 @@ impl Server {
             max_connections: section.read("max_connections", self.max_connections, |v| {
                 value::number(v, 1..=CONNECTIONS_MAX)
             }),
+            max_logins: section.read("max_logins", self.max_logins, |v| {
+                value::number_unless_zero(v, CONNECTIONS_MAX)
+            }),
+            default_authentication_plugin: section.read(
+                "default_authentication_plugin",
+                self.default_authentication_plugin,
+                |v| value::choice(v, &PLUGINS),
+            ),
             answer_buffer: section.read("answer_buffer", self.answer_buffer, |v| {
                 value::size(v, KIB..=GIB)
             }),
@@ -144,6 +180,8 @@ impl Default for Server {
             listen: vec![Listen::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 6033)))],
             workers: None,
             max_connections: 1_000_000,
+            max_logins: None,
+            default_authentication_plugin: None,
             login_timeout: Duration::from_secs(10),
             idle_transaction_timeout: Some(Duration::from_secs(60)),
             client_write_timeout: Duration::from_secs(60),

@@ -28,4 +28,5 @@ pub use counters::{DriverCounters, DriverCounts};
 pub use epoll::run;
 pub use listener::{BindError, Listeners};
 pub use mailbox::{Inbox, Postboxes, mailboxes};
+pub use nonces::seed;
 pub use worker::{DriverError, Worker};

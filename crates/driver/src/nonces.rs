@@ -45,6 +45,11 @@ impl Nonces {
     }
 }
 
+/// Fresh random bytes, to begin a generator with. Fails if the kernel has no randomness to give.
+pub fn seed() -> std::io::Result<[u8; NONCE]> {
+    Ok(Nonces::new().next()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,8 @@ use pool::{Choice, Fit, KeyId, Slot, State as BackendState};
 use session::SessionState;
 use wire::ServerStatus;
 
-use crate::backend::{Backend, BackendLogin, Due, InsertId, PoolKey};
+use crate::backend::{Backend, Due, InsertId, PoolKey};
+use crate::backend_auth::BackendLogin;
 use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::Warnings;

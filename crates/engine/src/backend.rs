@@ -9,6 +9,7 @@ use session::SessionState;
 use session::statement::{Kind, PinReasons, Traits};
 use wire::ServerStatus;
 
+use crate::backend_auth::BackendLogin;
 use crate::diagnostics::{Counts, Warnings};
 use wire::{Capabilities, ExtendedCapabilities, ResponseWalk, TextResultSet, Translation};
 
@@ -88,15 +89,6 @@ bitflags::bitflags! {
         /// The character sets changed and must be read back.
         const CHARSET = 1 << 2;
     }
-}
-
-/// How far a backend's connection phase has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BackendLogin {
-    /// The initial handshake is due.
-    Handshake,
-    /// The answer to our authentication response is due.
-    Answer,
 }
 
 /// What LAST_INSERT_ID() is on a backend.

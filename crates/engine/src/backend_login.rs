@@ -5,15 +5,15 @@ use membership::Key;
 use pool::State as BackendState;
 use session::Charset;
 use wire::{
-    AuthSwitchRequest, Capabilities, Command, ErrPacket, HandshakeResponse, InitialHandshake,
-    Malformed, NATIVE_PASSWORD, TextResultSet, code, native_password, whole_packet,
+    AuthPlugin, Capabilities, Command, ErrPacket, HandshakeResponse, InitialHandshake, Malformed,
+    TextResultSet, code, encode_attributes, whole_packet,
 };
 
-use crate::backend::{Backend, BackendLogin, Purpose};
+use crate::backend::{Backend, Purpose};
+use crate::backend_auth::{BackendLogin, Challenge};
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::dispatch::{put_command, put_query};
-use crate::errors::ClientError;
 use crate::facts::Facts;
 use crate::{Engine, Mail, Turn};
 
@@ -29,6 +29,15 @@ const ALWAYS: Capabilities = Capabilities::LONG_PASSWORD
 
 /// Without these a backend cannot be multiplexed (rule 9).
 const REQUIRED: Capabilities = Capabilities::SESSION_TRACK.union(Capabilities::DEPRECATE_EOF);
+
+/// What the server is told of us; its clients' own attributes would be wrong for most of them.
+const ATTRIBUTES: [(&str, &str); 5] = [
+    ("_client_name", "myriad"),
+    ("_client_version", env!("CARGO_PKG_VERSION")),
+    ("_os", std::env::consts::OS),
+    ("_platform", std::env::consts::ARCH),
+    ("program_name", "myriad"),
+];
 
 /// The tracker is on for all that it can tell.
 const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
@@ -59,13 +68,14 @@ impl Engine {
                 Ok(())
             }
             (Some(BackendLogin::Handshake), _) => self.backend_handshake(turn, key, payload),
-            (Some(BackendLogin::Answer), Some(0x00)) => {
+            (Some(BackendLogin::Response(_) | BackendLogin::Verdict), Some(0x00)) => {
                 self.backend_ready(turn, key);
                 Ok(())
             }
-            (Some(BackendLogin::Answer), Some(0xfe)) => {
+            (Some(BackendLogin::Response(_)), Some(0xfe)) => {
                 self.backend_auth_switch(turn, key, payload, packet.sequence_id)
             }
+            (Some(_), Some(0x01)) => self.backend_more_data(turn, key, payload, packet.sequence_id),
             _ => Err(Malformed::Invalid("answer to the handshake response")),
         };
         if let Err(error) = done {
@@ -96,8 +106,13 @@ impl Engine {
             return Ok(());
         };
         backend.connection_id = handshake.connection_id;
-        backend.login = Some(BackendLogin::Answer);
+        let challenge = Challenge {
+            plugin: AuthPlugin::named(handshake.auth_plugin).unwrap_or_default(),
+            nonce: handshake.nonce,
+        };
+        backend.login = Some(BackendLogin::Response(challenge));
         let mut capabilities = ALWAYS | REQUIRED | wanted.capabilities;
+        capabilities |= handshake.capabilities & Capabilities::CONNECT_ATTRS;
         if !wanted.extended.is_empty() {
             capabilities.remove(Capabilities::LONG_PASSWORD);
         }
@@ -107,10 +122,10 @@ impl Engine {
             max_packet_size: 1 << 30,
             collation: backend.session.collation,
             user: account.user.as_bytes(),
-            auth_response: &native_password(account.password.as_bytes(), &handshake.nonce),
+            auth_response: &challenge.response(&account.password),
             schema: None,
-            auth_plugin: NATIVE_PASSWORD,
-            attributes: b"",
+            auth_plugin: challenge.plugin.name(),
+            attributes: &encode_attributes(&ATTRIBUTES),
         };
         response.encode(turn.io.outbox(backend.handle), 1);
         let mut facts = Facts::from_handshake(&handshake);
@@ -120,43 +135,6 @@ impl Engine {
         if self.facts.as_ref() != Some(&facts) {
             self.learn_facts(turn, facts);
         }
-        Ok(())
-    }
-
-    fn backend_auth_switch<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        payload: &[u8],
-        sequence_id: u8,
-    ) -> Result<(), Malformed> {
-        let request = AuthSwitchRequest::parse(payload)?;
-        let Some(id) = self.pool.key_of(key) else {
-            return Ok(());
-        };
-        let nonce = request
-            .data
-            .first_chunk::<20>()
-            .filter(|_| request.plugin == NATIVE_PASSWORD);
-        let Some(nonce) = nonce else {
-            let error = ClientError::unsupported_plugin(request.plugin);
-            let mut packet = Vec::new();
-            error
-                .packet()
-                .encode(&mut packet, 0, Capabilities::PROTOCOL_41);
-            self.backend_refused(turn, key, &packet[wire::HEADER_LEN..]);
-            return Ok(());
-        };
-        let account = &self.settings.accounts[self.pool.key(id).account as usize];
-        let answer = native_password(account.password.as_bytes(), nonce);
-        let Some(backend) = self.pool.get(key) else {
-            return Ok(());
-        };
-        wire::write_packet(
-            turn.io.outbox(backend.handle),
-            sequence_id.wrapping_add(1),
-            &answer,
-        );
         Ok(())
     }
 
@@ -217,7 +195,12 @@ impl Engine {
     }
 
     /// The server does not let us in: where waiting may help we wait, else whoever waits is told.
-    fn backend_refused<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, payload: &[u8]) {
+    pub(crate) fn backend_refused<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        payload: &[u8],
+    ) {
         let Ok(error) = ErrPacket::parse(payload) else {
             return self.give_up_connect(turn, key, "it refused the connection".to_owned());
         };

@@ -5,10 +5,10 @@ use membership::{Key, ListId, Roster};
 use pool::KeyId;
 use session::SessionState;
 use session::statement::PinReasons;
-use wire::{Capabilities, ClientDialect, ExtendedCapabilities, ServerStatus};
+use wire::{AuthPlugin, Capabilities, ClientDialect, ExtendedCapabilities, ServerStatus};
 
 use crate::diagnostics::Capture;
-use crate::shared::PinSlot;
+use crate::shared::{LoginSlot, PinSlot};
 
 /// The state of a client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +84,10 @@ pub(crate) struct Login {
     pub step: LoginStep,
     /// The sequence id that our next packet will have.
     pub sequence_id: u8,
+    /// The plugin that the initial handshake named; `None` in COM_CHANGE_USER.
+    pub greeted: Option<AuthPlugin>,
+    /// The right to be here without having proved anything.
+    pub slot: Option<LoginSlot>,
 }
 
 /// How far a login has come.
@@ -93,6 +97,8 @@ pub(crate) enum LoginStep {
     Response,
     /// The authentication response for another plugin is due.
     AuthSwitch {
+        /// That plugin.
+        plugin: AuthPlugin,
         /// Whom the client said it is.
         user: Box<[u8]>,
         /// The schema that it asked for.

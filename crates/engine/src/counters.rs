@@ -15,6 +15,8 @@ pub enum DisconnectReason {
     ClientFailed,
     /// Above `max_connections`.
     TooManyConnections,
+    /// Above `max_logins`.
+    TooManyLogins,
     /// The connection phase took too long.
     LoginTimeout,
     /// Wrong account or password, or a schema that is not there.
@@ -39,11 +41,12 @@ pub enum DisconnectReason {
 
 impl DisconnectReason {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Quit,
         Self::ClientClosed,
         Self::ClientFailed,
         Self::TooManyConnections,
+        Self::TooManyLogins,
         Self::LoginTimeout,
         Self::LoginRefused,
         Self::Malformed,
@@ -63,6 +66,7 @@ impl DisconnectReason {
             Self::ClientClosed => "client_closed",
             Self::ClientFailed => "client_failed",
             Self::TooManyConnections => "too_many_connections",
+            Self::TooManyLogins => "too_many_logins",
             Self::LoginTimeout => "login_timeout",
             Self::LoginRefused => "login_refused",
             Self::Malformed => "malformed",
@@ -150,6 +154,8 @@ counters! {
     logins,
     /// Logins that were refused.
     logins_refused,
+    /// Logins for which the client was asked for another authentication plugin.
+    auth_switches,
     /// Commands received from clients.
     commands,
     /// Statements (COM_QUERY) sent to backends.
@@ -174,6 +180,8 @@ counters! {
     backend_connections,
     /// Backend connections that could not be opened or not be logged in.
     backend_connect_errors,
+    /// Backend logins for which the server had to see the password itself (caching_sha2_password).
+    backend_full_authentications,
     /// Backend connections lost.
     backend_losses,
     /// Backend connections cleaned with COM_RESET_CONNECTION.

@@ -119,7 +119,7 @@ impl ClientError {
         let plugin = String::from_utf8_lossy(plugin);
         let text = format!(
             "the backend wants plugin '{plugin}' for this account, which Myriad cannot answer; \
-             use mysql_native_password"
+             use caching_sha2_password or mysql_native_password"
         );
         Self::new(code::UNSUPPORTED_AUTH, b"08004", text)
     }

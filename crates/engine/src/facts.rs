@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use session::statement::{Dialect, Flavor, Trail};
 use session::{Charset, SessionState};
-use wire::{Capabilities, ExtendedCapabilities, InitialHandshake, ServerStatus};
+use wire::{AuthPlugin, Capabilities, ExtendedCapabilities, InitialHandshake, ServerStatus};
 
 /// What the engine itself can do with a client; the rest is not offered.
 const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
@@ -89,6 +89,14 @@ impl Facts {
             },
             version_number: version_number(plain),
             sql_mode: Box::default(),
+        }
+    }
+
+    /// The plugin that such a server names first, as far as its default was not changed.
+    pub(crate) fn auth_plugin(&self) -> AuthPlugin {
+        match self.flavor {
+            Flavor::MySql if self.version_number >= 80_004 => AuthPlugin::CachingSha2Password,
+            Flavor::MySql | Flavor::MariaDb => AuthPlugin::NativePassword,
         }
     }
 

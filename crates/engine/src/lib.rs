@@ -12,7 +12,9 @@
 //! | `commands` | the command phase of clients: cutting and answering commands |
 //! | `attach` | finding a backend for a command, or waiting for one |
 //! | `dispatch` | restore and command, on their way to the backend |
+//! | `identity` | who a client is |
 //! | `backend_login` | the connection phase of backends |
+//! | `backend_auth` | who we are, proved to backends |
 //! | `answers` | what backends say, on its way to clients |
 //! | `diagnostics` | warnings and row counts, captured and asked for |
 //! | `settle` | what follows an answer: reading back, detaching, cleaning |
@@ -24,6 +26,7 @@
 mod answers;
 mod attach;
 mod backend;
+mod backend_auth;
 mod backend_login;
 mod client;
 mod commands;
@@ -33,6 +36,7 @@ mod dispatch;
 mod endings;
 mod errors;
 mod facts;
+mod identity;
 mod invariants;
 mod kill;
 mod lending;
@@ -51,6 +55,8 @@ use std::sync::Arc;
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
 use membership::Key;
 use pool::{KeyId, Pool};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
 use session::Interner;
 
 use crate::backend::{Backend, PoolKey};
@@ -63,6 +69,7 @@ pub use report::{Gauges, Report};
 pub use session::statement::PinReason;
 pub use settings::{Account, Settings};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
+pub use wire::AuthPlugin;
 
 /// One worker's state machine.
 pub struct Engine {
@@ -84,6 +91,8 @@ pub struct Engine {
     /// Backends whose statement is to be ended, the first first.
     kills: VecDeque<Key>,
     counters: Counters,
+    /// For what must not be guessed, besides clients' nonces.
+    random: ChaCha20Rng,
     /// Buffers without content, for clients' inboxes.
     spares: Vec<Vec<u8>>,
     lending: lending::Lending,
@@ -137,8 +146,13 @@ impl Owner {
 }
 
 impl Engine {
-    /// The engine of worker number `worker`.
-    pub fn new(settings: Arc<Settings>, shared: Arc<Shared>, worker: usize) -> Self {
+    /// The engine of worker number `worker`. `seed`: fresh random bytes, this engine's own.
+    pub fn new(
+        settings: Arc<Settings>,
+        shared: Arc<Shared>,
+        worker: usize,
+        seed: [u8; 32],
+    ) -> Self {
         Self {
             settings,
             shared,
@@ -154,6 +168,7 @@ impl Engine {
             ids: HashMap::new(),
             kills: VecDeque::new(),
             counters: Counters::default(),
+            random: ChaCha20Rng::from_seed(seed),
             spares: Vec::new(),
             lending: lending::Lending::default(),
             draining: None,

@@ -5,17 +5,16 @@ use membership::Key;
 use session::SessionState;
 use session::statement::PinReasons;
 use wire::{
-    AuthSwitchRequest, Capabilities, ChangeUser, Command, ExtendedCapabilities, HandshakeResponse,
-    InitialHandshake, Malformed, NATIVE_PASSWORD, OkPacket, PacketWriter, ServerStatus,
-    verify_native_password, whole_packet,
+    Capabilities, ChangeUser, Command, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
+    Malformed, OkPacket, PacketWriter, ServerStatus, whole_packet,
 };
 
-use crate::backend::PoolKey;
 use crate::client::{Client, Login, LoginStep, Origin, State};
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Capture;
 use crate::errors::ClientError;
 use crate::facts::Facts;
+use crate::identity::Claim;
 use crate::{Engine, Mail, Owner, Turn, tracking};
 
 /// No handshake response is longer: user, schema and connection attributes have limits of their
@@ -32,16 +31,16 @@ impl Engine {
     ) -> Tag {
         self.counters.client_connections += 1;
         if !self.shared.admit_client(self.settings.max_connections) {
-            let error = ClientError::too_many_connections();
-            error
-                .packet()
-                .encode(turn.io.outbox(handle), 0, Capabilities::empty());
-            self.counters
-                .disconnected(DisconnectReason::TooManyConnections);
-            turn.io.close(handle, Close::Flush);
-            return Owner::NOBODY;
+            return self.turn_away(turn, handle, DisconnectReason::TooManyConnections);
         }
-        let client = self.new_client(turn, handle, peer, nonce);
+        let Some(slot) = self.shared.begin_login(self.settings.max_logins) else {
+            self.shared.client_gone();
+            return self.turn_away(turn, handle, DisconnectReason::TooManyLogins);
+        };
+        let mut client = self.new_client(turn, handle, peer, nonce);
+        if let Some(login) = &mut client.login {
+            login.slot = Some(slot);
+        }
         let id = client.id;
         let key = self.clients.insert(State::Greeting, client);
         self.ids.insert(id, key);
@@ -58,6 +57,21 @@ impl Engine {
         Owner::Client(key).tag()
     }
 
+    /// There is no room for the client.
+    fn turn_away<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        handle: Handle,
+        reason: DisconnectReason,
+    ) -> Tag {
+        let error = ClientError::too_many_connections();
+        let outbox = turn.io.outbox(handle);
+        error.packet().encode(outbox, 0, Capabilities::empty());
+        self.counters.disconnected(reason);
+        turn.io.close(handle, Close::Flush);
+        Owner::NOBODY
+    }
+
     fn new_client<I: Io<Mail>>(
         &mut self,
         turn: &Turn<'_, I>,
@@ -72,6 +86,8 @@ impl Engine {
         let login = Login {
             step: LoginStep::Response,
             sequence_id: 0,
+            greeted: None,
+            slot: None,
         };
         Client {
             handle,
@@ -112,6 +128,9 @@ impl Engine {
         let Some(login) = &mut client.login else {
             return;
         };
+        let chosen = self.settings.default_auth_plugin;
+        let plugin = chosen.unwrap_or_else(|| facts.auth_plugin());
+        login.greeted = Some(plugin);
         let handshake = InitialHandshake {
             server_version: &facts.version,
             connection_id: client.id,
@@ -120,7 +139,7 @@ impl Engine {
             extended: facts.extended,
             collation: facts.collation,
             status: facts.status,
-            auth_plugin: NATIVE_PASSWORD,
+            auth_plugin: plugin.name(),
         };
         login.sequence_id = handshake.encode(turn.io.outbox(client.handle), 0);
     }
@@ -155,8 +174,17 @@ impl Engine {
         let done = match step {
             _ if !in_order => Err(Malformed::Invalid("sequence id")),
             LoginStep::Response => self.handshake_response(turn, key, payload),
-            LoginStep::AuthSwitch { user, schema } => {
-                self.authenticate(turn, key, (&user, schema.as_deref()), payload);
+            LoginStep::AuthSwitch {
+                plugin,
+                user,
+                schema,
+            } => {
+                let claim = Claim {
+                    user: &user,
+                    schema: schema.as_deref(),
+                    response: payload,
+                };
+                self.authenticate(turn, key, plugin, &claim);
                 Ok(())
             }
             LoginStep::Schema => Ok(()),
@@ -186,13 +214,12 @@ impl Engine {
         client.capabilities = response.capabilities & facts.capabilities;
         client.extended = response.extended & facts.extended;
         client.session = session;
-        let who = (response.user, response.schema);
-        self.identify(
-            turn,
-            key,
-            who,
-            (response.auth_plugin, response.auth_response),
-        );
+        let claim = Claim {
+            user: response.user,
+            schema: response.schema,
+            response: response.auth_response,
+        };
+        self.identify(turn, key, response.auth_plugin, &claim);
         Ok(())
     }
 
@@ -219,14 +246,20 @@ impl Engine {
         client.login = Some(Box::new(Login {
             step: LoginStep::Response,
             sequence_id: 1,
+            greeted: None,
+            slot: None,
         }));
         self.reset_session(key, collation);
         if let Some(client) = self.clients.get_mut(key) {
             client.session.schema = None;
         }
         self.clients.move_to(key, State::Login, turn.now);
-        let who = (change.user, change.schema);
-        self.identify(turn, key, who, (change.auth_plugin, change.auth_response));
+        let claim = Claim {
+            user: change.user,
+            schema: change.schema,
+            response: change.auth_response,
+        };
+        self.identify(turn, key, change.auth_plugin, &claim);
     }
 
     /// The session begins anew, with the schema that it has: COM_RESET_CONNECTION.
@@ -243,77 +276,14 @@ impl Engine {
         client.unpin();
     }
 
-    /// Checks the proof that came, or asks for one of the kind that can be checked.
-    fn identify<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        (user, schema): (&[u8], Option<&[u8]>),
-        (plugin, response): (&[u8], &[u8]),
-    ) {
-        if plugin.is_empty() || plugin == NATIVE_PASSWORD {
-            return self.authenticate(turn, key, (user, schema), response);
-        }
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let Some(login) = &mut client.login else {
-            return;
-        };
-        login.step = LoginStep::AuthSwitch {
-            user: user.into(),
-            schema: schema.map(Into::into),
-        };
-        let request = AuthSwitchRequest {
-            plugin: NATIVE_PASSWORD,
-            data: &client.origin.nonce,
-        };
-        let outbox = turn.io.outbox(client.handle);
-        login.sequence_id = request.encode(outbox, login.sequence_id);
-    }
-
-    /// Checks the password and goes on to the schema, if the client named one.
-    fn authenticate<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        (user, schema): (&[u8], Option<&[u8]>),
-        auth_response: &[u8],
-    ) {
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let origin = &client.origin;
-        let account = self
-            .settings
-            .accounts
-            .iter()
-            .position(|a| a.user.as_bytes() == user);
-        // An unknown account is checked against a password all the same: it must not answer faster.
-        let password = account.map_or("\0", |place| &self.settings.accounts[place].password);
-        let right = verify_native_password(password.as_bytes(), &origin.nonce, auth_response);
-        let (Some(account), true) = (account, right) else {
-            let error = ClientError::access_denied(user, origin.peer, !auth_response.is_empty());
-            return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
-        };
-        let account = account as u32;
-        let id = self.key_id(&PoolKey::new(account, client.capabilities, client.extended));
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        (client.account, client.key) = (account, id);
-        match schema {
-            None => {
-                self.welcome(turn, key);
-                self.clients.move_to(key, State::Idle, turn.now);
-            }
-            Some(schema) => self.check_schema(turn, key, schema),
-        }
-    }
-
     /// Only a backend can say whether the schema is there and open to this account: the client's
     /// first command is COM_INIT_DB, and what comes of it is what comes of the login.
-    fn check_schema<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, schema: &[u8]) {
+    pub(crate) fn check_schema<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        schema: &[u8],
+    ) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

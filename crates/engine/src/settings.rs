@@ -1,6 +1,8 @@
 //! What an engine is told once, at its start.
 
 use events::Span;
+use wire::AuthPlugin;
+use zeroize::Zeroizing;
 
 /// Checked settings of the front door. `None` means "never" or "no limit".
 #[derive(Clone, Debug)]
@@ -9,6 +11,10 @@ pub struct Settings {
     pub accounts: Vec<Account>,
     /// Client connections over all workers; over it, ERR 1040.
     pub max_connections: usize,
+    /// Client connections over all workers that have not proved who they are; over it, ERR 1040.
+    pub max_logins: usize,
+    /// The plugin that clients are greeted with; `None` = what a server like the backend would do.
+    pub default_auth_plugin: Option<AuthPlugin>,
     /// How long the connection phase may take.
     pub login_timeout: Span,
     /// How long a session that holds a backend may be silent.
@@ -25,6 +31,8 @@ pub struct Settings {
     pub max_allowed_packet: usize,
     /// How long connecting to the backend, the connection phase included, may take.
     pub connect_timeout: Span,
+    /// The backend is reached over a unix socket: a password may pass as it is.
+    pub backend_on_unix_socket: bool,
     /// How long a statement may wait for a backend.
     pub queue_timeout: Span,
     /// How many sessions may be pinned, over all workers: the rest of the backend connections is for
@@ -43,8 +51,8 @@ pub struct Settings {
 pub struct Account {
     /// User name.
     pub user: String,
-    /// Password; empty for none.
-    pub password: String,
+    /// Password; empty for none. Overwritten when dropped.
+    pub password: Zeroizing<String>,
 }
 
 impl std::fmt::Debug for Account {
@@ -60,6 +68,8 @@ impl Default for Settings {
         Self {
             accounts: Vec::new(),
             max_connections: 1_000_000,
+            max_logins: 100_000,
+            default_auth_plugin: None,
             login_timeout: Span::from_secs(10),
             idle_transaction_timeout: Some(Span::from_secs(60)),
             wait_timeout: Some(Span::from_secs(8 * 3_600)),
@@ -68,6 +78,7 @@ impl Default for Settings {
             answer_buffer_total: 256 << 20,
             max_allowed_packet: 64 << 20,
             connect_timeout: Span::from_secs(1),
+            backend_on_unix_socket: false,
             queue_timeout: Span::from_secs(30),
             max_pinned: usize::MAX,
             backend_idle_timeout: Some(Span::from_secs(600)),

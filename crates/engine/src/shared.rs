@@ -19,6 +19,7 @@ pub struct Shared {
     /// The budget of backend connections.
     pub ledger: Arc<Ledger>,
     clients: AtomicUsize,
+    logins: AtomicUsize,
     pinned: AtomicUsize,
     next_id: AtomicU32,
 }
@@ -26,11 +27,11 @@ pub struct Shared {
 impl Shared {
     /// For `workers` workers with a budget of `backends` connections.
     pub fn new(workers: usize, backends: usize) -> Arc<Self> {
-        let (clients, pinned) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Arc::new(Self {
             ledger: Ledger::new(backends, workers),
-            clients,
-            pinned,
+            clients: AtomicUsize::new(0),
+            logins: AtomicUsize::new(0),
+            pinned: AtomicUsize::new(0),
             next_id: AtomicU32::new(0),
         })
     }
@@ -47,6 +48,15 @@ impl Shared {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, below)
             .ok()?;
         Some(PinSlot(self.clone()))
+    }
+
+    /// The right to be in the connection phase, unless `max` clients are already.
+    pub(crate) fn begin_login(self: &Arc<Self>, max: usize) -> Option<LoginSlot> {
+        let below = |logins| (logins < max).then_some(logins + 1);
+        self.logins
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, below)
+            .ok()?;
+        Some(LoginSlot(self.clone()))
     }
 
     /// Counts one client connection more, unless there are `max` already.
@@ -74,6 +84,16 @@ impl Shared {
     /// The worker of the client with that id.
     pub(crate) fn worker_of(&self, id: u32) -> usize {
         (id - FIRST_CONNECTION_ID) as usize % self.ledger.workers()
+    }
+}
+
+/// The right of one client to be in the connection phase. Dropping it gives it back.
+#[derive(Debug)]
+pub(crate) struct LoginSlot(Arc<Shared>);
+
+impl Drop for LoginSlot {
+    fn drop(&mut self) {
+        self.0.logins.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

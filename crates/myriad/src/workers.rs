@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use anyhow::Context;
 use driver::{Address, Clock, DriverCounters, Listeners, Postboxes, Worker};
-use engine::{Engine, Mail, Shared};
+use engine::{AuthPlugin, Engine, Mail, Shared};
 use events::Span;
 use tokio::sync::Semaphore;
 
@@ -38,7 +38,8 @@ impl Workers {
         let ended = Arc::new(Semaphore::new(0));
         let (mut threads, mut counters) = (Vec::new(), Vec::new());
         for (number, inbox) in inboxes.into_iter().enumerate() {
-            let engine = Engine::new(engine_settings.clone(), shared.clone(), number);
+            let seed = driver::seed().context("the kernel has no random bytes to give")?;
+            let engine = Engine::new(engine_settings.clone(), shared.clone(), number, seed);
             let worker = Worker {
                 inbox,
                 postboxes: postboxes.clone(),
@@ -121,10 +122,12 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
             .iter()
             .map(|account| engine::Account {
                 user: account.user.clone(),
-                password: account.password.expose().to_owned(),
+                password: account.password.expose().to_owned().into(),
             })
             .collect(),
         max_connections: server.max_connections as usize,
+        max_logins: server.logins_max() as usize,
+        default_auth_plugin: server.default_authentication_plugin.map(auth_plugin),
         login_timeout: server.login_timeout.into(),
         idle_transaction_timeout: server.idle_transaction_timeout.map(Into::into),
         wait_timeout: server.wait_timeout.map(Into::into),
@@ -133,6 +136,7 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
         answer_buffer_total: server.answer_buffer_total / workers,
         max_allowed_packet: server.max_allowed_packet,
         connect_timeout: backend.connect_timeout.into(),
+        backend_on_unix_socket: matches!(backend.address, config::Address::Unix(_)),
         queue_timeout: backend.queue_timeout.into(),
         max_pinned: backend.pinned_max() as usize,
         backend_idle_timeout: backend.idle_timeout.map(Into::into),
@@ -141,5 +145,12 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
             .server_version
             .clone()
             .unwrap_or(default.server_version),
+    }
+}
+
+fn auth_plugin(plugin: config::AuthPlugin) -> AuthPlugin {
+    match plugin {
+        config::AuthPlugin::NativePassword => AuthPlugin::NativePassword,
+        config::AuthPlugin::CachingSha2Password => AuthPlugin::CachingSha2Password,
     }
 }

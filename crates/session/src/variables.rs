@@ -45,7 +45,7 @@ pub fn is_charset_variable(name: &[u8]) -> bool {
 /// the tracker reported. The others have a value for one statement only, or mean this connection
 /// and no other; whoever sets them is pinned.
 pub fn is_carried(name: &[u8]) -> bool {
-    const NOT_CARRIED: [&[u8]; 14] = [
+    const NOT_CARRIED: [&[u8]; 15] = [
         b"debug",
         b"debug_dbug",
         b"error_count",
@@ -58,6 +58,7 @@ pub fn is_carried(name: &[u8]) -> bool {
         b"pseudo_thread_id",
         b"rand_seed1",
         b"rand_seed2",
+        b"statement_id",
         b"timestamp",
         b"warning_count",
     ];

@@ -51,7 +51,7 @@ pub(crate) fn health(rng: &mut Rng) -> Health {
 fn settings(rng: &mut Rng, clients: usize) -> Settings {
     let account = |(user, password): (&str, &str)| Account {
         user: user.to_owned(),
-        password: password.to_owned(),
+        password: password.to_owned().into(),
     };
     let sometimes = |rng: &mut Rng, span| (rng.u8(0..5) == 0).then_some(span);
     Settings {
@@ -60,6 +60,8 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
             0 => rng.usize(1..=clients),
             _ => 1_000_000,
         },
+        max_logins: 100_000,
+        default_auth_plugin: None,
         login_timeout: Span::from_secs(10),
         idle_transaction_timeout: sometimes(rng, Span::from_ms(100)),
         wait_timeout: sometimes(rng, Span::from_ms(300)),
@@ -68,6 +70,7 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         answer_buffer_total: [1_000, 1 << 28][rng.usize(..2)],
         max_allowed_packet: 1 << 24,
         connect_timeout: Span::from_ms([20, 200, 1_000][rng.usize(..3)]),
+        backend_on_unix_socket: true,
         max_pinned: match rng.u8(0..4) {
             0 => rng.usize(0..4),
             _ => usize::MAX,

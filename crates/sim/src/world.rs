@@ -62,7 +62,7 @@ impl World {
         let shared = Shared::new(setup.workers, setup.slots);
         let settings = Arc::new(setup.settings.clone());
         let worker = |number| Worker {
-            engine: Engine::new(settings.clone(), shared.clone(), number),
+            engine: Engine::new(settings.clone(), shared.clone(), number, [number as u8; 32]),
             in_turn: false,
             timer: 0,
             restless: 0,

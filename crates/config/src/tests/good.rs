@@ -5,7 +5,8 @@ use std::num::NonZero;
 use std::time::Duration;
 
 use crate::{
-    Address, Backend, Driver, Format, Level, Listen, Server, Settings, default_toml, parse,
+    Address, AuthPlugin, Backend, Driver, Format, Level, Listen, Server, Settings, default_toml,
+    parse,
 };
 
 fn settings(text: &str) -> Settings {
@@ -33,6 +34,8 @@ fn every_key_of_server_arrives() {
         listen = ["127.0.0.1:0", "[::1]:6033", "unix:/run/myriad.sock"]
         workers = 2
         max_connections = 16_000_000
+        max_logins = 70
+        default_authentication_plugin = "caching_sha2_password"
         login_timeout = "250ms"
         idle_transaction_timeout = "5m"
         client_write_timeout = "8h"
@@ -52,6 +55,8 @@ fn every_key_of_server_arrives() {
         ],
         workers: NonZero::new(2),
         max_connections: 16_000_000,
+        max_logins: NonZero::new(70),
+        default_authentication_plugin: Some(AuthPlugin::CachingSha2Password),
         login_timeout: Duration::from_millis(250),
         idle_transaction_timeout: Some(Duration::from_secs(300)),
         client_write_timeout: Duration::from_secs(28_800),
@@ -227,4 +232,12 @@ fn no_cut_of_the_default_is_a_panic() {
             assert!(problem.line >= 1 && problem.column >= 1, "{errors}");
         }
     }
+}
+
+#[test]
+fn logins_follow_from_connections_unless_they_are_set() {
+    let logins = |text: &str| settings(text).server.logins_max();
+    assert_eq!(logins(""), 100_000);
+    assert_eq!(logins("server.max_connections = 50"), 1_000);
+    assert_eq!(logins("server.max_logins = 3"), 3);
 }

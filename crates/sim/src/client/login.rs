@@ -1,8 +1,9 @@
 //! The connection phase, as a client sees it.
 
 use wire::{
-    AuthSwitchRequest, Capabilities, ErrPacket, HandshakeResponse, InitialHandshake, Malformed,
-    NATIVE_PASSWORD, code, native_password, whole_packet, write_packet,
+    AuthPlugin, AuthSwitchRequest, CACHING_SHA2_PASSWORD, Capabilities, ErrPacket,
+    HandshakeResponse, InitialHandshake, Malformed, NATIVE_PASSWORD, caching_sha2_password, code,
+    native_password, whole_packet, write_packet,
 };
 
 use super::reasons::fickle_since;
@@ -42,10 +43,17 @@ impl Client {
                 self.respond(around, &handshake)?;
             }
             (Phase::Login, Some(0x00)) => self.logged_in(around)?,
+            (Phase::Login, Some(0x01)) => {
+                ensure(Rule::Protocol, payload == b"\x01\x03", || {
+                    format!("a login was answered with {payload:?}")
+                })?;
+                self.login_sequence = sequence_id.wrapping_add(1);
+            }
             (Phase::Login, Some(0xfe)) => {
                 let request = AuthSwitchRequest::parse(&payload).map_err(unreadable)?;
                 let nonce = request.data.first_chunk().copied().unwrap_or_default();
-                let answer = native_password(self.profile.password.as_bytes(), &nonce);
+                let plugin = AuthPlugin::named(request.plugin).unwrap_or_default();
+                let answer = plugin.response(self.profile.password.as_bytes(), &nonce);
                 let mut out = Vec::new();
                 self.login_sequence = write_packet(&mut out, sequence_id + 1, &answer);
                 self.send_bytes(around, &out);
@@ -70,10 +78,16 @@ impl Client {
         let capabilities =
             self.profile.capabilities & (handshake.capabilities | Capabilities::LONG_PASSWORD);
         self.profile.capabilities = capabilities;
-        let password = native_password(self.profile.password.as_bytes(), &handshake.nonce);
-        let (auth_plugin, auth_response) = match self.profile.other_plugin {
-            true => (&b"caching_sha2_password"[..], &b"not for this plugin"[..]),
-            false => (NATIVE_PASSWORD, &password[..]),
+        let password = self.profile.password.as_bytes();
+        let (auth_plugin, auth_response) = match (self.profile.other_plugin, self.profile.collation)
+        {
+            // One that can be checked, whatever the handshake named; or one that cannot.
+            (true, 45) => (
+                CACHING_SHA2_PASSWORD,
+                caching_sha2_password(password, &handshake.nonce),
+            ),
+            (true, _) => (&b"dialog"[..], b"not a proof".to_vec()),
+            (false, _) => (NATIVE_PASSWORD, native_password(password, &handshake.nonce)),
         };
         let response = HandshakeResponse {
             capabilities,
@@ -81,7 +95,7 @@ impl Client {
             max_packet_size: 1 << 24,
             collation: self.profile.collation,
             user: self.profile.user.as_bytes(),
-            auth_response,
+            auth_response: &auth_response,
             schema: self.profile.schema.as_deref().map(str::as_bytes),
             auth_plugin,
             attributes: b"",

@@ -1,8 +1,8 @@
 //! The connection phase, as the database sees it.
 
 use wire::{
-    Capabilities, ExtendedCapabilities, HandshakeResponse, InitialHandshake, NATIVE_PASSWORD,
-    OkPacket, ServerStatus, code, verify_native_password,
+    AuthPlugin, Capabilities, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
+    NATIVE_PASSWORD, OkPacket, ServerStatus, code,
 };
 
 use super::answer::put_err;
@@ -50,7 +50,8 @@ pub(crate) fn answer(connection: &mut Connection, payload: &[u8]) -> Result<Vec<
         .position(|(user, _)| user.as_bytes() == response.user);
     let right = account.filter(|&place| {
         let password = ACCOUNTS[place].1.as_bytes();
-        verify_native_password(password, &connection.nonce, response.auth_response)
+        let plugin = AuthPlugin::NativePassword;
+        plugin.verify(password, &connection.nonce, response.auth_response)
     });
     let mut out = Vec::new();
     let Some(account) = right else {

@@ -1,0 +1,165 @@
+//! Who we are, proved to backends: responses, auth switches and the full exchange of
+//! `caching_sha2_password`.
+//!
+//! A server that has not seen the account since it started wants the password itself. Over a unix
+//! socket it gets it as it is, over TCP encrypted with the server's public key.
+
+use events::Io;
+use membership::Key;
+use wire::{
+    AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities, HEADER_LEN, Malformed,
+    REQUEST_PUBLIC_KEY, encrypt_password, write_packet,
+};
+use zeroize::Zeroizing;
+
+use crate::errors::ClientError;
+use crate::{Engine, Mail, Turn};
+
+/// How far a backend's connection phase has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BackendLogin {
+    /// The initial handshake is due.
+    Handshake,
+    /// The answer to our response to this challenge is due.
+    Response(Challenge),
+    /// The server's public key is due.
+    PublicKey(Challenge),
+    /// The password was sent: OK or ERR is due.
+    Verdict,
+}
+
+/// What a server asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Challenge {
+    pub plugin: AuthPlugin,
+    pub nonce: [u8; 20],
+}
+
+impl Challenge {
+    /// What answers it.
+    pub(crate) fn response(&self, password: &str) -> Vec<u8> {
+        self.plugin.response(password.as_bytes(), &self.nonce)
+    }
+}
+
+impl Engine {
+    /// The server wants another plugin than it named first.
+    pub(crate) fn backend_auth_switch<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        payload: &[u8],
+        sequence_id: u8,
+    ) -> Result<(), Malformed> {
+        let request = AuthSwitchRequest::parse(payload)?;
+        let Some(plugin) = AuthPlugin::named(request.plugin) else {
+            let error = ClientError::unsupported_plugin(request.plugin);
+            let mut packet = Vec::new();
+            error
+                .packet()
+                .encode(&mut packet, 0, Capabilities::PROTOCOL_41);
+            self.backend_refused(turn, key, &packet[HEADER_LEN..]);
+            return Ok(());
+        };
+        let nonce = *request
+            .data
+            .first_chunk()
+            .ok_or(Malformed::Truncated("nonce"))?;
+        let challenge = Challenge { plugin, nonce };
+        let response = challenge.response(self.password_for(key));
+        let step = BackendLogin::Response(challenge);
+        self.backend_login_answer(turn, key, step, (sequence_id, &response));
+        Ok(())
+    }
+
+    /// The server goes on within `caching_sha2_password`.
+    pub(crate) fn backend_more_data<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        payload: &[u8],
+        sequence_id: u8,
+    ) -> Result<(), Malformed> {
+        let step = self.pool.get(key).and_then(|backend| backend.login);
+        match (step, AuthMoreData::parse(payload)?) {
+            (Some(BackendLogin::Response(challenge)), data)
+                if challenge.plugin == AuthPlugin::CachingSha2Password =>
+            {
+                match data {
+                    AuthMoreData::FastAuthSuccess => {}
+                    AuthMoreData::FullAuthentication => {
+                        self.backend_full_authentication(turn, key, challenge, sequence_id);
+                    }
+                    AuthMoreData::Data(_) => return Err(Malformed::Invalid("auth more data")),
+                }
+            }
+            (Some(BackendLogin::PublicKey(challenge)), AuthMoreData::Data(pem)) => {
+                self.backend_public_key(turn, key, (challenge, pem), sequence_id);
+            }
+            _ => return Err(Malformed::Invalid("auth more data")),
+        }
+        Ok(())
+    }
+
+    fn backend_full_authentication<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        challenge: Challenge,
+        sequence_id: u8,
+    ) {
+        self.counters.backend_full_authentications += 1;
+        if !self.settings.backend_on_unix_socket {
+            let step = BackendLogin::PublicKey(challenge);
+            return self.backend_login_answer(turn, key, step, (sequence_id, REQUEST_PUBLIC_KEY));
+        }
+        let password = self.password_for(key);
+        let mut clear = Zeroizing::new(Vec::with_capacity(password.len() + 1));
+        clear.extend_from_slice(password.as_bytes());
+        clear.push(0);
+        self.backend_login_answer(turn, key, BackendLogin::Verdict, (sequence_id, &clear));
+    }
+
+    fn backend_public_key<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (challenge, pem): (Challenge, &[u8]),
+        sequence_id: u8,
+    ) {
+        let settings = self.settings.clone();
+        let password = settings.accounts[self.account_of(key)].password.as_bytes();
+        match encrypt_password(password, &challenge.nonce, pem, &mut self.random) {
+            Ok(encrypted) => {
+                let answer = (sequence_id, &encrypted[..]);
+                self.backend_login_answer(turn, key, BackendLogin::Verdict, answer);
+            }
+            Err(error) => self.give_up_connect(turn, key, error.to_string()),
+        }
+    }
+
+    /// Sends the answer to the packet with this sequence id, after which `step` has been reached.
+    fn backend_login_answer<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        step: BackendLogin,
+        (sequence_id, answer): (u8, &[u8]),
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        backend.login = Some(step);
+        let outbox = turn.io.outbox(backend.handle);
+        write_packet(outbox, sequence_id.wrapping_add(1), answer);
+    }
+
+    fn account_of(&self, key: Key) -> usize {
+        let id = self.pool.key_of(key);
+        id.map_or(0, |id| self.pool.key(id).account as usize)
+    }
+
+    fn password_for(&self, key: Key) -> &str {
+        &self.settings.accounts[self.account_of(key)].password
+    }
+}
