@@ -11,7 +11,7 @@ const SOURCE: &str = r"
         id BIGINT UNSIGNED PRIMARY KEY AUTO_INCREMENT,
         number DECIMAL(20, 6), real_number DOUBLE, day DATE, moment DATETIME(6), stamp TIMESTAMP NULL,
         text TEXT, bytes LONGBLOB, choice ENUM('a', 'ß€', 'it''s'), flags SET('x', 'y'), bits BIT(9),
-        document JSON, derived INT AS (id % 7) VIRTUAL, INDEX (day), FULLTEXT (text)
+        document JSON, derived INT AS (YEAR(day)) VIRTUAL, INDEX (day), FULLTEXT (text)
     ) COMMENT = 'quotes '' and \\ and \n';
     INSERT INTO dump_source.everything
         (number, real_number, day, moment, stamp, text, bytes, choice, flags, bits, document)
