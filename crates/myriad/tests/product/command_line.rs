@@ -1,6 +1,6 @@
 //! The command-line client of the server's family says the same through the front door as directly.
 
-use crate::support::{Address, Database, FrontDoor, Output, Tool, program, run};
+use crate::support::{Address, Database, FrontDoor, Output, Server, Tool, program, run};
 
 /// What the client prints for a login of `user` and one statement.
 fn login(address: &Address, (user, password, schema): (&str, &str, &str)) -> Output {
@@ -72,6 +72,7 @@ fn a_schema_that_was_dropped_is_refused_at_the_next_login() {
 /// Runs a script in an empty schema, directly and through front doors with one and with two
 /// backend connections: the client must print the same.
 fn assert_same(schema: &str, arguments: &[&str], text: &str) -> Output {
+    let text = &Server::words(text);
     let database = Database::shared();
     let script = |address: &Address| {
         database.schema(schema);

@@ -4,7 +4,7 @@
 use std::process::Stdio;
 use std::sync::Arc;
 
-use crate::support::{Address, Database, FrontDoor, Output, Tool, finish, program, run};
+use crate::support::{Address, Database, FrontDoor, Output, Server, Tool, finish, program, run};
 
 const SOURCE: &str = r"
     CREATE TABLE dump_source.everything (
@@ -43,11 +43,20 @@ const ARGUMENTS: [&str; 6] = [
     "--user=admin",
 ];
 
+/// What MySQL's program needs so that a dump can be loaded into the server that it came from.
+fn arguments_of_family() -> &'static [&'static str] {
+    match Server::is_mariadb() {
+        true => &[],
+        false => &["--set-gtid-purged=OFF"],
+    }
+}
+
 fn dump(address: &Address, schema: &str, arguments: &[&str]) -> Output {
     let mut command = program(Tool::Dump, address);
     let output = run(
         command
             .args(ARGUMENTS)
+            .args(arguments_of_family())
             .args(arguments)
             .arg(schema)
             .env("MYSQL_PWD", "all"),
@@ -74,6 +83,7 @@ fn pipe(from: &Address, to: &Address, target: &str) {
     let mut source = program(Tool::Dump, from);
     let source = source
         .args(ARGUMENTS)
+        .args(arguments_of_family())
         .arg("piped_source")
         .env("MYSQL_PWD", "all");
     let mut source = source.stdout(Stdio::piped()).spawn().unwrap();

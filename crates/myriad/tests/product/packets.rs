@@ -3,9 +3,11 @@
 //! What may differ stands in `docs/DIFFERENCES.md`: ids and nonces, the index flags of the EOF
 //! packet between column definitions and rows, and how session-track blocks are laid out.
 
-use wire::{Capabilities, ExtendedCapabilities, OkPacket, ServerStatus, StateChange};
+use wire::{Capabilities, ExtendedCapabilities, HEADER_LEN, OkPacket, ServerStatus, StateChange};
 
-use crate::support::{Answer, Client, Database, FrontDoor, Login, Outcome, Packet, Part, USUAL};
+use crate::support::{
+    Answer, Client, Database, FrontDoor, Login, Outcome, Packet, Part, Server, USUAL,
+};
 
 const COM_INIT_DB: u8 = 0x02;
 const COM_QUERY: u8 = 0x03;
@@ -106,15 +108,32 @@ fn plain(part: Part, packet: &Packet) -> String {
     let tracked = ServerStatus::SESSION_STATE_CHANGED;
     match OkPacket::parse(&packet.payload) {
         Ok(mut ok) if ok.status.contains(tracked) && part != Part::ColumnsEnd => {
-            let mut changes: Vec<_> = ok
-                .changes()
-                .map(|change| format!("{}", Shown(change)))
-                .collect();
+            let changes = ok.changes().filter(|change| !is_unasked(change));
+            let mut changes: Vec<_> = changes.map(|change| Shown(change).to_string()).collect();
             changes.sort();
             ok.state_changes = b"";
+            if changes.is_empty() {
+                return format!("{part:?} {:?}", encoded(&ok, packet));
+            }
             format!("{part:?} #{} {ok:?} {changes:?}", packet.sequence_id)
         }
         _ => format!("{part:?} {packet:?}"),
+    }
+}
+
+/// MySQL tells the state of transactions that begin and end by statement although
+/// `session_track_transaction_info` is off.
+fn is_unasked(change: &StateChange<'_>) -> bool {
+    matches!(change, StateChange::TransactionState(_)) && !Server::is_mariadb()
+}
+
+/// The packet as it is without session-track block.
+fn encoded(ok: &OkPacket<'_>, packet: &Packet) -> Packet {
+    let mut bytes = Vec::new();
+    ok.encode(&mut bytes, packet.sequence_id, packet.payload[0]);
+    Packet {
+        payload: bytes.split_off(HEADER_LEN),
+        ..packet.clone()
     }
 }
 

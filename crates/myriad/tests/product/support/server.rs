@@ -40,13 +40,24 @@ impl Server {
         }
     }
 
+    /// A statement in the words of the server's family.
+    pub(crate) fn words(text: &str) -> String {
+        match Self::is_mariadb() {
+            true => text.to_owned(),
+            false => text.replace("@@tx_isolation", "@@transaction_isolation"),
+        }
+    }
+
     /// What the server is started with besides what all are.
     pub(crate) fn arrange(self, options: Options) -> Options {
         let options = options.family(self.family());
         let longest = SEQUENCES[SEQUENCES.len() - 1];
         match self {
             Self::MariaDb => options,
-            Self::MySql => options.server_arg(format!("--cte-max-recursion-depth={longest}")),
+            // Nothing that the tests store must outlive the machine.
+            Self::MySql => options
+                .server_arg("--innodb-flush-method=nosync")
+                .server_arg(format!("--cte-max-recursion-depth={longest}")),
             Self::MySqlThreadPool => Self::MySql
                 .arrange(options)
                 .server_arg("--plugin-load-add=thread_pool.so"),
