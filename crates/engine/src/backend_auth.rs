@@ -163,3 +163,6 @@ impl Engine {
         &self.settings.accounts[self.account_of(key)].password
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,12 +52,18 @@ pub enum LoadError {
     /// The account uses an authentication plugin that is not spoken here.
     #[error(
         "the login wants the authentication plugin {plugin}; use an account with \
-         mysql_native_password, the only one that is known here"
+         caching_sha2_password or mysql_native_password"
     )]
     Plugin {
         /// The plugin asked for.
         plugin: String,
     },
+    /// `caching_sha2_password` has not seen the account since the server started.
+    #[error(
+        "the target must see the password itself before it takes a proof of it; log in once \
+         with another client, such as mysql over TLS or a unix socket"
+    )]
+    FullAuthentication,
     /// The other side does not follow the protocol at login.
     #[error("the target does not speak the MySQL protocol: {0}; check the address")]
     Protocol(String),

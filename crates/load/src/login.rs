@@ -1,9 +1,9 @@
 //! The connection phase as a client: what to say to the initial handshake, and to what follows.
-//! Only `mysql_native_password` is spoken.
+//! `mysql_native_password` and the fast path of `caching_sha2_password` are spoken.
 
 use wire::{
-    AuthSwitchRequest, Capabilities, ErrPacket, HEADER_LEN, HandshakeResponse, Header,
-    InitialHandshake, Malformed, NATIVE_PASSWORD, native_password, write_packet,
+    AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities, ErrPacket, HEADER_LEN,
+    HandshakeResponse, Header, InitialHandshake, Malformed, write_packet,
 };
 
 use crate::error::LoadError;
@@ -82,6 +82,9 @@ impl LoginStep {
                 let next_id = sequence_id.wrapping_add(1);
                 switch(payload, account, next_id, out).map(|()| LoginOutcome::Next(self))
             }
+            (Self::Answer { .. }, Some(0x01)) => {
+                more_data(payload).map(|()| LoginOutcome::Next(self))
+            }
             (Self::Answer { .. }, _) => {
                 Err(Malformed::Invalid("answer to the handshake response").into())
             }
@@ -113,6 +116,7 @@ fn respond(
 ) -> Result<LoginOutcome, LoadError> {
     let handshake = InitialHandshake::parse(payload)?;
     let eof = handshake.capabilities & Capabilities::DEPRECATE_EOF;
+    let plugin = AuthPlugin::named(handshake.auth_plugin).unwrap_or_default();
     let mut capabilities = ALWAYS | eof;
     capabilities.set(Capabilities::CONNECT_WITH_DB, !account.schema.is_empty());
     HandshakeResponse {
@@ -121,9 +125,9 @@ fn respond(
         max_packet_size: PACKET_MAX,
         collation: COLLATION,
         user: account.user.as_bytes(),
-        auth_response: &native_password(account.password.as_bytes(), &handshake.nonce),
+        auth_response: &plugin.response(account.password.as_bytes(), &handshake.nonce),
         schema: Some(account.schema.as_bytes()),
-        auth_plugin: NATIVE_PASSWORD,
+        auth_plugin: plugin.name(),
         attributes: b"",
     }
     .encode(out, 1);
@@ -138,20 +142,29 @@ fn switch(
     out: &mut Vec<u8>,
 ) -> Result<(), LoadError> {
     let request = AuthSwitchRequest::parse(payload)?;
-    if request.plugin != NATIVE_PASSWORD {
+    let Some(plugin) = AuthPlugin::named(request.plugin) else {
         let plugin = String::from_utf8_lossy(request.plugin).into_owned();
         return Err(LoadError::Plugin { plugin });
-    }
+    };
     let nonce = request.data.first_chunk::<20>();
     let nonce = nonce.ok_or(Malformed::Truncated("nonce"))?;
-    let response = native_password(account.password.as_bytes(), nonce);
+    let response = plugin.response(account.password.as_bytes(), nonce);
     write_packet(out, sequence_id, &response);
     Ok(())
+}
+
+fn more_data(payload: &[u8]) -> Result<(), LoadError> {
+    match AuthMoreData::parse(payload)? {
+        AuthMoreData::FastAuthSuccess => Ok(()),
+        AuthMoreData::FullAuthentication => Err(LoadError::FullAuthentication),
+        AuthMoreData::Data(_) => Err(Malformed::Invalid("auth more data").into()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::{CACHING_SHA2_PASSWORD, caching_sha2_password, native_password};
 
     const WAITING: LoginStep = LoginStep::Answer {
         deprecate_eof: true,
@@ -197,8 +210,11 @@ mod tests {
         let response = HandshakeResponse::parse(&out[HEADER_LEN..]).unwrap();
         assert_eq!((out[3], response.user), (1, &b"u"[..]));
         assert_eq!(response.schema, Some(&b"s"[..]));
-        assert_eq!(response.auth_response, native_password(b"p", &[7; 20]));
-        assert_eq!(response.auth_plugin, NATIVE_PASSWORD);
+        assert_eq!(
+            response.auth_response,
+            caching_sha2_password(b"p", &[7; 20])
+        );
+        assert_eq!(response.auth_plugin, CACHING_SHA2_PASSWORD);
         assert!(response.capabilities.contains(everything));
     }
 
@@ -212,17 +228,29 @@ mod tests {
     }
 
     #[test]
-    fn the_plugin_may_be_switched_to_the_one_that_is_spoken() {
+    fn the_plugin_may_be_switched_to_one_that_is_spoken() {
         let request = packet(2, b"\xfemysql_native_password\0\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09\0");
         let (outcome, out) = step(WAITING, &request);
         assert!(matches!(outcome, LoginOutcome::Next(step) if step == WAITING));
         assert_eq!(out, packet(3, &native_password(b"p", &[9; 20])));
-        let request = packet(2, b"\xfecaching_sha2_password\0nonce");
+        let request = packet(2, b"\xfesha256_password\0nonce");
         let (outcome, _) = step(WAITING, &request);
         let LoginOutcome::Hopeless(error) = outcome else {
             panic!("{outcome:?}");
         };
-        assert!(error.to_string().contains("plugin caching_sha2_password"));
+        assert!(error.to_string().contains("plugin sha256_password"));
+    }
+
+    #[test]
+    fn a_server_that_must_see_the_password_is_not_told() {
+        let (outcome, out) = step(WAITING, &packet(2, b"\x01\x03"));
+        assert!(matches!(outcome, LoginOutcome::Next(step) if step == WAITING));
+        assert!(out.is_empty());
+        let (outcome, _) = step(WAITING, &packet(2, b"\x01\x04"));
+        assert!(matches!(
+            outcome,
+            LoginOutcome::Hopeless(LoadError::FullAuthentication)
+        ));
     }
 
     #[test]

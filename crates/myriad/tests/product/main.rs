@@ -23,6 +23,8 @@ mod outage;
 #[cfg(test)]
 mod packets;
 #[cfg(test)]
+mod plugins;
+#[cfg(test)]
 mod queue;
 #[cfg(test)]
 mod sharing;

@@ -108,7 +108,9 @@ impl Client {
             self.model.begin_in(schema);
         }
         self.send_bytes(around, &out);
-        if self.profile.eager && !self.profile.other_plugin {
+        // Who says nothing for another plugin than the handshake named is asked again.
+        let asked = auth_response.is_empty() && auth_plugin != handshake.auth_plugin;
+        if self.profile.eager && !self.profile.other_plugin && !asked {
             self.send_next(around);
         }
         Ok(())
