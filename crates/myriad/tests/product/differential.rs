@@ -13,7 +13,7 @@ const CLIENTS_PER_CHURNER: usize = 20;
 
 /// What sessions do. Some of it leaves something behind, some of it asks for what was left.
 /// FOUND_ROWS() is not asked for: after a DELETE it tells what the optimizer happened to count.
-const STATEMENTS_MADE: [&str; 33] = [
+const STATEMENTS_MADE: [&str; 36] = [
     "SELECT 1",
     "SELECT * FROM narrow LIMIT 0",
     "SELECT * FROM narrow LIMIT 3",
@@ -44,13 +44,16 @@ const STATEMENTS_MADE: [&str; 33] = [
     "SET NAMES latin1",
     "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
     "SELECT @@collation_connection, 'ä'",
+    "SET foreign_key_checks = 0, unique_checks = 0",
+    "SET foreign_key_checks = DEFAULT",
+    "SELECT @@foreign_key_checks, @@unique_checks, @@time_zone",
     "USE shop",
     "USE differential",
     "SELECT DATABASE()",
 ];
 
 /// What the others do: all that could be mistaken for a session's own.
-const CHURN: [&str; 8] = [
+const CHURN: [&str; 9] = [
     "INSERT IGNORE INTO others VALUES (1000)",
     "INSERT INTO others_counted () VALUES ()",
     "UPDATE others SET a = a LIMIT 1",
@@ -59,6 +62,7 @@ const CHURN: [&str; 8] = [
     "SELECT * FROM others LIMIT 5",
     "SET sql_mode = 'ANSI_QUOTES'",
     "SET time_zone = '+03:00'",
+    "SET foreign_key_checks = 0",
 ];
 
 /// Numbers from a seed; the constants are those of Knuth's MMIX.

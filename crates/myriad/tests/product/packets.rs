@@ -12,6 +12,11 @@ use crate::support::{
 const COM_INIT_DB: u8 = 0x02;
 const COM_QUERY: u8 = 0x03;
 const COM_PING: u8 = 0x0e;
+const COM_RESET_CONNECTION: u8 = 0x1f;
+
+/// What a session begins with, and begins anew with.
+const BEGINNING: &str = "SELECT DATABASE(), @@character_set_client, @@character_set_results, \
+    @@collation_connection, @@sql_mode, @@foreign_key_checks, @@unique_checks, @x";
 
 /// Index flags, which the EOF packet between column definitions and rows may lack.
 const INDEX: ServerStatus = ServerStatus::NO_INDEX_USED.union(ServerStatus::NO_GOOD_INDEX_USED);
@@ -81,6 +86,11 @@ fn told(client: &mut Client, extra: &[String]) -> Vec<(String, Vec<String>)> {
         (COM_PING, ""),
         (COM_INIT_DB, "shop"),
         (COM_INIT_DB, "nosuch"),
+        (COM_RESET_CONNECTION, ""),
+        (COM_QUERY, BEGINNING),
+        (COM_QUERY, "SET NAMES gbk, foreign_key_checks = 0, @x = 1"),
+        (COM_RESET_CONNECTION, ""),
+        (COM_QUERY, BEGINNING),
     ];
     let others = others
         .into_iter()
