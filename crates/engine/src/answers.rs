@@ -161,6 +161,13 @@ impl Engine {
             Piece::Row(_) => {
                 if let Purpose::Command(command) = &mut exchange.purpose {
                     command.counts.sent += 1;
+                    command.holding.iter_mut().for_each(|held| held.row(piece));
+                }
+                None
+            }
+            Piece::Rest(_) => {
+                if let Purpose::Command(command) = &mut exchange.purpose {
+                    command.holding.iter_mut().for_each(|held| held.row(piece));
                 }
                 None
             }

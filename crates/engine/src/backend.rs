@@ -11,6 +11,7 @@ use wire::ServerStatus;
 
 use crate::backend_auth::BackendLogin;
 use crate::diagnostics::{Counts, Warnings};
+use crate::holdings::Effect;
 use wire::{Capabilities, ExtendedCapabilities, ResponseWalk, TextResultSet, Translation};
 
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).
@@ -163,6 +164,10 @@ pub(crate) struct ClientCommand {
     pub counts: Counts,
     /// No warnings of before are left after it.
     pub clears_warnings: bool,
+    /// A transaction was open when it was sent.
+    pub in_transaction: bool,
+    /// What it takes hold of or lets go of; boxed, because few do.
+    pub holding: Option<Box<Effect>>,
     /// True once part of the answer went to the client.
     pub answered: bool,
 }

@@ -8,6 +8,7 @@ use session::statement::PinReasons;
 use wire::{AuthPlugin, Capabilities, ClientDialect, ExtendedCapabilities, ServerStatus};
 
 use crate::diagnostics::Capture;
+use crate::holdings::Holdings;
 use crate::shared::{LoginSlot, PinSlot};
 
 /// The state of a client connection.
@@ -49,6 +50,8 @@ pub(crate) struct Client {
     pub pins: PinReasons,
     /// The right to that, while there is a reason.
     pub pin_slot: Option<PinSlot>,
+    /// What is held for reasons that may end.
+    pub holdings: Option<Box<Holdings>>,
     /// Its session state. While a backend is attached, that backend's state is the same, or newer.
     pub session: SessionState,
     /// LAST_INSERT_ID(), as far as a backend does not hold a newer one for it.
@@ -121,6 +124,7 @@ impl Client {
     pub(crate) fn unpin(&mut self) {
         self.pins = PinReasons::NONE;
         self.pin_slot = None;
+        self.holdings = None;
     }
 
     /// True if its backend must stay attached although nothing runs.

@@ -194,6 +194,8 @@ counters! {
     kill_errors,
     /// Statements that were not run, because they would have pinned one session too many.
     pins_rejected,
+    /// Sessions for which a reason to be pinned ended before they did.
+    pins_ended,
     /// Times a backend was held because its client did not keep up.
     answers_held,
     /// Bytes received from clients.

@@ -7,7 +7,7 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, Kind, Statement, Traits};
+use session::statement::{Diagnostics, Flavor, Kind, Known, Statement, Traits, show_diagnostics};
 use wire::{HEADER_LEN, Header, OkPacket, Piece, ResponseWalk, ServerStatus, Told, Translation};
 
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
@@ -19,7 +19,7 @@ use crate::{Engine, Mail, Turn};
 const CLEAR: &[u8] = b"SELECT 1 FROM (SELECT 1) AS cleared";
 
 /// Longer texts are not looked at for a question.
-const QUESTION_MAX: usize = 64;
+const QUESTION_MAX: usize = 256;
 
 /// More than this is not kept for a session.
 const CAPTURE_MAX: usize = 64 << 10;
@@ -53,54 +53,12 @@ pub(crate) struct Counts {
 pub(crate) struct Capture {
     /// The answer to SHOW WARNINGS, as the backend gave it; `None` if there was nothing to show.
     warnings: Option<Box<[u8]>>,
+    /// `@@warning_count`, which may be more than are shown.
+    warning_count: u16,
     /// `ROW_COUNT()`
     row_count: i64,
     /// `FOUND_ROWS()`
     found_rows: u64,
-}
-
-/// A question that can be answered from the capture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
-    /// `SHOW WARNINGS`
-    Warnings,
-    /// `SELECT ROW_COUNT()`, with the name of the column.
-    RowCount(Vec<u8>),
-    /// `SELECT FOUND_ROWS()`, with the name of the column.
-    FoundRows(Vec<u8>),
-}
-
-impl Question {
-    /// The question that a text asks, and nothing besides.
-    pub(crate) fn of(text: &[u8]) -> Option<Self> {
-        if text.len() > QUESTION_MAX {
-            return None;
-        }
-        let text = text.trim_ascii();
-        let text = text.strip_suffix(b";").unwrap_or(text).trim_ascii_end();
-        let (verb, rest) = split_word(text);
-        if verb.eq_ignore_ascii_case(b"show") {
-            return rest
-                .eq_ignore_ascii_case(b"warnings")
-                .then_some(Self::Warnings);
-        }
-        if !verb.eq_ignore_ascii_case(b"select") {
-            return None;
-        }
-        let (call, alias) = split_word(rest);
-        let name = match split_word(alias) {
-            (b"", b"") => call,
-            (word, name) if word.eq_ignore_ascii_case(b"as") && is_plain(name) => name,
-            _ => return None,
-        };
-        if call.eq_ignore_ascii_case(b"row_count()") {
-            Some(Self::RowCount(name.to_vec()))
-        } else if call.eq_ignore_ascii_case(b"found_rows()") {
-            Some(Self::FoundRows(name.to_vec()))
-        } else {
-            None
-        }
-    }
 }
 
 impl Default for Capture {
@@ -108,6 +66,7 @@ impl Default for Capture {
     fn default() -> Self {
         Self {
             warnings: None,
+            warning_count: 0,
             row_count: 0,
             found_rows: 1,
         }
@@ -115,22 +74,29 @@ impl Default for Capture {
 }
 
 impl Capture {
-    /// A statement that has the same answer, type and column name for the captured number, and the
-    /// value that LAST_INSERT_ID() must have for it. That is the one expression which is of the
-    /// type of ROW_COUNT() and has the value one wants.
-    pub(crate) fn rewritten(&self, question: &Question) -> Option<(u64, Vec<u8>)> {
-        let (value, name) = match question {
-            Question::RowCount(name) => (self.row_count as u64, name),
-            Question::FoundRows(name) => (self.found_rows, name),
-            Question::Warnings => return None,
-        };
-        let text = [
-            b"SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `",
-            &name[..],
-            b"`",
-        ]
-        .concat();
-        Some((value, text))
+    /// The captured number, as a number of 64 bits.
+    pub(crate) fn count(&self, known: Known) -> Option<i64> {
+        match known {
+            Known::RowCount => Some(self.row_count),
+            Known::FoundRows => Some(self.found_rows as i64),
+            Known::WarningCount => Some(self.told(false).max(i64::from(self.warning_count))),
+            Known::ErrorCount => Some(self.told(true)),
+            Known::Socket | Known::Port | Known::Hostname | Known::BindAddress => None,
+        }
+    }
+
+    /// Whether there is something to show.
+    pub(crate) fn has_warnings(&self) -> bool {
+        self.warnings.is_some()
+    }
+
+    /// How many rows SHOW WARNINGS or SHOW ERRORS has.
+    fn told(&self, errors: bool) -> i64 {
+        let mut rows = 0;
+        each_packet(self.warnings.as_deref().unwrap_or_default(), |piece| {
+            rows += i64::from(matches!(piece, Piece::Row(_)) && (!errors || is_error(piece)));
+        });
+        rows
     }
 
     /// Takes over what an answer said.
@@ -145,27 +111,57 @@ impl Capture {
         if counts.result_set && !failed && !asks {
             self.found_rows = counts.sent;
         }
-        if command.clears_warnings && !failed && counts.warnings == 0 {
+        if failed || counts.warnings > 0 {
+            self.warning_count = counts.warnings;
+        } else if command.clears_warnings {
             self.warnings = None;
+            self.warning_count = 0;
         }
     }
 }
 
-/// True if the list of warnings is empty after the statement, unless it gave some itself.
+/// True if the list of warnings is empty after the statement, unless it gave some itself. MySQL
+/// empties it for every statement that is not about the list, MariaDB for those that use tables.
 pub(crate) fn clears_warnings(statement: &Statement, text: &[u8], flavor: Flavor) -> bool {
     if statement.traits.contains(Traits::READS_DIAGNOSTICS) {
         return false;
     }
-    let has_tables = || {
-        text.windows(4)
-            .any(|word| word.eq_ignore_ascii_case(b"from"))
+    flavor == Flavor::MySql || uses_tables(statement, text)
+}
+
+/// True if a statement uses tables, as far as the words of its text tell.
+fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
+    let has = |word: &[u8]| {
+        text.windows(word.len())
+            .any(|part| part.eq_ignore_ascii_case(word))
     };
     match statement.kind {
-        Kind::Select | Kind::Do => flavor == Flavor::MySql || has_tables(),
-        Kind::Set | Kind::Use | Kind::Begin | Kind::Commit | Kind::Rollback | Kind::Savepoint => {
-            flavor == Flavor::MySql
-        }
-        _ => true,
+        Kind::Select | Kind::Do | Kind::Set | Kind::Explain => has(b"from"),
+        Kind::Ddl | Kind::Admin => [&b"table"[..], b"view", b"index", b"trigger", b"sequence"]
+            .into_iter()
+            .any(has),
+        Kind::Lock => !statement.traits.contains(Traits::RELEASES_TABLE_LOCKS),
+        Kind::Insert
+        | Kind::Replace
+        | Kind::Update
+        | Kind::Delete
+        | Kind::Load
+        | Kind::Show
+        | Kind::Handler
+        | Kind::Call
+        | Kind::Multiple
+        | Kind::Unknown => true,
+        Kind::Empty
+        | Kind::Use
+        | Kind::Begin
+        | Kind::Commit
+        | Kind::Rollback
+        | Kind::Savepoint
+        | Kind::Account
+        | Kind::Kill
+        | Kind::Xa
+        | Kind::Prepared
+        | Kind::Diagnostics => false,
     }
 }
 
@@ -201,6 +197,21 @@ impl Engine {
         self.counters.read_backs += 1;
     }
 
+    /// True for GET DIAGNOSTICS about a statement that ran on another backend: there is no bringing a
+    /// condition across, and none would be a wrong answer.
+    pub(crate) fn asks_in_vain(&self, client: Key, statement: &Statement) -> bool {
+        if statement.kind != Kind::Diagnostics
+            || !statement.traits.contains(Traits::READS_DIAGNOSTICS)
+        {
+            return false;
+        }
+        self.clients.get(client).is_some_and(|client| {
+            let backend = client.backend.and_then(|backend| self.pool.get(backend));
+            let live = backend.is_some_and(|backend| backend.warnings == Warnings::OfClient);
+            !live && client.capture.has_warnings()
+        })
+    }
+
     /// The backend told the warnings.
     pub(crate) fn learn_warnings(&mut self, key: Key, answer: Vec<u8>) {
         let client = self.pool.get(key).and_then(|backend| backend.client);
@@ -210,63 +221,114 @@ impl Engine {
         }
     }
 
-    /// Answers a command from the capture, if that is what it asks for.
+    /// Answers SHOW WARNINGS and SHOW ERRORS from the capture. False if the command is another, there
+    /// is nothing to show, or the backend at hand knows better.
     pub(crate) fn answered_from_capture<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
         payload: &[u8],
     ) -> bool {
-        payload.len() < QUESTION_MAX
-            && Question::of(&payload[1..]) == Some(Question::Warnings)
-            && self.show_warnings(turn, key)
-    }
-
-    /// Answers SHOW WARNINGS from the capture. False if there is none, or the backend at hand
-    /// knows better.
-    fn show_warnings<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
-        let Some(client) = self.clients.get_mut(key) else {
+        let text = &payload[1..];
+        if !may_be_show(text) {
+            return false;
+        }
+        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return false;
         };
         let live = client.backend.and_then(|backend| self.pool.get(backend));
         if live.is_some_and(|backend| backend.warnings == Warnings::OfClient) {
             return false;
         }
-        let Some(answer) = &client.capture.warnings else {
+        let asked = facts
+            .dialect(&client.session)
+            .and_then(|dialect| show_diagnostics(text, &dialect));
+        let (Some(asked), Some(answer)) = (asked, &client.capture.warnings) else {
             return false;
         };
+        let answer = selected(answer, asked);
         let told = Told {
             status: client.status,
             ..Told::default()
         };
         let outbox = turn.io.outbox(client.handle);
-        replay(answer, Translation::new(client.dialect(), 0), told, outbox);
+        replay(&answer, Translation::new(client.dialect(), 0), told, outbox);
         client.capture.row_count = -1;
         self.counters.local_answers += 1;
         true
     }
 }
 
-/// Tells a captured answer again. It was complete and right when it was captured.
-fn replay(answer: &[u8], mut translation: Translation, mut told: Told<'_>, outbox: &mut Vec<u8>) {
+/// True for texts that may ask for warnings, so that the others are not looked at twice.
+fn may_be_show(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let begins = match text.first() {
+        Some(b's' | b'S') => text
+            .get(..4)
+            .is_some_and(|word| word.eq_ignore_ascii_case(b"show")),
+        first => matches!(first, Some(b'/' | b'#' | b'-')),
+    };
+    begins && text.len() <= QUESTION_MAX
+}
+
+/// The packets of a captured answer. It was complete and right when it was captured.
+fn each_packet(answer: &[u8], mut each: impl FnMut(&Piece<'_>)) {
     let mut walk = ResponseWalk::new(true, 0);
     let mut at = 0;
     while let Ok(Some(piece)) = walk.next(&answer[at..]) {
         at += piece.bytes().len();
-        told.next_sequence_id = walk.next_sequence_id();
+        each(&piece);
+    }
+}
+
+/// True if a row of SHOW WARNINGS is an error.
+fn is_error(row: &Piece<'_>) -> bool {
+    row.payload().starts_with(b"\x05Error")
+}
+
+/// The captured answer with the rows that are asked for.
+fn selected(answer: &[u8], asked: Diagnostics) -> Vec<u8> {
+    let mut out = Vec::with_capacity(answer.len());
+    let (mut rows, mut sequence_id) = (0, 1);
+    let end = asked.offset.saturating_add(asked.rows);
+    each_packet(answer, |piece| {
+        if matches!(piece, Piece::Row(_)) {
+            if asked.errors && !is_error(piece) {
+                return;
+            }
+            rows += 1;
+            if rows <= asked.offset || rows > end {
+                return;
+            }
+        }
+        let Some((header, payload)) = piece.bytes().split_at_checked(HEADER_LEN) else {
+            return;
+        };
+        out.extend_from_slice(&header[..HEADER_LEN - 1]);
+        out.push(sequence_id);
+        out.extend_from_slice(payload);
+        sequence_id = sequence_id.wrapping_add(1);
+    });
+    out
+}
+
+/// Tells a captured answer again.
+fn replay(answer: &[u8], mut translation: Translation, mut told: Told<'_>, outbox: &mut Vec<u8>) {
+    each_packet(answer, |piece| {
+        if let Some(header) = Header::parse(piece.bytes()) {
+            told.next_sequence_id = header.sequence_id.wrapping_add(1);
+        }
         // The status flags are those of now, not of when it was captured.
-        let end = match &piece {
+        let end = match piece {
             Piece::RowsEnd(packet) => with_status(packet, told.status),
             _ => Vec::new(),
         };
-        let piece = if end.is_empty() {
-            piece
-        } else {
-            Piece::RowsEnd(&end)
+        let done = match end.is_empty() {
+            true => translation.piece(piece, &told, outbox),
+            false => translation.piece(&Piece::RowsEnd(&end), &told, outbox),
         };
-        let done = translation.piece(&piece, &told, outbox);
         debug_assert!(done.is_ok(), "a captured answer is malformed");
-    }
+    });
 }
 
 /// The packet that ends rows, with other status flags; empty if it is malformed.
@@ -284,60 +346,5 @@ fn with_status(packet: &[u8], status: ServerStatus) -> Vec<u8> {
 pub(crate) fn keep(answer: &mut Vec<u8>, piece: &Piece<'_>) {
     if answer.len() <= CAPTURE_MAX {
         answer.extend_from_slice(piece.bytes());
-    }
-}
-
-fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
-    let end = text.iter().position(u8::is_ascii_whitespace);
-    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
-    (word, rest.trim_ascii_start())
-}
-
-fn is_plain(name: &[u8]) -> bool {
-    !name.is_empty()
-        && name
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn questions_and_what_only_looks_like_one() {
-        for (text, expected) in [
-            ("SHOW WARNINGS", Some(Question::Warnings)),
-            (" show  warnings ; ", Some(Question::Warnings)),
-            ("SHOW WARNINGS LIMIT 1", None),
-            (
-                "SELECT ROW_COUNT()",
-                Some(Question::RowCount(b"ROW_COUNT()".to_vec())),
-            ),
-            (
-                "select found_rows() as n",
-                Some(Question::FoundRows(b"n".to_vec())),
-            ),
-            ("select found_rows() n", None),
-            ("select found_rows() as `n`", None),
-            ("SELECT ROW_COUNT(), 1", None),
-            ("SELECT ROW_COUNT()+1", None),
-            ("SHOW", None),
-            ("", None),
-        ] {
-            assert_eq!(Question::of(text.as_bytes()), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_count_below_zero_is_told_as_one() {
-        let capture = Capture {
-            row_count: -1,
-            ..Capture::default()
-        };
-        let question = Question::RowCount(b"c".to_vec());
-        let (id, text) = capture.rewritten(&question).expect("a count");
-        assert_eq!(id as i64, -1);
-        assert_eq!(text, b"SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `c`");
     }
 }

@@ -3,15 +3,21 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, Kind, PinReason, PinReasons, Statement, Traits, classify};
+use session::statement::{
+    Flavor, Kind, PinReason, PinReasons, Statement, Traits, classify, holding,
+};
 use session::{Restore, plan};
-use wire::{Command, PacketWriter, ResponseWalk, TextResultSet, Translation, write_packet};
+use wire::{
+    Command, PacketWriter, ResponseWalk, ServerStatus, TextResultSet, Translation, write_packet,
+};
 
 use crate::backend::{Backend, ClientCommand, Due, Exchange, InsertId, Purpose, RestorePart};
 use crate::client::State;
 use crate::commands::{Packet, Taken};
-use crate::diagnostics::{Counts, Question, clears_warnings};
+use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::errors::ClientError;
+use crate::holdings::{self, Effect};
+use crate::rewrite::{self, rewrite};
 use crate::{Engine, Mail, Turn};
 
 impl Engine {
@@ -30,6 +36,11 @@ impl Engine {
                 &ClientError::too_many_pinned(self.settings.max_pinned),
             );
             self.counters.pins_rejected += 1;
+            self.attach_in_vain(turn, client);
+            return Taken::Now;
+        }
+        if self.asks_in_vain(client, &statement) {
+            self.answer_err(turn, client, &ClientError::diagnostics_elsewhere());
             self.attach_in_vain(turn, client);
             return Taken::Now;
         }
@@ -130,33 +141,43 @@ impl Engine {
         pins.iter().for_each(|reason| self.counters.pinned(reason));
         client.pins |= pins;
         let outbox = turn.io.outbox(backend.handle);
-        if statement.traits.contains(Traits::READS_DIAGNOSTICS) {
+        let text = packet.payload.get(1..).unwrap_or_default();
+        let live = backend.warnings == Warnings::OfClient;
+        let special = rewrite::concerns(&statement) || holdings::concerns(&statement);
+        let facts = self.facts.as_ref();
+        let flavor = facts.map_or(Flavor::MySql, |facts| facts.flavor);
+        let dialect = facts
+            .filter(|_| special)
+            .and_then(|facts| facts.dialect(&client.session));
+        let rewrite = dialect.as_ref().and_then(|dialect| {
+            rewrite(&statement, (text, dialect), (client, live), &self.settings)
+        });
+        if rewrite.is_none() && statement.traits.contains(Traits::READS_DIAGNOSTICS) {
             backend.clear_warnings(outbox);
         }
-        let flavor = self
-            .facts
-            .as_ref()
-            .map_or(Flavor::MySql, |facts| facts.flavor);
-        let text = packet.payload.get(1..).unwrap_or_default();
-        let asks = statement.traits.contains(Traits::READS_ROW_COUNTS);
-        let question = asks.then(|| Question::of(text)).flatten();
-        let rewritten = question.and_then(|question| client.capture.rewritten(&question));
-        if rewritten.is_some() && backend.insert_id == InsertId::OfClient {
-            // The value that is about to be replaced is known to nobody else.
-            put_query(outbox, b"SELECT LAST_INSERT_ID()");
-            backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
-        }
-        if let Some((value, text)) = rewritten {
+        let insert_id = rewrite.as_ref().and_then(|rewrite| rewrite.insert_id);
+        if let Some(value) = insert_id {
+            if backend.insert_id == InsertId::OfClient {
+                // The value that is about to be replaced is known to nobody else.
+                put_query(outbox, b"SELECT LAST_INSERT_ID()");
+                backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
+            }
             put_insert_id(outbox, backend, value);
-            put_query(outbox, &text);
         } else if needs_insert_id(&statement)
             && backend.insert_id != InsertId::OfClient
             && backend.insert_id != InsertId::Known(client.last_insert_id)
         {
             put_insert_id(outbox, backend, client.last_insert_id);
-            outbox.extend_from_slice(packet.raw);
-        } else {
-            outbox.extend_from_slice(packet.raw);
+        }
+        match &rewrite {
+            Some(rewrite) => put_query(outbox, &rewrite.text),
+            None => outbox.extend_from_slice(packet.raw),
+        }
+        let holding = dialect
+            .filter(|_| holdings::concerns(&statement))
+            .and_then(|dialect| holding(text, &dialect));
+        if holding.is_none() {
+            client.holds_unseen(&statement);
         }
         self.counters.statements +=
             u64::from(packet.payload.first() == Some(&(Command::Query as u8)));
@@ -172,6 +193,8 @@ impl Engine {
             pins,
             counts: Counts::default(),
             clears_warnings: clears_warnings(&statement, text, flavor),
+            in_transaction: client.status.contains(ServerStatus::IN_TRANS),
+            holding: holding.map(|holding| Box::new(Effect::new(holding))),
             answered: false,
         };
         backend.exchanges.push_back(Exchange {

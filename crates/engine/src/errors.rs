@@ -96,6 +96,13 @@ impl ClientError {
         Self::new(code::USER_LIMIT_REACHED, b"42000", text)
     }
 
+    /// GET DIAGNOSTICS about a statement that ran elsewhere.
+    pub(crate) fn diagnostics_elsewhere() -> Self {
+        let text = "GET DIAGNOSTICS about a statement outside of a transaction is not supported by \
+                    Myriad; use SHOW WARNINGS, or run both statements in one transaction";
+        Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
+    }
+
     /// KILL QUERY, while the statement waited.
     pub(crate) fn interrupted() -> Self {
         let text = "Query execution was interrupted";

@@ -17,6 +17,8 @@
 //! | `backend_auth` | who we are, proved to backends |
 //! | `answers` | what backends say, on its way to clients |
 //! | `diagnostics` | warnings and row counts, captured and asked for |
+//! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
+//! | `holdings` | pins that end, because what was held is let go of |
 //! | `settle` | what follows an answer: reading back, detaching, cleaning |
 //! | `endings` | hang-ups, losses, closing |
 //! | `kill` | KILL, of statements and of connections |
@@ -36,12 +38,14 @@ mod dispatch;
 mod endings;
 mod errors;
 mod facts;
+mod holdings;
 mod identity;
 mod invariants;
 mod kill;
 mod lending;
 mod login;
 mod report;
+mod rewrite;
 mod schemas;
 mod settings;
 mod settle;
@@ -66,6 +70,7 @@ use crate::facts::{Charsets, Facts};
 pub use counters::{Counters, DisconnectReason, Histogram};
 pub use kill::{KillOrder, KillOutcome};
 pub use report::{Gauges, Report};
+pub use rewrite::PublicAddress;
 pub use session::statement::PinReason;
 pub use settings::{Account, Settings};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};

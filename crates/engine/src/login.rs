@@ -99,6 +99,7 @@ impl Engine {
             status: ServerStatus::AUTOCOMMIT,
             pins: PinReasons::NONE,
             pin_slot: None,
+            holdings: None,
             session: SessionState::new(0, &self.interner),
             last_insert_id: 0,
             capture: Capture::default(),

@@ -4,6 +4,8 @@ use events::Span;
 use wire::AuthPlugin;
 use zeroize::Zeroizing;
 
+use crate::PublicAddress;
+
 /// Checked settings of the front door. `None` means "never" or "no limit".
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -44,6 +46,8 @@ pub struct Settings {
     pub backend_max_age: Option<Span>,
     /// What clients are told while no backend has been reached.
     pub server_version: String,
+    /// What clients are told of where the front door is.
+    pub address: PublicAddress,
 }
 
 /// An account that may log in.
@@ -84,6 +88,7 @@ impl Default for Settings {
             backend_idle_timeout: Some(Span::from_secs(600)),
             backend_max_age: Some(Span::from_secs(3_600)),
             server_version: "8.0.11-Myriad".into(),
+            address: PublicAddress::default(),
         }
     }
 }

@@ -111,6 +111,9 @@ impl Engine {
             }
             client.capture.answered(command, failed);
         }
+        if let Some(client) = command.client {
+            self.end_pins(client, command, failed);
+        }
         if command.traits.contains(Traits::SETS_GLOBAL) && !failed {
             self.global_changed(turn);
         }

@@ -145,6 +145,7 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
             .server_version
             .clone()
             .unwrap_or(default.server_version),
+        address: public_address(&server.listen),
     }
 }
 
@@ -153,4 +154,25 @@ fn auth_plugin(plugin: config::AuthPlugin) -> AuthPlugin {
         config::AuthPlugin::NativePassword => AuthPlugin::NativePassword,
         config::AuthPlugin::CachingSha2Password => AuthPlugin::CachingSha2Password,
     }
+}
+
+/// Where clients are told that they are: the first of each kind of address.
+fn public_address(listen: &[config::Listen]) -> engine::PublicAddress {
+    let mut public = engine::PublicAddress {
+        hostname: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
+        ..engine::PublicAddress::default()
+    };
+    for listen in listen.iter().rev() {
+        match listen {
+            config::Listen::Tcp(address) => {
+                public.port = Some(address.port()).filter(|&port| port != 0);
+                public.bind_address = address.ip().to_string();
+            }
+            config::Listen::Unix(path) => public.socket = path.to_string_lossy().into_owned(),
+        }
+    }
+    public
 }

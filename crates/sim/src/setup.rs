@@ -1,7 +1,7 @@
 //! What kind of world a seed makes: how many workers, slots and clients, which limits, how much
 //! goes wrong.
 
-use engine::{Account, Settings};
+use engine::{Account, PublicAddress, Settings};
 use events::Span;
 use fastrand::Rng;
 
@@ -79,5 +79,6 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         backend_idle_timeout: sometimes(rng, Span::from_ms(20)),
         backend_max_age: sometimes(rng, Span::from_ms(50)),
         server_version: "8.0.11-Myriad".to_owned(),
+        address: PublicAddress::default(),
     }
 }

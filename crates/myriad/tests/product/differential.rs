@@ -13,7 +13,7 @@ const CLIENTS_PER_CHURNER: usize = 20;
 
 /// What sessions do. Some of it leaves something behind, some of it asks for what was left.
 /// FOUND_ROWS() is not asked for: after a DELETE it tells what the optimizer happened to count.
-const STATEMENTS_MADE: [&str; 36] = [
+const STATEMENTS_MADE: [&str; 58] = [
     "SELECT 1",
     "SELECT * FROM narrow LIMIT 0",
     "SELECT * FROM narrow LIMIT 3",
@@ -23,7 +23,29 @@ const STATEMENTS_MADE: [&str; 36] = [
     "INSERT INTO counted (b) VALUES (1), (2)",
     "INSERT INTO counted (id, b) VALUES (500, 1)",
     "DELETE FROM counted",
+    "INSERT IGNORE INTO narrow VALUES (1000), (-1000), (99)",
     "SHOW WARNINGS",
+    "SHOW WARNINGS LIMIT 1",
+    "SHOW WARNINGS LIMIT 1, 1",
+    "SHOW ERRORS",
+    "SHOW COUNT(*) WARNINGS",
+    "SHOW COUNT(*) ERRORS",
+    "SELECT @@warning_count",
+    "SELECT @@session.error_count AS errors",
+    "SELECT GET_LOCK('differential', 1)",
+    "SELECT RELEASE_LOCK('differential')",
+    "DO RELEASE_ALL_LOCKS()",
+    "CREATE TEMPORARY TABLE shadow (a INT)",
+    "CREATE TEMPORARY TABLE narrow (b INT)",
+    "DROP TEMPORARY TABLE narrow",
+    "DROP TABLE shadow",
+    "SELECT * FROM shadow",
+    "LOCK TABLES narrow READ",
+    "UNLOCK TABLES",
+    "HANDLER counted OPEN",
+    "HANDLER counted READ FIRST",
+    "HANDLER counted CLOSE",
+    "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
     "SELECT ROW_COUNT()",
     "SELECT ROW_COUNT() AS n",
     "SELECT LAST_INSERT_ID()",
@@ -126,8 +148,8 @@ fn random_sessions_are_told_what_the_database_tells() {
             scope.spawn(move || churn(address, seed as u64, stop));
         }
         let _stop = Stop(&stop);
-        for (seed, direct) in (0..SESSIONS).zip(&direct) {
-            compare(seed, &run(&database, &address, seed), direct);
+        for (seed, direct) in (0..SESSIONS).zip(direct) {
+            compare(seed, run(&database, &address, seed), direct);
         }
     });
 }
@@ -152,13 +174,21 @@ fn run(database: &Database, address: &Address, seed: u64) -> Vec<Vec<String>> {
     told(address, &script(seed))
 }
 
-fn compare(seed: u64, through: &[Vec<String>], direct: &[Vec<String>]) {
-    for (at, (direct, through)) in direct.iter().zip(through).enumerate() {
-        assert_eq!(
-            through,
-            direct,
-            "seed {seed}, after {:?}",
-            &script(seed)[..=at]
-        );
+/// Warnings are told as they were captured: after SET NAMES the columns, which name the character set
+/// of results, are those of before (docs/DIFFERENCES.md).
+fn is_in_earlier_charset(script: &[&str]) -> bool {
+    let asks = |text: &&str| text.starts_with("SHOW WARNINGS") || text.starts_with("SHOW ERRORS");
+    let sets = |text: &&str| text.starts_with("SET NAMES");
+    script.last().is_some_and(asks) && script.iter().any(sets)
+}
+
+fn compare(seed: u64, through: Vec<Vec<String>>, direct: Vec<Vec<String>>) {
+    let script = script(seed);
+    for (at, (mut direct, mut through)) in direct.into_iter().zip(through).enumerate() {
+        if is_in_earlier_charset(&script[..=at]) {
+            let keeps = |line: &String| !line.starts_with("Column #");
+            (direct.retain(keeps), through.retain(keeps));
+        }
+        assert_eq!(through, direct, "seed {seed}, after {:?}", &script[..=at]);
     }
 }

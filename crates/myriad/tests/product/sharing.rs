@@ -255,3 +255,17 @@ fn capabilities_that_change_answers_are_not_shared() {
         assert_eq!(*code, 1064);
     }
 }
+
+#[test]
+fn rows_that_were_counted_but_not_sent_are_told() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let mut client = Client::new(&door.address(), "shop");
+    let calculate = "SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 UNION SELECT 3 LIMIT 1";
+    assert_eq!(client.value(calculate), "1");
+    assert_eq!(client.value("SELECT FOUND_ROWS()"), "3");
+    assert_eq!(client.value(calculate), "1");
+    assert_eq!(client.value("SELECT FOUND_ROWS() + 1"), "4");
+    assert_eq!(client.value("SELECT 1"), "1");
+    assert_eq!(client.value("SELECT FOUND_ROWS()"), "1");
+}

@@ -63,7 +63,7 @@ fn backup(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
         _ => false,
     };
     if !ends {
-        found.pin(PinReason::GlobalReadLock);
+        found.pin(PinReason::BackupLock);
     }
     committing(found)
 }

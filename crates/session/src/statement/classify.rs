@@ -121,7 +121,7 @@ fn judge_control(keyword: Keyword, reader: &mut Reader<'_>, found: &mut Findings
         Keyword::Call => routine::call(reader, found),
         Keyword::Prepare => routine::prepare(reader, found),
         Keyword::Execute => routine::execute(reader, found),
-        Keyword::Deallocate => routine::deallocate(found),
+        Keyword::Deallocate => Kind::Prepared,
         Keyword::Do => {
             expression::scan(reader, found, Until::End, Calls::All);
             Kind::Do

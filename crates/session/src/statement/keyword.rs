@@ -103,6 +103,7 @@ keywords! {
     On "on",
     Only "only",
     Optimize "optimize",
+    Or "or",
     Package "package",
     Partitions "partitions",
     Password "password",

@@ -128,8 +128,6 @@ bitflags! {
         const DROPS_TEMPORARY = 1 << 22;
         /// `XA COMMIT`, `XA ROLLBACK`.
         const XA_ENDS = 1 << 23;
-        /// `DEALLOCATE PREPARE`, `DROP PREPARE`.
-        const DEALLOCATES = 1 << 24;
     }
 }
 
@@ -138,6 +136,5 @@ impl Traits {
     pub const RELEASES: Self = Self::RELEASES_TABLE_LOCKS
         .union(Self::RELEASES_USER_LOCK)
         .union(Self::DROPS_TEMPORARY)
-        .union(Self::XA_ENDS)
-        .union(Self::DEALLOCATES);
+        .union(Self::XA_ENDS);
 }

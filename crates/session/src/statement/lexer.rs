@@ -3,15 +3,20 @@
 
 mod number;
 
+use std::ops::Range;
+
 use super::comment;
 use super::dialect::Dialect;
 use super::keyword::Keyword;
 use super::token::{Token, Word};
 
 /// The lexer. Once in doubt it only says [`Token::End`].
+#[derive(Clone)]
 pub(super) struct Lexer<'a> {
     text: &'a [u8],
     at: usize,
+    /// Where the last token begins.
+    start: usize,
     dialect: Dialect,
     space: u8,
     in_version_comment: bool,
@@ -25,6 +30,7 @@ impl<'a> Lexer<'a> {
         Self {
             text,
             at: 0,
+            start: 0,
             dialect: *dialect,
             space: dialect.charset.space(),
             in_version_comment: false,
@@ -40,6 +46,16 @@ impl<'a> Lexer<'a> {
     /// Whether the text so far cannot be read with certainty.
     pub(super) const fn in_doubt(&self) -> bool {
         self.doubt
+    }
+
+    /// Where in the text the last token is.
+    pub(super) const fn place(&self) -> Range<usize> {
+        self.start..self.at
+    }
+
+    /// The last token, for those who take several for one, begins at `start`.
+    pub(super) const fn extend_place(&mut self, start: usize) {
+        self.start = start;
     }
 
     /// What was not read yet.
@@ -68,7 +84,10 @@ impl<'a> Lexer<'a> {
                     self.at += 2;
                 }
                 _ if byte == self.space => self.at += 1,
-                _ => return self.token(byte),
+                _ => {
+                    self.start = self.at;
+                    return self.token(byte);
+                }
             }
         }
     }

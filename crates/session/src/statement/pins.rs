@@ -31,8 +31,10 @@ pin_reasons! {
     TemporaryTable "temporary_table",
     /// `LOCK TABLES`.
     LockTables "lock_tables",
-    /// `FLUSH TABLES … WITH READ LOCK` or `FOR EXPORT`, `BACKUP …`, `LOCK INSTANCE`.
+    /// `FLUSH TABLES … WITH READ LOCK` or `FOR EXPORT`.
     GlobalReadLock "global_read_lock",
+    /// `BACKUP …`, `LOCK INSTANCE`.
+    BackupLock "backup_lock",
     /// `GET_LOCK()`.
     UserLock "user_lock",
     /// `HANDLER …`.

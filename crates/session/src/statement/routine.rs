@@ -49,12 +49,6 @@ pub(super) fn execute(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     Kind::Prepared
 }
 
-/// At DEALLOCATE or DROP PREPARE.
-pub(super) fn deallocate(found: &mut Findings) -> Kind {
-    found.add(Traits::DEALLOCATES);
-    Kind::Prepared
-}
-
 /// Behind GET, SIGNAL or RESIGNAL.
 pub(super) fn diagnostics(keyword: Keyword, reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     if keyword != Keyword::Signal {

@@ -5,9 +5,9 @@ use super::findings::Findings;
 use super::keyword::Keyword;
 use super::kind::{Kind, Traits};
 use super::pins::PinReason;
+use super::program;
 use super::reader::Reader;
 use super::token::Token;
-use super::{program, routine};
 
 /// A statement that defines objects and commits.
 pub(super) fn ddl(found: &mut Findings) -> Kind {
@@ -71,7 +71,7 @@ pub(super) fn alter(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
 /// Behind DROP.
 pub(super) fn drop(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     match reader.peek_keyword() {
-        Keyword::Prepare => return routine::deallocate(found),
+        Keyword::Prepare => return Kind::Prepared,
         Keyword::User | Keyword::Role => return account(found),
         Keyword::Temporary => {
             found.add(Traits::DROPS_TEMPORARY);

@@ -2,10 +2,12 @@
 
 mod control;
 mod definitions;
+mod holdings;
 mod lexical;
 mod properties;
 mod reads;
 mod set;
+mod substitutes;
 mod survey;
 mod targets;
 mod writes;

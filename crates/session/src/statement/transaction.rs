@@ -77,7 +77,7 @@ pub(super) fn xa(reader: &Reader<'_>, found: &mut Findings) -> Kind {
 /// Behind LOCK.
 pub(super) fn lock(reader: &Reader<'_>, found: &mut Findings) -> Kind {
     match reader.peek_keyword() {
-        Keyword::Instance => found.pin(PinReason::GlobalReadLock),
+        Keyword::Instance => found.pin(PinReason::BackupLock),
         Keyword::Table | Keyword::Tables => {
             found.pin(PinReason::LockTables);
             found.add(Traits::IMPLICIT_COMMIT);

@@ -1,0 +1,192 @@
+//! Pins that end before the session does: what it holds on its backend is listed as far as it has
+//! names, and when the last is let go of, the reason is gone.
+
+use std::sync::Arc;
+
+use membership::Key;
+use session::statement::{Holding, Kind, PinReason, PinReasons, Statement, TableName, Traits};
+use wire::{Piece, ServerStatus};
+
+use crate::Engine;
+use crate::backend::ClientCommand;
+use crate::client::Client;
+
+/// What a pinned session holds.
+#[derive(Debug, Default)]
+pub(crate) struct Holdings {
+    tables: Vec<(Option<Arc<[u8]>>, Box<[u8]>)>,
+    handlers: Vec<Box<[u8]>>,
+    /// User-level locks, each as often as it was got.
+    locks: u32,
+    /// Of these, more may be held than is listed: they last until the session ends or is reset.
+    uncertain: PinReasons,
+}
+
+/// What a command does to what is held, and the row it is answered with, which may come in parts.
+pub(crate) struct Effect {
+    holding: Holding,
+    row: Vec<u8>,
+}
+
+/// A row with the number one and nothing else.
+const ONE: &[u8] = b"\x011";
+
+impl Effect {
+    /// Nothing is answered yet.
+    pub(crate) fn new(holding: Holding) -> Self {
+        let row = Vec::new();
+        Self { holding, row }
+    }
+
+    /// The beginning of a row, or the rest of it. What was the rest of something before it is forgotten.
+    pub(crate) fn row(&mut self, piece: &Piece<'_>) {
+        let bytes = match piece {
+            Piece::Rest(bytes) => bytes,
+            _ => {
+                self.row.clear();
+                piece.payload()
+            }
+        };
+        // One byte too many tells as much as a million.
+        let room = (ONE.len() + 1).saturating_sub(self.row.len());
+        self.row.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+/// The reasons whose end is seen from the list.
+const LISTED: [PinReason; 3] = [
+    PinReason::TemporaryTable,
+    PinReason::Handler,
+    PinReason::UserLock,
+];
+
+/// True if the text must be looked at for what it takes hold of or lets go of.
+pub(crate) fn concerns(statement: &Statement) -> bool {
+    statement.traits.intersects(Traits::RELEASES)
+        || LISTED.iter().any(|&reason| statement.pins.contains(reason))
+}
+
+impl Client {
+    /// A statement is about to be sent whose effect on what is held cannot be told from its text.
+    pub(crate) fn holds_unseen(&mut self, statement: &Statement) {
+        let renames = statement.kind == Kind::Ddl && self.pins.contains(PinReason::TemporaryTable);
+        let unseen = LISTED.into_iter().filter(|&reason| {
+            statement.pins.contains(reason) || renames && reason == PinReason::TemporaryTable
+        });
+        let unseen: PinReasons = unseen.collect();
+        if !unseen.is_empty() {
+            self.holdings.get_or_insert_default().uncertain |= unseen;
+        }
+    }
+
+    /// The reasons that are over with the answer to `command`.
+    fn ended(&mut self, command: &ClientCommand, failed: bool) -> PinReasons {
+        let mut ended = PinReasons::NONE;
+        if !failed && command.kind != Kind::Multiple {
+            ended = released(command, self.status);
+        }
+        if let Some(effect) = &command.holding {
+            let schema = self.session.schema.clone();
+            let holdings = self.holdings.get_or_insert_default();
+            if !failed {
+                holdings.take(&effect.holding, schema, effect.row == ONE);
+            }
+            ended |= holdings.let_go();
+        }
+        ended
+            .iter()
+            .filter(|&reason| self.pins.contains(reason))
+            .collect()
+    }
+}
+
+/// The reasons that a statement which succeeded has ended, whatever was held.
+fn released(command: &ClientCommand, status: ServerStatus) -> PinReasons {
+    let mut ended = PinReasons::NONE;
+    if command.traits.contains(Traits::RELEASES_TABLE_LOCKS) {
+        ended.insert(PinReason::LockTables);
+        ended.insert(PinReason::GlobalReadLock);
+    }
+    if command.traits.contains(Traits::XA_ENDS) {
+        ended.insert(PinReason::Xa);
+    }
+    let completes = matches!(command.kind, Kind::Commit | Kind::Rollback);
+    if completes && command.in_transaction && !status.contains(ServerStatus::IN_TRANS) {
+        ended.insert(PinReason::OneShotTransaction);
+    }
+    ended
+}
+
+impl Holdings {
+    /// Takes over what a statement did. `is_one`: its answer was the number one.
+    fn take(&mut self, holding: &Holding, schema: Option<Arc<[u8]>>, is_one: bool) {
+        match holding {
+            Holding::CreatesTable(name) => {
+                let name = qualified(name, schema);
+                if !self.tables.contains(&name) {
+                    self.tables.push(name);
+                }
+            }
+            Holding::DropsTables(names) => {
+                for name in names {
+                    let name = qualified(name, schema.clone());
+                    self.tables.retain(|table| *table != name);
+                }
+            }
+            Holding::OpensHandler(name) => self.handlers.push(name.clone()),
+            Holding::ClosesHandler(name) => self.handlers.retain(|handler| handler != name),
+            Holding::ReadsHandler => {}
+            Holding::GetsLock => self.locks += u32::from(is_one),
+            Holding::ReleasesLock => self.locks = self.locks.saturating_sub(u32::from(is_one)),
+            Holding::ReleasesAllLocks => {
+                self.locks = 0;
+                self.uncertain.remove(PinReason::UserLock);
+            }
+        }
+    }
+
+    /// The listed reasons for which nothing is held.
+    fn let_go(&self) -> PinReasons {
+        let held = [
+            !self.tables.is_empty(),
+            !self.handlers.is_empty(),
+            self.locks > 0,
+        ];
+        LISTED
+            .into_iter()
+            .zip(held)
+            .filter(|&(reason, held)| !held && !self.uncertain.contains(reason))
+            .map(|(reason, _)| reason)
+            .collect()
+    }
+}
+
+fn qualified(name: &TableName, schema: Option<Arc<[u8]>>) -> (Option<Arc<[u8]>>, Box<[u8]>) {
+    let written = name.schema.as_deref().map(Arc::from);
+    (written.or(schema), name.table.clone())
+}
+
+impl Engine {
+    /// Takes back the reasons to be pinned that ended with this answer.
+    pub(crate) fn end_pins(&mut self, key: Key, command: &ClientCommand, failed: bool) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.pins.is_empty() {
+            return;
+        }
+        let ended = client.ended(command, failed);
+        if ended.is_empty() {
+            return;
+        }
+        ended.iter().for_each(|reason| client.pins.remove(reason));
+        self.counters.pins_ended += 1;
+        if client.pins.is_empty() {
+            client.unpin();
+            // Should more be left than was listed, nobody else may find it.
+            if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
+                backend.dirty = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What is sent in place of a client's text, where the front door knows better than the backend at
+//! hand: counts of the session's last statement (rule 10), and addresses (rule 14a).
+
+use session::statement::{
+    Dialect, Known, PinReason, Statement, Traits, lone, quoted_name, substitute,
+};
+
+use crate::Settings;
+use crate::client::Client;
+
+/// Longer texts are sent as they are.
+const TEXT_MAX: usize = 64 << 10;
+
+/// What is sent in place of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Rewrite {
+    /// The text.
+    pub text: Vec<u8>,
+    /// What LAST_INSERT_ID() must be for it, if it is used to bring a value across.
+    pub insert_id: Option<u64>,
+}
+
+/// True if the text must be looked at for what the front door knows better.
+pub(crate) fn concerns(statement: &Statement) -> bool {
+    let asked = Traits::READS_DIAGNOSTICS | Traits::READS_ROW_COUNTS | Traits::READS_ADDRESS;
+    statement.traits.intersects(asked)
+}
+
+/// What the session is told in place of what its text would say on the backend. `live`: the backend has
+/// the session's own warnings.
+pub(crate) fn rewrite(
+    statement: &Statement,
+    (text, dialect): (&[u8], &Dialect),
+    (client, live): (&Client, bool),
+    settings: &Settings,
+) -> Option<Rewrite> {
+    if !concerns(statement) || text.len() > TEXT_MAX {
+        return None;
+    }
+    let count = |known| match known {
+        Known::WarningCount | Known::ErrorCount if live => None,
+        // SQL_CALC_FOUND_ROWS counts rows that were never sent: only the backend knows.
+        Known::FoundRows if client.pins.contains(PinReason::FoundRows) => None,
+        known => client.capture.count(known),
+    };
+    let alone = lone(text, dialect);
+    if let Some((known, name)) = alone
+        && let Some(count) = count(known)
+    {
+        return Some(of_one_count(known, &name, count));
+    }
+    let value = |known| match (known, count(known)) {
+        (Known::RowCount | Known::FoundRows, Some(count)) => {
+            Some(format!("CAST({count} AS SIGNED)"))
+        }
+        (_, Some(count)) => Some(format!("CAST({count} AS UNSIGNED)")),
+        (known, None) => settings.address.expression(known),
+    };
+    let text = substitute(text, dialect, value)?;
+    Some(Rewrite {
+        text,
+        insert_id: None,
+    })
+}
+
+/// A statement that has the same answer, type and column name for a captured number. LAST_INSERT_ID()
+/// brings the number across: these are the expressions which are of the same types and have the
+/// value one wants.
+fn of_one_count(known: Known, name: &[u8], count: i64) -> Rewrite {
+    let expression: &[u8] = match known {
+        Known::RowCount | Known::FoundRows => b"CAST(LAST_INSERT_ID() AS SIGNED)",
+        _ => b"@@last_insert_id",
+    };
+    let name = quoted_name(name);
+    Rewrite {
+        text: [b"SELECT ", expression, b" AS ", &name].concat(),
+        insert_id: Some(count as u64),
+    }
+}
+
+/// What clients are told of where the front door is, in place of where the database is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PublicAddress {
+    /// `@@port`; `None` to leave what the server says.
+    pub port: Option<u16>,
+    /// `@@socket`; empty if there is none.
+    pub socket: String,
+    /// `@@hostname`; empty to leave what the server says.
+    pub hostname: String,
+    /// `@@bind_address`; empty to leave what the server says.
+    pub bind_address: String,
+}
+
+impl PublicAddress {
+    /// The SQL expression for what a text reads.
+    fn expression(&self, known: Known) -> Option<String> {
+        let given = |text: &String| (!text.is_empty()).then(|| quoted(text));
+        match known {
+            Known::Port => self.port.map(|port| format!("CAST({port} AS UNSIGNED)")),
+            Known::Socket => Some(quoted(&self.socket)),
+            Known::Hostname => given(&self.hostname),
+            Known::BindAddress => given(&self.bind_address),
+            Known::RowCount | Known::FoundRows | Known::WarningCount | Known::ErrorCount => None,
+        }
+    }
+}
+
+/// A string literal in every `sql_mode`: what could end it is left out.
+fn quoted(text: &str) -> String {
+    let harmless = |char: &char| !matches!(char, '\'' | '\\') && !char.is_control();
+    format!("'{}'", text.chars().filter(harmless).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_below_zero_is_told_as_one() {
+        let rewrite = of_one_count(Known::RowCount, b"c", -1);
+        assert_eq!(rewrite.insert_id.map(|id| id as i64), Some(-1));
+        assert_eq!(
+            rewrite.text,
+            b"SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `c`"
+        );
+    }
+
+    #[test]
+    fn addresses_are_literals() {
+        let address = PublicAddress {
+            port: Some(6033),
+            socket: "/run/o'brien.sock".into(),
+            ..PublicAddress::default()
+        };
+        for (known, expected) in [
+            (Known::Port, Some("CAST(6033 AS UNSIGNED)")),
+            (Known::Socket, Some("'/run/obrien.sock'")),
+            (Known::Hostname, None),
+            (Known::RowCount, None),
+        ] {
+            assert_eq!(address.expression(known).as_deref(), expected);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What a statement takes hold of or lets go of that lives on the backend: temporary tables, handlers,
+//! user-level locks. Owns the reading of their names; who holds what is the session's to know.
+
+use super::dialect::Dialect;
+use super::identifier;
+use super::keyword::Keyword;
+use super::reader::Reader;
+use super::token::Token;
+
+/// What one statement, alone in its text, does to what a session holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// `CREATE TEMPORARY TABLE`.
+    CreatesTable(TableName),
+    /// `DROP [TEMPORARY] TABLE`.
+    DropsTables(Vec<TableName>),
+    /// `HANDLER … OPEN`, under the name by which it is closed.
+    OpensHandler(Box<[u8]>),
+    /// `HANDLER … CLOSE`.
+    ClosesHandler(Box<[u8]>),
+    /// `HANDLER … READ`.
+    ReadsHandler,
+    /// `SELECT GET_LOCK(…)` and nothing besides: the answer says whether it was got.
+    GetsLock,
+    /// `SELECT RELEASE_LOCK(…)` and nothing besides: the answer says whether it was released.
+    ReleasesLock,
+    /// `RELEASE_ALL_LOCKS()` as the only call.
+    ReleasesAllLocks,
+}
+
+/// A table's name as written; `None` for the schema means the default one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableName {
+    /// The schema, if it is written.
+    pub schema: Option<Box<[u8]>>,
+    /// The table.
+    pub table: Box<[u8]>,
+}
+
+/// What `text` does to what a session holds; `None` if it does nothing, or more than can be said.
+#[must_use]
+pub fn holding(text: &[u8], dialect: &Dialect) -> Option<Holding> {
+    let mut reader = Reader::new(text, dialect);
+    let holding = match reader.next().keyword() {
+        Keyword::Create => creates(&mut reader),
+        Keyword::Drop => drops(&mut reader),
+        Keyword::Handler => handler(&mut reader),
+        Keyword::Select => locks(&mut reader),
+        Keyword::Do => locks(&mut reader).filter(|found| *found == Holding::ReleasesAllLocks),
+        _ => None,
+    }?;
+    reader.skip_statement();
+    (reader.ends_text() && !reader.in_doubt()).then_some(holding)
+}
+
+fn creates(reader: &mut Reader<'_>) -> Option<Holding> {
+    if reader.accept(Keyword::Or) {
+        reader.accept(Keyword::Replace);
+    }
+    if !(reader.accept(Keyword::Temporary) && reader.accept(Keyword::Table)) {
+        return None;
+    }
+    if_exists(reader);
+    table_name(reader).map(Holding::CreatesTable)
+}
+
+fn drops(reader: &mut Reader<'_>) -> Option<Holding> {
+    reader.accept(Keyword::Temporary);
+    if !(reader.accept(Keyword::Table) || reader.accept(Keyword::Tables)) {
+        return None;
+    }
+    if_exists(reader);
+    let mut names = vec![table_name(reader)?];
+    while reader.accept_mark(b',') {
+        names.push(table_name(reader)?);
+    }
+    Some(Holding::DropsTables(names))
+}
+
+/// `IF [NOT] EXISTS`.
+fn if_exists(reader: &mut Reader<'_>) {
+    if reader.accept(Keyword::If) {
+        reader.accept(Keyword::Not);
+        reader.next();
+    }
+}
+
+fn table_name(reader: &mut Reader<'_>) -> Option<TableName> {
+    let first = name(reader)?;
+    if !reader.accept_mark(b'.') {
+        return Some(TableName {
+            schema: None,
+            table: first,
+        });
+    }
+    Some(TableName {
+        schema: Some(first),
+        table: name(reader)?,
+    })
+}
+
+fn name(reader: &mut Reader<'_>) -> Option<Box<[u8]>> {
+    let name = identifier::unquote(reader.next().identifier()?);
+    Some(name.into_owned().into_boxed_slice())
+}
+
+/// Behind HANDLER: `name OPEN [[AS] alias]` or `alias CLOSE`.
+fn handler(reader: &mut Reader<'_>) -> Option<Holding> {
+    let TableName { table, .. } = table_name(reader)?;
+    let verb = reader.next().identifier()?;
+    if verb.eq_ignore_ascii_case(b"read") {
+        return Some(Holding::ReadsHandler);
+    }
+    if verb.eq_ignore_ascii_case(b"close") {
+        return Some(Holding::ClosesHandler(table));
+    }
+    if !verb.eq_ignore_ascii_case(b"open") {
+        return None;
+    }
+    reader.accept(Keyword::As);
+    let alias = if reader.at_end() { None } else { name(reader) };
+    Some(Holding::OpensHandler(alias.unwrap_or(table)))
+}
+
+/// Behind SELECT or DO: one call and at most an alias.
+fn locks(reader: &mut Reader<'_>) -> Option<Holding> {
+    let call = reader.next().identifier()?;
+    let found = [
+        (&b"get_lock"[..], Holding::GetsLock),
+        (b"release_lock", Holding::ReleasesLock),
+        (b"release_all_locks", Holding::ReleasesAllLocks),
+    ];
+    let (_, holding) = found
+        .into_iter()
+        .find(|(name, _)| call.eq_ignore_ascii_case(name))?;
+    arguments(reader)?;
+    reader.accept(Keyword::As);
+    if !reader.at_end() {
+        let alias = reader.next();
+        if alias.identifier().is_none() && alias != Token::Text {
+            return None;
+        }
+    }
+    reader.at_end().then_some(holding)
+}
+
+/// A list in parentheses without any further call in it.
+fn arguments(reader: &mut Reader<'_>) -> Option<()> {
+    if !reader.accept_mark(b'(') {
+        return None;
+    }
+    loop {
+        match reader.next() {
+            Token::Mark(b')') => return Some(()),
+            Token::Mark(b'(') | Token::End => return None,
+            _ => {}
+        }
+    }
+}

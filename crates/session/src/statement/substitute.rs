@@ -1,0 +1,361 @@
+//! Replaces what the front door knows better than the backend at hand by its value: counts of the
+//! session's last statement, and addresses. Owns the places and the names of the columns; the
+//! values are the caller's.
+
+use std::borrow::Cow;
+
+use super::dialect::Dialect;
+use super::identifier;
+use super::keyword::Keyword;
+use super::lexer::Lexer;
+use super::token::Token;
+
+/// What can be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Known {
+    /// `ROW_COUNT()`
+    RowCount,
+    /// `FOUND_ROWS()`
+    FoundRows,
+    /// `@@warning_count`
+    WarningCount,
+    /// `@@error_count`
+    ErrorCount,
+    /// `@@socket`
+    Socket,
+    /// `@@port`
+    Port,
+    /// `@@hostname`
+    Hostname,
+    /// `@@bind_address`
+    BindAddress,
+}
+
+impl Known {
+    pub(super) fn of_function(name: &[u8]) -> Option<Self> {
+        let known = [
+            (&b"row_count"[..], Self::RowCount),
+            (b"found_rows", Self::FoundRows),
+        ];
+        find(&known, name)
+    }
+
+    pub(super) fn of_variable(name: &[u8]) -> Option<Self> {
+        let known = [
+            (&b"warning_count"[..], Self::WarningCount),
+            (b"error_count", Self::ErrorCount),
+            (b"socket", Self::Socket),
+            (b"port", Self::Port),
+            (b"hostname", Self::Hostname),
+            (b"bind_address", Self::BindAddress),
+        ];
+        find(&known, name)
+    }
+
+    /// It is about the statement before, so that only the first statement of a text may be told.
+    const fn is_of_last_statement(self) -> bool {
+        matches!(
+            self,
+            Self::RowCount | Self::FoundRows | Self::WarningCount | Self::ErrorCount
+        )
+    }
+}
+
+fn find(known: &[(&[u8], Known)], name: &[u8]) -> Option<Known> {
+    known
+        .iter()
+        .find_map(|(known, what)| known.eq_ignore_ascii_case(name).then_some(*what))
+}
+
+/// The text with everything replaced that `value` has an expression for. A column that would take
+/// its name from what was replaced is named as before. `None` if nothing was replaced, or the
+/// text cannot be read with certainty.
+pub fn substitute(
+    text: &[u8],
+    dialect: &Dialect,
+    value: impl Fn(Known) -> Option<String>,
+) -> Option<Vec<u8>> {
+    let mut edit = Edit::new(text, Lexer::new(text, dialect));
+    loop {
+        let before = edit.out.len();
+        let token = edit.lexer.next();
+        if let Some(known) = edit.known(token)
+            && (edit.first || !known.is_of_last_statement())
+            && let Some(value) = value(known)
+        {
+            edit.replace(&value);
+        } else if token == Token::End {
+            edit.item_ends();
+            break;
+        } else {
+            edit.pass(token);
+        }
+        debug_assert!(edit.out.len() >= before);
+    }
+    if edit.lexer.in_doubt() || edit.copied == 0 {
+        return None;
+    }
+    edit.out.extend_from_slice(&text[edit.copied..]);
+    Some(edit.out)
+}
+
+/// A name in backticks.
+#[must_use]
+pub fn quoted_name(name: &[u8]) -> Vec<u8> {
+    let mut quoted = vec![b'`'];
+    for &byte in name {
+        quoted.push(byte);
+        if byte == b'`' {
+            quoted.push(byte);
+        }
+    }
+    quoted.push(b'`');
+    quoted
+}
+
+struct Edit<'a> {
+    text: &'a [u8],
+    lexer: Lexer<'a>,
+    out: Vec<u8>,
+    /// How much of the text is in `out`, or was replaced.
+    copied: usize,
+    /// Still in the first statement.
+    first: bool,
+    depth: u32,
+    item: Option<Item>,
+    /// What came before: a point makes a name of what follows.
+    before: Before,
+}
+
+/// A column of the result as far as it was read.
+struct Item {
+    start: usize,
+    end: usize,
+    replaced: bool,
+    named: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Start,
+    Point,
+    /// The end of an expression: a word right behind it is an alias.
+    Operand,
+    As,
+    Other,
+}
+
+impl<'a> Edit<'a> {
+    fn new(text: &'a [u8], lexer: Lexer<'a>) -> Self {
+        Self {
+            text,
+            lexer,
+            out: Vec::new(),
+            copied: 0,
+            first: true,
+            depth: 0,
+            item: None,
+            before: Before::Start,
+        }
+    }
+
+    /// What begins with `token`, if that can be replaced. Afterwards the lexer is behind it.
+    fn known(&mut self, token: Token<'a>) -> Option<Known> {
+        let start = self.lexer.place().start;
+        let mut ahead = self.lexer.clone();
+        let known = match token {
+            Token::Word(word) if self.before != Before::Point => {
+                let known = Known::of_function(word.text)?;
+                let call = [ahead.next(), ahead.next()];
+                (call == [Token::Mark(b'('), Token::Mark(b')')]).then_some(known)?
+            }
+            Token::SystemVariable => {
+                let name = variable_name(&mut ahead)?;
+                Known::of_variable(&name)?
+            }
+            _ => return None,
+        };
+        self.lexer = ahead;
+        self.lexer.extend_place(start);
+        Some(known)
+    }
+
+    fn replace(&mut self, value: &str) {
+        let place = self.lexer.place();
+        self.out
+            .extend_from_slice(&self.text[self.copied..place.start]);
+        self.out.extend_from_slice(value.as_bytes());
+        self.copied = place.end;
+        let item = self.open_item();
+        if let Some(item) = item {
+            item.replaced = true;
+            item.named = false;
+        }
+        self.before = Before::Operand;
+    }
+
+    /// Takes note of a token that stays.
+    fn pass(&mut self, token: Token<'a>) {
+        match token {
+            Token::Mark(b';') => {
+                self.item_ends();
+                self.first = false;
+                self.before = Before::Start;
+                self.depth = 0;
+                return;
+            }
+            Token::Mark(b'(') => self.depth += 1,
+            Token::Mark(b')') => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        let keyword = token.keyword();
+        if self.before == Before::Start {
+            if keyword == Keyword::Select {
+                let end = self.lexer.place().end;
+                self.item = Some(Item {
+                    start: end,
+                    end,
+                    replaced: false,
+                    named: false,
+                });
+            }
+            self.before = Before::Other;
+            return;
+        }
+        if self.depth == 0 && self.item.is_some() {
+            if token == Token::Mark(b',') {
+                return self.next_item();
+            }
+            if ends_items(token) {
+                return self.item_ends();
+            }
+        }
+        let named = self.depth == 0 && is_alias(self.before, token);
+        if let Some(item) = self.open_item() {
+            item.named = named;
+        }
+        self.before = before(token);
+    }
+
+    /// The column that the last token is part of.
+    fn open_item(&mut self) -> Option<&mut Item> {
+        let place = self.lexer.place();
+        let item = self.item.as_mut()?;
+        if item.start == item.end {
+            item.start = place.start;
+        }
+        item.end = place.end;
+        Some(item)
+    }
+
+    fn next_item(&mut self) {
+        self.item_ends();
+        let end = self.lexer.place().end;
+        self.item = Some(Item {
+            start: end,
+            end,
+            replaced: false,
+            named: false,
+        });
+        self.before = Before::Other;
+    }
+
+    /// A column without an alias is called what its expression was.
+    fn item_ends(&mut self) {
+        let Some(item) = self.item.take().filter(|item| item.replaced && !item.named) else {
+            return;
+        };
+        self.out
+            .extend_from_slice(&self.text[self.copied..item.end]);
+        self.copied = item.end;
+        self.out.extend_from_slice(b" AS ");
+        let name = quoted_name(&self.text[item.start..item.end]);
+        self.out.extend_from_slice(&name);
+    }
+}
+
+/// The name behind `@@`, without its scope.
+pub(super) fn variable_name<'a>(lexer: &mut Lexer<'a>) -> Option<Cow<'a, [u8]>> {
+    let mut name = lexer.next().identifier()?;
+    loop {
+        let mut ahead = lexer.clone();
+        if ahead.next() != Token::Mark(b'.') {
+            return Some(identifier::unquote(name));
+        }
+        name = ahead.next().identifier()?;
+        *lexer = ahead;
+    }
+}
+
+/// True for the words behind the list of columns.
+fn ends_items(token: Token<'_>) -> bool {
+    const ENDS: [&[u8]; 12] = [
+        b"from",
+        b"into",
+        b"where",
+        b"group",
+        b"having",
+        b"order",
+        b"limit",
+        b"union",
+        b"procedure",
+        b"for",
+        b"lock",
+        b"except",
+    ];
+    matches!(token, Token::Word(word) if ENDS.iter().any(|end| end.eq_ignore_ascii_case(word.text)))
+}
+
+/// True if a token behind an expression names it.
+fn is_alias(before: Before, token: Token<'_>) -> bool {
+    match token {
+        Token::Name(_) | Token::Text => matches!(before, Before::Operand | Before::As),
+        Token::Word(word) => {
+            before == Before::As || before == Before::Operand && !is_operator(word.text)
+        }
+        _ => false,
+    }
+}
+
+fn before(token: Token<'_>) -> Before {
+    match token {
+        Token::Mark(b'.') => Before::Point,
+        Token::Mark(b')') | Token::Number(_) | Token::Text | Token::Name(_) => Before::Operand,
+        token if token.is(Keyword::As) => Before::As,
+        Token::Word(word) if !is_operator(word.text) => Before::Operand,
+        _ => Before::Other,
+    }
+}
+
+/// True for words that join expressions, or go on with one.
+fn is_operator(word: &[u8]) -> bool {
+    const OPERATORS: [&[u8]; 24] = [
+        b"and",
+        b"or",
+        b"xor",
+        b"not",
+        b"div",
+        b"mod",
+        b"is",
+        b"in",
+        b"like",
+        b"rlike",
+        b"regexp",
+        b"between",
+        b"collate",
+        b"binary",
+        b"case",
+        b"when",
+        b"then",
+        b"else",
+        b"end",
+        b"sounds",
+        b"escape",
+        b"distinct",
+        b"all",
+        b"sql_no_cache",
+    ];
+    OPERATORS
+        .iter()
+        .any(|operator| operator.eq_ignore_ascii_case(word))
+}

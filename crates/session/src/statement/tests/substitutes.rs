@@ -1,0 +1,164 @@
+//! What is replaced, and what questions are about.
+
+use super::super::{Diagnostics, Known, lone, show_diagnostics, substitute};
+use super::*;
+
+fn value(known: Known) -> Option<String> {
+    match known {
+        Known::RowCount => Some("1".into()),
+        Known::FoundRows => Some("2".into()),
+        Known::WarningCount => Some("3".into()),
+        Known::ErrorCount => Some("4".into()),
+        Known::Socket => Some("''".into()),
+        Known::Port => Some("6033".into()),
+        Known::Hostname | Known::BindAddress => None,
+    }
+}
+
+#[test]
+fn values_take_the_place_and_columns_keep_their_names() {
+    for (text, expected) in [
+        ("SELECT ROW_COUNT()", "SELECT 1 AS `ROW_COUNT()`"),
+        (
+            "SELECT row_count( ) + 1, 7",
+            "SELECT 1 + 1 AS `row_count( ) + 1`, 7",
+        ),
+        (
+            "SELECT ROW_COUNT() n, found_rows() AS m",
+            "SELECT 1 n, 2 AS m",
+        ),
+        (
+            "SELECT a, IF(ROW_COUNT()>0,'y','n') FROM t",
+            "SELECT a, IF(1>0,'y','n') AS `IF(ROW_COUNT()>0,'y','n')` FROM t",
+        ),
+        ("SELECT (SELECT ROW_COUNT() x) y", "SELECT (SELECT 1 x) y"),
+        (
+            "SELECT @@warning_count, @@session.error_count",
+            "SELECT 3 AS `@@warning_count`, 4 AS `@@session.error_count`",
+        ),
+        (
+            "SELECT @@max_allowed_packet,@@wait_timeout,@@socket",
+            "SELECT @@max_allowed_packet,@@wait_timeout,'' AS `@@socket`",
+        ),
+        ("SELECT @@`port`", "SELECT 6033 AS `@@``port```"),
+        (
+            "INSERT INTO log VALUES (ROW_COUNT(), 'ROW_COUNT()')",
+            "INSERT INTO log VALUES (1, 'ROW_COUNT()')",
+        ),
+        ("SELECT 1 WHERE ROW_COUNT() > 0", "SELECT 1 WHERE 1 > 0"),
+        (
+            "SELECT ROW_COUNT() IS NULL",
+            "SELECT 1 IS NULL AS `ROW_COUNT() IS NULL`",
+        ),
+        (
+            "SELECT @@port; SELECT ROW_COUNT(), @@port",
+            "SELECT 6033 AS `@@port`; SELECT ROW_COUNT(), 6033 AS `@@port`",
+        ),
+    ] {
+        let found = substitute(text.as_bytes(), &MARIADB, value).map(String::from_utf8);
+        assert_eq!(found, Some(Ok(expected.to_owned())), "{text}");
+    }
+}
+
+#[test]
+fn nothing_else_is_replaced() {
+    for text in [
+        "SELECT row_count, t.row_count() FROM t",
+        "SELECT '@@port', `row_count`()",
+        "SELECT @@hostname",
+        "SELECT @port, @@report",
+        "UPDATE t SET a = 1; SELECT ROW_COUNT()",
+        "SELECT ROW_COUNT() + 'open",
+        "",
+    ] {
+        assert_eq!(substitute(text.as_bytes(), &MARIADB, value), None, "{text}");
+    }
+}
+
+#[test]
+fn questions_and_what_only_looks_like_one() {
+    for (text, expected) in [
+        ("SELECT ROW_COUNT()", Some((Known::RowCount, "ROW_COUNT()"))),
+        (
+            "select found_rows() as `n` ;",
+            Some((Known::FoundRows, "n")),
+        ),
+        ("select found_rows() as n", Some((Known::FoundRows, "n"))),
+        (
+            "SELECT @@warning_count",
+            Some((Known::WarningCount, "@@warning_count")),
+        ),
+        (
+            "select @@local . error_count",
+            Some((Known::ErrorCount, "@@local . error_count")),
+        ),
+        (
+            "SHOW COUNT(*) WARNINGS",
+            Some((Known::WarningCount, "@@session.warning_count")),
+        ),
+        (
+            "show count(*) errors;",
+            Some((Known::ErrorCount, "@@session.error_count")),
+        ),
+        ("select found_rows() n", None),
+        ("SELECT ROW_COUNT(), 1", None),
+        ("SELECT ROW_COUNT()+1", None),
+        ("SELECT ROW_COUNT(); SELECT 1", None),
+        ("SHOW WARNINGS", None),
+        ("SHOW", None),
+        ("", None),
+    ] {
+        let expected = expected.map(|(known, name)| (known, name.as_bytes().to_vec()));
+        assert_eq!(lone(text.as_bytes(), &MARIADB), expected, "{text}");
+    }
+}
+
+#[test]
+fn lists_of_diagnostics() {
+    let all = Diagnostics {
+        errors: false,
+        offset: 0,
+        rows: u64::MAX,
+    };
+    for (text, expected) in [
+        ("SHOW WARNINGS", Some(all)),
+        (" show  warnings ; ", Some(all)),
+        (
+            "SHOW ERRORS",
+            Some(Diagnostics {
+                errors: true,
+                ..all
+            }),
+        ),
+        (
+            "SHOW WARNINGS LIMIT 1",
+            Some(Diagnostics { rows: 1, ..all }),
+        ),
+        (
+            "SHOW WARNINGS LIMIT 2, 1",
+            Some(Diagnostics {
+                rows: 1,
+                offset: 2,
+                ..all
+            }),
+        ),
+        (
+            "SHOW ERRORS LIMIT 1 OFFSET 2",
+            Some(Diagnostics {
+                errors: true,
+                rows: 1,
+                offset: 2,
+            }),
+        ),
+        ("SHOW WARNINGS LIMIT", None),
+        ("SHOW WARNINGS WHERE 1", None),
+        ("SHOW TABLES", None),
+        ("SHOW WARNINGS; SELECT 1", None),
+    ] {
+        assert_eq!(
+            show_diagnostics(text.as_bytes(), &MARIADB),
+            expected,
+            "{text}"
+        );
+    }
+}
