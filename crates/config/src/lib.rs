@@ -35,7 +35,7 @@ pub use backend::Backend;
 pub use error::{ConfigErrors, LoadError, Problem};
 pub use log::{Format, Level, Log};
 pub use secret::Secret;
-pub use server::{AuthPlugin, Driver, Server};
+pub use server::{AuthPlugin, Driver, OnDisconnect, Server};
 pub use settings::Settings;
 
 use password::Surroundings;

@@ -25,6 +25,12 @@ const PLUGINS: [(&str, Option<AuthPlugin>); 3] = [
     ),
 ];
 
+const ON_DISCONNECT: [(&str, OnDisconnect); 3] = [
+    ("kill_reads", OnDisconnect::KillReads),
+    ("kill_all", OnDisconnect::KillAll),
+    ("finish", OnDisconnect::Finish),
+];
+
 /// What faces the clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
@@ -55,8 +61,22 @@ pub struct Server {
     pub max_allowed_packet: usize,
     /// How long running statements may take to finish after SIGTERM; never zero.
     pub drain_timeout: Duration,
+    /// What becomes of a statement whose client hangs up while it runs.
+    pub on_disconnect: OnDisconnect,
     /// Which driver moves the bytes.
     pub driver: Driver,
+}
+
+/// What becomes of a statement whose client hangs up while it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnDisconnect {
+    /// Reads are ended; what may write finishes.
+    #[default]
+    KillReads,
+    /// Everything is ended.
+    KillAll,
+    /// Everything finishes.
+    Finish,
 }
 
 /// Which driver moves the bytes.
@@ -120,6 +140,9 @@ impl Server {
             ),
             max_allowed_packet: section.read("max_allowed_packet", self.max_allowed_packet, |v| {
                 value::size(v, KIB..=GIB)
+            }),
+            on_disconnect: section.read("on_disconnect", self.on_disconnect, |v| {
+                value::choice(v, &ON_DISCONNECT)
             }),
             driver: section.read("driver", self.driver, driver),
             ..self
@@ -190,6 +213,7 @@ impl Default for Server {
             answer_buffer_total: 256 * MIB,
             max_allowed_packet: 64 * MIB,
             drain_timeout: Duration::from_secs(30),
+            on_disconnect: OnDisconnect::KillReads,
             driver: Driver::Auto,
         }
     }

@@ -146,13 +146,17 @@ impl Engine {
         let ending = match piece {
             Piece::Ok(_) | Piece::RowsEnd(_) => {
                 let ok = OkPacket::parse(piece.payload())?;
+                if let Purpose::Command(command) = &mut exchange.purpose {
+                    command.counts.ended(matches!(piece, Piece::RowsEnd(_)));
+                }
                 self.status_of(key, exchange, &ok, &mut block);
                 Some(Ending::Ok)
             }
             Piece::ColumnCount(_) => {
                 if let Purpose::Command(command) = &mut exchange.purpose {
                     command.counts = Counts {
-                        result_set: true,
+                        found: command.counts.found,
+                        warned: command.counts.warned,
                         ..Counts::default()
                     };
                 }
@@ -191,7 +195,10 @@ impl Engine {
                     .translation
                     .piece(piece, &told, turn.io.outbox(client.handle))?;
             }
-            Purpose::ReadFacts(rows) | Purpose::ReadInsertId(rows) | Purpose::ReadCharset(rows) => {
+            Purpose::ReadFacts(rows)
+            | Purpose::ReadInsertId(rows)
+            | Purpose::ReadCharset(rows)
+            | Purpose::ReadViews(rows) => {
                 collect(rows, piece)?;
             }
             Purpose::ReadWarnings(answer) => diagnostics::keep(answer, piece),
@@ -221,6 +228,7 @@ impl Engine {
         };
         command.counts.affected = ok.affected_rows;
         command.counts.warnings = ok.warnings;
+        command.counts.warned |= ok.warnings > 0;
         let client = command
             .client
             .and_then(|client| self.clients.get_mut(client));
@@ -241,8 +249,7 @@ impl Engine {
             );
             return;
         };
-        let quiet = ServerStatus::SESSION_STATE_CHANGED | ServerStatus::MORE_RESULTS_EXISTS;
-        client.status = ok.status - quiet;
+        client.status = ok.status - ServerStatus::OF_STATEMENT;
         if ok.state_changes.is_empty() {
             return;
         }

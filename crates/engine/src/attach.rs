@@ -110,6 +110,12 @@ impl Engine {
             if self.choose(first) != Choice::Open || self.backing_off(turn, id) {
                 return;
             }
+            if self.keys[id.0 as usize].failures > 0
+                && self.pool.first(id, BackendState::Connecting).is_some()
+            {
+                // One is enough to find out whether the backend is back.
+                return;
+            }
             let Some(slot) = self.slot(turn) else { return };
             let collation = self
                 .clients
@@ -248,6 +254,8 @@ impl Engine {
             opened: now,
             retired: false,
             due: Due::empty(),
+            replay: Vec::new(),
+            orphaned: false,
             kill_outstanding: false,
             dirty: false,
         }

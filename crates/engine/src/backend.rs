@@ -72,6 +72,10 @@ pub(crate) struct Backend {
     pub retired: bool,
     /// What must happen before the session can be detached.
     pub due: Due,
+    /// The command under way, as long as it may be sent again elsewhere.
+    pub replay: Vec<u8>,
+    /// Its client hung up while it ran something, and that ought to be ended.
+    pub orphaned: bool,
     /// A KILL of what it runs is under way.
     pub kill_outstanding: bool,
     /// The session that is attached, or was, may have left more behind than `session` tells: a
@@ -129,6 +133,8 @@ pub(crate) enum Purpose {
     ReadCharset(TextResultSet),
     /// The warnings of the attached session, as the answer has them.
     ReadWarnings(Vec<u8>),
+    /// Whether a command that is to be sent again names a view.
+    ReadViews(TextResultSet),
     /// KILL QUERY of what this backend runs.
     Kill(Key),
     /// COM_PING, for the status flags that an ERR packet does not have.
@@ -168,6 +174,8 @@ pub(crate) struct ClientCommand {
     pub in_transaction: bool,
     /// What it takes hold of or lets go of; boxed, because few do.
     pub holding: Option<Box<Effect>>,
+    /// `FOUND_ROWS()` counts more than the rows that it sends (`SQL_CALC_FOUND_ROWS`).
+    pub counts_all_rows: bool,
     /// True once part of the answer went to the client.
     pub answered: bool,
 }

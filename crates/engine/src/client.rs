@@ -9,6 +9,7 @@ use wire::{AuthPlugin, Capabilities, ClientDialect, ExtendedCapabilities, Server
 
 use crate::diagnostics::Capture;
 use crate::holdings::Holdings;
+use crate::retry::Retry;
 use crate::shared::{LoginSlot, PinSlot};
 
 /// The state of a client connection.
@@ -58,6 +59,8 @@ pub(crate) struct Client {
     pub last_insert_id: u64,
     /// What it can ask about its last statement.
     pub capture: Capture,
+    /// How often its command was sent.
+    pub retry: Retry,
     /// The backend it is attached to.
     pub backend: Option<Key>,
     /// When it came to the list it is on.

@@ -230,7 +230,7 @@ impl Engine {
     }
 
     /// The client was heard of: its silence begins anew.
-    fn touch(&mut self, key: Key, now: Timestamp) {
+    pub(crate) fn touch(&mut self, key: Key, now: Timestamp) {
         if let Some(state @ (State::Idle | State::Held)) = self.clients.state(key) {
             self.clients.renew(key, state, now);
         }

@@ -192,6 +192,10 @@ counters! {
     kills,
     /// Running statements that could not be ended, because no connection for KILL could be had.
     kill_errors,
+    /// Statements ended because their client hung up while they ran (on_disconnect).
+    orphans_killed,
+    /// Plain reads sent once more, because their backend was lost before it answered.
+    retries,
     /// Statements that were not run, because they would have pinned one session too many.
     pins_rejected,
     /// Sessions for which a reason to be pinned ended before they did.
@@ -207,15 +211,7 @@ counters! {
 impl Counters {
     /// Counts a session that became pinned.
     pub(crate) fn pinned(&mut self, reason: PinReason) {
-        let count = &mut self.pins[reason as usize & 31];
-        if *count == 0 {
-            let reason = reason.name();
-            tracing::info!(
-                reason,
-                "a session is pinned, for this reason for the first time"
-            );
-        }
-        *count += 1;
+        self.pins[reason as usize & 31] += 1;
     }
 
     /// Counts the end of a client connection.

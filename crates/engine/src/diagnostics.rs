@@ -40,12 +40,26 @@ pub(crate) enum Warnings {
 pub(crate) struct Counts {
     /// Rows that were changed.
     pub affected: u64,
-    /// Rows that were sent, in the last result set.
+    /// Rows that were sent so far, in the result set at hand.
     pub sent: u64,
-    /// There was a result set.
+    /// Rows of the last complete result set, if there was one.
+    pub found: Option<u64>,
+    /// The last of the answers was a result set.
     pub result_set: bool,
-    /// Warnings.
+    /// Warnings, of the last of the answers.
     pub warnings: u16,
+    /// One of the answers said that there were warnings.
+    pub warned: bool,
+}
+
+impl Counts {
+    /// An answer is complete, with rows or without; those to further statements may follow.
+    pub(crate) fn ended(&mut self, with_rows: bool) {
+        self.result_set = with_rows;
+        if with_rows {
+            self.found = Some(self.sent);
+        }
+    }
 }
 
 /// What a session knows of its last statement.
@@ -57,8 +71,8 @@ pub(crate) struct Capture {
     warning_count: u16,
     /// `ROW_COUNT()`
     row_count: i64,
-    /// `FOUND_ROWS()`
-    found_rows: u64,
+    /// `FOUND_ROWS()`; `None` if only the backend knows, to which the session is pinned then.
+    found_rows: Option<u64>,
 }
 
 impl Default for Capture {
@@ -68,7 +82,7 @@ impl Default for Capture {
             warnings: None,
             warning_count: 0,
             row_count: 0,
-            found_rows: 1,
+            found_rows: Some(1),
         }
     }
 }
@@ -78,7 +92,7 @@ impl Capture {
     pub(crate) fn count(&self, known: Known) -> Option<i64> {
         match known {
             Known::RowCount => Some(self.row_count),
-            Known::FoundRows => Some(self.found_rows as i64),
+            Known::FoundRows => self.found_rows.map(|rows| rows as i64),
             Known::WarningCount => Some(self.told(false).max(i64::from(self.warning_count))),
             Known::ErrorCount => Some(self.told(true)),
             Known::Socket | Known::Port | Known::Hostname | Known::BindAddress => None,
@@ -108,8 +122,8 @@ impl Capture {
         };
         // SHOW WARNINGS and its like leave FOUND_ROWS() as it was.
         let asks = command.traits.contains(Traits::READS_DIAGNOSTICS) && command.kind == Kind::Show;
-        if counts.result_set && !failed && !asks {
-            self.found_rows = counts.sent;
+        if let (Some(found), false) = (counts.found, asks) {
+            self.found_rows = (!command.counts_all_rows).then_some(found);
         }
         if failed || counts.warnings > 0 {
             self.warning_count = counts.warnings;
@@ -179,9 +193,11 @@ impl Backend {
 
     /// Notes whose warnings there are after an answer.
     pub(crate) fn note_warnings(&mut self, command: &ClientCommand, failed: bool) {
-        if failed || command.counts.warnings > 0 {
+        // Which of several statements emptied the list is more than their answers tell.
+        let clears = command.clears_warnings && command.kind != Kind::Multiple;
+        if failed || command.counts.warned {
             self.warnings = Warnings::OfClient;
-        } else if command.clears_warnings {
+        } else if clears {
             self.warnings = Warnings::None;
         }
     }

@@ -37,6 +37,7 @@ impl Engine {
             );
             self.counters.pins_rejected += 1;
             self.attach_in_vain(turn, client);
+            self.touch(client, turn.now);
             return Taken::Now;
         }
         if self.asks_in_vain(client, &statement) {
@@ -78,8 +79,14 @@ impl Engine {
         if self.clients.state(client) != Some(State::Active) {
             self.clients.move_to(client, State::Active, turn.now);
         }
+        if self.ask_for_views(turn, client, packet) {
+            return Taken::Later;
+        }
         if must_await {
-            backend.due |= Due::COMMAND;
+            self.pool
+                .get_mut(backend_key)
+                .iter_mut()
+                .for_each(|backend| backend.due |= Due::COMMAND);
             return Taken::Later;
         }
         self.send(turn, client, packet, statement);
@@ -143,12 +150,18 @@ impl Engine {
         let outbox = turn.io.outbox(backend.handle);
         let text = packet.payload.get(1..).unwrap_or_default();
         let live = backend.warnings == Warnings::OfClient;
-        let special = rewrite::concerns(&statement) || holdings::concerns(&statement);
+        let special =
+            rewrite::concerns(&statement) || holdings::concerns(&statement) || !pins.is_empty();
         let facts = self.facts.as_ref();
         let flavor = facts.map_or(Flavor::MySql, |facts| facts.flavor);
         let dialect = facts
             .filter(|_| special)
             .and_then(|facts| facts.dialect(&client.session));
+        if let (false, Some(dialect)) = (pins.is_empty(), &dialect) {
+            let account = self.settings.accounts.get(client.account as usize);
+            let user = account.map_or("", |account| &account.user);
+            self.pin_log.note(pins, user, (text, dialect));
+        }
         let rewrite = dialect.as_ref().and_then(|dialect| {
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
@@ -173,6 +186,10 @@ impl Engine {
             Some(rewrite) => put_query(outbox, &rewrite.text),
             None => outbox.extend_from_slice(packet.raw),
         }
+        backend.replay.clear();
+        if rewrite.is_none() {
+            backend.keep_for_retry((client, &statement), packet);
+        }
         let holding = dialect
             .filter(|_| holdings::concerns(&statement))
             .and_then(|dialect| holding(text, &dialect));
@@ -195,6 +212,7 @@ impl Engine {
             clears_warnings: clears_warnings(&statement, text, flavor),
             in_transaction: client.status.contains(ServerStatus::IN_TRANS),
             holding: holding.map(|holding| Box::new(Effect::new(holding))),
+            counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
         };
         backend.exchanges.push_back(Exchange {

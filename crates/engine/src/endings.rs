@@ -10,6 +10,7 @@ use crate::backend::{Due, Exchange, Purpose};
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
+use crate::retry::Retry;
 use crate::{Engine, Mail, Turn};
 
 /// How often clients that do not take their answers are looked at.
@@ -56,7 +57,8 @@ impl Engine {
         self.recycle(client.inbox);
     }
 
-    /// The session of an attached backend is gone. What it runs is finished, its answer dropped.
+    /// The session of an attached backend is gone. What it runs is finished or ended
+    /// (`on_disconnect`), its answer dropped.
     fn leave_behind<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, pins: PinReasons) {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
@@ -75,7 +77,9 @@ impl Engine {
         if std::mem::take(&mut backend.paused) {
             turn.io.resume_receive(backend.handle);
         }
-        if !backend.is_working() {
+        if backend.is_working() {
+            self.orphan(key, turn.now);
+        } else {
             self.settle(turn, key);
         }
     }
@@ -114,6 +118,10 @@ impl Engine {
         turn.io.close(backend.handle, Close::Abort);
         self.counters.backend_losses += 1;
         if let Some(client) = backend.client {
+            if let Some(command) = backend.take_replay() {
+                self.take_back(client, command);
+                backend.due |= Due::COMMAND;
+            }
             let sent = backend.exchanges.front_mut();
             let sequence_id = sent.map_or(Some(1), next_sequence_id);
             self.lose_backend(
@@ -220,6 +228,7 @@ impl Engine {
             let consumed = packet.consumed;
             drop(packet);
             client.inbox.drain(..consumed);
+            client.retry = Retry::Fresh;
         }
     }
 
@@ -263,7 +272,14 @@ impl Engine {
                 );
             }
         }
-        for state in [State::Login, State::Idle, State::Held, State::Active] {
+        // Those who asked a worker that has ended are never told.
+        for state in [
+            State::Login,
+            State::Idle,
+            State::Held,
+            State::Active,
+            State::Asking,
+        ] {
             while let Some(key) = self.clients.first(state) {
                 self.close_client(turn, key, DisconnectReason::Drain);
             }

@@ -17,6 +17,11 @@ impl Engine {
             }
         }
         for id in self.pool.key_ids() {
+            let reserved = self.pool.iter(id, BackendState::Reserved).count();
+            ensure(
+                reserved <= 1,
+                "more than one connection of a key is for KILL",
+            )?;
             for state in BACKEND_STATES {
                 for (key, backend) in self.pool.iter(id, state) {
                     self.check_backend(key, state)

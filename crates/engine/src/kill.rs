@@ -113,13 +113,15 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return KillOutcome::NoSuchThread(order.id);
         };
+        // Whoever is still logging in is nobody's yet, and runs no statement.
+        let logs_in = client.login.is_some();
         if order
             .account
-            .is_some_and(|account| account != client.account)
+            .is_some_and(|account| logs_in || account != client.account)
         {
             return KillOutcome::NotOwner(order.id);
         }
-        let waits = matches!(self.clients.state(key), Some(State::Waiting(_)));
+        let waits = matches!(self.clients.state(key), Some(State::Waiting(_))) && !logs_in;
         if let Some(backend) = client.backend {
             self.interrupt(turn, backend);
         }
@@ -128,8 +130,22 @@ impl Engine {
         } else if waits {
             self.answer_err(turn, key, &ClientError::interrupted());
             self.drop_waiting_command(turn, key);
+        } else if !logs_in && self.takes_back_command(key) {
+            self.answer_err(turn, key, &ClientError::interrupted());
+            self.drop_first_command(key);
         }
         KillOutcome::Done
+    }
+
+    /// True if the client's command waited for its restore; what is restored stays.
+    fn takes_back_command(&mut self, client: Key) -> bool {
+        let backend = self.clients.get(client).and_then(|client| client.backend);
+        let Some(backend) = backend.and_then(|key| self.pool.get_mut(key)) else {
+            return false;
+        };
+        let waited = backend.due.contains(Due::COMMAND);
+        backend.due -= Due::COMMAND;
+        waited
     }
 
     /// The outcome of an order is known: whoever asked is told.
@@ -187,16 +203,43 @@ impl Engine {
         }
     }
 
+    /// True if a KILL of what this backend runs is wanted, or was sent and not answered.
+    pub(crate) fn has_kill_outstanding(&self, key: Key) -> bool {
+        let backend = self.pool.get(key);
+        backend.is_some_and(|backend| backend.kill_outstanding)
+    }
+
+    /// True if a backend on which nothing is under way must wait for the answer to a KILL. One that
+    /// was not sent has nothing to end any more and is forgotten.
+    pub(crate) fn awaits_kill(&mut self, key: Key) -> bool {
+        if !self.has_kill_outstanding(key) {
+            return false;
+        }
+        let Some(place) = self.kills.iter().position(|&victim| victim == key) else {
+            return true;
+        };
+        self.kills.remove(place);
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.kill_outstanding = false;
+        }
+        false
+    }
+
+    /// True if it is a client's command that the backend runs now. What is restored before it must
+    /// not be hit in its place: the command would run all the same.
+    fn runs_command(&self, key: Key) -> bool {
+        let front = self.pool.get(key).and_then(|b| b.exchanges.front());
+        front.is_some_and(|exchange| matches!(exchange.purpose, Purpose::Command(_)))
+    }
+
     /// Sends the next KILL of a key, if its connection for that is free; opens it if there is none.
     pub(crate) fn send_kills<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
-        let Some(place) = self
-            .kills
-            .iter()
-            .position(|&key| self.pool.key_of(key) == Some(id))
-        else {
-            // Victims that are gone need nobody to end them.
-            return self.kills.retain(|&key| self.pool.get(key).is_some());
-        };
+        // Victims that are gone need nobody to end them.
+        self.kills.retain(|&key| self.pool.get(key).is_some());
+        let of_key = |key: &&Key| self.pool.key_of(**key) == Some(id);
+        if !self.kills.iter().any(|key| of_key(&key)) {
+            return;
+        }
         let Some(killer) = self.pool.first(id, BackendState::Reserved) else {
             return self.open_reserved(turn, id);
         };
@@ -206,6 +249,10 @@ impl Engine {
         if record.login.is_some() || record.is_working() {
             return;
         }
+        let mut victims = self.kills.iter();
+        let Some(place) = victims.position(|key| of_key(&key) && self.runs_command(*key)) else {
+            return;
+        };
         let Some(victim) = self.kills.remove(place) else {
             return;
         };

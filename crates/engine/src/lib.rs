@@ -19,6 +19,8 @@
 //! | `diagnostics` | warnings and row counts, captured and asked for |
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
 //! | `holdings` | pins that end, because what was held is let go of |
+//! | `retry` | plain reads whose backend was lost |
+//! | `orphans` | what still runs for clients that hung up |
 //! | `settle` | what follows an answer: reading back, detaching, cleaning |
 //! | `endings` | hang-ups, losses, closing |
 //! | `kill` | KILL, of statements and of connections |
@@ -44,7 +46,10 @@ mod invariants;
 mod kill;
 mod lending;
 mod login;
+mod orphans;
+mod pin_log;
 mod report;
+mod retry;
 mod rewrite;
 mod schemas;
 mod settings;
@@ -72,7 +77,7 @@ pub use kill::{KillOrder, KillOutcome};
 pub use report::{Gauges, Report};
 pub use rewrite::PublicAddress;
 pub use session::statement::PinReason;
-pub use settings::{Account, Settings};
+pub use settings::{Account, OnDisconnect, Settings};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
 pub use wire::AuthPlugin;
 
@@ -93,6 +98,12 @@ pub struct Engine {
     stalls: Vec<endings::Stall>,
     /// Clients by connection id, for KILL.
     ids: HashMap<u32, Key>,
+    /// Backends that run something for clients that hung up, the first first.
+    orphans: VecDeque<orphans::Orphan>,
+    /// Why sessions were pinned, as far as it was logged.
+    pin_log: pin_log::PinLog,
+    /// When the first idle backend must be closed because of the `wait_timeout` it carries.
+    short_idle: Option<Timestamp>,
     /// Backends whose statement is to be ended, the first first.
     kills: VecDeque<Key>,
     counters: Counters,
@@ -171,6 +182,9 @@ impl Engine {
             known_schemas: schemas::KnownSchemas::default(),
             stalls: Vec::new(),
             ids: HashMap::new(),
+            orphans: VecDeque::new(),
+            pin_log: pin_log::PinLog::default(),
+            short_idle: None,
             kills: VecDeque::new(),
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),

@@ -15,6 +15,7 @@ use crate::diagnostics::Capture;
 use crate::errors::ClientError;
 use crate::facts::Facts;
 use crate::identity::Claim;
+use crate::retry::Retry;
 use crate::{Engine, Mail, Owner, Turn, tracking};
 
 /// No handshake response is longer: user, schema and connection attributes have limits of their
@@ -100,6 +101,7 @@ impl Engine {
             pins: PinReasons::NONE,
             pin_slot: None,
             holdings: None,
+            retry: Retry::Fresh,
             session: SessionState::new(0, &self.interner),
             last_insert_id: 0,
             capture: Capture::default(),

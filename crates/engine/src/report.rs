@@ -28,6 +28,8 @@ pub struct Gauges {
     pub backends_idle: u64,
     /// Backend connections that are attached.
     pub backends_active: u64,
+    /// Backend connections that are kept for KILL, outside the budget.
+    pub backends_reserved: u64,
     /// Pinned sessions by reason; one may have several.
     pub pinned: [u64; 32],
     /// How long the oldest waiter has waited, in µs.
@@ -59,6 +61,7 @@ impl Gauges {
         self.backends_resetting += other.backends_resetting;
         self.backends_idle += other.backends_idle;
         self.backends_active += other.backends_active;
+        self.backends_reserved += other.backends_reserved;
         for (count, more) in self.pinned.iter_mut().zip(other.pinned) {
             *count += more;
         }
@@ -83,6 +86,7 @@ impl Engine {
             backends_resetting: backends(BackendState::Resetting),
             backends_idle: backends(BackendState::Idle),
             backends_active: backends(BackendState::Active),
+            backends_reserved: backends(BackendState::Reserved),
             pinned: self.pinned(),
             queue_wait_us_max: self.lending.oldest_wait().as_us(),
             client_bytes: self.clients.bytes() as u64,

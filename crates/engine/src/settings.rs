@@ -44,10 +44,24 @@ pub struct Settings {
     pub backend_idle_timeout: Option<Span>,
     /// How old a backend connection may become.
     pub backend_max_age: Option<Span>,
+    /// What becomes of a statement whose client hangs up.
+    pub on_disconnect: OnDisconnect,
     /// What clients are told while no backend has been reached.
     pub server_version: String,
     /// What clients are told of where the front door is.
     pub address: PublicAddress,
+}
+
+/// What becomes of a statement whose client hangs up while it runs. Statements that wait never run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDisconnect {
+    /// Reads are ended; what may write finishes.
+    #[default]
+    KillReads,
+    /// Everything is ended.
+    KillAll,
+    /// Everything finishes, as on the server.
+    Finish,
 }
 
 /// An account that may log in.
@@ -87,6 +101,7 @@ impl Default for Settings {
             max_pinned: usize::MAX,
             backend_idle_timeout: Some(Span::from_secs(600)),
             backend_max_age: Some(Span::from_secs(3_600)),
+            on_disconnect: OnDisconnect::KillReads,
             server_version: "8.0.11-Myriad".into(),
             address: PublicAddress::default(),
         }

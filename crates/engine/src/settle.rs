@@ -13,6 +13,8 @@ use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
 use crate::dispatch::{put_command, put_query};
+use crate::retry::Retry;
+use crate::timers::carried_timeout;
 use crate::{Engine, Mail, Turn};
 
 const READ_CHARSET: &[u8] =
@@ -42,6 +44,8 @@ impl Engine {
             (Purpose::ReadInsertId(rows), Ending::Ok) => self.learn_insert_id(key, &rows),
             (Purpose::ReadCharset(rows), Ending::Ok) => self.learn_charset(key, &rows),
             (Purpose::ReadWarnings(answer), Ending::Ok) => self.learn_warnings(key, answer),
+            (Purpose::ReadViews(rows), Ending::Ok) => self.learn_views(turn, key, Some(&rows)),
+            (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::Reset | Purpose::Setup | Purpose::Ping, Ending::Ok) => {
                 self.ping_answered(key);
             }
@@ -51,12 +55,20 @@ impl Engine {
                 return id.map_or((), |id| self.send_kills(turn, id));
             }
             // A KILL that came late hit the ping, as it should.
-            (Purpose::Ping, Ending::Err(_)) => backend.due |= Due::PING,
+            (Purpose::Ping, Ending::Err(_)) => {
+                backend.due |= Due::PING;
+                // SHOW WARNINGS would tell of it; what it told before is lost.
+                backend.warnings = Warnings::Foreign;
+            }
             (_, Ending::Err(error)) => {
                 let error = String::from_utf8_lossy(error).into_owned();
                 tracing::warn!(error, "backend refused a command of the front door; closed");
                 return self.backend_broken(turn, key);
             }
+        }
+        if self.has_kill_outstanding(key) {
+            let id = self.pool.key_of(key);
+            id.into_iter().for_each(|id| self.send_kills(turn, id));
         }
         // A login that was refused closed its client, and that let go of the backend already.
         if self.pool.state(key) != Some(BackendState::Idle)
@@ -92,6 +104,7 @@ impl Engine {
             .traits
             .intersects(Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL)
             || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
+            || returned_rows(command)
         {
             backend.insert_id = InsertId::OfClient;
         }
@@ -110,6 +123,7 @@ impl Engine {
                 client.pin_slot = client.pin_slot.take().filter(|_| !client.pins.is_empty());
             }
             client.capture.answered(command, failed);
+            client.retry = Retry::Fresh;
         }
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);
@@ -205,7 +219,7 @@ impl Engine {
             .client
             .and_then(|client| self.clients.get_mut(client))
         {
-            client.status = backend.status - ServerStatus::SESSION_STATE_CHANGED;
+            client.status = backend.status - ServerStatus::OF_STATEMENT;
         }
     }
 
@@ -248,11 +262,7 @@ impl Engine {
 
     /// Nothing is under way on this backend: does what is due, or lets go of it.
     pub(crate) fn settle<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        if self
-            .pool
-            .get(key)
-            .is_some_and(|backend| backend.kill_outstanding)
-        {
+        if self.awaits_kill(key) {
             return;
         }
         if self.read_back(turn, key) {
@@ -351,6 +361,7 @@ impl Engine {
             .settings
             .backend_max_age
             .is_some_and(|max| turn.now.since(backend.opened) > max);
+        backend.orphaned = false;
         if backend.retired || too_old {
             self.drop_backend(turn, key);
             return self.serve_all(turn);
@@ -368,7 +379,9 @@ impl Engine {
         if backend.warnings == Warnings::OfClient {
             backend.warnings = Warnings::Foreign;
         }
+        let carried = carried_timeout(backend);
         self.pool.move_to(key, BackendState::Idle, turn.now);
+        self.close_before(carried.map(|timeout| turn.now + timeout));
         let Some(id) = self.pool.key_of(key) else {
             return;
         };
@@ -390,6 +403,11 @@ fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
     };
     let code = ErrPacket::parse(error).map(|error| error.code);
     code == Ok(wire::code::PARSE_ERROR) && command.kind != Kind::Multiple
+}
+
+/// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.
+fn returned_rows(command: &ClientCommand) -> bool {
+    command.traits.contains(Traits::GENERATES_ID) && command.counts.result_set
 }
 
 /// True if an ERR leaves open whether there is a transaction: it has no status flags (rule 9).

@@ -5,9 +5,11 @@ use events::{Io, Span, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
 
+use crate::backend::Backend;
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
+use crate::retry::Retry;
 use crate::{Engine, Mail, Turn};
 
 /// How long setting up or cleaning a backend connection may take, rolling back included.
@@ -33,6 +35,8 @@ impl Engine {
                 .ask_at()
                 .filter(|_| self.shared.ledger.workers() > 1 || self.keys.len() > 1),
             self.stalls.iter().map(|stall| stall.look_at).min(),
+            self.orphan_due(),
+            self.short_idle,
             self.draining,
         ]
         .into_iter()
@@ -86,7 +90,9 @@ impl Engine {
             }
         }
         self.backends_due(turn);
+        self.short_idle_due(turn);
         self.stalls_due(turn);
+        self.orphans_due(turn);
         if self.lending.ask_at().is_some_and(|at| turn.now >= at) {
             self.ask_for_slots(turn);
         }
@@ -116,12 +122,14 @@ impl Engine {
         };
         self.counters.queue_timeouts += 1;
         let error = ClientError::queue_timeout(self.settings.queue_timeout, &why);
-        if self
-            .clients
-            .get(key)
-            .is_some_and(|client| client.login.is_some())
-        {
+        let client = self.clients.get(key);
+        if client.is_some_and(|client| client.login.is_some()) {
             return self.fail(turn, key, &error, DisconnectReason::LoginTimeout);
+        }
+        if client.is_some_and(|client| client.retry != Retry::Fresh) {
+            // It was sent once, to a backend that was lost.
+            let error = ClientError::server_shutdown();
+            return self.fail(turn, key, &error, DisconnectReason::BackendLost);
         }
         self.answer_err(turn, key, &error);
         self.drop_waiting_command(turn, key);
@@ -153,6 +161,34 @@ impl Engine {
             .filter(|_| turn.now >= since + limit)
     }
 
+    /// An idle backend is to be closed by then at the latest.
+    pub(crate) fn close_before(&mut self, at: Option<Timestamp>) {
+        self.short_idle = [self.short_idle, at].into_iter().flatten().min();
+    }
+
+    /// Closes idle backends before the server does because of a session's `wait_timeout` that they
+    /// carry (rule 13): a statement that crosses the server's close would be lost.
+    fn short_idle_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        if self.short_idle.is_none_or(|at| turn.now < at) {
+            return;
+        }
+        let (mut due, mut next) = (Vec::new(), None);
+        for id in self.pool.key_ids() {
+            for (key, backend) in self.pool.iter(id, BackendState::Idle) {
+                let at = carried_timeout(backend)
+                    .and_then(|timeout| Some(self.pool.since(key)? + timeout));
+                match at {
+                    Some(at) if turn.now >= at => due.push(key),
+                    at => next = [next, at].into_iter().flatten().min(),
+                }
+            }
+        }
+        self.short_idle = next;
+        for key in due {
+            self.drop_backend(turn, key);
+        }
+    }
+
     fn backends_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let Some(limit) = self.settings.backend_idle_timeout else {
             return;
@@ -164,4 +200,11 @@ impl Engine {
             self.drop_backend(turn, key);
         }
     }
+}
+
+/// How long a backend may be idle with the `wait_timeout` that it carries: half of it. `None` if it carries none.
+pub(crate) fn carried_timeout(backend: &Backend) -> Option<Span> {
+    let value = backend.session.variables.get(b"wait_timeout")?;
+    let seconds: u64 = std::str::from_utf8(value).ok()?.parse().ok()?;
+    Some(Span::from_ms(seconds.saturating_mul(500)))
 }

@@ -145,6 +145,11 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
             .server_version
             .clone()
             .unwrap_or(default.server_version),
+        on_disconnect: match server.on_disconnect {
+            config::OnDisconnect::KillReads => engine::OnDisconnect::KillReads,
+            config::OnDisconnect::KillAll => engine::OnDisconnect::KillAll,
+            config::OnDisconnect::Finish => engine::OnDisconnect::Finish,
+        },
         address: public_address(&server.listen),
     }
 }

@@ -21,6 +21,9 @@ pub(crate) const SHARED_KEYS: u32 = 4;
 /// Keys of one client.
 pub(crate) const OWN_KEYS: u32 = 5;
 
+/// The variable that clients set with SET GLOBAL, and never for their session alone.
+pub(crate) const GLOBAL: &str = "lock_wait_timeout";
+
 /// NULL, where a variable can be that.
 pub(crate) const NULL: &str = "\0";
 
@@ -42,6 +45,7 @@ pub(crate) fn defaults(collation: u8) -> Variables {
         ("autocommit", "ON"),
         ("foreign_key_checks", "ON"),
         ("group_concat_max_len", "1048576"),
+        (GLOBAL, "86400"),
         ("max_statement_time", "0.000000"),
         ("session_track_schema", "ON"),
         ("session_track_state_change", "OFF"),

@@ -34,20 +34,19 @@ impl Watch {
             .engines()
             .filter(|(_, link)| link.is_backend());
         let open = open.count();
-        ensure(Rule::Budget, open <= world.setup.slots, || {
-            format!(
-                "{open} backend connections of {} are open",
-                world.setup.slots
-            )
+        // Those that are kept for KILL are outside the budget.
+        let budget = world.setup.slots as u64 + gauges.backends_reserved;
+        // A worker that has ended gives its slots back with its records.
+        let all_live = !world.network.ended.contains(&true);
+        ensure(Rule::Budget, open as u64 <= budget || !all_live, || {
+            format!("{open} backend connections of {budget} are open")
         })?;
         let taken = world.shared.ledger.taken() as u64;
         let owned = gauges.backends_connecting
             + gauges.backends_resetting
             + gauges.backends_idle
             + gauges.backends_active;
-        // A worker that has ended gives its slots back with its records.
-        let all_live = !world.network.ended.contains(&true);
-        let agree = taken == owned && owned == open as u64;
+        let agree = taken == owned && owned + gauges.backends_reserved == open as u64;
         ensure(Rule::Budget, agree || !all_live, || {
             format!("{taken} slots are taken, {owned} backends known and {open} open")
         })?;
@@ -109,6 +108,9 @@ impl World {
                 "something is left: {gauges:?}, {} clients counted",
                 self.shared.clients()
             )
+        })?;
+        ensure(Rule::End, !self.database.holds_rows(0..u32::MAX), || {
+            "rows are locked and nobody is there".to_owned()
         })
     }
 

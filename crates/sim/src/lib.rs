@@ -19,5 +19,5 @@ mod trace;
 mod world;
 
 pub use failure::{Broken, Failure, Rule};
-pub use runner::{Options, Stats, run};
+pub use runner::{Options, Scenario, Stats, run};
 pub use sabotage::Sabotage;

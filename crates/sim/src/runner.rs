@@ -10,10 +10,20 @@ use crate::world::World;
 /// What is different in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// A world that is not left to chance.
+    pub scenario: Option<Scenario>,
     /// A rule to break on purpose.
     pub sabotage: Option<Sabotage>,
     /// The trace of a failure has all lines, not only the last hundred.
     pub full_trace: bool,
+}
+
+/// Worlds with something particular in them; the rest comes from the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scenario {
+    /// 40 clients without autocommit read one row each and leave their sessions alone, over 8
+    /// backends; 12 others come later.
+    IdleTransactions,
 }
 
 /// How much a run did.
@@ -23,6 +33,10 @@ pub struct Stats {
     pub steps: u64,
     /// Answers that clients checked.
     pub answers: u64,
+    /// Statements that a KILL ended.
+    pub interrupted: u64,
+    /// Statements that were not run, for want of a backend or of the right to be pinned.
+    pub refused: u64,
     /// Statements of clients that the database ran.
     pub statements: u64,
     /// How long it took in the world's own time, in µs.
@@ -34,6 +48,8 @@ impl Stats {
     pub fn add(&mut self, other: &Self) {
         self.steps += other.steps;
         self.answers += other.answers;
+        self.interrupted += other.interrupted;
+        self.refused += other.refused;
         self.statements += other.statements;
         self.simulated_us += other.simulated_us;
     }

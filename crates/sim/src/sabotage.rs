@@ -13,6 +13,16 @@ pub enum Sabotage {
     HideTransactions,
     /// A write is run once more now and then, as if it had been sent to another backend, too.
     RepeatWrites,
+    /// `SET last_insert_id` of the front door does nothing; OK is told.
+    LoseInsertId,
+    /// COM_PING does not take a KILL that came late.
+    PingMissesKill,
+    /// A row count is told as that of the backend's last statement, whosever that was.
+    StrangersCounts,
+    /// What empties a backend's list of warnings does nothing.
+    KeepWarnings,
+    /// Workers do not hear that a global variable was changed on another one.
+    LoseGlobalNews,
     /// Two clients are sent each other's bytes now and then.
     SwapAnswers,
 }

@@ -1,11 +1,13 @@
 //! What kind of world a seed makes: how many workers, slots and clients, which limits, how much
 //! goes wrong.
 
-use engine::{Account, PublicAddress, Settings};
+use engine::{Account, OnDisconnect, PublicAddress, Settings};
 use events::Span;
 use fastrand::Rng;
 
+use crate::Scenario;
 use crate::catalog::ACCOUNTS;
+use crate::client::{Client, Profile};
 use crate::database::{Health, Incidents};
 
 /// One world.
@@ -13,6 +15,8 @@ pub(crate) struct Setup {
     pub(crate) workers: usize,
     pub(crate) slots: usize,
     pub(crate) clients: usize,
+    /// So many of them come first, and stay in a transaction.
+    pub(crate) idle_in_transaction: usize,
     /// Clients come within this time.
     pub(crate) arrivals_us: u64,
     /// The workers are told to drain at this time, while clients are there.
@@ -27,10 +31,55 @@ impl Setup {
             workers: rng.usize(1..=3),
             slots: rng.usize(1..=6),
             clients,
+            idle_in_transaction: 0,
             arrivals_us: [1_000, 30_000, 400_000][rng.usize(..3)],
             drain_at_us: (rng.u8(0..6) == 0).then(|| rng.u64(1_000..500_000)),
             settings: settings(rng, clients),
         }
+    }
+}
+
+impl Setup {
+    /// A world for a scenario.
+    pub(crate) fn of(scenario: Scenario, rng: &mut Rng) -> Self {
+        let Scenario::IdleTransactions = scenario;
+        let setup = Self::new(rng);
+        let settings = Settings {
+            max_connections: 1_000_000,
+            idle_transaction_timeout: Some(Span::from_ms(100)),
+            wait_timeout: None,
+            max_pinned: usize::MAX,
+            connect_timeout: Span::from_secs(1),
+            queue_timeout: Span::from_secs(5),
+            ..setup.settings
+        };
+        Self {
+            slots: 8,
+            clients: 52,
+            idle_in_transaction: 40,
+            arrivals_us: 30_000,
+            drain_at_us: None,
+            settings,
+            ..setup
+        }
+    }
+
+    /// The client with that number.
+    pub(crate) fn client(&self, mut rng: Rng, number: usize) -> Client {
+        if self.idle_in_transaction == 0 {
+            return Client::new(rng, number);
+        }
+        let profile = match number < self.idle_in_transaction {
+            true => Profile::idle_in_transaction(&mut rng, number),
+            false => Profile::well_behaved(&mut rng, number),
+        };
+        Client::with_profile(rng, profile)
+    }
+
+    /// When it comes at the earliest.
+    pub(crate) fn arrives_after_us(&self, number: usize) -> u64 {
+        let first = number < self.idle_in_transaction || self.idle_in_transaction == 0;
+        if first { 0 } else { self.arrivals_us }
     }
 }
 
@@ -78,6 +127,11 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         queue_timeout: Span::from_ms([50, 500, 5_000][rng.usize(..3)]),
         backend_idle_timeout: sometimes(rng, Span::from_ms(20)),
         backend_max_age: sometimes(rng, Span::from_ms(50)),
+        on_disconnect: [
+            OnDisconnect::KillReads,
+            OnDisconnect::KillAll,
+            OnDisconnect::Finish,
+        ][rng.usize(..3)],
         server_version: "8.0.11-Myriad".to_owned(),
         address: PublicAddress::default(),
     }

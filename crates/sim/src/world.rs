@@ -7,15 +7,15 @@ use engine::{Engine, Mail, Shared};
 use events::{Handler, Span, Timestamp};
 use fastrand::Rng;
 
-use crate::client::{Client, Phase, Surroundings};
-use crate::database::{Database, Outside};
+use crate::client::{Client, Kills, Phase, Surroundings};
+use crate::database::{Database, Incidents, Outside};
 use crate::failure::{Broken, Rule, ensure};
 use crate::invariants::Watch;
 use crate::network::{Network, WorkerIo};
 use crate::schedule::{Event, Schedule};
 use crate::setup::{self, Setup};
 use crate::trace::{Detail, Trace};
-use crate::{Options, Stats};
+use crate::{Options, Sabotage, Stats};
 
 /// No world needs more.
 const STEPS_MAX: u64 = 2_000_000;
@@ -45,6 +45,7 @@ pub(crate) struct World {
     pub(crate) trace: Trace,
     pub(crate) database: Database,
     pub(crate) clients: Vec<Client>,
+    pub(crate) kills: Kills,
     pub(crate) drained_at: Option<Timestamp>,
     options: Options,
     watch: Watch,
@@ -57,8 +58,14 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64, options: &Options, detail: Detail) -> Self {
         let mut rng = Rng::with_seed(seed);
-        let setup = Setup::new(&mut rng);
-        let health = setup::health(&mut rng);
+        let setup = match options.scenario {
+            Some(scenario) => Setup::of(scenario, &mut rng),
+            None => Setup::new(&mut rng),
+        };
+        let mut health = setup::health(&mut rng);
+        if options.scenario.is_some() {
+            health.incidents = Incidents::default();
+        }
         let shared = Shared::new(setup.workers, setup.slots);
         let settings = Arc::new(setup.settings.clone());
         let worker = |number| Worker {
@@ -67,15 +74,18 @@ impl World {
             timer: 0,
             restless: 0,
         };
+        let mut network = Network::new(setup.workers, rng.fork());
+        network.loses_global_news = options.sabotage == Some(Sabotage::LoseGlobalNews);
         Self {
             workers: (0..setup.workers).map(worker).collect(),
-            network: Network::new(setup.workers, rng.fork()),
+            network,
             schedule: Schedule::new(),
             trace: Trace::new(detail),
             database: Database::new(health, rng.fork(), options.sabotage),
             clients: (0..setup.clients)
-                .map(|number| Client::new(rng.fork(), number))
+                .map(|number| setup.client(rng.fork(), number))
                 .collect(),
+            kills: Kills::default(),
             drained_at: None,
             options: options.clone(),
             watch: Watch::default(),
@@ -120,7 +130,8 @@ impl World {
             self.schedule.after_us(delay, Event::TurnEnd(worker));
         }
         for client in 0..self.clients.len() {
-            let delay = self.rng.u64(0..self.setup.arrivals_us);
+            let delay =
+                self.setup.arrives_after_us(client) + self.rng.u64(0..self.setup.arrivals_us);
             self.schedule.after_us(delay, Event::Arrive(client));
         }
         if self.database.health.incidents.every_us > 0 {
@@ -301,6 +312,7 @@ impl World {
                 trace: &mut self.trace,
             },
             database: &mut self.database,
+            kills: &mut self.kills,
             settings: &self.setup.settings,
             drained: self.drained_at.is_some(),
         };
@@ -311,6 +323,8 @@ impl World {
         Stats {
             steps: self.steps,
             answers: self.clients.iter().map(|client| client.answers).sum(),
+            refused: self.clients.iter().map(|client| client.refused).sum(),
+            interrupted: self.clients.iter().map(|client| client.interrupted).sum(),
             statements: self.database.executions.len() as u64,
             simulated_us: self.schedule.now().as_us(),
         }

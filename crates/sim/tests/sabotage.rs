@@ -50,6 +50,31 @@ mod tests {
     }
 
     #[test]
+    fn an_insert_id_that_is_not_restored() {
+        assert_noticed(Sabotage::LoseInsertId, &[Rule::Answer]);
+    }
+
+    #[test]
+    fn a_late_kill_that_no_ping_takes() {
+        assert_noticed(Sabotage::PingMissesKill, &[Rule::Reason]);
+    }
+
+    #[test]
+    fn a_row_count_of_somebody_else() {
+        assert_noticed(Sabotage::StrangersCounts, &[Rule::Answer]);
+    }
+
+    #[test]
+    fn warnings_of_somebody_else() {
+        assert_noticed(Sabotage::KeepWarnings, &[Rule::Answer]);
+    }
+
+    #[test]
+    fn a_global_variable_that_others_do_not_hear_of() {
+        assert_noticed(Sabotage::LoseGlobalNews, &[Rule::State]);
+    }
+
+    #[test]
     fn an_answer_that_goes_to_somebody_else() {
         assert_noticed(Sabotage::SwapAnswers, &[Rule::Answer, Rule::Protocol]);
     }

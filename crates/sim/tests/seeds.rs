@@ -62,6 +62,8 @@ mod tests {
         let seeds: Vec<u64> = (FIRST..FIRST + count).collect();
         let (stats, failures) = run_all(&seeds);
         assert_none(stats, failures);
+        let interrupted = stats.interrupted * 10 >= count;
+        assert!(interrupted, "next to no KILL ended a statement: {stats:?}");
     }
 
     #[test]

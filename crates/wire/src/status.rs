@@ -38,3 +38,17 @@ bitflags! {
         const ANSI_QUOTES = 1 << 15;
     }
 }
+
+impl ServerStatus {
+    /// The flags that tell of one statement only; the others last until the next OK packet.
+    pub const OF_STATEMENT: Self = Self::MORE_RESULTS_EXISTS
+        .union(Self::NO_GOOD_INDEX_USED)
+        .union(Self::NO_INDEX_USED)
+        .union(Self::CURSOR_EXISTS)
+        .union(Self::LAST_ROW_SENT)
+        .union(Self::DB_DROPPED)
+        .union(Self::METADATA_CHANGED)
+        .union(Self::QUERY_WAS_SLOW)
+        .union(Self::PS_OUT_PARAMS)
+        .union(Self::SESSION_STATE_CHANGED);
+}

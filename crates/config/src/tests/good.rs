@@ -5,8 +5,8 @@ use std::num::NonZero;
 use std::time::Duration;
 
 use crate::{
-    Address, AuthPlugin, Backend, Driver, Format, Level, Listen, Server, Settings, default_toml,
-    parse,
+    Address, AuthPlugin, Backend, Driver, Format, Level, Listen, OnDisconnect, Server, Settings,
+    default_toml, parse,
 };
 
 fn settings(text: &str) -> Settings {
@@ -44,6 +44,7 @@ fn every_key_of_server_arrives() {
         answer_buffer_total = "1024GiB"
         max_allowed_packet = "1GiB"
         drain_timeout = "1s"
+        on_disconnect = "kill_all"
         driver = "epoll"
         "#,
     );
@@ -65,6 +66,7 @@ fn every_key_of_server_arrives() {
         answer_buffer_total: 1 << 40,
         max_allowed_packet: 1 << 30,
         drain_timeout: Duration::from_secs(1),
+        on_disconnect: OnDisconnect::KillAll,
         driver: Driver::Epoll,
     };
     assert_eq!(server, expected);

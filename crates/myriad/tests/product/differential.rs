@@ -1,15 +1,11 @@
 //! Random sessions, run directly and through the front door while 200 others churn the same few
 //! backend connections: not one packet may differ.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crate::packets::{MAY_DIFFER, shown};
-use crate::support::{Address, Client, Database, FrontDoor};
+use crate::support::{Address, Client, Database, FrontDoor, Numbers, amid_churn};
 
 const SESSIONS: u64 = 60;
 const STATEMENTS: usize = 15;
-const CHURNERS: usize = 10;
-const CLIENTS_PER_CHURNER: usize = 20;
 
 /// What sessions do. Some of it leaves something behind, some of it asks for what was left.
 /// FOUND_ROWS() is not asked for: after a DELETE it tells what the optimizer happened to count.
@@ -74,30 +70,6 @@ const STATEMENTS_MADE: [&str; 58] = [
     "SELECT DATABASE()",
 ];
 
-/// What the others do: all that could be mistaken for a session's own.
-const CHURN: [&str; 9] = [
-    "INSERT IGNORE INTO others VALUES (1000)",
-    "INSERT INTO others_counted () VALUES ()",
-    "UPDATE others SET a = a LIMIT 1",
-    "NO STATEMENT",
-    "DROP TABLE IF EXISTS nothing_at_all",
-    "SELECT * FROM others LIMIT 5",
-    "SET sql_mode = 'ANSI_QUOTES'",
-    "SET time_zone = '+03:00'",
-    "SET foreign_key_checks = 0",
-];
-
-/// Numbers from a seed; the constants are those of Knuth's MMIX.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
-        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-}
-
 fn begin(database: &Database) {
     database.schema("differential");
     database.execute(
@@ -118,60 +90,14 @@ fn told(address: &Address, script: &[&str]) -> Vec<Vec<String>> {
     script.iter().map(ask).collect()
 }
 
-fn churn(address: &Address, seed: u64, stop: &AtomicBool) {
-    let mut numbers = Numbers(seed);
-    let client = |_| Client::new(address, "churn");
-    let mut clients: Vec<_> = (0..CLIENTS_PER_CHURNER).map(client).collect();
-    while !stop.load(Ordering::Relaxed) {
-        let which = numbers.below(clients.len());
-        clients[which].run(CHURN[numbers.below(CHURN.len())]);
-    }
-}
-
 #[test]
 fn random_sessions_are_told_what_the_database_tells() {
     let database = Database::shared();
-    database.schema("churn");
-    database.execute(
-        "USE churn; CREATE TABLE others (a TINYINT);
-         CREATE TABLE others_counted (id INT AUTO_INCREMENT PRIMARY KEY)",
-    );
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 8"]);
-    let (address, stop) = (door.address(), AtomicBool::new(false));
-    // Before the churn, which would only make it slow.
-    let direct: Vec<_> = (0..SESSIONS)
-        .map(|seed| run(&database, database.address(), seed))
-        .collect();
-    std::thread::scope(|scope| {
-        for seed in 0..CHURNERS {
-            let (address, stop) = (&address, &stop);
-            scope.spawn(move || churn(address, seed as u64, stop));
-        }
-        let _stop = Stop(&stop);
-        for (seed, direct) in (0..SESSIONS).zip(direct) {
-            compare(seed, run(&database, &address, seed), direct);
-        }
+    let address = door.address();
+    amid_churn((&database, "churn"), &address, || {
+        compare(&database, &address);
     });
-}
-
-/// Ends the churn also when the comparison fails.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-fn script(seed: u64) -> Vec<&'static str> {
-    let mut numbers = Numbers(seed);
-    let pick = |_| STATEMENTS_MADE[numbers.below(STATEMENTS_MADE.len())];
-    (0..STATEMENTS).map(pick).collect()
-}
-
-fn run(database: &Database, address: &Address, seed: u64) -> Vec<Vec<String>> {
-    begin(database);
-    told(address, &script(seed))
 }
 
 /// Warnings are told as they were captured: after SET NAMES the columns, which name the character set
@@ -182,13 +108,22 @@ fn is_in_earlier_charset(script: &[&str]) -> bool {
     script.last().is_some_and(asks) && script.iter().any(sets)
 }
 
-fn compare(seed: u64, through: Vec<Vec<String>>, direct: Vec<Vec<String>>) {
-    let script = script(seed);
-    for (at, (mut direct, mut through)) in direct.into_iter().zip(through).enumerate() {
-        if is_in_earlier_charset(&script[..=at]) {
-            let keeps = |line: &String| !line.starts_with("Column #");
-            (direct.retain(keeps), through.retain(keeps));
+fn compare(database: &Database, address: &Address) {
+    for seed in 0..SESSIONS {
+        let mut numbers = Numbers(seed);
+        let pick = |_| STATEMENTS_MADE[numbers.below(STATEMENTS_MADE.len())];
+        let script: Vec<_> = (0..STATEMENTS).map(pick).collect();
+        begin(database);
+        let direct = told(database.address(), &script);
+        begin(database);
+        let through = told(address, &script);
+        for (at, (mut direct, mut through)) in direct.into_iter().zip(through).enumerate() {
+            if is_in_earlier_charset(&script[..=at]) {
+                let keeps = |line: &String| !line.starts_with("Column #");
+                direct.retain(keeps);
+                through.retain(keeps);
+            }
+            assert_eq!(through, direct, "seed {seed}, after {:?}", &script[..=at]);
         }
-        assert_eq!(through, direct, "seed {seed}, after {:?}", &script[..=at]);
     }
 }

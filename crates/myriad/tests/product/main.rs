@@ -7,9 +7,17 @@
 #[cfg(test)]
 mod command_line;
 #[cfg(test)]
+mod crashes;
+#[cfg(test)]
 mod differential;
 #[cfg(test)]
 mod dump;
+#[cfg(test)]
+mod idle_transactions;
+#[cfg(test)]
+mod kills;
+#[cfg(test)]
+mod kinds;
 #[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
@@ -32,3 +40,5 @@ mod sharing;
 mod slow_client;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod vanished;

@@ -19,7 +19,8 @@ const BEGINNING: &str = "SELECT DATABASE(), @@character_set_client, @@character_
     @@collation_connection, @@sql_mode, @@foreign_key_checks, @@unique_checks, @x";
 
 /// Index flags, which the EOF packet between column definitions and rows may lack.
-const INDEX: ServerStatus = ServerStatus::NO_INDEX_USED.union(ServerStatus::NO_GOOD_INDEX_USED);
+pub(crate) const INDEX: ServerStatus =
+    ServerStatus::NO_INDEX_USED.union(ServerStatus::NO_GOOD_INDEX_USED);
 
 /// The flags there that are the subject of a test of their own, too.
 pub(crate) const MAY_DIFFER: ServerStatus = INDEX

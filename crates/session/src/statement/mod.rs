@@ -45,7 +45,7 @@ pub use kind::{Kind, Statement, Traits};
 pub use pins::{PinReason, PinReasons};
 pub use question::{Diagnostics, lone, show_diagnostics};
 pub use substitute::{Known, quoted_name, substitute};
-pub use target::{Kill, kill_target, use_schema};
+pub use target::{Kill, kill_target, names, use_schema};
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::dialect::Dialect;
 use super::identifier;
 use super::keyword::Keyword;
+use super::lexer::Lexer;
 use super::reader::Reader;
 use super::token::Token;
 
@@ -50,4 +51,24 @@ pub fn kill_target(text: &[u8], dialect: &Dialect) -> Option<Kill> {
     };
     let id = str::from_utf8(digits).ok()?.parse().ok()?;
     (reader.ends_text() && !reader.in_doubt()).then_some(Kill { id, query, soft })
+}
+
+/// Every word of a text that may name a table, quotes off; `None` if it cannot be read with
+/// certainty, or a name is not plain.
+#[must_use]
+pub fn names<'a>(text: &'a [u8], dialect: &Dialect) -> Option<Vec<&'a [u8]>> {
+    let mut lexer = Lexer::new(text, dialect);
+    let mut names = Vec::new();
+    loop {
+        let token = lexer.next();
+        if token == Token::End {
+            return (!lexer.in_doubt()).then_some(names);
+        }
+        if let Some(written) = token.identifier() {
+            let name = identifier::plain(written)?;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
 }

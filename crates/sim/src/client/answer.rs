@@ -7,7 +7,7 @@ use wire::{
 /// A row of text, `None` for NULL.
 pub(crate) type Row = Vec<Option<String>>;
 
-/// A complete answer.
+/// A complete answer; a command with several statements has several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Ok {
@@ -15,10 +15,12 @@ pub(crate) enum Answer {
         insert_id: u64,
         status: ServerStatus,
         changes: Vec<u8>,
+        warnings: u16,
     },
     Rows {
         rows: Vec<Row>,
         status: ServerStatus,
+        warnings: u16,
     },
     Err {
         code: u16,
@@ -27,13 +29,13 @@ pub(crate) enum Answer {
     },
 }
 
-/// Reads one answer.
+/// Reads the answers to one command.
 pub(crate) struct AnswerReader {
     walk: ResponseWalk,
     rows: TextResultSet,
     deprecate_eof: bool,
     has_columns: bool,
-    answer: Option<Answer>,
+    answers: Vec<Answer>,
 }
 
 impl AnswerReader {
@@ -43,12 +45,12 @@ impl AnswerReader {
             rows: TextResultSet::default(),
             deprecate_eof,
             has_columns: false,
-            answer: None,
+            answers: Vec::new(),
         }
     }
 
-    /// Takes what belongs to the answer off the front of `bytes`; `Some` when it is complete.
-    pub(crate) fn read(&mut self, bytes: &mut Vec<u8>) -> Result<Option<Answer>, WalkError> {
+    /// Takes what belongs to the answers off the front of `bytes`; `Some` when all are complete.
+    pub(crate) fn read(&mut self, bytes: &mut Vec<u8>) -> Result<Option<Vec<Answer>>, WalkError> {
         let mut at = 0;
         while !self.walk.is_done() {
             let Some(piece) = self.walk.next(&bytes[at..])? else {
@@ -57,21 +59,37 @@ impl AnswerReader {
             at += piece.bytes().len();
             self.rows.piece(&piece)?;
             self.has_columns |= matches!(piece, Piece::ColumnCount(_));
-            self.answer = match piece {
-                Piece::Ok(_) => Some(ok(piece.payload())?),
-                Piece::RowsEnd(_) => Some(Answer::Rows {
-                    rows: text(&self.rows),
-                    status: end_status(piece.payload(), self.deprecate_eof)?,
-                }),
-                Piece::Err(_) => Some(Answer::Err {
-                    code: ErrPacket::parse(piece.payload())?.code,
-                    after_rows: self.has_columns,
-                }),
-                _ => None,
-            };
+            let answer = self.answer(&piece)?;
+            self.answers.extend(answer);
         }
         bytes.drain(..at);
-        Ok(self.answer.take())
+        Ok(self
+            .walk
+            .is_done()
+            .then(|| std::mem::take(&mut self.answers)))
+    }
+
+    /// What a piece ends.
+    fn answer(&mut self, piece: &Piece<'_>) -> Result<Option<Answer>, WalkError> {
+        let answer = match piece {
+            Piece::Ok(_) => ok(piece.payload())?,
+            Piece::RowsEnd(_) => {
+                let (warnings, status) = end(piece.payload(), self.deprecate_eof)?;
+                let rows = text(&std::mem::take(&mut self.rows));
+                Answer::Rows {
+                    rows,
+                    status,
+                    warnings,
+                }
+            }
+            Piece::Err(_) => Answer::Err {
+                code: ErrPacket::parse(piece.payload())?.code,
+                after_rows: self.has_columns,
+            },
+            _ => return Ok(None),
+        };
+        self.has_columns = false;
+        Ok(Some(answer))
     }
 }
 
@@ -82,16 +100,21 @@ fn ok(payload: &[u8]) -> Result<Answer, WalkError> {
         insert_id: ok.last_insert_id,
         status: ok.status,
         changes: ok.state_changes.to_vec(),
+        warnings: ok.warnings,
     })
 }
 
-fn end_status(payload: &[u8], deprecate_eof: bool) -> Result<ServerStatus, WalkError> {
+/// Warnings and status flags at the end of rows.
+fn end(payload: &[u8], deprecate_eof: bool) -> Result<(u16, ServerStatus), WalkError> {
     if deprecate_eof {
-        return Ok(OkPacket::parse(payload)?.status);
+        let ok = OkPacket::parse(payload)?;
+        return Ok((ok.warnings, ok.status));
     }
     let mut reader = Reader::new(payload);
-    reader.bytes(3, "EOF header and warnings")?;
-    Ok(ServerStatus::from_bits_retain(reader.u16("status flags")?))
+    reader.bytes(1, "EOF header")?;
+    let warnings = reader.u16("warnings")?;
+    let status = ServerStatus::from_bits_retain(reader.u16("status flags")?);
+    Ok((warnings, status))
 }
 
 fn text(rows: &TextResultSet) -> Vec<Row> {

@@ -2,13 +2,13 @@
 
 use wire::{
     AuthPlugin, AuthSwitchRequest, CACHING_SHA2_PASSWORD, Capabilities, ErrPacket,
-    HandshakeResponse, InitialHandshake, Malformed, NATIVE_PASSWORD, caching_sha2_password, code,
-    native_password, whole_packet, write_packet,
+    HandshakeResponse, InitialHandshake, Malformed, NATIVE_PASSWORD, OkPacket, ServerStatus,
+    caching_sha2_password, code, native_password, whole_packet, write_packet,
 };
 
 use super::reasons::fickle_since;
-use super::{Client, Phase, Surroundings};
-use crate::catalog::FICKLE;
+use super::{Client, Phase, Request, Surroundings};
+use crate::catalog::{ACCOUNTS, FICKLE};
 use crate::failure::{Broken, Rule, ensure};
 
 impl Client {
@@ -42,7 +42,10 @@ impl Client {
                 let handshake = InitialHandshake::parse(&payload).map_err(unreadable)?;
                 self.respond(around, &handshake)?;
             }
-            (Phase::Login, Some(0x00)) => self.logged_in(around)?,
+            (Phase::Login, Some(0x00)) => {
+                let ok = OkPacket::parse(&payload).map_err(unreadable)?;
+                self.logged_in(around, ok.status)?;
+            }
             (Phase::Login, Some(0x01)) => {
                 ensure(Rule::Protocol, payload == b"\x01\x03", || {
                     format!("a login was answered with {payload:?}")
@@ -52,6 +55,7 @@ impl Client {
             (Phase::Login, Some(0xfe)) => {
                 let request = AuthSwitchRequest::parse(&payload).map_err(unreadable)?;
                 let nonce = request.data.first_chunk().copied().unwrap_or_default();
+                self.nonce = nonce;
                 let plugin = AuthPlugin::named(request.plugin).unwrap_or_default();
                 let answer = plugin.response(self.profile.password.as_bytes(), &nonce);
                 let mut out = Vec::new();
@@ -103,10 +107,11 @@ impl Client {
         let mut out = Vec::new();
         self.login_sequence = response.encode(&mut out, 1);
         self.phase = Phase::Login;
-        self.model = super::Model::new(&self.profile);
-        if let Some(schema) = &self.profile.schema {
-            self.model.begin_in(schema);
-        }
+        self.nonce = handshake.nonce;
+        around
+            .kills
+            .came(self.profile.client, handshake.connection_id);
+        self.begin(around);
         self.send_bytes(around, &out);
         // Who says nothing for another plugin than the handshake named is asked again.
         let asked = auth_response.is_empty() && auth_plugin != handshake.auth_plugin;
@@ -116,7 +121,52 @@ impl Client {
         Ok(())
     }
 
-    fn logged_in(&mut self, around: &mut Surroundings<'_>) -> Result<(), Broken> {
+    /// COM_CHANGE_USER: another account, or the same one again; the session begins anew.
+    pub(super) fn change_user(&mut self, around: &mut Surroundings<'_>) -> Request {
+        let profile = &mut self.profile;
+        profile.account = self.rng.usize(..ACCOUNTS.len());
+        let (user, password) = ACCOUNTS[profile.account];
+        profile.known = self.rng.u8(0..12) > 0;
+        profile.user = user.to_owned();
+        profile.password = password.to_owned();
+        if !profile.known {
+            profile.password.push_str("wrong");
+        }
+        profile.schema = super::profile::schema(&mut self.rng);
+        profile.collation = [45, 8, 33, 46][self.rng.usize(..4)];
+        profile.other_plugin = self.rng.u8(0..4) == 0;
+        let proof = native_password(profile.password.as_bytes(), &self.nonce);
+        let (plugin, proof) = match profile.other_plugin {
+            true => (&b"caching_sha2_password"[..], &b"not for this plugin"[..]),
+            false => (NATIVE_PASSWORD, &proof[..]),
+        };
+        let schema = profile.schema.as_deref().unwrap_or_default();
+        let collation = [profile.collation, 0];
+        let mut argument = [user.as_bytes(), &[0, proof.len() as u8], proof].concat();
+        argument.extend_from_slice(&[schema.as_bytes(), &[0], &collation, plugin, &[0]].concat());
+        self.begin(around);
+        Request::ChangeUser(argument)
+    }
+
+    /// A session begins as the profile says.
+    fn begin(&mut self, around: &mut Surroundings<'_>) {
+        let profile = &self.profile;
+        self.began = around.outside.schedule.now();
+        self.model.begin(profile);
+        around.kills.logs_in(profile.client, profile.account);
+    }
+
+    fn logged_in(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        status: ServerStatus,
+    ) -> Result<(), Broken> {
+        let status = status - ServerStatus::SESSION_STATE_CHANGED;
+        ensure(Rule::Answer, status == ServerStatus::AUTOCOMMIT, || {
+            format!("a session began with {status:?}")
+        })?;
+        let now = around.outside.schedule.now();
+        around.kills.logged_in(self.profile.client, now);
         ensure(Rule::Answer, self.profile.known, || {
             "a stranger was let in".to_owned()
         })?;

@@ -2,6 +2,8 @@
 //! and leaves in one of many ways.
 
 mod answer;
+mod answering;
+mod kills;
 mod login;
 mod model;
 mod profile;
@@ -9,6 +11,7 @@ mod reasons;
 mod request;
 mod script;
 mod sending;
+mod vanishing;
 
 use std::collections::VecDeque;
 
@@ -17,12 +20,12 @@ use events::{Handle, HangUp, Timestamp};
 use fastrand::Rng;
 
 use crate::database::{Database, Outside};
-use crate::failure::{Broken, Rule, ensure};
-use answer::{Answer, AnswerReader};
+use crate::failure::Broken;
+use answer::AnswerReader;
 use model::Model;
 use profile::Exit;
-use reasons::Excuse;
 
+pub(crate) use kills::Kills;
 pub(crate) use profile::Profile;
 pub(crate) use request::Request;
 
@@ -30,6 +33,7 @@ pub(crate) use request::Request;
 pub(crate) struct Surroundings<'a> {
     pub(crate) outside: Outside<'a>,
     pub(crate) database: &'a mut Database,
+    pub(crate) kills: &'a mut Kills,
     pub(crate) settings: &'a Settings,
     /// The workers were told to drain.
     pub(crate) drained: bool,
@@ -44,6 +48,8 @@ pub(crate) enum Phase {
     Commands,
     /// It said goodbye and waits to be closed.
     Leaving,
+    /// Nothing is heard of it any more.
+    Vanished,
     Ended,
 }
 
@@ -70,17 +76,28 @@ pub(crate) struct Client {
     number: u64,
     hangs_up_next: bool,
     login_sequence: u8,
+    /// When its session began, or began anew.
+    began: Timestamp,
+    nonce: [u8; 20],
     /// When it sent the last command that was answered.
     answered_at: Timestamp,
     /// It was told that the connection ends.
     told_end: bool,
     /// Answers that were checked.
     pub(crate) answers: u64,
+    /// Statements that a KILL ended.
+    pub(crate) interrupted: u64,
+    /// Statements that were not run, for want of a backend or of the right to be pinned.
+    pub(crate) refused: u64,
 }
 
 impl Client {
     pub(crate) fn new(mut rng: Rng, number: usize) -> Self {
         let profile = Profile::new(&mut rng, number);
+        Self::with_profile(rng, profile)
+    }
+
+    pub(crate) fn with_profile(rng: Rng, profile: Profile) -> Self {
         Self {
             model: Model::new(&profile),
             profile,
@@ -94,9 +111,13 @@ impl Client {
             number: 0,
             hangs_up_next: false,
             login_sequence: 0,
+            began: Timestamp::ZERO,
+            nonce: [0; 20],
             answered_at: Timestamp::ZERO,
             told_end: false,
             answers: 0,
+            interrupted: 0,
+            refused: 0,
         }
     }
 
@@ -109,6 +130,9 @@ impl Client {
 
     /// The time for the next thing has come.
     pub(crate) fn act(&mut self, around: &mut Surroundings<'_>, number: u64) -> Result<(), Broken> {
+        if number == self.number && self.phase == Phase::Vanished {
+            return self.is_gone(around);
+        }
         let over = self.told_end || matches!(self.phase, Phase::Leaving | Phase::Ended);
         if number != self.number || over {
             return Ok(());
@@ -118,7 +142,7 @@ impl Client {
         }
         if self.sent < self.profile.commands {
             self.send_next(around);
-        } else if self.waiting.is_empty() {
+        } else if self.waiting.is_empty() && self.profile.exit != Exit::Stay {
             if self.profile.exit == Exit::Close {
                 return self.hang_up(around);
             }
@@ -137,7 +161,7 @@ impl Client {
         self.inbox.extend_from_slice(bytes);
         loop {
             let more = match self.phase {
-                Phase::Coming | Phase::Ended => false,
+                Phase::Coming | Phase::Vanished | Phase::Ended => false,
                 Phase::Handshake | Phase::Login => self.log_in(around)?,
                 Phase::Commands | Phase::Leaving => self.read_answer(around)?,
             };
@@ -154,6 +178,13 @@ impl Client {
         }
         if !self.told_end && self.phase != Phase::Leaving {
             self.excuse_end(around, "nothing and closed")?;
+        }
+        // What it sent and what did not go on by now never will.
+        let database = &mut around.database;
+        for sent in &self.waiting {
+            if !database.will_run(around.outside.network, &sent.tag) {
+                database.forbidden.insert(sent.tag.clone());
+            }
         }
         self.leave(around)
     }
@@ -178,6 +209,8 @@ impl Client {
     /// The connection is over: what was sent last may have run, and then in the right place.
     fn leave(&mut self, around: &mut Surroundings<'_>) -> Result<(), Broken> {
         self.phase = Phase::Ended;
+        let now = around.outside.schedule.now();
+        around.kills.asker_gone(self.profile.client, now);
         let Some(sent) = self.waiting.front() else {
             return Ok(());
         };
@@ -187,117 +220,6 @@ impl Client {
         match around.database.executions.get(&sent.tag) {
             Some(ran) => self.model.check_place(sent, ran),
             None => Ok(()),
-        }
-    }
-
-    /// Deals with the answer to the oldest command. False if more bytes are needed.
-    fn read_answer(&mut self, around: &mut Surroundings<'_>) -> Result<bool, Broken> {
-        let deprecate_eof = self.deprecates_eof();
-        let reader = self
-            .reader
-            .get_or_insert_with(|| AnswerReader::new(deprecate_eof));
-        let answer = reader.read(&mut self.inbox).map_err(|error| {
-            let text = format!("client {}: {error}", self.profile.client);
-            Broken::new(Rule::Protocol, text)
-        })?;
-        let Some(answer) = answer else {
-            return Ok(false);
-        };
-        self.reader = None;
-        self.answered(around, &answer).map_err(|broken| {
-            let client = self.profile.client;
-            Broken::new(broken.rule, format!("client {client}: {}", broken.text))
-        })?;
-        Ok(true)
-    }
-
-    fn answered(&mut self, around: &mut Surroundings<'_>, answer: &Answer) -> Result<(), Broken> {
-        ensure(Rule::Protocol, !self.told_end, || {
-            format!("was told {answer:?} after the end")
-        })?;
-        let Some(sent) = self.waiting.pop_front() else {
-            return self.told_unasked(around, answer);
-        };
-        self.answers += 1;
-        let excuse = match (answer, &sent.request) {
-            (Answer::Err { .. }, Request::Garbage(_)) => Excuse::Over,
-            (Answer::Err { code, .. }, _) => self.excuse(&sent, *code, around)?,
-            _ => Excuse::None,
-        };
-        let ran = around.database.executions.get(&sent.tag).cloned();
-        match (excuse, &ran) {
-            (Excuse::Over, _) => {
-                self.told_end = true;
-                // Whatever else was sent is not answered any more.
-                self.waiting.push_front(sent);
-                return Ok(());
-            }
-            (Excuse::NotRun | Excuse::Failed, Some(_)) => {
-                let text = format!("{} ran and was answered {answer:?}", sent.tag);
-                return Err(Broken::new(Rule::Abandoned, text));
-            }
-            (Excuse::NotRun, None) => {
-                self.model.not_run();
-                around.database.forbidden.insert(sent.tag.clone());
-            }
-            (Excuse::Failed, None) => {
-                if let Answer::Err { code, .. } = answer {
-                    self.model.failed(*code);
-                }
-            }
-            (Excuse::SchemaGone, ran) => {
-                self.model.not_run();
-                self.schema_gone(&sent, answer, ran.as_ref())?;
-            }
-            (Excuse::None, ran) => {
-                if let Some(ran) = ran {
-                    self.model.check_place(&sent, ran)?;
-                }
-                self.model.check(&sent.request, answer)?;
-            }
-        }
-        self.answered_at = sent.at;
-        self.model.settle(ran.as_ref());
-        if self.waiting.is_empty() {
-            self.think(around);
-        }
-        Ok(())
-    }
-
-    /// A schema that is gone is told of by a restore, and then no write has run, or by the
-    /// statement itself.
-    fn schema_gone(
-        &mut self,
-        sent: &Sent,
-        answer: &Answer,
-        ran: Option<&crate::database::Execution>,
-    ) -> Result<(), Broken> {
-        let Some(ran) = ran else { return Ok(()) };
-        let by_restore =
-            matches!(answer, Answer::Err { code, .. } if *code == wire::code::UNKNOWN_SCHEMA);
-        let is_use = matches!(
-            &sent.request,
-            Request::Query(crate::database::sql::Sql::Use(_))
-        );
-        if !by_restore || is_use {
-            return self.model.check_place(sent, ran);
-        }
-        ensure(Rule::State, !sent.request.writes(), || {
-            format!("{} ran although its schema could not be selected", sent.tag)
-        })
-    }
-
-    fn told_unasked(&mut self, around: &Surroundings<'_>, answer: &Answer) -> Result<(), Broken> {
-        match answer {
-            Answer::Err { .. } if self.phase == Phase::Leaving => Ok(()),
-            Answer::Err { code, .. } if *code == wire::code::SERVER_SHUTDOWN => {
-                self.told_end = true;
-                self.excuse_end(around, "1053 unasked")
-            }
-            _ => Err(Broken::new(
-                Rule::Answer,
-                format!("was told {answer:?} without having asked"),
-            )),
         }
     }
 

@@ -1,14 +1,17 @@
 //! What a client's own session is, and what it therefore must be told: a session and tables of its
 //! own, on which each of its statements is run once more.
 
-use wire::{ServerStatus, StateChange, StateChanges};
+mod told;
 
 use super::answer::Answer;
 use super::{Profile, Request, Sent};
 use crate::catalog;
 use crate::database::sql::Sql;
-use crate::database::{Execution, Outcome, Session, Storage, Work, uses_table};
+use crate::database::{
+    Condition, Execution, NO_SUCH_TABLE, Outcome, Session, Storage, Work, uses_table,
+};
 use crate::failure::{Broken, Rule, ensure};
+use told::{says, wrong};
 
 const ALONE: usize = 0;
 
@@ -19,8 +22,14 @@ pub(crate) struct Model {
     account: usize,
     found_rows: bool,
     tracks: bool,
+    /// CLIENT_MULTI_STATEMENTS.
+    several: bool,
     /// What SHOW WARNINGS would say is not known: the front door told an error of its own.
     diagnostics_unknown: bool,
+    /// The same of ROW_COUNT().
+    row_count_unknown: bool,
+    /// The same of FOUND_ROWS().
+    found_rows_unknown: bool,
     /// Where its transaction, or what pins it, lives.
     home: Option<usize>,
 }
@@ -34,14 +43,24 @@ impl Model {
             account: profile.account,
             found_rows: has(wire::Capabilities::FOUND_ROWS),
             tracks: has(wire::Capabilities::SESSION_TRACK),
+            several: has(wire::Capabilities::MULTI_STATEMENTS),
             diagnostics_unknown: false,
+            row_count_unknown: false,
+            found_rows_unknown: false,
             home: None,
         }
     }
 
-    /// The login selected a schema.
-    pub(crate) fn begin_in(&mut self, schema: &str) {
-        self.session.select(schema);
+    /// A login, the first or another one, begins the session anew; what its tables hold stays.
+    pub(crate) fn begin(&mut self, profile: &Profile) {
+        self.work().rollback();
+        self.storage.release_names(ALONE);
+        let storage = std::mem::take(&mut self.storage);
+        *self = Self::new(profile);
+        self.storage = storage;
+        if let Some(schema) = &profile.schema {
+            self.session.select(schema);
+        }
     }
 
     pub(crate) fn in_transaction(&self) -> bool {
@@ -59,31 +78,100 @@ impl Model {
         self.session.schema.as_deref()
     }
 
-    /// Whether the answer is right, after which the session is what the statement made of it.
-    pub(crate) fn check(&mut self, request: &Request, answer: &Answer) -> Result<(), Broken> {
+    /// Whether the answers are right, after which the session is what the command made of it.
+    /// `fickle` if a schema may be gone.
+    pub(crate) fn check(
+        &mut self,
+        request: &Request,
+        answers: &[Answer],
+        fickle: bool,
+    ) -> Result<(), Broken> {
+        let [answer] = answers else {
+            return self.check_multiple(request, answers, fickle);
+        };
         let sql = match request {
+            Request::Query(Sql::Multiple(_)) => {
+                return self.check_multiple(request, answers, fickle);
+            }
             Request::Query(sql) => sql.clone(),
             Request::InitDb(schema) => Sql::Use(schema.clone()),
-            Request::Ping => return self.compare(&Outcome::DONE, answer),
+            Request::Ping => {
+                self.row_count_unknown = true;
+                self.session.warned = 0;
+                return self.compare(&Outcome::DONE, answer, false);
+            }
             Request::Reset => {
-                self.work().rollback();
-                self.session.reset();
-                self.storage.release_names(ALONE);
-                self.not_run();
-                return self.compare(&Outcome::DONE, answer);
+                self.reset();
+                return self.compare(&Outcome::DONE, answer, false);
             }
             Request::Unsupported => {
                 self.not_run();
-                return self.compare(&Outcome::Err(wire::code::UNKNOWN_COMMAND), answer);
+                let expected = Outcome::Err(wire::code::UNKNOWN_COMMAND);
+                return self.compare(&expected, answer, false);
             }
-            Request::Quit | Request::Garbage(_) => {
+            Request::Kill(_) => {
+                self.row_count_unknown = true;
+                return Ok(());
+            }
+            Request::Quit | Request::ChangeUser(_) | Request::Garbage(_) => {
                 return Err(wrong(&"silence", answer));
             }
         };
-        match (&sql, answer) {
-            (Sql::ShowWarnings, Answer::Rows { .. }) if self.diagnostics_unknown => Ok(()),
+        self.check_statement(&sql, answer, false)
+    }
+
+    /// Several statements in one text: each has its answer, up to the first error.
+    fn check_multiple(
+        &mut self,
+        request: &Request,
+        answers: &[Answer],
+        fickle: bool,
+    ) -> Result<(), Broken> {
+        let Request::Query(Sql::Multiple(parts)) = request else {
+            let text = format!("{request:?} had {} answers", answers.len());
+            return Err(Broken::new(Rule::Answer, text));
+        };
+        if !self.several {
+            let refused = Outcome::Err(wire::code::PARSE_ERROR);
+            self.failed(wire::code::PARSE_ERROR);
+            let first = answers.first().filter(|_| answers.len() == 1);
+            return first.map_or(Ok(()), |answer| self.compare(&refused, answer, false));
+        }
+        for (at, answer) in answers.iter().enumerate() {
+            let Some(sql) = parts.get(at) else {
+                return Err(wrong(&"nothing more", answer));
+            };
+            match answer {
+                Answer::Err { code, .. } if fickle && is_of_schema(*code) => self.failed(*code),
+                _ => self.check_statement(sql, answer, at + 1 < parts.len())?,
+            }
+            self.diagnostics_unknown |= !matches!(answer, Answer::Err { .. }) && !uses_table(sql);
+        }
+        let failed = matches!(answers.last(), Some(Answer::Err { .. }));
+        let complete = failed || answers.len() == parts.len();
+        ensure(Rule::Answer, complete, || {
+            format!("{} answers to {} statements", answers.len(), parts.len())
+        })
+    }
+
+    fn check_statement(&mut self, sql: &Sql, answer: &Answer, more: bool) -> Result<(), Broken> {
+        let more = more && !matches!(answer, Answer::Err { .. });
+        let right = self.run_and_compare(sql, answer, more);
+        self.count(sql, answer);
+        right
+    }
+
+    fn run_and_compare(&mut self, sql: &Sql, answer: &Answer, more: bool) -> Result<(), Broken> {
+        let unknown = match sql {
+            Sql::ShowWarnings => self.diagnostics_unknown,
+            Sql::RowCount => self.row_count_unknown,
+            Sql::FoundRows => self.found_rows_unknown,
+            _ => false,
+        };
+        match (sql, answer) {
+            (_, Answer::Rows { .. }) if unknown => Ok(()),
             (Sql::Insert, Answer::Ok { insert_id, .. }) if *insert_id > 0 => {
-                let outcome = self.run(&sql);
+                let outcome = self.run(sql);
                 self.session.last_insert_id = *insert_id;
                 let Outcome::Ok { affected_rows, .. } = outcome else {
                     return Err(wrong(&outcome, answer));
@@ -93,7 +181,7 @@ impl Model {
                     affected_rows,
                     insert_id,
                 };
-                self.compare(&outcome, answer)
+                self.compare(&outcome, answer, more)
             }
             // Somebody else may hold the name.
             (Sql::GetLock(name), Answer::Rows { rows, .. }) if says(rows, "0") => ensure(
@@ -107,24 +195,71 @@ impl Model {
                 || format!("{name} is held and was not released"),
             ),
             _ => {
-                let outcome = self.run(&sql);
-                self.compare(&outcome, answer)
+                let outcome = self.run(sql);
+                self.compare(&outcome, answer, more)
             }
         }
     }
 
+    /// What the session's counts are after an answer.
+    fn count(&mut self, sql: &Sql, answer: &Answer) {
+        let outcome = match answer {
+            Answer::Ok { affected_rows, .. } => Outcome::Ok {
+                affected_rows: *affected_rows,
+                insert_id: 0,
+            },
+            Answer::Rows { rows, .. } => {
+                self.found_rows_unknown &= *sql == Sql::ShowWarnings;
+                Outcome::Rows(rows.clone())
+            }
+            Answer::Err { code, .. } => {
+                // Servers disagree on what a SELECT that failed leaves.
+                self.found_rows_unknown = true;
+                Outcome::Err(*code)
+            }
+        };
+        self.row_count_unknown = false;
+        self.session.count(sql, &outcome);
+    }
+
+    /// COM_RESET_CONNECTION: the session begins anew in its schema.
+    fn reset(&mut self) {
+        self.work().rollback();
+        self.session.reset();
+        self.storage.release_names(ALONE);
+        self.diagnostics_unknown = true;
+        (self.row_count_unknown, self.found_rows_unknown) = (false, false);
+    }
+
     /// The statement failed in the database: a deadlock takes the transaction with it.
     pub(crate) fn failed(&mut self, code: u16) {
-        self.session.diagnostics = Some(code);
+        self.session.diagnostics = Some(Condition::Error(code));
         self.diagnostics_unknown = false;
+        (self.row_count_unknown, self.found_rows_unknown) = (true, true);
         if code == wire::code::DEADLOCK {
             self.work().rollback();
         }
     }
 
+    /// A KILL may have replaced what SHOW WARNINGS would say.
+    pub(crate) fn loses_diagnostics(&mut self) {
+        self.diagnostics_unknown = true;
+    }
+
     /// The front door told an error of its own.
     pub(crate) fn not_run(&mut self) {
         self.diagnostics_unknown = true;
+        (self.row_count_unknown, self.found_rows_unknown) = (true, true);
+    }
+
+    /// A KILL ended the command, perhaps after it had begun.
+    pub(crate) fn interrupted(&mut self, request: &Request, ran: Option<&Execution>) {
+        self.not_run();
+        if let (Request::Query(sql), Some(_)) = (request, ran)
+            && uses_table(sql)
+        {
+            self.session.touch_table();
+        }
     }
 
     /// Whether a statement ran on a backend that was in this session's state, which is that before
@@ -143,7 +278,9 @@ impl Model {
         let selects = matches!(sent.request, Request::Query(Sql::Use(_)));
         state(selects || ran.schema == session.schema, "the schema")?;
         let variables = catalog::without_tracking(&session.variables);
-        let differs = |(name, value): &(&String, &String)| variables.get(*name) != Some(value);
+        let differs = |(name, value): &(&String, &String)| {
+            variables.get(*name) != Some(value) && *name != catalog::GLOBAL
+        };
         let other = ran.variables.iter().find(differs);
         state(other.is_none(), &format!("the variable {other:?}"))?;
         if let Some(home) = self.home {
@@ -188,103 +325,14 @@ impl Model {
             found_rows: self.found_rows,
         }
     }
-
-    fn compare(&self, expected: &Outcome, answer: &Answer) -> Result<(), Broken> {
-        let same = match (expected, answer) {
-            (
-                Outcome::Ok {
-                    affected_rows,
-                    insert_id,
-                },
-                Answer::Ok {
-                    affected_rows: rows,
-                    insert_id: id,
-                    status,
-                    changes,
-                },
-            ) => {
-                self.check_status(*status)?;
-                self.check_changes(changes)?;
-                (affected_rows, insert_id) == (rows, id)
-            }
-            (Outcome::Rows(rows), Answer::Rows { rows: told, status }) => {
-                self.check_status(*status)?;
-                rows == told
-            }
-            (
-                Outcome::Err(code),
-                Answer::Err {
-                    code: told,
-                    after_rows,
-                },
-            ) => code == told && !after_rows,
-            (
-                Outcome::Broken(_, code),
-                Answer::Err {
-                    code: told,
-                    after_rows,
-                },
-            ) => code == told && *after_rows,
-            _ => false,
-        };
-        if same {
-            Ok(())
-        } else {
-            Err(wrong(expected, answer))
-        }
-    }
-
-    fn check_status(&self, told: ServerStatus) -> Result<(), Broken> {
-        let expected = self.session.status();
-        let told = told - ServerStatus::SESSION_STATE_CHANGED;
-        ensure(Rule::Answer, told == expected, || {
-            format!("the status flags say {told:?} and not {expected:?}")
-        })
-    }
-
-    /// What the client is told of changes must be what its session has come to.
-    fn check_changes(&self, changes: &[u8]) -> Result<(), Broken> {
-        ensure(Rule::Answer, self.tracks || changes.is_empty(), || {
-            "a client that tracks nothing was told of changes".to_owned()
-        })?;
-        let ok = wire::OkPacket {
-            state_changes: changes,
-            ..wire::OkPacket::default()
-        };
-        let changes: StateChanges<'_> = ok.changes();
-        for change in changes {
-            let right = match change {
-                StateChange::Schema(name) => self.schema().map(str::as_bytes) == Some(name),
-                StateChange::SystemVariable { name, value } => {
-                    let name = String::from_utf8_lossy(name);
-                    let own = self.session.variable(&name).replace(catalog::NULL, "");
-                    own.as_bytes() == value
-                }
-                _ => false,
-            };
-            ensure(Rule::Answer, right, || {
-                format!("was told of a change that is not its own: {change:?}")
-            })?;
-        }
-        Ok(())
-    }
 }
 
 /// True if what SHOW WARNINGS says afterwards does not depend on what was before.
 fn settles_diagnostics(sql: &Sql, outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Err(_) | Outcome::Broken(..)) || uses_table(sql)
+    matches!(outcome, Outcome::Err(_) | Outcome::Broken(..)) || uses_table(sql) || *sql == Sql::Warn
 }
 
-fn says(rows: &[Vec<Option<String>>], value: &str) -> bool {
-    matches!(rows, [row] if matches!(&row[..], [Some(told)] if told == value))
-}
-
-fn wrong(expected: &dyn std::fmt::Debug, answer: &Answer) -> Broken {
-    let shorten = |text: String| text.chars().take(300).collect::<String>();
-    let expected = shorten(format!("{expected:?}"));
-    let told = shorten(format!("{answer:?}"));
-    Broken::new(
-        Rule::Answer,
-        format!("expected {expected}, was told {told}"),
-    )
+/// True if the error may be that of a schema that is gone.
+fn is_of_schema(code: u16) -> bool {
+    matches!(code, wire::code::UNKNOWN_SCHEMA | NO_SUCH_TABLE)
 }

@@ -3,7 +3,9 @@
 use fastrand::Rng;
 use wire::Capabilities;
 
-use crate::catalog::{ACCOUNTS, FICKLE, SCHEMAS};
+use super::Request;
+use crate::catalog::{ACCOUNTS, FICKLE, OWN_KEYS, SCHEMAS, SHARED_KEYS};
+use crate::database::sql::{Assignment, Sql};
 use crate::network::Pace;
 
 /// How a client leaves.
@@ -15,6 +17,10 @@ pub(crate) enum Exit {
     Close,
     /// It closes or drops the connection some time after it sent this command.
     During(u32),
+    /// It does nothing more after its script, and stays.
+    Stay,
+    /// Nothing is heard of it any more after this command.
+    Vanish(u32),
     /// It sends half of this command and drops the connection.
     Half(u32),
     /// It sends nonsense in place of this command.
@@ -46,12 +52,50 @@ pub(crate) struct Profile {
     pub(crate) think_us: u64,
     /// Of 256 commands, so many are sent without waiting for the answer before.
     pub(crate) pipelines: u8,
+    /// Of 256 commands, so many end somebody, or what somebody runs.
+    pub(crate) kills: u8,
     /// Uses what pins a session.
     pub(crate) pins: bool,
     pub(crate) exit: Exit,
+    /// What it sends, the first last; after that, what chance wants.
+    pub(crate) script: Vec<Request>,
 }
 
 impl Profile {
+    /// Somebody who reads a row without autocommit, and then leaves the session alone.
+    pub(crate) fn idle_in_transaction(rng: &mut Rng, client: usize) -> Self {
+        let autocommit = Sql::Set(vec![Assignment {
+            name: "autocommit".to_owned(),
+            value: Some("0".to_owned()),
+        }]);
+        let own = SHARED_KEYS + client as u32 * OWN_KEYS;
+        let script = [Sql::ReadKey(own), autocommit].map(Request::Query).to_vec();
+        Self {
+            commands: script.len() as u32,
+            exit: Exit::Stay,
+            script,
+            ..Self::well_behaved(rng, client)
+        }
+    }
+
+    /// Somebody who does by chance what needs nobody's forbearance.
+    pub(crate) fn well_behaved(rng: &mut Rng, client: usize) -> Self {
+        let (user, password) = ACCOUNTS[0];
+        Self {
+            user: user.to_owned(),
+            password: password.to_owned(),
+            known: true,
+            account: 0,
+            schema: Some(SCHEMAS[0].to_owned()),
+            other_plugin: false,
+            eager: false,
+            pace: Pace::Even,
+            kills: 0,
+            exit: Exit::Quit,
+            ..Self::new(rng, client)
+        }
+    }
+
     pub(crate) fn new(rng: &mut Rng, client: usize) -> Self {
         let account = rng.usize(..ACCOUNTS.len());
         let (user, password) = ACCOUNTS[account];
@@ -81,19 +125,23 @@ impl Profile {
             commands,
             think_us: [50, 500, 5_000, 50_000][rng.usize(..4)],
             pipelines: [0, 0, 0, 60][rng.usize(..4)],
+            kills: [0, 0, 0, 0, 20, 100][rng.usize(..6)],
             pins: rng.u8(0..5) == 0,
-            exit: match rng.u8(0..12) {
+            script: Vec::new(),
+            exit: match rng.u8(0..13) {
                 0..6 => Exit::Quit,
                 6 | 7 => Exit::Close,
                 8 | 9 => Exit::During(rng.u32(..commands)),
                 10 => Exit::Half(rng.u32(..commands)),
+                11 => Exit::Vanish(rng.u32(..commands)),
                 _ => Exit::Garbage(rng.u32(..commands)),
             },
         }
     }
 }
 
-fn schema(rng: &mut Rng) -> Option<String> {
+/// The schema that a login names.
+pub(super) fn schema(rng: &mut Rng) -> Option<String> {
     let name = match rng.u8(0..20) {
         0 => "nosuch",
         1 => FICKLE,
@@ -120,5 +168,8 @@ fn capabilities(rng: &mut Rng) -> Capabilities {
         capabilities.set(flag, rng.u8(0..4) > 0);
     }
     capabilities.set(Capabilities::FOUND_ROWS, rng.u8(0..4) == 0);
+    if rng.u8(0..3) == 0 {
+        capabilities |= Capabilities::MULTI_STATEMENTS | Capabilities::MULTI_RESULTS;
+    }
     capabilities
 }

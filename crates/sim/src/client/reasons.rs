@@ -21,6 +21,8 @@ pub(super) enum Excuse {
     None,
     /// It was not run.
     NotRun,
+    /// A KILL ended it.
+    Interrupted,
     /// It failed in the database.
     Failed,
     /// The schema is not there, or was not a moment ago.
@@ -35,7 +37,7 @@ impl Client {
         &self,
         sent: &Sent,
         error: u16,
-        around: &Surroundings<'_>,
+        around: &mut Surroundings<'_>,
     ) -> Result<Excuse, Broken> {
         let now = around.outside.schedule.now();
         match error {
@@ -54,6 +56,13 @@ impl Client {
                 let excused = bounded && sent.request.pins() && !self.model.is_pinned();
                 ensure(Rule::Reason, excused, || "1226 for no reason".to_owned())?;
                 Ok(Excuse::NotRun)
+            }
+            code::QUERY_INTERRUPTED => {
+                let excused = around.kills.interrupts(self.profile.client, sent.at, now);
+                ensure(Rule::Reason, excused, || {
+                    format!("{} was interrupted by nobody", sent.tag)
+                })?;
+                Ok(Excuse::Interrupted)
             }
             code::DEADLOCK | LOCK_WAIT_TIMEOUT => match sent.request {
                 Request::Query(Sql::Bump(_)) => Ok(Excuse::Failed),
@@ -74,6 +83,7 @@ impl Client {
         let over = |limit: Option<Span>| limit.is_some_and(|limit| quiet >= limit);
         let died = around.database.last_death();
         let excused = around.drained
+            || around.kills.ends(self.profile.client)
             || died.is_some_and(|died| died + LATE >= self.answered_at)
             || over(settings.wait_timeout)
             || over(settings.idle_transaction_timeout)

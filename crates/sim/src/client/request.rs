@@ -2,7 +2,7 @@
 
 use wire::{Command, PacketWriter};
 
-use crate::database::sql::Sql;
+use crate::database::sql::{BETWEEN, COUNT_VIEWS, Sql};
 
 /// One command of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,10 @@ pub(crate) enum Request {
     Ping,
     /// COM_RESET_CONNECTION.
     Reset,
+    /// COM_CHANGE_USER, as one that was made for the client.
+    ChangeUser(Vec<u8>),
+    /// A client is to be ended, or what it runs.
+    Kill(Kill),
     /// A command that the front door does not support.
     Unsupported,
     /// COM_QUIT.
@@ -23,32 +27,55 @@ pub(crate) enum Request {
     Garbage(Vec<u8>),
 }
 
+/// An order to end a client, or what it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kill {
+    /// The connection id.
+    pub(crate) id: u32,
+    /// Whose that is; `None` if it is nobody's.
+    pub(crate) victim: Option<usize>,
+    pub(crate) how: How,
+}
+
+/// The form of a KILL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// `KILL QUERY n`
+    Query,
+    /// `KILL CONNECTION n`
+    Connection,
+    /// `KILL n`
+    Bare,
+    /// COM_PROCESS_KILL
+    Command,
+}
+
 impl Request {
     /// Its packet. `tag` goes into the statement's comment.
     pub(crate) fn packet(&self, tag: &str) -> Vec<u8> {
         let (command, argument) = match self {
-            // With a comment it would not be recognised as what it is.
-            Self::Query(Sql::ShowWarnings) => (Command::Query, text(&Sql::ShowWarnings)),
+            // With a comment they would not be recognised as what they are.
+            Self::Query(sql @ (Sql::ShowWarnings | Sql::RowCount | Sql::FoundRows)) => {
+                (Command::Query, text(sql))
+            }
             Self::Query(sql) => (Command::Query, format!("{} /* {tag} */", text(sql))),
             Self::InitDb(schema) => (Command::InitDb, schema.clone()),
             Self::Ping => (Command::Ping, String::new()),
             Self::Reset => (Command::ResetConnection, String::new()),
+            Self::ChangeUser(argument) => return packet(Command::ChangeUser, argument),
+            Self::Kill(kill) => return kill.packet(tag),
             Self::Unsupported => (Command::Debug, String::new()),
             Self::Quit => (Command::Quit, String::new()),
             Self::Garbage(bytes) => return bytes.clone(),
         };
-        let mut out = Vec::new();
-        let mut packet = PacketWriter::begin(&mut out, 0);
-        packet.payload().push(command as u8);
-        packet.payload().extend_from_slice(argument.as_bytes());
-        packet.finish();
-        out
+        packet(command, argument.as_bytes())
     }
-}
 
-impl Request {
     /// True if it may pin the session; a text that is not understood may do anything.
     pub(crate) fn pins(&self) -> bool {
+        if let Self::Query(Sql::Multiple(parts)) = self {
+            return parts.contains(&Sql::Nonsense);
+        }
         matches!(
             self,
             Self::Query(
@@ -63,13 +90,54 @@ impl Request {
         )
     }
 
+    /// True if it is several statements.
+    pub(crate) fn is_multiple(&self) -> bool {
+        matches!(self, Self::Query(Sql::Multiple(_)))
+    }
+
     /// True if running it may change a table.
     pub(crate) fn writes(&self) -> bool {
-        matches!(
-            self,
-            Self::Query(Sql::WriteKey(..) | Sql::Bump(_) | Sql::Insert | Sql::InsertTemporary(_))
+        let writes = |sql: &Sql| {
+            matches!(
+                sql,
+                Sql::WriteKey(..) | Sql::Bump(_) | Sql::Insert | Sql::InsertTemporary(_)
+            )
+        };
+        match self {
+            Self::Query(Sql::Multiple(parts)) => parts.iter().any(writes),
+            Self::Query(sql) => writes(sql),
+            _ => false,
+        }
+    }
+}
+
+impl Kill {
+    /// True if the client itself may stay.
+    pub(crate) fn is_of_query(&self) -> bool {
+        self.how == How::Query
+    }
+
+    fn packet(&self, tag: &str) -> Vec<u8> {
+        let words = match self.how {
+            How::Query => "KILL QUERY",
+            How::Connection => "KILL CONNECTION",
+            How::Bare => "kill",
+            How::Command => return packet(Command::ProcessKill, &self.id.to_le_bytes()),
+        };
+        packet(
+            Command::Query,
+            format!("{words} {} /* {tag} */", self.id).as_bytes(),
         )
     }
+}
+
+fn packet(command: Command, argument: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut packet = PacketWriter::begin(&mut out, 0);
+    packet.payload().push(command as u8);
+    packet.payload().extend_from_slice(argument);
+    packet.finish();
+    out
 }
 
 fn text(sql: &Sql) -> String {
@@ -77,7 +145,7 @@ fn text(sql: &Sql) -> String {
         Sql::Literal(text) => format!("SELECT '{text}'"),
         Sql::ReadKey(key) => format!("SELECT v FROM kv WHERE k={key}"),
         Sql::ReadRange(from, to) => {
-            format!("SELECT k,v FROM kv WHERE k BETWEEN {from} AND {to}")
+            format!("SELECT k,v FROM kv_view WHERE k BETWEEN {from} AND {to}")
         }
         Sql::WriteKey(key, value) => format!("UPDATE kv SET v={value} WHERE k={key}"),
         Sql::Bump(key) => format!("UPDATE kv SET v=v+1 WHERE k={key}"),
@@ -117,6 +185,17 @@ fn text(sql: &Sql) -> String {
         Sql::NoTable => "SELECT v FROM nosuch".to_owned(),
         Sql::Nonsense => "SELEC 1".to_owned(),
         Sql::ShowWarnings => "SHOW WARNINGS".to_owned(),
+        Sql::CountViews(names) => format!("{COUNT_VIEWS}{}')", names.join("','")),
         Sql::Clear => "SELECT 1 FROM (SELECT 1) AS cleared".to_owned(),
+        Sql::Warn => "SELECT CAST('1x' AS SIGNED)".to_owned(),
+        Sql::RowCount => "SELECT ROW_COUNT()".to_owned(),
+        Sql::FoundRows => "SELECT FOUND_ROWS()".to_owned(),
+        Sql::ToldCount => "SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `told`".to_owned(),
+        Sql::SetGlobal(value) => format!("SET GLOBAL lock_wait_timeout={value}"),
+        Sql::KillQuery(id) => format!("KILL QUERY {id}"),
+        Sql::Multiple(parts) => {
+            let parts: Vec<_> = parts.iter().map(text).collect();
+            parts.join(BETWEEN)
+        }
     }
 }

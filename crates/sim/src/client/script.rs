@@ -17,14 +17,17 @@ pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: 
         return Request::Query(pinning(rng));
     }
     match rng.u8(0..100) {
-        0..20 => Request::Query(Sql::Literal(format!("token {tag}"))),
+        0..4 => Request::Query(pick(rng, [Sql::ShowWarnings, Sql::Warn])),
+        4..20 => Request::Query(Sql::Literal(format!("token {tag}"))),
         20..36 => Request::Query(read(rng, profile.client)),
         36..52 => Request::Query(write(rng, profile.client)),
-        52..60 => Request::Query(state(rng)),
+        52..57 => Request::Query(state(rng)),
+        57..60 => Request::Query(several(rng, profile.client)),
         60..70 => Request::Query(variables(rng)),
         70..77 => schema(rng),
-        77 => Request::Reset,
-        78..84 => Request::Query(insert(rng)),
+        77 | 78 => Request::Reset,
+        79..83 => Request::Query(insert(rng)),
+        83 => Request::Query(Sql::SetGlobal(global(rng))),
         84..89 => Request::Query(Sql::Begin),
         89..91 => Request::Query(Sql::Sleep(rng.u64(1..30))),
         91..93 => Request::Query(Sql::Repeat(large(rng))),
@@ -35,9 +38,15 @@ pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: 
                 Sql::NoTable,
                 Sql::Nonsense,
                 Sql::ShowWarnings,
+                Sql::Warn,
+                Sql::RowCount,
+                Sql::FoundRows,
             ],
         )),
-        97 => Request::Query(Sql::ShowWarnings),
+        97 => Request::Query(pick(
+            rng,
+            [Sql::ShowWarnings, Sql::Warn, Sql::RowCount, Sql::FoundRows],
+        )),
         98 => Request::Ping,
         _ => Request::Unsupported,
     }
@@ -55,8 +64,38 @@ fn write(rng: &mut Rng, client: usize) -> Sql {
     if rng.u8(0..3) == 0 {
         return Sql::Bump(rng.u32(..SHARED_KEYS));
     }
+    write_own(rng, client)
+}
+
+fn write_own(rng: &mut Rng, client: usize) -> Sql {
     let first = SHARED_KEYS + client as u32 * OWN_KEYS;
     Sql::WriteKey(first + rng.u32(..OWN_KEYS), rng.i64(-3..3))
+}
+
+/// Several statements in one text. None of them can wait for a row: they use the client's own.
+fn several(rng: &mut Rng, client: usize) -> Sql {
+    let one = |rng: &mut Rng| match rng.u8(0..16) {
+        0..3 => Sql::Literal(format!("part {}", rng.u8(..))),
+        3..6 => read(rng, client),
+        6..10 => write_own(rng, client),
+        10 => Sql::Insert,
+        11 => pick(rng, [Sql::Begin, Sql::Commit, Sql::Rollback]),
+        12 => Sql::Warn,
+        13 => pick(rng, [Sql::NoTable, Sql::BrokenRows, Sql::Nonsense]),
+        14 => Sql::Schema,
+        _ => pick(rng, [Sql::LastInsertId, Sql::RowCount]),
+    };
+    let mut parts: Vec<_> = (0..rng.usize(2..5)).map(|_| one(rng)).collect();
+    if parts[0] == Sql::RowCount {
+        // Of the statement before, which ran somewhere else.
+        parts[0] = Sql::Schema;
+    }
+    Sql::Multiple(parts)
+}
+
+/// A value that nobody else chooses, as good as surely.
+fn global(rng: &mut Rng) -> u64 {
+    rng.u64(1_000_000..1 << 40)
 }
 
 fn insert(rng: &mut Rng) -> Sql {

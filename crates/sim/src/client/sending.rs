@@ -1,7 +1,7 @@
 //! How a client sends: what comes next, when, and how much of it.
 
 use super::profile::Exit;
-use super::{Client, Request, Sent, Surroundings, script};
+use super::{Client, Phase, Request, Sent, Surroundings, script};
 use crate::schedule::Event;
 
 impl Client {
@@ -30,7 +30,9 @@ impl Client {
             return self.send(around, Request::Garbage(bytes));
         }
         let in_transaction = self.model.in_transaction();
-        let request = script::next(&mut self.rng, &self.profile, in_transaction, &tag);
+        let planned = self.profile.script.pop();
+        let request = planned.unwrap_or_else(|| self.choose(around, in_transaction, &tag));
+        let logs_in = matches!(request, Request::ChangeUser(_));
         if self.profile.exit == Exit::Half(step) {
             let packet = request.packet(&tag);
             let half = self.rng.usize(1..packet.len());
@@ -45,6 +47,9 @@ impl Client {
                 let us = self.rng.u64(0..longest);
                 self.plan(around, us);
             }
+            // Whoever logs in waits for the answer.
+            Exit::Vanish(at) if at == step => self.vanish(around),
+            _ if logs_in => {}
             _ if self.rng.u8(..) < self.profile.pipelines && self.waiting.len() < 4 => {
                 let us = self.rng.u64(0..200);
                 self.plan(around, us);
@@ -53,12 +58,33 @@ impl Client {
         }
     }
 
+    fn choose(&mut self, around: &mut Surroundings<'_>, open: bool, tag: &str) -> Request {
+        let quiet = self.waiting.is_empty() && self.phase == Phase::Commands;
+        if quiet && self.rng.u8(0..40) == 0 {
+            return self.change_user(around);
+        }
+        if self.rng.u8(..) < self.profile.kills {
+            let account = self.profile.account;
+            return Request::Kill(around.kills.choose(&mut self.rng, account));
+        }
+        script::next(&mut self.rng, &self.profile, open, tag)
+    }
+
     pub(super) fn send(&mut self, around: &mut Surroundings<'_>, request: Request) {
         let now = around.outside.schedule.now();
         let tag = format!("c{} s{}", self.profile.client, self.sent);
         let packet = request.packet(&tag);
         self.sent += 1;
-        if request != Request::Quit {
+        if let Request::Kill(kill) = request {
+            let asker = (self.profile.client, self.profile.account);
+            around.kills.sent(asker, kill, now);
+        } else {
+            around.kills.heard(self.profile.client);
+        }
+        if matches!(request, Request::ChangeUser(_)) {
+            // It is answered as a login is.
+            (self.phase, self.login_sequence) = (Phase::Login, 1);
+        } else if request != Request::Quit {
             self.waiting.push_back(Sent {
                 tag,
                 request,

@@ -1,7 +1,8 @@
 //! Answers as packets.
 
 use wire::{
-    Capabilities, ErrPacket, OkPacket, PacketWriter, put_lenenc_bytes, put_lenenc_int, write_packet,
+    Capabilities, ErrPacket, OkPacket, PacketWriter, ServerStatus, put_lenenc_bytes,
+    put_lenenc_int, write_packet,
 };
 
 use super::session::Session;
@@ -38,6 +39,19 @@ impl Outcome {
     /// The packets of the answer, to a peer with CLIENT_DEPRECATE_EOF.
     pub(crate) fn encode(&self, session: &mut Session) -> Vec<u8> {
         let mut out = Vec::new();
+        self.put(&mut out, (1, ServerStatus::empty()), session);
+        out
+    }
+
+    /// Appends the packets of the answer, the first of which has this sequence id; `more` is added
+    /// to the status flags. Returns the next sequence id.
+    pub(crate) fn put(
+        &self,
+        out: &mut Vec<u8>,
+        (first, more): (u8, ServerStatus),
+        session: &mut Session,
+    ) -> u8 {
+        let status = |session: &Session| session.status() | more;
         match self {
             Self::Ok {
                 affected_rows,
@@ -46,34 +60,36 @@ impl Outcome {
                 let ok = OkPacket {
                     affected_rows: *affected_rows,
                     last_insert_id: *insert_id,
+                    status: status(session),
                     ..OkPacket::default()
                 };
-                put_ok(&mut out, (1, 0x00), ok, session);
+                put_ok(out, (first, 0x00), ok, session)
             }
             Self::Rows(rows) => {
-                let next = put_rows(&mut out, rows);
-                put_ok(&mut out, (next, 0xfe), OkPacket::default(), session);
+                let next = put_rows(out, first, rows);
+                let ok = OkPacket {
+                    status: status(session),
+                    ..OkPacket::default()
+                };
+                put_ok(out, (next, 0xfe), ok, session)
             }
             Self::Broken(rows, code) => {
-                let next = put_rows(&mut out, rows);
-                put_err(&mut out, next, *code);
+                let next = put_rows(out, first, rows);
+                put_err(out, next, *code)
             }
-            Self::Err(code) => {
-                put_err(&mut out, 1, *code);
-            }
+            Self::Err(code) => put_err(out, first, *code),
         }
-        out
     }
 }
 
 /// Appends an ERR packet.
-pub(crate) fn put_err(out: &mut Vec<u8>, sequence_id: u8, code: u16) {
+pub(crate) fn put_err(out: &mut Vec<u8>, sequence_id: u8, code: u16) -> u8 {
     let err = ErrPacket {
         code,
         sql_state: b"HY000",
         message: b"told by the simulated database",
     };
-    err.encode(out, sequence_id, Capabilities::PROTOCOL_41);
+    err.encode(out, sequence_id, Capabilities::PROTOCOL_41)
 }
 
 fn put_ok(
@@ -81,21 +97,21 @@ fn put_ok(
     (sequence_id, header): (u8, u8),
     ok: OkPacket<'_>,
     session: &mut Session,
-) {
+) -> u8 {
     let changes = session.take_changes();
     let ok = OkPacket {
-        status: session.status(),
+        warnings: session.warned,
         state_changes: &changes,
         ..ok
     };
-    ok.encode(out, sequence_id, header);
+    ok.encode(out, sequence_id, header)
 }
 
-fn put_rows(out: &mut Vec<u8>, rows: &[Vec<Option<String>>]) -> u8 {
+fn put_rows(out: &mut Vec<u8>, first: u8, rows: &[Vec<Option<String>>]) -> u8 {
     let columns = rows.first().map_or(1, Vec::len);
     let mut count = Vec::new();
     put_lenenc_int(&mut count, columns as u64);
-    let mut next = write_packet(out, 1, &count);
+    let mut next = write_packet(out, first, &count);
     for column in 0..columns {
         next = put_column(out, next, &format!("column{column}"));
     }

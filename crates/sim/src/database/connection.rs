@@ -40,6 +40,10 @@ pub(crate) struct Connection {
     pub(crate) number: u64,
     /// The statement that waits for a row.
     pub(crate) blocked: Option<Blocked>,
+    /// A KILL came that no statement has taken yet.
+    pub(crate) killed: bool,
+    /// What is at work can end without a trace.
+    pub(crate) interruptible: bool,
     /// The answer that will be told.
     pub(crate) answer: Vec<u8>,
 }
@@ -81,6 +85,8 @@ impl Connection {
             session: Session::new(45),
             number: 0,
             blocked: None,
+            killed: false,
+            interruptible: false,
             answer: Vec::new(),
         }
     }

@@ -4,8 +4,8 @@
 use wire::code;
 
 use super::answer::Outcome;
-use super::session::Session;
-use super::sql::{Assignment, Sql};
+use super::session::{Condition, Session};
+use super::sql::{Assignment, Sql, VIEW};
 use super::storage::{Row, Storage};
 use crate::catalog;
 
@@ -14,6 +14,7 @@ const TABLE_EXISTS: u16 = 1050;
 const UNKNOWN_TABLE: u16 = 1051;
 const UNKNOWN_VARIABLE: u16 = 1193;
 const BROKEN_ROW: u16 = 1030;
+const TRUNCATED_VALUE: u16 = 1292;
 pub(crate) const LOCK_WAIT_TIMEOUT: u16 = 1205;
 
 /// One statement at work.
@@ -48,6 +49,7 @@ pub(crate) fn uses_table(sql: &Sql) -> bool {
             | Sql::InsertTemporary(_)
             | Sql::ReadTemporary
             | Sql::Clear
+            | Sql::CountViews(_)
     )
 }
 
@@ -55,11 +57,15 @@ impl Work<'_> {
     /// Runs a statement and notes its error.
     pub(crate) fn run(&mut self, sql: &Sql) -> Outcome {
         let outcome = self.outcome(sql);
+        self.session.warned = u16::from(*sql == Sql::Warn);
         if let Outcome::Err(code) | Outcome::Broken(_, code) = outcome {
-            self.session.diagnostics = Some(code);
+            self.session.diagnostics = Some(Condition::Error(code));
+        } else if *sql == Sql::Warn {
+            self.session.diagnostics = Some(Condition::Warning(TRUNCATED_VALUE));
         } else if uses_table(sql) {
             self.session.diagnostics = None;
         }
+        self.session.count(sql, &outcome);
         outcome
     }
 
@@ -73,6 +79,10 @@ impl Work<'_> {
                 .schema
                 .clone()
                 .map_or_else(Outcome::null, Outcome::value),
+            Sql::CountViews(names) => {
+                let views = names.iter().filter(|name| *name == VIEW);
+                Outcome::value(views.count().to_string())
+            }
             Sql::LastInsertId => Outcome::value(self.session.last_insert_id.to_string()),
             Sql::NoTable => self.on_table(|_, _| Outcome::Err(NO_SUCH_TABLE)),
             Sql::Nonsense => Outcome::Err(code::PARSE_ERROR),
@@ -100,7 +110,13 @@ impl Work<'_> {
                 })
             }
             Sql::ShowWarnings => self.show_warnings(),
-            Sql::Clear => Outcome::value("1"),
+            Sql::Clear | Sql::Warn => Outcome::value("1"),
+            Sql::RowCount => Outcome::value(self.session.row_count.to_string()),
+            Sql::FoundRows => Outcome::value(self.session.found_rows.to_string()),
+            Sql::ToldCount => Outcome::value((self.session.last_insert_id as i64).to_string()),
+            Sql::SetGlobal(_) => Outcome::DONE,
+            // Those are dealt with before.
+            Sql::KillQuery(_) | Sql::Multiple(_) => Outcome::Err(code::PARSE_ERROR),
             Sql::Begin | Sql::Commit | Sql::Rollback => self.transaction(sql),
             _ => self.table(sql),
         }
@@ -204,7 +220,13 @@ impl Work<'_> {
     }
 
     fn show_warnings(&self) -> Outcome {
-        let row = |code: u16| vec![Some("Error".to_owned()), Some(code.to_string()), None];
+        let row = |condition| {
+            let (level, code) = match condition {
+                Condition::Warning(code) => ("Warning", code),
+                Condition::Error(code) => ("Error", code),
+            };
+            vec![Some(level.to_owned()), Some(u16::to_string(&code)), None]
+        };
         Outcome::Rows(self.session.diagnostics.map(row).into_iter().collect())
     }
 

@@ -1,8 +1,11 @@
 //! Statements that must hold a row first: waiting, deadlocks, giving up.
 
+use std::ops::Range;
+
 use super::answer::Outcome;
 use super::connection::{Blocked, Phase};
 use super::execute::{LOCK_WAIT_TIMEOUT, row_to_lock};
+use super::session::Condition;
 use super::sql::Sql;
 use super::{Database, Outside};
 use crate::failure::Broken;
@@ -17,6 +20,11 @@ impl Database {
         sql: Sql,
         tag: Option<String>,
     ) -> Result<(), Broken> {
+        match &sql {
+            Sql::KillQuery(victim) => return self.kill_query(outside, id, *victim),
+            Sql::Multiple(parts) => return self.run_multiple(outside, id, parts, tag.as_deref()),
+            _ => {}
+        }
         let row = row_to_lock(&self.connections[id].session, &sql);
         let Some(row) = row.filter(|row| self.storage.has(&row.0)) else {
             return self.run(outside, id, &sql, tag.as_deref());
@@ -26,7 +34,8 @@ impl Database {
         };
         if self.waits_for(holder, id) {
             self.work(id).rollback();
-            self.connections[id].session.diagnostics = Some(wire::code::DEADLOCK);
+            let error = Condition::Error(wire::code::DEADLOCK);
+            self.connections[id].session.diagnostics = Some(error);
             self.tell(outside, id, &Outcome::Err(wire::code::DEADLOCK))?;
             return self.wake(outside);
         }
@@ -61,7 +70,7 @@ impl Database {
             return Ok(());
         }
         connection.blocked = None;
-        connection.session.diagnostics = Some(LOCK_WAIT_TIMEOUT);
+        connection.session.diagnostics = Some(Condition::Error(LOCK_WAIT_TIMEOUT));
         self.tell(outside, id, &Outcome::Err(LOCK_WAIT_TIMEOUT))
     }
 
@@ -76,6 +85,11 @@ impl Database {
             self.start(outside, id, blocked.sql, blocked.tag)?;
         }
         Ok(())
+    }
+
+    /// True if anybody holds one of these rows.
+    pub(crate) fn holds_rows(&self, keys: Range<u32>) -> bool {
+        self.storage.holds_rows(&keys)
     }
 
     /// True if the statement with this tag waits for a row.

@@ -4,7 +4,9 @@
 mod answer;
 mod connection;
 mod execute;
+mod globals;
 mod health;
+mod kill;
 mod locks;
 mod login;
 mod running;
@@ -18,6 +20,7 @@ use events::{Handle, HangUp, Timestamp};
 use fastrand::Rng;
 use wire::{Command, whole_packet};
 
+use crate::catalog::GLOBAL;
 use crate::failure::{Broken, Rule};
 use crate::network::Network;
 use crate::sabotage::Sabotage;
@@ -32,7 +35,7 @@ pub(crate) use answer::Outcome;
 pub(crate) use connection::Execution;
 pub(crate) use execute::{LOCK_WAIT_TIMEOUT, NO_SUCH_TABLE, Work, uses_table};
 pub(crate) use health::{Health, Incidents};
-pub(crate) use session::Session;
+pub(crate) use session::{Condition, Session};
 pub(crate) use storage::Storage;
 
 /// What the database acts on.
@@ -45,6 +48,7 @@ pub(crate) struct Outside<'a> {
 pub(crate) struct Database {
     connections: Vec<Connection>,
     storage: Storage,
+    pub(crate) globals: globals::Globals,
     pub(crate) health: Health,
     rng: Rng,
     sabotage: Option<Sabotage>,
@@ -59,6 +63,7 @@ impl Database {
         Self {
             connections: Vec::new(),
             storage: Storage::default(),
+            globals: globals::Globals::new(),
             health,
             rng,
             sabotage,
@@ -179,6 +184,7 @@ impl Database {
             if connection.phase == Phase::Login {
                 let answer = login::answer(connection, &payload)?;
                 let handle = connection.handle;
+                self.inherit(id);
                 outside.network.send(outside.schedule, handle, &answer);
             } else {
                 self.command(outside, id, &payload)?;
@@ -204,7 +210,12 @@ impl Database {
         }
         let (command, text) = payload.split_first().unwrap_or((&0, b""));
         let text = String::from_utf8_lossy(text);
-        match Command::from_byte(*command) {
+        let command_byte = *command;
+        let command = Command::from_byte(command_byte);
+        if self.is_killed(id, command) {
+            return self.tell(outside, id, &Outcome::Err(wire::code::QUERY_INTERRUPTED));
+        }
+        match command {
             Some(Command::Quit) => {
                 self.forget(id);
                 self.wake(outside)
@@ -215,15 +226,14 @@ impl Database {
             Some(Command::Query) => {
                 let unknown = || Broken::new(Rule::Protocol, format!("unknown statement {text}"));
                 let (sql, tag) = sql::parse(&text).ok_or_else(unknown)?;
-                let lost = self.sabotage == Some(Sabotage::LoseVariables);
-                if lost && tag.is_none() && matches!(sql, Sql::Set(_)) {
+                if self.loses(&sql, tag) {
                     return self.tell(outside, id, &Outcome::DONE);
                 }
                 self.start(outside, id, sql, tag.map(str::to_owned))
             }
             _ => Err(Broken::new(
                 Rule::Protocol,
-                format!("unknown command {command:#x}"),
+                format!("unknown command {command_byte:#x}"),
             )),
         }
     }
@@ -245,10 +255,32 @@ impl Database {
         self.work(id).rollback();
         if self.sabotage != Some(Sabotage::LoseReset) {
             self.connections[id].session.reset();
+            self.inherit(id);
             self.storage.release_names(id);
         }
         self.tell(outside, id, &Outcome::DONE)?;
         self.wake(outside)
+    }
+
+    /// A session begins with the global variables of then.
+    fn inherit(&mut self, id: usize) {
+        let value = self.globals.current().to_string();
+        let variables = &mut self.connections[id].session.variables;
+        variables.insert(GLOBAL.to_owned(), value);
+    }
+
+    /// True for a statement of the front door's own that sabotage leaves out.
+    fn loses(&self, sql: &Sql, tag: Option<&str>) -> bool {
+        let Sql::Set(assignments) = sql else {
+            return false;
+        };
+        let insert_id = assignments.iter().any(|a| a.name == "last_insert_id");
+        let lost = match self.sabotage {
+            Some(Sabotage::LoseVariables) => true,
+            Some(Sabotage::LoseInsertId) => insert_id,
+            _ => false,
+        };
+        lost && tag.is_none()
     }
 
     fn work(&mut self, id: usize) -> Work<'_> {

@@ -1,8 +1,12 @@
 //! Statements at work: running them, writing down what ran, planning their answers, and ending
 //! what they leave.
 
+use wire::{Capabilities, ServerStatus, code};
+
 use super::answer::Outcome;
 use super::connection::{Execution, Phase};
+use super::kill::is_interruptible;
+use super::session::Condition;
 use super::sql::Sql;
 use super::{Database, Outside};
 use crate::failure::{Broken, Rule, ensure};
@@ -21,7 +25,7 @@ impl Database {
         if let Some(tag) = tag {
             self.write_down(id, sql, tag)?;
         }
-        let outcome = self.work(id).run(sql);
+        let outcome = self.run_here(id, sql);
         let writes = matches!(sql, Sql::Bump(_) | Sql::WriteKey(..));
         if let (Some(Sabotage::RepeatWrites), Some(tag), true) = (self.sabotage, tag, writes)
             && self.rng.u8(..) < 32
@@ -34,7 +38,56 @@ impl Database {
             _ => 0,
         };
         self.tell_later(outside, id, &outcome, extra);
+        // What the front door sets may be set and answered with an error all the same.
+        let restores = tag.is_none() && matches!(sql, Sql::Set(_));
+        self.connections[id].interruptible = restores || is_interruptible(sql);
         Ok(())
+    }
+
+    /// Runs the statements of one text up to the first error, and plans their answers as one.
+    pub(super) fn run_multiple(
+        &mut self,
+        outside: &mut Outside<'_>,
+        id: usize,
+        parts: &[Sql],
+        tag: Option<&str>,
+    ) -> Result<(), Broken> {
+        if let Some(tag) = tag {
+            self.write_down(id, &Sql::Multiple(parts.to_vec()), tag)?;
+        }
+        let capabilities = self.connections[id].capabilities;
+        if !capabilities.contains(Capabilities::MULTI_STATEMENTS) {
+            let error = Condition::Error(code::PARSE_ERROR);
+            self.connections[id].session.diagnostics = Some(error);
+            return self.tell(outside, id, &Outcome::Err(code::PARSE_ERROR));
+        }
+        let (mut answer, mut next) = (Vec::new(), 1);
+        for (at, sql) in parts.iter().enumerate() {
+            let outcome = self.run_here(id, sql);
+            let mut more = ServerStatus::empty();
+            more.set(ServerStatus::MORE_RESULTS_EXISTS, at + 1 < parts.len());
+            let session = &mut self.connections[id].session;
+            next = outcome.put(&mut answer, (next, more), session);
+            self.end_statement(id);
+            if matches!(outcome, Outcome::Err(_) | Outcome::Broken(..)) {
+                break;
+            }
+        }
+        self.plan_answer(outside, id, answer, 0);
+        Ok(())
+    }
+
+    fn run_here(&mut self, id: usize, sql: &Sql) -> Outcome {
+        let session = &mut self.connections[id].session;
+        match (sql, self.sabotage) {
+            (Sql::Clear, Some(Sabotage::KeepWarnings)) => return Outcome::value("1"),
+            (Sql::ToldCount, Some(Sabotage::StrangersCounts)) => {
+                return Outcome::value(session.row_count.to_string());
+            }
+            (Sql::SetGlobal(value), _) => self.globals.set(*value),
+            _ => {}
+        }
+        self.work(id).run(sql)
     }
 
     pub(super) fn write_down(&mut self, id: usize, sql: &Sql, tag: &str) -> Result<(), Broken> {
@@ -49,7 +102,15 @@ impl Database {
             .map_or(1, |before| before.times + 1);
         let repeatable = matches!(
             sql,
-            Sql::Literal(_) | Sql::Repeat(_) | Sql::ReadKey(_) | Sql::ReadRange(..) | Sql::Schema
+            Sql::Literal(_)
+                | Sql::Repeat(_)
+                | Sql::ReadKey(_)
+                | Sql::ReadVariables(_)
+                | Sql::ReadTemporary
+                | Sql::Schema
+                | Sql::NoTable
+                | Sql::BrokenRows
+                | Sql::Warn
         );
         ensure(Rule::Once, times == 1 || (repeatable && times == 2), || {
             format!("{tag} ran {times} times: {sql:?}")
@@ -92,8 +153,15 @@ impl Database {
         let hidden = self.sabotage == Some(Sabotage::HideTransactions);
         let open = connection.session.in_transaction;
         connection.session.in_transaction &= !hidden;
-        connection.answer = outcome.encode(&mut connection.session);
+        let answer = outcome.encode(&mut connection.session);
         connection.session.in_transaction = open;
+        self.plan_answer(outside, id, answer, us);
+    }
+
+    fn plan_answer(&mut self, outside: &mut Outside<'_>, id: usize, answer: Vec<u8>, us: u64) {
+        let connection = &mut self.connections[id];
+        connection.answer = answer;
+        connection.interruptible = false;
         connection.phase = Phase::Working;
         connection.number += 1;
         let number = connection.number;

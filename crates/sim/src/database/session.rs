@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use wire::{ServerStatus, put_lenenc_bytes};
 
+use super::answer::Outcome;
+use super::sql::Sql;
 use super::storage::Row;
 use crate::catalog::{self, Variables};
 
@@ -19,13 +21,26 @@ pub(crate) struct Session {
     pub(crate) in_transaction: bool,
     /// What the rows were that the transaction wrote, the latest last.
     pub(crate) undo: Vec<(Row, i64)>,
-    /// The error of the last statement that had one, until a table is used.
-    pub(crate) diagnostics: Option<u16>,
+    /// The warning or error of the last statement that had one, until a table is used.
+    pub(crate) diagnostics: Option<Condition>,
+    /// Warnings that the last statement gave.
+    pub(crate) warned: u16,
+    /// `ROW_COUNT()`
+    pub(crate) row_count: i64,
+    /// `FOUND_ROWS()`
+    pub(crate) found_rows: u64,
     /// The collation that the client named at login.
     pub(crate) collation: u8,
     /// What is to be told of changes, as a session-track block.
     changes: Vec<u8>,
     told_transaction: String,
+}
+
+/// What SHOW WARNINGS tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Warning(u16),
+    Error(u16),
 }
 
 const NO_TRANSACTION: &str = "________";
@@ -41,9 +56,23 @@ impl Session {
             in_transaction: false,
             undo: Vec::new(),
             diagnostics: None,
+            warned: 0,
+            row_count: 0,
+            found_rows: 1,
             collation,
             changes: Vec::new(),
             told_transaction: NO_TRANSACTION.to_owned(),
+        }
+    }
+
+    /// What ROW_COUNT() and FOUND_ROWS() are after a statement.
+    pub(crate) fn count(&mut self, sql: &Sql, outcome: &Outcome) {
+        self.row_count = match outcome {
+            Outcome::Ok { affected_rows, .. } => *affected_rows as i64,
+            _ => -1,
+        };
+        if let (Outcome::Rows(rows), true) = (outcome, *sql != Sql::ShowWarnings) {
+            self.found_rows = rows.len() as u64;
         }
     }
 

@@ -8,7 +8,7 @@ pub(crate) enum Sql {
     Literal(String),
     /// `SELECT v FROM kv WHERE k=n`
     ReadKey(u32),
-    /// `SELECT k,v FROM kv WHERE k BETWEEN n AND m`
+    /// `SELECT k,v FROM kv_view WHERE k BETWEEN n AND m`
     ReadRange(u32, u32),
     /// `UPDATE kv SET v=n WHERE k=n`
     WriteKey(u32, i64),
@@ -24,6 +24,8 @@ pub(crate) enum Sql {
     InsertTemporary(i64),
     /// `SELECT * FROM tmp1`
     ReadTemporary,
+    /// `SELECT COUNT(*) FROM information_schema.TABLES …`: how many of these names are views.
+    CountViews(Vec<String>),
     /// `SELECT LAST_INSERT_ID()`
     LastInsertId,
     /// `SELECT @@name,…`
@@ -64,6 +66,20 @@ pub(crate) enum Sql {
     ShowWarnings,
     /// `SELECT 1 FROM (SELECT 1) AS cleared`: reads a table and so empties the warnings.
     Clear,
+    /// `SELECT CAST('1x' AS SIGNED)`: gives a warning.
+    Warn,
+    /// `SELECT ROW_COUNT()`
+    RowCount,
+    /// `SELECT FOUND_ROWS()`
+    FoundRows,
+    /// ``SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `name` ``: how the front door tells a count.
+    ToldCount,
+    /// `SET GLOBAL lock_wait_timeout=n`
+    SetGlobal(u64),
+    /// `KILL QUERY n`
+    KillQuery(usize),
+    /// Several in one text.
+    Multiple(Vec<Self>),
 }
 
 /// One variable of a `SET`.
@@ -83,7 +99,24 @@ pub(crate) fn parse(text: &str) -> Option<(Sql, Option<&str>)> {
     Some((statement(body)?, tag))
 }
 
+/// The table that is a view; it might call functions that write.
+pub(crate) const VIEW: &str = "kv_view";
+
+/// How the front door asks whether tables are views.
+pub(crate) const COUNT_VIEWS: &str =
+    "COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE='VIEW' AND TABLE_NAME IN ('";
+
+/// What stands between the statements of one text.
+pub(crate) const BETWEEN: &str = "; ";
+
 fn statement(body: &str) -> Option<Sql> {
+    if body.contains(BETWEEN) {
+        let parts: Option<Vec<_>> = body.split(BETWEEN).map(statement).collect();
+        return parts.map(Sql::Multiple);
+    }
+    if let Some(id) = body.strip_prefix("KILL QUERY ") {
+        return Some(Sql::KillQuery(id.parse().ok()?));
+    }
     Some(match body {
         "INSERT INTO auto(v) VALUES(5)" => Sql::Insert,
         "CREATE TEMPORARY TABLE tmp1 (k int)" => Sql::CreateTemporary,
@@ -131,6 +164,9 @@ fn select(rest: &str) -> Option<Sql> {
         "1 FROM (SELECT 1) AS cleared" => Sql::Clear,
         "v FROM broken" => Sql::BrokenRows,
         "v FROM nosuch" => Sql::NoTable,
+        "CAST('1x' AS SIGNED)" => Sql::Warn,
+        "ROW_COUNT()" => Sql::RowCount,
+        "FOUND_ROWS()" => Sql::FoundRows,
         _ => return select_with(rest),
     })
 }
@@ -139,9 +175,16 @@ fn select_with(rest: &str) -> Option<Sql> {
     if let Some(key) = rest.strip_prefix("v FROM kv WHERE k=") {
         return Some(Sql::ReadKey(key.parse().ok()?));
     }
-    if let Some(range) = rest.strip_prefix("k,v FROM kv WHERE k BETWEEN ") {
+    if let Some(range) = rest.strip_prefix("k,v FROM kv_view WHERE k BETWEEN ") {
         let (from, to) = range.split_once(" AND ")?;
         return Some(Sql::ReadRange(from.parse().ok()?, to.parse().ok()?));
+    }
+    if rest.starts_with("CAST(LAST_INSERT_ID() AS SIGNED) AS `") {
+        return Some(Sql::ToldCount);
+    }
+    if let Some(names) = between(rest, COUNT_VIEWS, "')") {
+        let names = names.split("','").map(str::to_owned);
+        return Some(Sql::CountViews(names.collect()));
     }
     if let Some(n) = between(rest, "REPEAT('x',", ")") {
         return Some(Sql::Repeat(n.parse().ok()?));
@@ -194,6 +237,9 @@ fn set(rest: &str) -> Option<Sql> {
             Some((charset, name)) => Sql::SetNames(charset.to_owned(), Some(name.to_owned())),
             None => Sql::SetNames(names.to_owned(), None),
         });
+    }
+    if let Some(value) = rest.strip_prefix("GLOBAL lock_wait_timeout=") {
+        return Some(Sql::SetGlobal(value.parse().ok()?));
     }
     if let Some(value) = rest.strip_prefix("@x=") {
         return Some(Sql::SetUser(value.parse().ok()?));

@@ -1,6 +1,7 @@
 //! What all sessions of the database share: tables, row locks, named locks. Owns no session.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::catalog::{self, FICKLE, SCHEMAS};
 
@@ -49,6 +50,12 @@ impl Storage {
     pub(crate) fn lock(&mut self, row: &Row, connection: usize) -> Option<usize> {
         let holder = *self.row_locks.entry(row.clone()).or_insert(connection);
         (holder != connection).then_some(holder)
+    }
+
+    /// True if anybody holds one of these rows.
+    pub(crate) fn holds_rows(&self, keys: &Range<u32>) -> bool {
+        let mut held = self.row_locks.keys();
+        held.any(|(_, key)| keys.contains(key))
     }
 
     pub(crate) fn unlock_rows(&mut self, connection: usize) {

@@ -97,6 +97,9 @@ impl Io<Mail> for WorkerIo<'_> {
             return Err(mail);
         }
         let delay = self.network.rng.u64(1..300);
+        if self.network.loses_global_news && matches!(mail, Mail::GlobalChanged) {
+            return Ok(());
+        }
         self.schedule.after_us(delay, Event::Mail { worker, mail });
         Ok(())
     }

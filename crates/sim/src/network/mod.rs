@@ -26,6 +26,8 @@ pub(crate) struct Network {
     pub(crate) closed_doors: Vec<bool>,
     /// Workers that have ended.
     pub(crate) ended: Vec<bool>,
+    /// Sabotage: mail of one kind is lost.
+    pub(crate) loses_global_news: bool,
     rng: Rng,
     scratch: Vec<u8>,
     broken: Option<Broken>,
@@ -53,6 +55,7 @@ impl Network {
             touched: vec![Vec::new(); workers],
             closed_doors: vec![false; workers],
             ended: vec![false; workers],
+            loses_global_news: false,
             rng,
             scratch: Vec::new(),
             broken: None,
@@ -129,6 +132,13 @@ impl Network {
             link.to_engine.truncate(left);
         }
         self.plan_to_engine(schedule, handle);
+    }
+
+    /// The peer takes nothing any more and says nothing, not even that it is gone.
+    pub(crate) fn cut_off(&mut self, handle: Handle) {
+        let link = &mut self.links[place(handle)];
+        // As if something were under way for ever.
+        link.to_peer_planned = true;
     }
 
     /// Part of what the peer sent never arrives: it ended in the middle.

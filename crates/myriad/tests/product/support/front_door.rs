@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -41,15 +41,20 @@ impl FrontDoor {
     /// Starts one before the database at `backend`; `settings` are lines such as
     /// `backend.max_connections = 1`.
     pub(crate) fn start(backend: &Address, settings: &[&str]) -> Self {
+        Self::start_at(Ipv4Addr::LOCALHOST.into(), backend, settings)
+    }
+
+    /// The same, listening on another IP address of this machine.
+    pub(crate) fn start_at(ip: IpAddr, backend: &Address, settings: &[&str]) -> Self {
         (0..ATTEMPTS)
-            .find_map(|_| Self::attempt(backend, settings))
+            .find_map(|_| Self::attempt(ip, backend, settings))
             .expect("no free port was found")
     }
 
     /// `None` if a port was taken meanwhile.
-    fn attempt(backend: &Address, settings: &[&str]) -> Option<Self> {
+    fn attempt(ip: IpAddr, backend: &Address, settings: &[&str]) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let (tcp, http) = free_addresses();
+        let (tcp, http) = free_addresses(ip);
         let config = folder.path().join("myriad.toml");
         let text = configuration(&folder, (tcp, http), backend, settings);
         std::fs::write(&config, text).unwrap();
@@ -202,10 +207,10 @@ impl Drop for FrontDoor {
     }
 }
 
-/// Two addresses that were free a moment ago.
-fn free_addresses() -> (SocketAddr, SocketAddr) {
-    let listener = || TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let (a, b) = (listener(), listener());
+/// Two addresses that were free a moment ago: one of `ip`, and one for HTTP.
+fn free_addresses(ip: IpAddr) -> (SocketAddr, SocketAddr) {
+    let listener = |ip| TcpListener::bind((ip, 0)).unwrap();
+    let (a, b) = (listener(ip), listener(Ipv4Addr::LOCALHOST.into()));
     (a.local_addr().unwrap(), b.local_addr().unwrap())
 }
 

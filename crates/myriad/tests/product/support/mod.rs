@@ -1,18 +1,24 @@
 //! What the tests are made of: a database, a front door before it, and clients of either.
 
 mod answer;
+mod churn;
 mod client;
 mod database;
+mod far_peer;
 mod front_door;
+mod numbers;
 mod programs;
 mod server;
 mod shell;
 mod wait;
 
 pub(crate) use answer::{Answer, Outcome, Packet, Part};
+pub(crate) use churn::amid_churn;
 pub(crate) use client::{Client, Login, USUAL};
 pub(crate) use database::{Address, Database, own_database};
+pub(crate) use far_peer::FarPeer;
 pub(crate) use front_door::FrontDoor;
+pub(crate) use numbers::Numbers;
 pub(crate) use programs::{Output, finish, installed, program, run};
 pub(crate) use server::{Server, Tool};
 pub(crate) use shell::Shell;

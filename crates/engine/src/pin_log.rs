@@ -1,0 +1,38 @@
+//! Says who pins and why: one line in the log for each reason and kind of statement.
+
+use std::collections::HashSet;
+
+use session::statement::{Dialect, PinReason, PinReasons, digest_text};
+
+/// So many lines are written; from then on `/metrics` alone counts.
+const LINES_MAX: usize = 1_000;
+
+/// A digest's length in the log, in bytes.
+const DIGEST_MAX: usize = 200;
+
+/// What was logged.
+#[derive(Default)]
+pub(crate) struct PinLog {
+    lines: HashSet<(PinReason, String)>,
+}
+
+impl PinLog {
+    /// A session of `user` was pinned for these reasons by this statement.
+    pub(crate) fn note(
+        &mut self,
+        reasons: PinReasons,
+        user: &str,
+        (text, dialect): (&[u8], &Dialect),
+    ) {
+        if self.lines.len() >= LINES_MAX {
+            return;
+        }
+        let digest = digest_text(text, dialect, DIGEST_MAX);
+        for reason in reasons.iter() {
+            if self.lines.insert((reason, digest.clone())) {
+                let reason = reason.name();
+                tracing::info!(reason, user, digest, "a statement pins its session");
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Chance from a seed, so that a test that failed can be run again.
+
+/// Numbers from a seed; the constants are those of Knuth's MMIX.
+pub(crate) struct Numbers(pub(crate) u64);
+
+impl Numbers {
+    /// The next number, smaller than `limit`.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}
