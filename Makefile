@@ -8,7 +8,7 @@ RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test setup lint test-unit test-product
+.PHONY: help serve test setup lint test-unit test-product test-mysql test-mysql-if-possible
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,8 +18,9 @@ serve: ## Build and serve on 127.0.0.1:6033, in front of a private MariaDB under
 	cargo build --release --package myriad
 	exec $(RELEASE)/myriad serve --local
 
-test: setup lint ## Everything: setup, lint, unit tests, product tests on a real MariaDB
+test: setup lint ## Everything: setup, lint, unit tests, product tests on a real MariaDB and MySQL
 	cargo test --workspace
+	@$(MAKE) --no-print-directory test-mysql-if-possible
 
 setup: ## Install what the other targets need and the machine lacks
 	@scripts/setup rust lint database clients
@@ -38,3 +39,15 @@ test-unit: ## Only the tests that need no database
 test-product: ## Only the tests that run a real MariaDB
 	@scripts/setup rust database clients
 	cargo test --package localdb --package load --package myriad
+
+test-mysql: ## The same on MySQL, without and with its thread pool
+	@scripts/setup rust clients mysql
+	MYRIAD_TEST_SERVER=mysql cargo test --package localdb --package myriad
+	MYRIAD_TEST_SERVER=mysql-thread-pool cargo test --package myriad --test product
+
+# Status 3 of setup: not on a machine of this kind.
+test-mysql-if-possible:
+	@scripts/setup mysql; case $$? in \
+	0) $(MAKE) --no-print-directory test-mysql ;; \
+	3) echo "WARNING: nothing was tested on MySQL; see above" >&2 ;; \
+	*) exit 1 ;; esac

@@ -168,6 +168,10 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         put_command(outbox, Command::ResetConnection, b"");
+        if let Some(facts) = &self.facts {
+            let collation = facts.collation_after_reset(backend.session.collation);
+            backend.session.collation = collation;
+        }
         backend.expect(Purpose::Reset);
         backend.due = crate::backend::Due::empty();
         put_setup(outbox, backend);
@@ -181,7 +185,6 @@ impl Engine {
         let mut session = session::SessionState::new(backend.session.collation, &self.interner);
         session.schema.clone_from(&backend.session.schema);
         session.charset = charset(facts).map(|charset| self.interner.charset(charset));
-        // After a reset the character sets are those that the connection was opened with.
         if let Some(charset) = &session.charset {
             self.charsets.learn(session.collation, charset.clone());
         }

@@ -162,8 +162,8 @@ impl Engine {
                 return Taken::Later;
             }
             Some(Command::ResetConnection) => {
-                let collation = self.clients.get(key).map(|client| client.session.collation);
-                self.reset_session(key, collation.unwrap_or_default());
+                let collation = self.collation_after_reset(key);
+                self.reset_session(key, collation);
                 self.answer_ok(turn, key);
             }
             Some(Command::ChangeUser) => self.change_user(turn, key, &packet.payload[1..]),
@@ -171,6 +171,12 @@ impl Engine {
         }
         self.touch(key, turn.now);
         Taken::Now
+    }
+
+    fn collation_after_reset(&self, key: Key) -> u8 {
+        let collation = self.clients.get(key).map_or(0, |c| c.session.collation);
+        let facts = self.facts.as_ref();
+        facts.map_or(collation, |facts| facts.collation_after_reset(collation))
     }
 
     fn holds(&self, key: Key) -> bool {

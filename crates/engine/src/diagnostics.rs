@@ -138,7 +138,9 @@ impl Capture {
 /// empties it for every statement that is not about the list, MariaDB for those that use tables.
 pub(crate) fn clears_warnings(statement: &Statement, text: &[u8], flavor: Flavor) -> bool {
     if statement.traits.contains(Traits::READS_DIAGNOSTICS) {
-        return false;
+        // MySQL forgets the warnings with the statement that reads their number as a variable.
+        let reads_variable = matches!(statement.kind, Kind::Select | Kind::Do | Kind::Set);
+        return flavor == Flavor::MySql && reads_variable;
     }
     flavor == Flavor::MySql || uses_tables(statement, text)
 }

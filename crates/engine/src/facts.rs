@@ -100,6 +100,15 @@ impl Facts {
         }
     }
 
+    /// What a session's character sets begin with after COM_RESET_CONNECTION, if it was opened with
+    /// `collation`: MariaDB goes back to that, MySQL to the server's own default.
+    pub(crate) fn collation_after_reset(&self, collation: u8) -> u8 {
+        match self.flavor {
+            Flavor::MySql => self.collation,
+            Flavor::MariaDb => collation,
+        }
+    }
+
     /// How the server reads the texts of a session; `None` if its character set is not one that
     /// the lexer knows.
     pub(crate) fn dialect(&self, session: &SessionState) -> Option<Dialect> {

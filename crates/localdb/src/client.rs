@@ -5,7 +5,8 @@ use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::LocalDbError;
+use crate::programs::Program;
+use crate::{Family, LocalDbError};
 
 /// Host settings that must not reach the client; `--no-defaults` covers only files.
 const FOREIGN_ENVIRONMENT: [&str; 4] = [
@@ -18,7 +19,8 @@ const FOREIGN_ENVIRONMENT: [&str; 4] = [
 /// The client program, aimed at one server.
 #[derive(Debug)]
 pub(crate) struct Client<'a> {
-    pub(crate) program: &'a Path,
+    pub(crate) program: &'a Program,
+    pub(crate) family: Family,
     pub(crate) socket: &'a Path,
     /// Where the statements' text may lie while the client reads it.
     pub(crate) scratch: &'a Path,
@@ -32,7 +34,7 @@ impl Client<'_> {
         command.stdin(Stdio::from(self.input(sql)?));
         let output = command
             .output()
-            .map_err(LocalDbError::system("run", self.program))?;
+            .map_err(LocalDbError::system("run", &self.program.path))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -41,14 +43,10 @@ impl Client<'_> {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(self.program);
+        let mut command = self.program.command();
         command
-            .args([
-                "--no-defaults",
-                "--batch",
-                "--skip-column-names",
-                "--skip-reconnect",
-            ])
+            .args(self.family.no_settings())
+            .args(["--batch", "--skip-column-names", "--skip-reconnect"])
             .args([
                 "--user=root",
                 "--protocol=socket",

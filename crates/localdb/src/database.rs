@@ -20,7 +20,7 @@ const START_POLL: Duration = Duration::from_millis(50);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// A MariaDB server that belongs to this process and ends with it.
+/// A server that belongs to this process and ends with it.
 ///
 /// Dropping it stops the server. When the owner is killed without a chance to drop, the server is
 /// killed too if the system has `setpriv --pdeathsig` (util-linux); otherwise the next
@@ -42,8 +42,8 @@ impl LocalDb {
     /// # Errors
     /// Programs are missing, the folder is in use, or the server does not come up within 60 s.
     pub fn start(options: Options) -> Result<Self, LocalDbError> {
-        let programs = Programs::find()?;
-        let folder = Folder::claim(&options.folder)?;
+        let programs = Programs::find(options.family)?;
+        let folder = Folder::claim(&options.folder, options.family)?;
         end_leftovers(&[folder.data(), folder.unfinished_data()])?;
         ensure_installed(&programs, &folder)?;
         let mut database = Self {
@@ -84,9 +84,10 @@ impl LocalDb {
     /// The first failing statement's message; those after it did not run.
     pub fn execute(&self, sql: &str) -> Result<String, LocalDbError> {
         let scratch = self.folder.run();
-        let (program, socket) = (self.programs.client.as_path(), self.socket());
+        let (program, socket) = (&self.programs.client, self.socket());
         Client {
             program,
+            family: self.options.family,
             socket,
             scratch: &scratch,
         }
@@ -110,7 +111,10 @@ impl LocalDb {
         if let Some(server) = &self.server {
             signal(server, Signal::TERM)?;
             if server.wait(STOP_LIMIT).is_none() {
-                tracing::warn!(pid = server.pid(), "mariadbd does not stop, killing it");
+                tracing::warn!(
+                    pid = server.pid(),
+                    "the local database does not stop, killing it"
+                );
                 return self.kill();
             }
             tracing::info!(pid = server.pid(), "local database stopped");
@@ -144,9 +148,10 @@ impl LocalDb {
     }
 
     fn launch(&mut self) -> Result<(), LocalDbError> {
+        self.folder.forget_old_server()?;
         let command = self.server_command()?;
         let spawned = Process::spawn(command);
-        let server = spawned.map_err(LocalDbError::system("run", &self.programs.server))?;
+        let server = spawned.map_err(LocalDbError::system("run", &self.programs.server.path))?;
         let pid = server.pid();
         self.server = Some(server);
         self.await_answer()?;
@@ -164,10 +169,11 @@ impl LocalDb {
             .arg("--no-defaults")
             .arg(argument(&self.folder.data()))
             .arg(format!("--socket={}", self.socket().display()))
-            .arg(format!("--pid-file={}", run.join("mariadbd.pid").display()))
+            .arg(format!("--pid-file={}", run.join("server.pid").display()))
             .arg(format!("--tmpdir={}", run.display()))
             .arg("--skip-name-resolve")
             .args(network_arguments(self.options.port))
+            .args(self.options.family.server_arguments())
             .args(user_argument())
             .args(&self.options.server_args)
             .process_group(0)

@@ -10,17 +10,20 @@ pub enum LocalDbError {
     /// A program of MariaDB is not installed.
     #[error("{0} not found; run: apt-get install mariadb-server-core mariadb-client-core")]
     ProgramMissing(&'static str),
+    /// MySQL has not been fetched; the path says where it would lie.
+    #[error("no complete MySQL in {}; run: scripts/setup mysql", .0.display())]
+    MySqlMissing(PathBuf),
     /// Another owner runs a database in this folder.
     #[error("a local database already runs in {}; stop it or choose another folder", .0.display())]
     FolderInUse(PathBuf),
     /// Neither the folder nor the directory for temporary files gives a path short enough for a unix socket.
     #[error("{} is too long for a unix socket; choose a shorter folder or set TMPDIR", .0.display())]
     SocketPathTooLong(PathBuf),
-    /// `mariadb-install-db` failed; the text is the end of what it printed.
-    #[error("cannot set up a fresh data directory, see what mariadb-install-db says:\n{0}")]
+    /// The data directory could not be filled; the text is the end of what it printed.
+    #[error("cannot set up a fresh data directory, see what the installation says:\n{0}")]
     InstallFailed(String),
     /// The server ended before it answered; the text is the end of its log.
-    #[error("mariadbd ended while starting ({status}), see the end of its log:\n{log}")]
+    #[error("the server ended while starting ({status}), see the end of its log:\n{log}")]
     EndedEarly {
         /// Exit code or signal, in words.
         status: String,
@@ -28,7 +31,7 @@ pub enum LocalDbError {
         log: String,
     },
     /// The server runs but did not answer in time; the text is the end of its log.
-    #[error("mariadbd did not answer within {} s, see the end of its log:\n{log}", limit.as_secs())]
+    #[error("the server did not answer within {} s, see the end of its log:\n{log}", limit.as_secs())]
     NoAnswer {
         /// How long we waited.
         limit: Duration,
@@ -36,7 +39,7 @@ pub enum LocalDbError {
         log: String,
     },
     /// Even after SIGKILL the process is still there (a hanging disk does this).
-    #[error("mariadbd (process {0}) does not end; look at its disk")]
+    #[error("the server (process {0}) does not end; look at its disk")]
     DoesNotEnd(u32),
     /// The client program reported an error; the text is its message.
     #[error("statement failed: {0}")]

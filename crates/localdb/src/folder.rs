@@ -2,23 +2,24 @@
 //! Processes are not known here.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::LocalDbError;
+use crate::{Family, LocalDbError};
 
 /// Bytes of a unix socket's path, without the closing zero byte.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
-const SOCKET_NAME: &str = "mariadb.sock";
 /// Lines of the log that go into an error.
 const LOG_LINES: usize = 20;
 
 /// A folder held under an exclusive lock until dropped.
 #[derive(Debug)]
 pub(crate) struct Folder {
+    pub(crate) family: Family,
     root: PathBuf,
     socket: PathBuf,
     /// Keeps the socket's directory when `root` is too long for it.
@@ -28,15 +29,16 @@ pub(crate) struct Folder {
 
 impl Folder {
     /// Creates the folder if need be and locks it; `FolderInUse` when somebody else holds it.
-    pub(crate) fn claim(path: &Path) -> Result<Self, LocalDbError> {
+    pub(crate) fn claim(path: &Path, family: Family) -> Result<Self, LocalDbError> {
         std::fs::create_dir_all(path).map_err(LocalDbError::system("create", path))?;
         let root = path
             .canonicalize()
             .map_err(LocalDbError::system("find", path))?;
         let lock = lock(&root)?;
         private_directory(&root.join("run"))?;
-        let (socket, short) = place_socket(&root)?;
+        let (socket, short) = place_socket(&root, family.socket())?;
         Ok(Self {
+            family,
             root,
             socket,
             _short: short,
@@ -60,11 +62,25 @@ impl Folder {
     }
 
     pub(crate) fn log(&self) -> PathBuf {
-        self.root.join("mariadbd.log")
+        self.root.join(format!("{}.log", self.family.server()))
     }
 
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// Removes what a killed MySQL leaves beside its socket: it names a process, and while the system
+    /// knows any process of that number, another server would not start.
+    pub(crate) fn forget_old_server(&self) -> Result<(), LocalDbError> {
+        let mut lock = self.socket.clone().into_os_string();
+        lock.push(".lock");
+        let lock = PathBuf::from(lock);
+        match std::fs::remove_file(&lock) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(LocalDbError::system("remove", &lock)(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Opens the log for appending.
@@ -119,8 +135,8 @@ fn private_directory(path: &Path) -> Result<(), LocalDbError> {
     created.map_err(LocalDbError::system("create", path))
 }
 
-fn place_socket(root: &Path) -> Result<(PathBuf, Option<TempDir>), LocalDbError> {
-    let socket = root.join("run").join(SOCKET_NAME);
+fn place_socket(root: &Path, name: &str) -> Result<(PathBuf, Option<TempDir>), LocalDbError> {
+    let socket = root.join("run").join(name);
     if fits(&socket) {
         return Ok((socket, None));
     }
@@ -129,7 +145,7 @@ fn place_socket(root: &Path) -> Result<(PathBuf, Option<TempDir>), LocalDbError>
         .prefix("localdb-")
         .tempdir_in(&temporary);
     let short = short.map_err(LocalDbError::system("create a directory in", &temporary))?;
-    let socket = short.path().join(SOCKET_NAME);
+    let socket = short.path().join(name);
     if fits(&socket) {
         Ok((socket, Some(short)))
     } else {
@@ -148,18 +164,18 @@ mod tests {
     #[test]
     fn a_folder_has_one_owner_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
-        let first = Folder::claim(directory.path()).unwrap();
-        let refused = Folder::claim(directory.path()).unwrap_err();
+        let first = Folder::claim(directory.path(), Family::MariaDb).unwrap();
+        let refused = Folder::claim(directory.path(), Family::MariaDb).unwrap_err();
         assert!(matches!(refused, LocalDbError::FolderInUse(_)), "{refused}");
         drop(first);
-        Folder::claim(directory.path()).unwrap();
+        Folder::claim(directory.path(), Family::MariaDb).unwrap();
     }
 
     #[test]
     fn a_long_path_moves_the_socket_only() {
         let directory = tempfile::tempdir().unwrap();
         let long = directory.path().join("x".repeat(SOCKET_PATH_BYTES_MAX));
-        let folder = Folder::claim(&long).unwrap();
+        let folder = Folder::claim(&long, Family::MariaDb).unwrap();
         assert!(fits(folder.socket()));
         assert!(folder.log().starts_with(long.canonicalize().unwrap()));
         let socket_directory = folder.socket().parent().unwrap().to_path_buf();

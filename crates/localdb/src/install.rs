@@ -4,11 +4,11 @@ use std::process::{Command, Stdio};
 
 use rustix::process::geteuid;
 
-use crate::LocalDbError;
 use crate::folder::{Folder, last_lines};
 use crate::programs::Programs;
+use crate::{Family, LocalDbError};
 
-/// The installation also makes `root` accounts for TCP, without a password: only the socket's stays.
+/// MariaDB's installation also makes `root` accounts for TCP, without a password: only the socket's stays.
 const ONLY_LOCAL_ROOT: &str =
     "DELETE FROM mysql.global_priv WHERE User = 'root' AND Host <> 'localhost';\n";
 
@@ -27,31 +27,45 @@ pub(crate) fn ensure_installed(programs: &Programs, folder: &Folder) -> Result<(
     std::fs::rename(&unfinished, &data).map_err(LocalDbError::system("rename", &unfinished))
 }
 
-/// The argument that root must give, as `mariadbd` else refuses to run as root.
+/// The argument that root must give, as the server else refuses to run as root.
 pub(crate) fn user_argument() -> Option<&'static str> {
     geteuid().is_root().then_some("--user=root")
 }
 
 fn install(programs: &Programs, folder: &Folder) -> Result<(), LocalDbError> {
-    let extra = folder.run().join("install.sql");
-    std::fs::write(&extra, ONLY_LOCAL_ROOT).map_err(LocalDbError::system("write", &extra))?;
-    let output = Command::new(&programs.install)
-        .arg("--no-defaults")
-        .args([
-            "--auth-root-authentication-method=normal",
-            "--skip-test-db",
-            "--skip-name-resolve",
-        ])
+    let mut command = programs.install.command();
+    command.arg("--no-defaults");
+    match folder.family {
+        Family::MariaDb => mariadb_arguments(&mut command, folder)?,
+        Family::MySql => {
+            // Makes a root account for the socket only, without a password.
+            command.arg("--initialize-insecure");
+        }
+    }
+    let output = command
+        .args(folder.family.server_arguments())
         .args(user_argument())
         .arg(format!("--datadir={}", folder.unfinished_data().display()))
         .arg(format!("--tmpdir={}", folder.run().display()))
-        .arg(format!("--extra-file={}", extra.display()))
         .stdin(Stdio::null())
         .output()
-        .map_err(LocalDbError::system("run", &programs.install))?;
+        .map_err(LocalDbError::system("run", &programs.install.path))?;
     if output.status.success() {
         return Ok(());
     }
     let said = [output.stdout, output.stderr].concat();
     Err(LocalDbError::InstallFailed(last_lines(&said)))
+}
+
+fn mariadb_arguments(command: &mut Command, folder: &Folder) -> Result<(), LocalDbError> {
+    let extra = folder.run().join("install.sql");
+    std::fs::write(&extra, ONLY_LOCAL_ROOT).map_err(LocalDbError::system("write", &extra))?;
+    command
+        .args([
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            "--skip-name-resolve",
+        ])
+        .arg(format!("--extra-file={}", extra.display()));
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! A private MariaDB for demonstrations and tests: installed into a folder of its own, started,
+//! A private MariaDB or MySQL for demonstrations and tests: installed into a folder of its own, started,
 //! stopped, and never touching a database that the machine already has.
 //!
 //! Not here: anything about the front door itself; this crate only runs a backend for it.
@@ -14,16 +14,20 @@
 mod client;
 mod database;
 mod error;
+mod family;
 mod folder;
 mod install;
 mod leftover;
 mod options;
 mod process;
 mod programs;
+mod tree;
 
 pub use database::LocalDb;
 pub use error::LocalDbError;
+pub use family::Family;
 pub use options::Options;
+pub use programs::client_command;
 
 #[cfg(test)]
 mod tests;

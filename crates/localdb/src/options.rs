@@ -2,14 +2,18 @@
 
 use std::path::PathBuf;
 
+use crate::Family;
+
 /// Where a local database lives and how it may be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// Which server it is. A folder belongs to one family.
+    pub family: Family,
     /// Holds data, socket and log; created when missing. A relative path starts at the current directory.
     pub folder: PathBuf,
     /// TCP port on 127.0.0.1; 0 means that only the unix socket is open.
     pub port: u16,
-    /// More arguments for `mariadbd`, after ours, so that they win.
+    /// More arguments for the server, after ours, so that they win.
     pub server_args: Vec<String>,
 }
 
@@ -22,6 +26,13 @@ impl Options {
         }
     }
 
+    /// Runs a server of this family.
+    #[must_use]
+    pub fn family(mut self, family: Family) -> Self {
+        self.family = family;
+        self
+    }
+
     /// Also listens on this TCP port of 127.0.0.1 (0: on none).
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
@@ -29,7 +40,7 @@ impl Options {
         self
     }
 
-    /// Adds one argument for `mariadbd`, such as `--max-connections=500`.
+    /// Adds one argument for the server, such as `--max-connections=500`.
     #[must_use]
     pub fn server_arg(mut self, argument: impl Into<String>) -> Self {
         self.server_args.push(argument.into());
@@ -38,9 +49,10 @@ impl Options {
 }
 
 impl Default for Options {
-    /// `var/mariadb`, no TCP port, no further arguments.
+    /// MariaDB in `var/mariadb`, no TCP port, no further arguments.
     fn default() -> Self {
         Self {
+            family: Family::MariaDb,
             folder: PathBuf::from("var/mariadb"),
             port: 0,
             server_args: Vec::new(),

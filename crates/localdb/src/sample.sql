@@ -1,12 +1,13 @@
 -- A small shop to look around in, an empty database for sysbench, and an account for both.
 -- Safe to run again: nothing that exists is changed, and the rows are the same every time.
+-- What stands in comments with an exclamation mark is for MariaDB only (M) or for MySQL only.
 
 CREATE DATABASE IF NOT EXISTS shop CHARACTER SET utf8mb4;
 CREATE DATABASE IF NOT EXISTS sbtest CHARACTER SET utf8mb4;
 
-CREATE USER IF NOT EXISTS 'app'@'localhost' IDENTIFIED VIA mysql_native_password USING PASSWORD('secret');
-CREATE USER IF NOT EXISTS 'app'@'127.0.0.1' IDENTIFIED VIA mysql_native_password USING PASSWORD('secret');
-CREATE USER IF NOT EXISTS 'app'@'%' IDENTIFIED VIA mysql_native_password USING PASSWORD('secret');
+CREATE USER IF NOT EXISTS 'app'@'localhost' IDENTIFIED /*M! VIA mysql_native_password USING PASSWORD('secret') */ /*!80000 BY 'secret' */;
+CREATE USER IF NOT EXISTS 'app'@'127.0.0.1' IDENTIFIED /*M! VIA mysql_native_password USING PASSWORD('secret') */ /*!80000 BY 'secret' */;
+CREATE USER IF NOT EXISTS 'app'@'%' IDENTIFIED /*M! VIA mysql_native_password USING PASSWORD('secret') */ /*!80000 BY 'secret' */;
 GRANT ALL ON shop.* TO 'app'@'localhost', 'app'@'127.0.0.1', 'app'@'%';
 GRANT ALL ON sbtest.* TO 'app'@'localhost', 'app'@'127.0.0.1', 'app'@'%';
 

@@ -12,8 +12,25 @@ use rustix::process::{Pid, PidfdFlags, getpgid, pidfd_open};
 
 use super::*;
 
+/// `MYRIAD_TEST_SERVER` chooses what the tests run on; MariaDB if it is not set.
+fn family() -> Family {
+    match std::env::var("MYRIAD_TEST_SERVER").as_deref() {
+        Ok("mysql" | "mysql-thread-pool") => Family::MySql,
+        Ok("mariadb") | Err(_) => Family::MariaDb,
+        Ok(other) => panic!("MYRIAD_TEST_SERVER={other} is not known"),
+    }
+}
+
+fn programs() -> programs::Programs {
+    programs::Programs::find(family()).unwrap()
+}
+
+fn options(folder: &Path) -> Options {
+    Options::in_folder(folder).family(family())
+}
+
 fn start(folder: &Path) -> LocalDb {
-    LocalDb::start(Options::in_folder(folder)).unwrap()
+    LocalDb::start(options(folder)).unwrap()
 }
 
 fn process_exists(pid: u32) -> bool {
@@ -74,8 +91,11 @@ fn the_sample_loads_once_and_the_account_may_use_it() {
         "7\n"
     );
     let accounts = "SELECT host, plugin FROM mysql.user WHERE user = 'app' ORDER BY host";
-    let native = "mysql_native_password";
-    let expected = format!("%\t{native}\n127.0.0.1\t{native}\nlocalhost\t{native}\n");
+    let plugin = match family() {
+        Family::MariaDb => "mysql_native_password",
+        Family::MySql => "caching_sha2_password",
+    };
+    let expected = format!("%\t{plugin}\n127.0.0.1\t{plugin}\nlocalhost\t{plugin}\n");
     assert_eq!(database.execute(accounts).unwrap(), expected);
     let grants = database.execute("SHOW GRANTS FOR 'app'@'%'").unwrap();
     assert!(
@@ -106,7 +126,7 @@ fn what_was_committed_outlives_a_kill() {
 fn a_second_start_in_the_same_folder_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path());
-    let refused = LocalDb::start(Options::in_folder(directory.path())).unwrap_err();
+    let refused = LocalDb::start(options(directory.path())).unwrap_err();
     assert!(matches!(refused, LocalDbError::FolderInUse(_)), "{refused}");
     assert_eq!(database.execute("SELECT 1").unwrap(), "1\n");
 }
@@ -151,8 +171,8 @@ fn the_server_dies_with_a_killed_owner() {
     let server = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
     owner.kill().unwrap();
     owner.wait().unwrap();
-    let programs = programs::Programs::find().unwrap();
-    if programs.server_command().get_program() != programs.server {
+    let programs = programs();
+    if programs.server_command().get_program() != programs.server.command().get_program() {
         let limit = Timespec {
             tv_sec: 30,
             tv_nsec: 0,
@@ -171,16 +191,21 @@ fn leftovers_of_a_killed_owner_do_not_hinder() {
     drop(start(directory.path()));
     std::fs::create_dir(directory.path().join("data.unfinished")).unwrap();
     let data = directory.path().canonicalize().unwrap().join("data");
-    let mut orphan = Command::new(programs::Programs::find().unwrap().server)
-        .args(["--no-defaults", "--skip-networking", "--user=root"])
-        .arg(leftover::argument(&data))
-        .arg(format!(
-            "--socket={}",
-            directory.path().join("orphan.sock").display()
-        ))
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut orphan = Command::new(
+        programs::Programs::find(Family::MariaDb)
+            .unwrap()
+            .server
+            .path,
+    )
+    .args(["--no-defaults", "--skip-networking", "--user=root"])
+    .arg(leftover::argument(&data))
+    .arg(format!(
+        "--socket={}",
+        directory.path().join("orphan.sock").display()
+    ))
+    .stderr(Stdio::null())
+    .spawn()
+    .unwrap();
     let database = start(directory.path());
     assert_eq!(database.execute("SELECT 1").unwrap(), "1\n");
     assert!(!orphan.wait().unwrap().success());
@@ -194,11 +219,16 @@ fn a_port_is_open_on_loopback_and_not_for_root() {
         .local_addr()
         .unwrap()
         .port();
-    let database = LocalDb::start(Options::in_folder(directory.path()).port(port)).unwrap();
+    let database = LocalDb::start(options(directory.path()).port(port)).unwrap();
     assert_eq!(database.port(), port);
     database.load_sample().unwrap();
     let ask = |account: &[&str]| {
-        let mut client = Command::new(programs::Programs::find().unwrap().client);
+        let mut client = Command::new(
+            programs::Programs::find(Family::MariaDb)
+                .unwrap()
+                .client
+                .path,
+        );
         client.args([
             "--no-defaults",
             "--protocol=tcp",
@@ -224,7 +254,7 @@ fn a_port_is_open_on_loopback_and_not_for_root() {
 fn a_server_that_ends_early_says_why() {
     let directory = tempfile::tempdir().unwrap();
     let begin = Instant::now();
-    let options = Options::in_folder(directory.path()).server_arg("--no-such-option");
+    let options = options(directory.path()).server_arg("--no-such-option");
     let error = LocalDb::start(options).unwrap_err();
     assert!(matches!(error, LocalDbError::EndedEarly { .. }), "{error}");
     assert!(error.to_string().contains("no-such-option"), "{error}");

@@ -64,7 +64,7 @@ fn put_charset(set: &mut Vec<u8>, charset: &Charset) {
 
 fn put_variables(restore: &mut Restore, from: &Variables, to: &Variables) {
     for (name, _) in from.iter().filter(|(name, _)| to.get(name).is_none()) {
-        put_raw(&mut restore.set, name, b"DEFAULT");
+        put_default(&mut restore.set, name);
         restore.can_fail |= can_be_refused(name);
     }
     for (name, value) in to
@@ -73,6 +73,17 @@ fn put_variables(restore: &mut Restore, from: &Variables, to: &Variables) {
     {
         put_assignment(&mut restore.set, name, value);
         restore.can_fail |= can_be_refused(name);
+    }
+}
+
+/// What a new session begins with. For two switches that it keeps the other way round, MySQL takes
+/// DEFAULT for off, whatever the global value says.
+fn put_default(set: &mut Vec<u8>, name: &[u8]) {
+    match name {
+        b"foreign_key_checks" | b"unique_checks" => {
+            put_raw(set, name, &[b"@@global.", name].concat());
+        }
+        _ => put_raw(set, name, b"DEFAULT"),
     }
 }
 
@@ -176,6 +187,23 @@ mod tests {
         );
         assert!(!restore.can_fail);
         assert!(plan(&to, &to.clone()).is_empty());
+    }
+
+    #[test]
+    fn switches_whose_default_mysql_gets_wrong_are_set_to_the_global_value() {
+        let mut interner = Interner::default();
+        let from = state(
+            &mut interner,
+            &[("foreign_key_checks", "OFF"), ("unique_checks", "OFF")],
+        );
+        let to = state(&mut interner, &[]);
+        let restore = plan(&from, &to);
+        assert_eq!(
+            String::from_utf8_lossy(&restore.set),
+            "SET @@session.foreign_key_checks=@@global.foreign_key_checks,\
+             @@session.unique_checks=@@global.unique_checks"
+        );
+        assert!(!restore.can_fail);
     }
 
     #[test]

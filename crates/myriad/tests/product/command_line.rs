@@ -1,10 +1,10 @@
-//! The `mariadb` command-line client says the same through the front door as directly.
+//! The command-line client of the server's family says the same through the front door as directly.
 
-use crate::support::{Address, Database, FrontDoor, Output, program, run};
+use crate::support::{Address, Database, FrontDoor, Output, Server, Tool, program, run};
 
 /// What the client prints for a login of `user` and one statement.
 fn login(address: &Address, (user, password, schema): (&str, &str, &str)) -> Output {
-    let mut command = program("mariadb", address);
+    let mut command = program(Tool::Client, address);
     command
         .arg(format!("--user={user}"))
         .args(["--batch", schema])
@@ -55,7 +55,7 @@ fn a_schema_that_was_dropped_is_refused_at_the_next_login() {
     let case = ("admin", "all", "passing");
     assert_eq!(login(&door.address(), case).code, Some(0));
     let dropped = run(
-        program("mariadb", &door.address())
+        program(Tool::Client, &door.address())
             .args(["--user=admin"])
             .env("MYSQL_PWD", "all"),
         "DROP DATABASE passing",
@@ -72,11 +72,12 @@ fn a_schema_that_was_dropped_is_refused_at_the_next_login() {
 /// Runs a script in an empty schema, directly and through front doors with one and with two
 /// backend connections: the client must print the same.
 fn assert_same(schema: &str, arguments: &[&str], text: &str) -> Output {
+    let text = &Server::words(text);
     let database = Database::shared();
     let script = |address: &Address| {
         database.schema(schema);
         run(
-            program("mariadb", address).args(arguments).arg(schema),
+            program(Tool::Client, address).args(arguments).arg(schema),
             text,
         )
     };

@@ -1,17 +1,17 @@
-//! Dumps: what `mariadb-dump` and `mariadb` do to a schema through the front door is what they do
+//! Dumps: what the server's own dump program and client do to a schema through the front door is what they do
 //! directly.
 
 use std::process::Stdio;
 use std::sync::Arc;
 
-use crate::support::{Address, Database, FrontDoor, Output, finish, program, run};
+use crate::support::{Address, Database, FrontDoor, Output, Server, Tool, finish, program, run};
 
 const SOURCE: &str = r"
     CREATE TABLE dump_source.everything (
         id BIGINT UNSIGNED PRIMARY KEY AUTO_INCREMENT,
         number DECIMAL(20, 6), real_number DOUBLE, day DATE, moment DATETIME(6), stamp TIMESTAMP NULL,
         text TEXT, bytes LONGBLOB, choice ENUM('a', 'ß€', 'it''s'), flags SET('x', 'y'), bits BIT(9),
-        document JSON, derived INT AS (id % 7) VIRTUAL, INDEX (day), FULLTEXT (text)
+        document JSON, derived INT AS (YEAR(day)) VIRTUAL, INDEX (day), FULLTEXT (text)
     ) COMMENT = 'quotes '' and \\ and \n';
     INSERT INTO dump_source.everything
         (number, real_number, day, moment, stamp, text, bytes, choice, flags, bits, document)
@@ -20,9 +20,9 @@ const SOURCE: &str = r"
         IF(seq % 5, CONCAT('line\n', seq, ' tab\t quote'' € 😀 ', REPEAT('w', seq % 300)), NULL),
         IF(seq % 3, CAST(REPEAT(CHAR(0, 39, 92, 10, 13, 26, 255, seq % 256), seq % 90) AS BINARY), NULL),
         1 + seq % 3, seq % 4, seq % 512, JSON_OBJECT('n', seq)
-    FROM dump_source.seq_1_to_3000;
+    FROM shop.seq_1_to_3000;
     CREATE TABLE dump_source.large (a INT, b LONGTEXT);
-    INSERT INTO dump_source.large SELECT seq, REPEAT(seq, 300000) FROM dump_source.seq_1_to_6;
+    INSERT INTO dump_source.large SELECT seq, REPEAT(seq, 300000) FROM shop.seq_1_to_6;
     CREATE TABLE dump_source.empty (a INT);
     CREATE TABLE dump_source.log (id INT, at VARCHAR(9));
     CREATE VIEW dump_source.few AS SELECT id, text FROM dump_source.everything WHERE id < 10;
@@ -43,11 +43,20 @@ const ARGUMENTS: [&str; 6] = [
     "--user=admin",
 ];
 
+/// What MySQL's program needs so that a dump can be loaded into the server that it came from.
+fn arguments_of_family() -> &'static [&'static str] {
+    match Server::is_mariadb() {
+        true => &[],
+        false => &["--set-gtid-purged=OFF"],
+    }
+}
+
 fn dump(address: &Address, schema: &str, arguments: &[&str]) -> Output {
-    let mut command = program("mariadb-dump", address);
+    let mut command = program(Tool::Dump, address);
     let output = run(
         command
             .args(ARGUMENTS)
+            .args(arguments_of_family())
             .args(arguments)
             .arg(schema)
             .env("MYSQL_PWD", "all"),
@@ -71,13 +80,14 @@ fn prepared(schema: &str) -> Arc<Database> {
 
 /// Dumps `piped_source` at `from` straight into the schema `target` at `to`.
 fn pipe(from: &Address, to: &Address, target: &str) {
-    let mut source = program("mariadb-dump", from);
+    let mut source = program(Tool::Dump, from);
     let source = source
         .args(ARGUMENTS)
+        .args(arguments_of_family())
         .arg("piped_source")
         .env("MYSQL_PWD", "all");
     let mut source = source.stdout(Stdio::piped()).spawn().unwrap();
-    let mut sink = program("mariadb", to);
+    let mut sink = program(Tool::Client, to);
     let sink = sink.args(["--user=admin", target]).env("MYSQL_PWD", "all");
     let sink = sink.stdin(source.stdout.take().unwrap()).spawn().unwrap();
     assert_eq!(

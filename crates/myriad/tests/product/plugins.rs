@@ -11,6 +11,7 @@ use crate::support::{Client, Database, FrontDoor, Login, Outcome, USUAL, eventua
 
 const COM_CHANGE_USER: u8 = 0x11;
 const SHA2: &str = "server.default_authentication_plugin = \"caching_sha2_password\"";
+const NATIVE: &str = "server.default_authentication_plugin = \"mysql_native_password\"";
 /// One that nobody here can check.
 const DIALOG: &[u8] = b"dialog";
 
@@ -125,8 +126,8 @@ fn short(plugin: &[u8]) -> &'static str {
 #[test]
 fn a_client_may_use_either_plugin_whatever_it_was_greeted_with() {
     let database = Database::shared();
-    for (settings, greeted) in [(&[][..], "native"), (&[SHA2][..], "sha2")] {
-        let door = FrontDoor::start(database.address(), settings);
+    for (setting, greeted) in [(NATIVE, "native"), (SHA2, "sha2")] {
+        let door = FrontDoor::start(database.address(), &[setting]);
         let log_in = |plugin: &[u8], empty: bool, password: &str| {
             let mut applicant = Applicant::new(&door);
             assert_eq!(short(&applicant.greeted), greeted);
@@ -162,6 +163,18 @@ fn a_client_may_use_either_plugin_whatever_it_was_greeted_with() {
 }
 
 #[test]
+fn unless_told_otherwise_it_greets_as_the_server_does() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let greeted = |address| {
+        let (_, handshake) = Client::connect(address).unwrap();
+        let handshake = InitialHandshake::parse(&handshake).unwrap();
+        handshake.auth_plugin.to_vec()
+    };
+    assert_eq!(greeted(&door.address()), greeted(database.address()));
+}
+
+#[test]
 fn no_password_is_said_in_either_way() {
     let database = Database::shared();
     let door = FrontDoor::start(database.address(), &[SHA2, "[[account]]\nuser = \"free\""]);
@@ -184,7 +197,7 @@ fn no_password_is_said_in_either_way() {
 #[test]
 fn another_account_may_prove_itself_with_another_plugin() {
     let database = Database::shared();
-    let door = FrontDoor::start(database.address(), &[]);
+    let door = FrontDoor::start(database.address(), &[NATIVE]);
     let mut applicant = Applicant::new(&door);
     let nonce = applicant.nonce;
     let (sha2, native) = (

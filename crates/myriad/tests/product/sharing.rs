@@ -1,7 +1,7 @@
 //! Sessions that share one or two backend connections do not see each other.
 
 use crate::support::{
-    Address, Client, Database, FrontDoor, Login, Outcome, Shell, USUAL, eventually,
+    Address, Client, Database, FrontDoor, Login, Outcome, Server, Shell, USUAL, eventually,
 };
 
 /// Statements that leave something in a session, and the question whose answer shows it.
@@ -52,6 +52,11 @@ const PINNING_TRACES: [(&str, &str); 5] = [
     ("SET ROLE clerk", "SELECT CURRENT_ROLE()"),
 ];
 
+fn traces() -> Vec<(&'static str, String)> {
+    let words = |(mark, question): &(&'static str, &str)| (*mark, Server::words(question));
+    TRACES.iter().map(words).collect()
+}
+
 fn prepare(database: &Database, schema: &str) {
     database.schema(schema);
     database.execute(&format!(
@@ -81,12 +86,13 @@ fn shells_on_two_connections_keep_their_own_variables_and_schemas() {
 
 /// One shell leaves traces, which it sees from then on and the other never does.
 fn shells_take_turns(address: &Address, schema: &str) {
+    let traces = traces();
     let (mut marked, mut clean) = (Shell::open(address, schema), Shell::open(address, schema));
-    let before: Vec<_> = TRACES
+    let before: Vec<_> = traces
         .iter()
         .map(|(_, question)| clean.run(question))
         .collect();
-    for (mark, question) in TRACES {
+    for (mark, question) in &traces {
         marked.run(mark);
         // With autocommit off, an INSERT holds the connection until then.
         marked.run("COMMIT");
@@ -94,12 +100,12 @@ fn shells_take_turns(address: &Address, schema: &str) {
         assert_ne!(seen, clean.run(question), "{mark}");
         assert_eq!(marked.run(question), seen, "{mark}");
     }
-    for ((mark, question), before) in TRACES.iter().zip(before) {
+    for ((mark, question), before) in traces.iter().zip(before) {
         assert_eq!(clean.run(question), before, "{mark}");
     }
     marked.close();
     let mut next = Shell::open(address, schema);
-    for (mark, question) in TRACES {
+    for (mark, question) in &traces {
         assert_eq!(next.run(question), clean.run(question), "{mark}");
     }
     next.close();

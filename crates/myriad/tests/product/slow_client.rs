@@ -3,7 +3,7 @@
 use crate::support::{Client, Database, FrontDoor, Outcome, eventually};
 
 /// 1,000 rows of 50 kB.
-const LARGE: &str = "SELECT seq, REPEAT(CHAR(97 + seq % 26), 50000) FROM seq_1_to_1000";
+const LARGE: &str = "SELECT seq, REPEAT(CHAR(97 + seq % 26), 50000) FROM shop.seq_1_to_1000";
 
 /// What a front door may need more while clients are slow.
 const MEMORY_MAX: u64 = 8 << 20;

@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
 use wire::{
-    AuthSwitchRequest, Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, Header,
-    InitialHandshake, NATIVE_PASSWORD, OkPacket, native_password, write_packet,
+    AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities, ErrPacket, ExtendedCapabilities,
+    HandshakeResponse, Header, InitialHandshake, OkPacket, write_packet,
 };
 
 use super::{Address, Answer, LIMIT, Outcome, Packet};
@@ -97,15 +97,16 @@ impl Client {
         let handshake = InitialHandshake::parse(handshake).unwrap();
         self.capabilities = login.capabilities & handshake.capabilities;
         self.connection_id = handshake.connection_id;
+        let plugin = AuthPlugin::named(handshake.auth_plugin).unwrap_or_default();
         let response = HandshakeResponse {
             capabilities: self.capabilities,
             extended: login.extended & handshake.extended,
             max_packet_size: 1 << 30,
             collation: login.collation,
             user: login.user.as_bytes(),
-            auth_response: &native_password(login.password.as_bytes(), &handshake.nonce),
+            auth_response: &plugin.response(login.password.as_bytes(), &handshake.nonce),
             schema: Some(login.schema.as_bytes()),
-            auth_plugin: NATIVE_PASSWORD,
+            auth_plugin: plugin.name(),
             attributes: b"",
         };
         let mut bytes = Vec::new();
@@ -150,11 +151,14 @@ impl Client {
             if let Ok(error) = ErrPacket::parse(&payload) {
                 return Err(outcome(&error));
             }
-            let request = AuthSwitchRequest::parse(&payload).unwrap();
-            let nonce = request.data.first_chunk().unwrap();
+            let answer = match AuthMoreData::parse(&payload) {
+                Ok(AuthMoreData::FastAuthSuccess) => continue,
+                // Over a unix socket the password itself may be sent.
+                Ok(AuthMoreData::FullAuthentication) => [password.as_bytes(), b"\0"].concat(),
+                _ => switched(&payload, password),
+            };
             let mut bytes = Vec::new();
-            let scramble = native_password(password.as_bytes(), nonce);
-            write_packet(&mut bytes, sequence_id + 1, &scramble);
+            write_packet(&mut bytes, sequence_id + 1, &answer);
             self.send_bytes(&bytes);
         }
     }
@@ -272,6 +276,13 @@ impl Write for Stream {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The answer to a request to switch the plugin.
+fn switched(payload: &[u8], password: &str) -> Vec<u8> {
+    let request = AuthSwitchRequest::parse(payload).unwrap();
+    let plugin = AuthPlugin::named(request.plugin).unwrap();
+    plugin.response(password.as_bytes(), request.data.first_chunk().unwrap())
 }
 
 fn outcome(error: &ErrPacket<'_>) -> Outcome {

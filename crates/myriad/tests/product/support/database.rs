@@ -1,4 +1,4 @@
-//! The private MariaDB that the tests share, and where it is reached.
+//! The private database that the tests share, and where it is reached.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,6 +9,8 @@ use std::thread::JoinHandle;
 use localdb::{LocalDb, Options};
 use tempfile::TempDir;
 
+use super::{Client, Login, Server};
+
 /// Where a client connects.
 #[derive(Clone, Debug)]
 pub(crate) enum Address {
@@ -18,15 +20,15 @@ pub(crate) enum Address {
 
 /// Accounts besides the sample's `app`: one that may do everything, one for load.
 const ACCOUNTS: &str = "
-    CREATE USER 'admin'@'localhost' IDENTIFIED VIA mysql_native_password USING PASSWORD('all');
+    CREATE USER 'admin'@'localhost' IDENTIFIED BY 'all';
     GRANT ALL ON *.* TO 'admin'@'localhost' WITH GRANT OPTION;
-    CREATE USER 'load'@'localhost' IDENTIFIED VIA mysql_native_password USING PASSWORD('much');
+    CREATE USER 'load'@'localhost' IDENTIFIED BY 'much';
     GRANT ALL ON sbtest.* TO 'load'@'localhost'";
 
 /// The one that all tests share while any of them runs.
 static SHARED: Mutex<Weak<Database>> = Mutex::new(Weak::new());
 
-/// A MariaDB with the sample in it. The server ends with the thread that started it, so a thread
+/// A server with the sample in it. The server ends with the thread that started it, so a thread
 /// of its own keeps it.
 pub(crate) struct Database {
     local: Arc<Mutex<LocalDb>>,
@@ -71,7 +73,7 @@ impl Database {
         &self.address
     }
 
-    /// Runs statements as root, directly. Rows as `mariadb --batch` prints them.
+    /// Runs statements as root, directly. Rows as the client prints them with `--batch`.
     pub(crate) fn execute(&self, sql: &str) -> String {
         lock(&self.local).execute(sql).unwrap()
     }
@@ -102,9 +104,21 @@ pub(crate) fn own_database(folder: &TempDir) -> LocalDb {
         .server_arg("--max-connections=500")
         .server_arg("--max-allowed-packet=128M")
         .server_arg("--innodb-flush-log-at-trx-commit=2");
-    let database = LocalDb::start(options).unwrap();
+    let server = Server::chosen();
+    let database = LocalDb::start(server.arrange(options)).unwrap();
     database.load_sample().unwrap();
     database.execute(ACCOUNTS).unwrap();
+    server.add_sequences(&database);
+    let address = Address::Unix(database.socket().to_owned());
+    for (user, password) in [("app", "secret"), ("admin", "all"), ("load", "much")] {
+        let login = Login {
+            user,
+            password,
+            ..Login::default()
+        };
+        // The first login of an account shows MySQL the password; all others have fewer packets.
+        drop(Client::login(&address, &login).unwrap());
+    }
     database
 }
 

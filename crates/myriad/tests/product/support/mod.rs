@@ -8,6 +8,7 @@ mod far_peer;
 mod front_door;
 mod numbers;
 mod programs;
+mod server;
 mod shell;
 mod wait;
 
@@ -19,5 +20,6 @@ pub(crate) use far_peer::FarPeer;
 pub(crate) use front_door::FrontDoor;
 pub(crate) use numbers::Numbers;
 pub(crate) use programs::{Output, finish, installed, program, run};
+pub(crate) use server::{Server, Tool};
 pub(crate) use shell::Shell;
 pub(crate) use wait::{LIMIT, eventually};

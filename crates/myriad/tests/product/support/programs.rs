@@ -5,7 +5,7 @@ use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use super::{Address, eventually};
+use super::{Address, Server, Tool, eventually};
 
 /// What a program said, and its exit code.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,12 +21,11 @@ pub(crate) fn installed(name: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
-/// A MariaDB program as `app`, aimed at `address`, reading no settings of this machine.
-pub(crate) fn program(name: &str, address: &Address) -> Command {
-    let mut command = Command::new(name);
-    command
-        .args(["--no-defaults", "--user=app"])
-        .env("MYSQL_PWD", "secret");
+/// A program of the server's family as `app`, aimed at `address`, reading no settings of this machine.
+pub(crate) fn program(tool: Tool, address: &Address) -> Command {
+    let family = Server::chosen().family();
+    let mut command = localdb::client_command(family, tool.name(family)).unwrap();
+    command.arg("--user=app").env("MYSQL_PWD", "secret");
     match address {
         Address::Unix(path) => {
             command

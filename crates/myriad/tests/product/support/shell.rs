@@ -1,10 +1,10 @@
-//! The `mariadb` command-line client as a conversation: several at once, statement by statement.
+//! The command-line client as a conversation: several at once, statement by statement.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
-use super::{Address, LIMIT, program};
+use super::{Address, LIMIT, Tool, program};
 
 /// Stands after the rows of each statement.
 const MARK: &str = "-- end of rows --";
@@ -19,7 +19,7 @@ pub(crate) struct Shell {
 impl Shell {
     /// Opens one with a schema.
     pub(crate) fn open(address: &Address, schema: &str) -> Self {
-        let mut child = program("mariadb", address)
+        let mut child = program(Tool::Client, address)
             .args([
                 "--batch",
                 "--unbuffered",

@@ -1,0 +1,101 @@
+//! Which server the tests run on, and what the tests must know about its family.
+
+use localdb::{Family, LocalDb, Options};
+
+/// Names the server; MariaDB if it is not set.
+const VARIABLE: &str = "MYRIAD_TEST_SERVER";
+
+/// The longest sequence that tests select from.
+const SEQUENCES: [u32; 5] = [6, 100, 1000, 3000, 70000];
+
+/// A server that the tests can run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Server {
+    MariaDb,
+    MySql,
+    /// With the plugin `thread_pool`.
+    MySqlThreadPool,
+}
+
+impl Server {
+    /// The one that the environment names.
+    pub(crate) fn chosen() -> Self {
+        match std::env::var(VARIABLE).as_deref() {
+            Ok("mysql") => Self::MySql,
+            Ok("mysql-thread-pool") => Self::MySqlThreadPool,
+            Ok("mariadb") | Err(_) => Self::MariaDb,
+            Ok(other) => panic!("{VARIABLE}={other}; use mariadb, mysql or mysql-thread-pool"),
+        }
+    }
+
+    /// True for MariaDB; for tests of what MySQL has not, or has otherwise.
+    pub(crate) fn is_mariadb() -> bool {
+        Self::chosen() == Self::MariaDb
+    }
+
+    pub(crate) fn family(self) -> Family {
+        match self {
+            Self::MariaDb => Family::MariaDb,
+            Self::MySql | Self::MySqlThreadPool => Family::MySql,
+        }
+    }
+
+    /// A statement in the words of the server's family.
+    pub(crate) fn words(text: &str) -> String {
+        match Self::is_mariadb() {
+            true => text.to_owned(),
+            false => text.replace("@@tx_isolation", "@@transaction_isolation"),
+        }
+    }
+
+    /// What the server is started with besides what all are.
+    pub(crate) fn arrange(self, options: Options) -> Options {
+        let options = options.family(self.family());
+        let longest = SEQUENCES[SEQUENCES.len() - 1];
+        match self {
+            Self::MariaDb => options,
+            // Nothing that the tests store must outlive the machine.
+            Self::MySql => options
+                .server_arg("--innodb-flush-method=nosync")
+                .server_arg(format!("--cte-max-recursion-depth={longest}")),
+            Self::MySqlThreadPool => Self::MySql
+                .arrange(options)
+                .server_arg("--plugin-load-add=thread_pool.so"),
+        }
+    }
+
+    /// Gives MySQL the tables `seq_1_to_…` of the schema `shop`, which MariaDB has in any schema.
+    pub(crate) fn add_sequences(self, database: &LocalDb) {
+        if self == Self::MariaDb {
+            return;
+        }
+        for length in SEQUENCES {
+            let table = format!("shop.seq_1_to_{length}");
+            let rows = "WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number";
+            database
+                .execute(&format!(
+                    "CREATE TABLE {table} (seq BIGINT UNSIGNED NOT NULL PRIMARY KEY);
+                     INSERT INTO {table} {rows} WHERE n < {length}) SELECT n FROM number"
+                ))
+                .unwrap();
+        }
+    }
+}
+
+/// A program that comes with the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tool {
+    Client,
+    Dump,
+}
+
+impl Tool {
+    pub(crate) fn name(self, family: Family) -> &'static str {
+        match (self, family) {
+            (Self::Client, Family::MariaDb) => "mariadb",
+            (Self::Client, Family::MySql) => "mysql",
+            (Self::Dump, Family::MariaDb) => "mariadb-dump",
+            (Self::Dump, Family::MySql) => "mysqldump",
+        }
+    }
+}
