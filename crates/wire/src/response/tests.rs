@@ -63,6 +63,8 @@ fn name(piece: &Piece<'_>) -> &'static str {
         Piece::RowsEnd(_) => "rows end",
         Piece::Err(_) => "err",
         Piece::LocalInfile(_) => "local infile",
+        Piece::PrepareOk(_) => "prepare ok",
+        Piece::Text(_) => "text",
     }
 }
 
