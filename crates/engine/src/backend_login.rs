@@ -5,8 +5,8 @@ use membership::Key;
 use pool::State as BackendState;
 use session::Charset;
 use wire::{
-    AuthPlugin, Capabilities, Command, ErrPacket, HandshakeResponse, InitialHandshake, Malformed,
-    TextResultSet, code, encode_attributes, whole_packet,
+    AuthPlugin, Capabilities, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
+    InitialHandshake, Malformed, TextResultSet, code, encode_attributes, whole_packet,
 };
 
 use crate::backend::{Backend, Purpose};
@@ -23,7 +23,6 @@ const ALWAYS: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::PROTOCOL_41)
     .union(Capabilities::TRANSACTIONS)
     .union(Capabilities::SECURE_CONNECTION)
-    .union(Capabilities::PS_MULTI_RESULTS)
     .union(Capabilities::PLUGIN_AUTH)
     .union(Capabilities::PLUGIN_AUTH_LENENC_DATA);
 
@@ -113,12 +112,14 @@ impl Engine {
         backend.login = Some(BackendLogin::Response(challenge));
         let mut capabilities = ALWAYS | REQUIRED | wanted.capabilities;
         capabilities |= handshake.capabilities & Capabilities::CONNECT_ATTRS;
-        if !wanted.extended.is_empty() {
+        let bulk = handshake.extended & ExtendedCapabilities::STMT_BULK_OPERATIONS;
+        let extended = wanted.extended | bulk;
+        if !extended.is_empty() {
             capabilities.remove(Capabilities::LONG_PASSWORD);
         }
         let response = HandshakeResponse {
             capabilities,
-            extended: wanted.extended,
+            extended,
             max_packet_size: 1 << 30,
             collation: backend.session.collation,
             user: account.user.as_bytes(),

@@ -348,6 +348,7 @@ impl Engine {
             backend.client = None;
         }
         self.clients.move_to(client_key, State::Idle, turn.now);
+        self.rekey(client_key);
         self.free(turn, key);
     }
 

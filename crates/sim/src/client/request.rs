@@ -64,7 +64,7 @@ impl Request {
             Self::Reset => (Command::ResetConnection, String::new()),
             Self::ChangeUser(argument) => return packet(Command::ChangeUser, argument),
             Self::Kill(kill) => return kill.packet(tag),
-            Self::Unsupported => (Command::Debug, String::new()),
+            Self::Unsupported => (Command::CreateDb, String::new()),
             Self::Quit => (Command::Quit, String::new()),
             Self::Garbage(bytes) => return bytes.clone(),
         };

@@ -251,6 +251,8 @@ fn set(rest: &str) -> Option<Sql> {
         let bare = scopes.iter().find_map(|scope| name.strip_prefix(scope));
         let value = match value {
             "DEFAULT" => None,
+            // What MySQL needs in place of DEFAULT for some variables.
+            global if global.starts_with("@@global.") => None,
             "NULL" => Some(crate::catalog::NULL.to_owned()),
             _ => Some(between(value, "'", "'").unwrap_or(value).to_owned()),
         };
