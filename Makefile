@@ -8,7 +8,7 @@ RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test setup lint test-unit test-product test-mysql test-mysql-if-possible
+.PHONY: help serve test setup lint test-unit test-product test-drivers test-mysql test-mysql-if-possible
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ test: setup lint ## Everything: setup, lint, unit tests, product tests on a real
 	@$(MAKE) --no-print-directory test-mysql-if-possible
 
 setup: ## Install what the other targets need and the machine lacks
-	@scripts/setup rust lint database clients
+	@scripts/setup rust lint database clients drivers
 
 lint: ## Formatting, clippy, the rules of style, licences and sources of dependencies
 	@scripts/setup rust lint
@@ -37,11 +37,15 @@ test-unit: ## Only the tests that need no database
 	cargo test --workspace --exclude localdb --exclude myriad --exclude load
 
 test-product: ## Only the tests that run a real MariaDB
-	@scripts/setup rust database clients
+	@scripts/setup rust database clients drivers
 	cargo test --package localdb --package load --package myriad
 
+test-drivers: ## Only drivers of Python, Java, Node.js and Go
+	@scripts/setup rust database drivers
+	cargo test --package myriad --test product drivers::
+
 test-mysql: ## The same on MySQL, without and with its thread pool
-	@scripts/setup rust clients mysql
+	@scripts/setup rust clients drivers mysql
 	MYRIAD_TEST_SERVER=mysql cargo test --package localdb --package myriad
 	MYRIAD_TEST_SERVER=mysql-thread-pool cargo test --package myriad --test product
 
