@@ -46,6 +46,15 @@ pub enum KillOutcome {
     NotOwner(u32),
 }
 
+/// A client of ours that a statement wants ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Victim {
+    /// The client's connection id.
+    id: u32,
+    /// Only its statement.
+    query: bool,
+}
+
 impl KillOrder {
     /// Who asked: the worker and its client.
     pub(crate) fn asker(&self) -> (usize, Key) {
@@ -61,11 +70,22 @@ impl Engine {
         client: Key,
         packet: Packet<'_>,
     ) -> Taken {
-        let Some((id, query)) = self.kill_named(client, packet.payload) else {
+        let Some(victim) = self.kill_named(client, packet.payload) else {
             return self.attach_and_send(turn, client, packet);
         };
+        self.order_kill(turn, client, victim);
+        Taken::Now
+    }
+
+    /// Has one of our clients ended for another.
+    pub(crate) fn order_kill<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        Victim { id, query }: Victim,
+    ) {
         let Some(record) = self.clients.get(client) else {
-            return Taken::Now;
+            return;
         };
         let kills_others = self.keys[record.key.0 as usize].kills_others;
         let order = KillOrder {
@@ -83,23 +103,24 @@ impl Engine {
         } else if turn.io.post(worker, Mail::Kill(order)).is_err() {
             self.kill_done(turn, client, KillOutcome::NoSuchThread(id));
         }
-        Taken::Now
     }
 
     /// The client of ours that a command wants ended.
-    fn kill_named(&self, client: Key, payload: &[u8]) -> Option<(u32, bool)> {
+    fn kill_named(&self, client: Key, payload: &[u8]) -> Option<Victim> {
         let (&command, argument) = payload.split_first()?;
-        let (id, query) = if command == Command::ProcessKill as u8 {
-            (u32::from_le_bytes(*argument.first_chunk()?), false)
-        } else {
-            let dialect = self
-                .facts
-                .as_ref()?
-                .dialect(&self.clients.get(client)?.session)?;
-            let Kill { id, query, .. } = kill_target(argument, &dialect)?;
-            (u32::try_from(id).ok()?, query)
-        };
-        (id >= FIRST_CONNECTION_ID).then_some((id, query))
+        if command != Command::ProcessKill as u8 {
+            return self.victim(client, argument);
+        }
+        let id = u32::from_le_bytes(*argument.first_chunk()?);
+        ours(id, false)
+    }
+
+    /// The client of ours that a text of `client` wants ended.
+    pub(crate) fn victim(&self, client: Key, text: &[u8]) -> Option<Victim> {
+        let session = &self.clients.get(client)?.session;
+        let dialect = self.facts.as_ref()?.dialect(session)?;
+        let Kill { id, query, .. } = kill_target(text, &dialect)?;
+        ours(u32::try_from(id).ok()?, query)
     }
 
     /// Carries out an order for a client of this worker.
@@ -324,4 +345,9 @@ impl Engine {
             self.drop_backend(turn, key);
         }
     }
+}
+
+/// Ids below are the server's.
+fn ours(id: u32, query: bool) -> Option<Victim> {
+    (id >= FIRST_CONNECTION_ID).then_some(Victim { id, query })
 }

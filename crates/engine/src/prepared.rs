@@ -9,6 +9,7 @@ use wire::Command;
 use crate::client::{Client, State};
 use crate::commands::{Packet, Taken};
 use crate::errors::ClientError;
+use crate::kill::Victim;
 use crate::{Engine, Mail, Turn};
 
 /// Stands for the statement that was prepared last (MariaDB), so that clients need not wait for its id.
@@ -16,6 +17,15 @@ const LAST: u32 = u32::MAX;
 
 /// Any of these flags asks for a cursor. Source: "COM_STMT_EXECUTE" in the MySQL manual.
 const CURSOR_FLAGS: u8 = 0x07;
+
+/// What is remembered of a prepared statement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prepared {
+    /// What it does.
+    pub statement: Statement,
+    /// The client of ours that it ends: the server does not know that one.
+    pub kills: Option<Victim>,
+}
 
 /// The id in a command that names a prepared statement.
 pub(crate) fn statement_id(payload: &[u8]) -> Option<u32> {
@@ -37,14 +47,14 @@ pub(crate) fn asks_for_cursor(payload: &[u8]) -> bool {
 
 impl Client {
     /// What a prepared statement is.
-    pub(crate) fn prepared(&self, id: u32) -> Option<Statement> {
+    pub(crate) fn prepared(&self, id: u32) -> Option<Prepared> {
         let holdings = self.holdings.as_ref()?;
         let id = match id {
             LAST => holdings.last_prepared?,
             id => id,
         };
         let found = holdings.prepared.iter().find(|(found, _)| *found == id);
-        found.map(|(_, statement)| *statement)
+        found.map(|(_, prepared)| *prepared)
     }
 
     /// A prepared statement is no more.
@@ -74,9 +84,15 @@ impl Engine {
         (command, packet): (Command, Packet<'_>),
     ) -> Taken {
         let id = statement_id(packet.payload);
-        let known = id
+        let prepared = id
             .zip(self.clients.get(key))
-            .is_some_and(|(id, client)| client.prepared(id).is_some());
+            .and_then(|(id, client)| client.prepared(id));
+        let known = prepared.is_some();
+        let kills = prepared.and_then(|prepared| prepared.kills);
+        if let (Command::StmtExecute, Some(victim)) = (command, kills) {
+            self.order_kill(turn, key, victim);
+            return Taken::Now;
+        }
         match command {
             // These two have no response, whatever comes of them.
             Command::StmtClose | Command::StmtSendLongData if !known => {}

@@ -14,7 +14,7 @@ use crate::commands::Packet;
 use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::dispatch::put_query;
 use crate::holdings::{self, Effect};
-use crate::prepared::asks_for_cursor;
+use crate::prepared::{Prepared, asks_for_cursor};
 use crate::rewrite::{self, Rewrite, rewrite};
 use crate::statements::shape;
 use crate::{Engine, Mail, Turn};
@@ -118,9 +118,10 @@ impl Engine {
         (statement, dialect): (&Statement, Option<&Dialect>),
     ) -> Option<Effect> {
         if packet.payload.first() == Some(&(Command::StmtPrepare as u8)) {
-            let mut prepared = self.judge_text(client, packet.text());
-            prepared.pins.insert(PinReason::Prepared);
-            return Some(Effect::prepares(prepared));
+            let mut statement = self.judge_text(client, packet.text());
+            statement.pins.insert(PinReason::Prepared);
+            let kills = self.victim(client, packet.text());
+            return Some(Effect::prepares(Prepared { statement, kills }));
         }
         let dialect = dialect.filter(|_| holdings::concerns(statement))?;
         holding(packet.text(), dialect).map(Effect::of_text)

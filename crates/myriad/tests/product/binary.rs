@@ -329,6 +329,21 @@ fn whoever_has_closed_all_statements_is_pinned_no_longer() {
     assert_eq!(door.metric("myriad_backend_resets_total"), 0);
 }
 
+#[test]
+fn a_prepared_kill_ends_a_client() {
+    let database = Database::shared();
+    prepare_schema(&database, "binary_kill");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let mut victim = Client::new(&door.address(), "binary_kill");
+    let mut life = Life::begin(&door.address(), "binary_kill", USUAL);
+    life.step(Prepare(&format!("KILL {}", victim.connection_id)));
+    let told = life.step(Execute(0, &[]));
+    assert_eq!(told[0].payload[0], 0, "{told:?}");
+    assert!(victim.rest().is_empty());
+    let told = life.step(Execute(0, &[]));
+    assert!(contains(&told[0].payload, b"Unknown thread id"), "{told:?}");
+}
+
 /// Answers the request for a file with `file`, in packets of 1,000 bytes.
 fn load(client: &mut Client, file: &[u8]) -> Packet {
     client.query("LOAD DATA LOCAL INFILE 'rows.txt' INTO TABLE t FIELDS TERMINATED BY ',' (id, a)");
