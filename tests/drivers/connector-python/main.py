@@ -134,9 +134,10 @@ def errors(connection):
 
 
 def procedures(connection):
-    ask(connection, "CREATE PROCEDURE several(IN n INT, OUT m INT)"
-        " BEGIN SELECT n; SELECT n + 1, 'two'; SET m = n + 2; END")
     with connection.cursor() as cursor:
+        # MySQL does not prepare this.
+        cursor.execute("CREATE PROCEDURE several(IN n INT, OUT m INT)"
+            " BEGIN SELECT n; SELECT n + 1, 'two'; SET m = n + 2; END")
         assert cursor.callproc("several", (7, 0)) == (7, 9)
         sets = [result.fetchall() for result in cursor.stored_results()]
         assert sets == [[(7,)], [(8, "two")]], sets

@@ -112,7 +112,8 @@ async function errors(connection) {
 }
 
 async function procedures(connection) {
-  await ask(connection, 'CREATE PROCEDURE several(IN n INT) BEGIN SELECT n; SELECT n + 1 AS m; END');
+  // MySQL does not prepare this.
+  await connection.query('CREATE PROCEDURE several(IN n INT) BEGIN SELECT n; SELECT n + 1 AS m; END');
   const [one, two, end] = await ask(connection, 'CALL several(?)', [7]);
   assert.deepStrictEqual([one[0].n, two[0].m, end.affectedRows], [7, 8, 0]);
   const several = await mysql.createConnection({ ...OPTIONS, database: schema, multipleStatements: true });
