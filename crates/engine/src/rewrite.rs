@@ -47,6 +47,7 @@ pub(crate) fn rewrite(
     if let Some((known, name)) = alone
         && let Some(count) = count(known)
     {
+        let name = quoted_name(&name, dialect.charset);
         return Some(of_one_count(known, &name, count));
     }
     let value = |known| match (known, count(known)) {
@@ -71,9 +72,8 @@ fn of_one_count(known: Known, name: &[u8], count: i64) -> Rewrite {
         Known::RowCount | Known::FoundRows => b"CAST(LAST_INSERT_ID() AS SIGNED)",
         _ => b"@@last_insert_id",
     };
-    let name = quoted_name(name);
     Rewrite {
-        text: [b"SELECT ", expression, b" AS ", &name].concat(),
+        text: [b"SELECT ", expression, b" AS ", name].concat(),
         insert_id: Some(count as u64),
     }
 }

@@ -71,7 +71,8 @@ fn selected(text: &[u8], mut lexer: Lexer<'_>) -> Option<(Known, Vec<u8>)> {
     let written = text.get(start..lexer.place().end)?;
     let mut token = lexer.next();
     let name = if token.is(Keyword::As) {
-        let alias = identifier::unquote(lexer.next().identifier()?).into_owned();
+        let alias = lexer.next().identifier()?;
+        let alias = identifier::unquote(alias, lexer.dialect().charset).into_owned();
         token = lexer.next();
         alias
     } else {

@@ -28,7 +28,7 @@ pub fn use_schema<'a>(text: &'a [u8], dialect: &Dialect) -> Option<Cow<'a, [u8]>
         return None;
     }
     let name = reader.next().identifier()?;
-    (reader.ends_text() && !reader.in_doubt()).then(|| identifier::unquote(name))
+    (reader.ends_text() && !reader.in_doubt()).then(|| identifier::unquote(name, dialect.charset))
 }
 
 /// The target of a text that is one `KILL [HARD | SOFT] [CONNECTION | QUERY] number`.
