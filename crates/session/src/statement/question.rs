@@ -128,5 +128,6 @@ fn number(token: Token<'_>) -> Option<u64> {
 fn ends(lexer: &mut Lexer<'_>, token: Token<'_>) -> bool {
     let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
     let ends = matches!(token, Token::End | Token::Mark(b';'));
-    ends && lexer.rest().iter().all(blank) && !lexer.in_doubt()
+    let open = lexer.in_version_comment() || lexer.in_doubt();
+    ends && !open && lexer.rest().iter().all(blank)
 }
