@@ -133,6 +133,8 @@ struct KeyState {
     failures: u32,
     /// Not before then.
     retry_at: Option<Timestamp>,
+    /// Its account may end statements and connections of others, as the server says.
+    kills_others: bool,
     /// What the last failure was, for whoever waits in vain.
     last_error: String,
 }

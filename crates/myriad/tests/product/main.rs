@@ -33,6 +33,8 @@ mod outage;
 #[cfg(test)]
 mod packets;
 #[cfg(test)]
+mod pins;
+#[cfg(test)]
 mod plugins;
 #[cfg(test)]
 mod queue;
