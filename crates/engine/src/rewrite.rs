@@ -71,7 +71,7 @@ pub(crate) fn rewrite(
 
 /// A statement that has the same answer, type and column name for a captured number. LAST_INSERT_ID()
 /// brings the number across: these are the expressions which are of the same types and have the
-/// value one wants.
+/// value one wants. `name` is quoted.
 fn of_one_count(known: Known, name: &[u8], count: i64) -> Rewrite {
     let expression: &[u8] = match known {
         Known::RowCount | Known::FoundRows => b"CAST(LAST_INSERT_ID() AS SIGNED)",
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_count_below_zero_is_told_as_one() {
-        let rewrite = of_one_count(Known::RowCount, b"c", -1);
+        let rewrite = of_one_count(Known::RowCount, b"`c`", -1);
         assert_eq!(rewrite.insert_id.map(|id| id as i64), Some(-1));
         assert_eq!(
             rewrite.text,
