@@ -51,6 +51,7 @@ pub(crate) fn rewrite(
     if let Some((known, name)) = alone
         && let Some(count) = count(known)
     {
+        let name = quoted_name(&name, dialect.charset);
         return Some(of_one_count(known, &name, count));
     }
     let value = |known| match (known, count(known)) {
@@ -70,15 +71,14 @@ pub(crate) fn rewrite(
 
 /// A statement that has the same answer, type and column name for a captured number. LAST_INSERT_ID()
 /// brings the number across: these are the expressions which are of the same types and have the
-/// value one wants.
+/// value one wants. `name` is quoted.
 fn of_one_count(known: Known, name: &[u8], count: i64) -> Rewrite {
     let expression: &[u8] = match known {
         Known::RowCount | Known::FoundRows => b"CAST(LAST_INSERT_ID() AS SIGNED)",
         _ => b"@@last_insert_id",
     };
-    let name = quoted_name(name);
     Rewrite {
-        text: [b"SELECT ", expression, b" AS ", &name].concat(),
+        text: [b"SELECT ", expression, b" AS ", name].concat(),
         insert_id: Some(count as u64),
     }
 }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_count_below_zero_is_told_as_one() {
-        let rewrite = of_one_count(Known::RowCount, b"c", -1);
+        let rewrite = of_one_count(Known::RowCount, b"`c`", -1);
         assert_eq!(rewrite.insert_id.map(|id| id as i64), Some(-1));
         assert_eq!(
             rewrite.text,
