@@ -8,7 +8,7 @@ RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test setup lint test-unit fuzz test-product test-mysql test-mysql-if-possible
+.PHONY: help serve test setup lint test-unit fuzz test-product test-drivers test-mysql test-mysql-if-possible
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ test: setup lint ## Everything: setup, lint, unit tests, fuzzing, product tests 
 	@$(MAKE) --no-print-directory test-mysql-if-possible
 
 setup: ## Install what the other targets need and the machine lacks
-	@scripts/setup rust lint database clients
+	@scripts/setup rust lint database clients drivers
 
 lint: ## Formatting, clippy, the rules of style, licences and sources of dependencies
 	@scripts/setup rust lint
@@ -45,11 +45,15 @@ fuzz: ## Fuzz each target for FUZZ_SECONDS (60), from the inputs in fuzz/corpus
 	scripts/fuzz
 
 test-product: ## Only the tests that run a real MariaDB
-	@scripts/setup rust database clients
+	@scripts/setup rust database clients drivers
 	cargo test --package localdb --package load --package myriad
 
+test-drivers: ## Only drivers of Python, Java, Node.js and Go
+	@scripts/setup rust database drivers
+	cargo test --package myriad --test product drivers::
+
 test-mysql: ## The same on MySQL, without and with its thread pool
-	@scripts/setup rust clients mysql
+	@scripts/setup rust clients drivers mysql
 	MYRIAD_TEST_SERVER=mysql cargo test --package localdb --package myriad
 	MYRIAD_TEST_SERVER=mysql-thread-pool cargo test --package myriad --test product
 
