@@ -214,9 +214,9 @@ fn show(sessions: usize, kills: usize) {
     database.schema("kills");
     database.execute(
         "USE kills; CREATE TABLE points (id INT PRIMARY KEY, v INT);
-         INSERT INTO points SELECT seq, seq * 7 FROM seq_1_to_1000;
+         INSERT INTO points SELECT seq, seq * 7 FROM shop.seq_1_to_1000;
          CREATE TABLE counters (id INT PRIMARY KEY, n INT);
-         INSERT INTO counters SELECT seq, 0 FROM seq_0_to_999",
+         INSERT INTO counters SELECT seq - 1, 0 FROM shop.seq_1_to_1000",
     );
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 32"]);
     let address = door.address();
