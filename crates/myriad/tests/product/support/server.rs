@@ -44,7 +44,10 @@ impl Server {
     pub(crate) fn words(text: &str) -> String {
         match Self::is_mariadb() {
             true => text.to_owned(),
-            false => text.replace("@@tx_isolation", "@@transaction_isolation"),
+            false => text
+                .replace("@@tx_isolation", "@@transaction_isolation")
+                .replace("max_statement_time = 0.05", "max_execution_time = 50")
+                .replace("max_statement_time", "max_execution_time"),
         }
     }
 
