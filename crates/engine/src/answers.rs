@@ -7,7 +7,6 @@ use session::statement::PinReason;
 use wire::{OkPacket, Piece, ServerStatus, TextResultSet, Told, WalkError};
 
 use crate::backend::{Backend, Exchange, Purpose};
-use crate::diagnostics::Counts;
 use crate::{Engine, Mail, Turn, diagnostics, tracking};
 
 /// How an answer ended.
@@ -56,6 +55,7 @@ impl Engine {
         if let Some(backend) = self.pool.get_mut(key) {
             backend.inbox = inbox;
             self.hold_back(turn, key);
+            self.take_upload(turn, key);
         }
     }
 
@@ -143,40 +143,22 @@ impl Engine {
             ..Told::default()
         };
         let mut block = Vec::new();
+        if let Purpose::Command(command) = &mut exchange.purpose {
+            command.note(piece);
+        }
         let ending = match piece {
             Piece::Ok(_) | Piece::RowsEnd(_) => {
                 let ok = OkPacket::parse(piece.payload())?;
-                if let Purpose::Command(command) = &mut exchange.purpose {
-                    command.counts.ended(matches!(piece, Piece::RowsEnd(_)));
-                }
                 self.status_of(key, exchange, &ok, &mut block);
                 Some(Ending::Ok)
             }
-            Piece::ColumnCount(_) => {
-                if let Purpose::Command(command) = &mut exchange.purpose {
-                    command.counts = Counts {
-                        found: command.counts.found,
-                        warned: command.counts.warned,
-                        ..Counts::default()
-                    };
-                }
-                None
-            }
-            Piece::Row(_) => {
-                if let Purpose::Command(command) = &mut exchange.purpose {
-                    command.counts.sent += 1;
-                    command.holding.iter_mut().for_each(|held| held.row(piece));
-                }
-                None
-            }
-            Piece::Rest(_) => {
-                if let Purpose::Command(command) = &mut exchange.purpose {
-                    command.holding.iter_mut().for_each(|held| held.row(piece));
-                }
-                None
-            }
             Piece::Err(_) => Some(Ending::Err(piece.payload().to_vec())),
-            _ => None,
+            Piece::LocalInfile(_) => {
+                self.file_asked_for(turn, key, exchange);
+                None
+            }
+            // Definitions of columns may be the last of what is told of a prepared statement.
+            _ => exchange.walk.is_done().then_some(Ending::Ok),
         };
         match &mut exchange.purpose {
             Purpose::Command(command) => {
@@ -198,6 +180,7 @@ impl Engine {
             Purpose::ReadFacts(rows)
             | Purpose::ReadInsertId(rows)
             | Purpose::ReadCharset(rows)
+            | Purpose::ReadPrivileges(rows)
             | Purpose::ReadViews(rows) => {
                 collect(rows, piece)?;
             }

@@ -254,6 +254,7 @@ impl Engine {
             opened: now,
             retired: false,
             due: Due::empty(),
+            upload: None,
             replay: Vec::new(),
             orphaned: false,
             kill_outstanding: false,

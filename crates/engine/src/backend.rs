@@ -12,7 +12,8 @@ use wire::ServerStatus;
 use crate::backend_auth::BackendLogin;
 use crate::diagnostics::{Counts, Warnings};
 use crate::holdings::Effect;
-use wire::{Capabilities, ExtendedCapabilities, ResponseWalk, TextResultSet, Translation};
+use crate::local_infile::Upload;
+use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSet, Translation};
 
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -33,7 +34,9 @@ impl PoolKey {
             | Capabilities::ODBC
             | Capabilities::IGNORE_SPACE
             | Capabilities::MULTI_STATEMENTS
-            | Capabilities::MULTI_RESULTS;
+            | Capabilities::LOCAL_FILES
+            | Capabilities::MULTI_RESULTS
+            | Capabilities::PS_MULTI_RESULTS;
         Self {
             account,
             capabilities: client & answer_changing,
@@ -72,6 +75,8 @@ pub(crate) struct Backend {
     pub retired: bool,
     /// What must happen before the session can be detached.
     pub due: Due,
+    /// A file that the client is sending.
+    pub upload: Option<Upload>,
     /// The command under way, as long as it may be sent again elsewhere.
     pub replay: Vec<u8>,
     /// Its client hung up while it ran something, and that ought to be ended.
@@ -127,6 +132,8 @@ pub(crate) enum Purpose {
     Setup,
     /// What the session begins with: character sets, sql_mode and so on.
     ReadFacts(TextResultSet),
+    /// Whether the account may end what others run.
+    ReadPrivileges(TextResultSet),
     /// LAST_INSERT_ID() of the attached session.
     ReadInsertId(TextResultSet),
     /// The character sets of the attached session.
@@ -173,9 +180,21 @@ pub(crate) struct ClientCommand {
     /// A transaction was open when it was sent.
     pub in_transaction: bool,
     /// What it takes hold of or lets go of; boxed, because few do.
-    pub holding: Option<Box<Effect>>,
+    pub effect: Option<Box<Effect>>,
     /// `FOUND_ROWS()` counts more than the rows that it sends (`SQL_CALC_FOUND_ROWS`).
     pub counts_all_rows: bool,
     /// True once part of the answer went to the client.
     pub answered: bool,
+}
+
+impl ClientCommand {
+    /// Takes note of a piece of the answer.
+    pub(crate) fn note(&mut self, piece: &Piece<'_>) {
+        self.counts.piece(piece);
+        if let (Some(effect), Piece::Row(_) | Piece::Rest(_) | Piece::PrepareOk(_)) =
+            (&mut self.effect, piece)
+        {
+            effect.row(piece);
+        }
+    }
 }

@@ -59,6 +59,10 @@ pub(crate) struct Client {
     pub last_insert_id: u64,
     /// What it can ask about its last statement.
     pub capture: Capture,
+    /// Its capabilities have changed: it goes over to another key once it holds no backend.
+    pub rekeyed: bool,
+    /// It is sending a file that the server asked for.
+    pub uploading: bool,
     /// How often its command was sent.
     pub retry: Retry,
     /// The backend it is attached to.

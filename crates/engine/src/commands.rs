@@ -25,6 +25,28 @@ pub(crate) struct Packet<'a> {
     pub sequence_id: u8,
 }
 
+impl<'a> Packet<'a> {
+    /// The text of a COM_QUERY or COM_STMT_PREPARE; empty for other commands.
+    pub(crate) fn text(&self) -> &'a [u8] {
+        let with_text = [Command::Query as u8, Command::StmtPrepare as u8];
+        match self.payload.split_first() {
+            Some((command, text)) if with_text.contains(command) => text,
+            _ => b"",
+        }
+    }
+
+    /// True if it runs a statement.
+    pub(crate) fn is_statement(&self) -> bool {
+        let runs = [
+            Command::Query,
+            Command::StmtExecute,
+            Command::StmtBulkExecute,
+        ];
+        let command = self.payload.first().copied().and_then(Command::from_byte);
+        command.is_some_and(|command| runs.contains(&command))
+    }
+}
+
 /// What became of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
@@ -83,6 +105,9 @@ impl Engine {
                 Some(State::Greeting) => {
                     self.close_client(turn, key, DisconnectReason::Malformed);
                     return bytes.len();
+                }
+                Some(State::Active) if self.uploads(key) => {
+                    self.upload_bytes(turn, key, &bytes[at..])
                 }
                 Some(State::Waiting(_) | State::Active | State::Asking) => 0,
             };
@@ -146,28 +171,48 @@ impl Engine {
         packet: Packet<'_>,
     ) -> Taken {
         self.counters.commands += 1;
-        match packet.payload.first().copied().and_then(Command::from_byte) {
-            Some(Command::Quit) => self.close_client(turn, key, DisconnectReason::Quit),
-            Some(Command::Ping) => self.answer_ok(turn, key),
-            Some(Command::Query) if may_be_kill(packet.payload) => {
+        let Some(command) = packet.payload.first().copied().and_then(Command::from_byte) else {
+            self.answer_err(turn, key, &ClientError::unknown_command());
+            self.touch(key, turn.now);
+            return Taken::Now;
+        };
+        match command {
+            Command::Quit => self.close_client(turn, key, DisconnectReason::Quit),
+            Command::Ping => self.answer_ok(turn, key),
+            Command::Query if may_be_kill(packet.payload) => {
                 return self.kill_command(turn, key, packet);
             }
-            Some(Command::Query) if self.answered_from_capture(turn, key, packet.payload) => {}
-            Some(Command::ProcessKill) => return self.kill_command(turn, key, packet),
-            Some(Command::Query | Command::InitDb) => {
-                return self.attach_and_send(turn, key, packet);
+            Command::Query if self.answered_from_capture(turn, key, packet.payload) => {}
+            Command::ProcessKill => return self.kill_command(turn, key, packet),
+            Command::StmtExecute
+            | Command::StmtBulkExecute
+            | Command::StmtFetch
+            | Command::StmtReset
+            | Command::StmtClose
+            | Command::StmtSendLongData => {
+                return self.prepared_command(turn, key, (command, packet));
             }
-            Some(Command::ResetConnection | Command::ChangeUser) if self.holds(key) => {
+            Command::SetOption if self.set_option(turn, key, packet.payload) => {}
+            Command::Query
+            | Command::InitDb
+            | Command::StmtPrepare
+            | Command::SetOption
+            | Command::FieldList
+            | Command::Statistics
+            | Command::ProcessInfo
+            | Command::Refresh
+            | Command::Debug => return self.attach_and_send(turn, key, packet),
+            Command::ResetConnection | Command::ChangeUser if self.holds(key) => {
                 self.reset_attached(turn, key);
                 return Taken::Later;
             }
-            Some(Command::ResetConnection) => {
+            Command::ResetConnection => {
                 let collation = self.collation_after_reset(key);
                 self.reset_session(key, collation);
                 self.answer_ok(turn, key);
             }
-            Some(Command::ChangeUser) => self.change_user(turn, key, &packet.payload[1..]),
-            _ => self.answer_err(turn, key, &ClientError::unknown_command()),
+            Command::ChangeUser => self.change_user(turn, key, &packet.payload[1..]),
+            _ => self.answer_err(turn, key, &ClientError::refused(command)),
         }
         self.touch(key, turn.now);
         Taken::Now
@@ -177,6 +222,10 @@ impl Engine {
         let collation = self.clients.get(key).map_or(0, |c| c.session.collation);
         let facts = self.facts.as_ref();
         facts.map_or(collation, |facts| facts.collation_after_reset(collation))
+    }
+
+    fn uploads(&self, key: Key) -> bool {
+        self.clients.get(key).is_some_and(|client| client.uploading)
     }
 
     fn holds(&self, key: Key) -> bool {
@@ -267,6 +316,7 @@ impl Engine {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        let busy = busy && !client.uploading;
         let ahead = busy && sent_ahead(&client.inbox);
         if ahead && !client.paused {
             turn.io.pause_receive(client.handle);

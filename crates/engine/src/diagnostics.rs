@@ -53,8 +53,25 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    /// Takes note of a piece of an answer.
+    pub(crate) fn piece(&mut self, piece: &Piece<'_>) {
+        match piece {
+            Piece::Ok(_) => self.ended(false),
+            Piece::RowsEnd(_) => self.ended(true),
+            Piece::ColumnCount(_) => {
+                *self = Self {
+                    found: self.found,
+                    warned: self.warned,
+                    ..Self::default()
+                }
+            }
+            Piece::Row(_) => self.sent += 1,
+            _ => {}
+        }
+    }
+
     /// An answer is complete, with rows or without; those to further statements may follow.
-    pub(crate) fn ended(&mut self, with_rows: bool) {
+    fn ended(&mut self, with_rows: bool) {
         self.result_set = with_rows;
         if with_rows {
             self.found = Some(self.sent);
@@ -95,7 +112,11 @@ impl Capture {
             Known::FoundRows => self.found_rows.map(|rows| rows as i64),
             Known::WarningCount => Some(self.told(false).max(i64::from(self.warning_count))),
             Known::ErrorCount => Some(self.told(true)),
-            Known::Socket | Known::Port | Known::Hostname | Known::BindAddress => None,
+            Known::ConnectionId
+            | Known::Socket
+            | Known::Port
+            | Known::Hostname
+            | Known::BindAddress => None,
         }
     }
 

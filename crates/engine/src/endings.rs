@@ -77,7 +77,10 @@ impl Engine {
         if std::mem::take(&mut backend.paused) {
             turn.io.resume_receive(backend.handle);
         }
-        if backend.is_working() {
+        if backend.upload.is_some() {
+            // Half a file must not be loaded.
+            self.backend_broken(turn, key);
+        } else if backend.is_working() {
             self.orphan(key, turn.now);
         } else {
             self.settle(turn, key);

@@ -2,7 +2,7 @@
 //! for the case, it is the server's, word for word (rule 16).
 
 use events::{Peer, Span};
-use wire::{ErrPacket, code};
+use wire::{Command, ErrPacket, code};
 
 /// An error for a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +52,33 @@ impl ClientError {
     /// A command that is not supported.
     pub(crate) fn unknown_command() -> Self {
         Self::new(code::UNKNOWN_COMMAND, b"08S01", "Unknown command")
+    }
+
+    /// A command that is not passed on, and why.
+    pub(crate) fn refused(command: Command) -> Self {
+        let why = match command {
+            Command::BinlogDump
+            | Command::BinlogDumpGtid
+            | Command::TableDump
+            | Command::RegisterSlave => "replicas connect to the server itself",
+            Command::Clone => "clone from the server itself",
+            Command::Shutdown => "use the statement SHUTDOWN",
+            _ => return Self::unknown_command(),
+        };
+        let text = format!("{command:?} is not supported by Myriad; {why}");
+        Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
+    }
+
+    /// A command names a prepared statement that the session does not have.
+    pub(crate) fn unknown_statement(id: u32, command: Command) -> Self {
+        let function = match command {
+            Command::StmtFetch => "mysqld_stmt_fetch",
+            Command::StmtReset => "mysqld_stmt_reset",
+            Command::StmtBulkExecute => "mysqld_stmt_bulk_execute",
+            _ => "mysqld_stmt_execute",
+        };
+        let text = format!("Unknown prepared statement handler ({id}) given to {function}");
+        Self::new(code::UNKNOWN_STMT_HANDLER, b"HY000", text)
     }
 
     /// A command is longer than `max_allowed_packet`.

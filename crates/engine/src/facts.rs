@@ -12,6 +12,7 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::FOUND_ROWS)
     .union(Capabilities::LONG_FLAG)
     .union(Capabilities::CONNECT_WITH_DB)
+    .union(Capabilities::LOCAL_FILES)
     .union(Capabilities::NO_SCHEMA)
     .union(Capabilities::ODBC)
     .union(Capabilities::IGNORE_SPACE)
@@ -30,9 +31,15 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::SESSION_TRACK)
     .union(Capabilities::DEPRECATE_EOF);
 
+/// The same of MariaDB's extended flags.
+pub(crate) const OFFERED_EXTENDED: ExtendedCapabilities =
+    ExtendedCapabilities::EXTENDED_METADATA.union(ExtendedCapabilities::STMT_BULK_OPERATIONS);
+
 /// What is known of the server behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
+    /// A backend has told it; otherwise it is what the settings say.
+    pub told: bool,
     /// Its version string, as its handshake has it.
     pub version: Vec<u8>,
     /// Its default collation.
@@ -55,6 +62,7 @@ impl Facts {
     /// What clients are told while nothing is known.
     pub(crate) fn unknown(version: &str) -> Self {
         Self {
+            told: false,
             version: version.as_bytes().to_vec(),
             collation: 45,
             status: ServerStatus::AUTOCOMMIT,
@@ -77,11 +85,12 @@ impl Facts {
             .filter(|_| mariadb)
             .unwrap_or(version);
         Self {
+            told: true,
             version: version.to_vec(),
             collation: handshake.collation,
             status: handshake.status,
             capabilities: handshake.capabilities & OFFERED,
-            extended: handshake.extended & ExtendedCapabilities::EXTENDED_METADATA,
+            extended: handshake.extended & OFFERED_EXTENDED,
             flavor: if mariadb {
                 Flavor::MariaDb
             } else {
@@ -104,8 +113,8 @@ impl Facts {
     /// `collation`: MariaDB goes back to that, MySQL to the server's own default.
     pub(crate) fn collation_after_reset(&self, collation: u8) -> u8 {
         match self.flavor {
-            Flavor::MySql => self.collation,
-            Flavor::MariaDb => collation,
+            Flavor::MySql if self.told => self.collation,
+            Flavor::MySql | Flavor::MariaDb => collation,
         }
     }
 

@@ -11,31 +11,63 @@ use crate::Engine;
 use crate::backend::ClientCommand;
 use crate::client::Client;
 
+/// A temporary table: schema and name.
+type QualifiedName = (Option<Arc<[u8]>>, Box<[u8]>);
+
 /// What a pinned session holds.
 #[derive(Debug, Default)]
 pub(crate) struct Holdings {
-    tables: Vec<(Option<Arc<[u8]>>, Box<[u8]>)>,
+    tables: Vec<QualifiedName>,
     handlers: Vec<Box<[u8]>>,
     /// User-level locks, each as often as it was got.
     locks: u32,
+    /// Statements of the binary protocol, by their ids.
+    pub(crate) prepared: Vec<(u32, Statement)>,
+    /// The last of them, unless preparing another has failed since.
+    pub(crate) last_prepared: Option<u32>,
     /// Of these, more may be held than is listed: they last until the session ends or is reset.
     uncertain: PinReasons,
 }
 
 /// What a command does to what is held, and the row it is answered with, which may come in parts.
 pub(crate) struct Effect {
-    holding: Holding,
+    act: Act,
     row: Vec<u8>,
 }
+
+/// What a command does.
+enum Act {
+    Text(Holding),
+    /// COM_STMT_PREPARE of this.
+    Prepares(Statement),
+}
+
+/// The header byte and the id of a prepared statement.
+const PREPARED: usize = 5;
 
 /// A row with the number one and nothing else.
 const ONE: &[u8] = b"\x011";
 
 impl Effect {
-    /// Nothing is answered yet.
-    pub(crate) fn new(holding: Holding) -> Self {
-        let row = Vec::new();
-        Self { holding, row }
+    /// What a text does.
+    pub(crate) fn of_text(holding: Holding) -> Self {
+        let (act, row) = (Act::Text(holding), Vec::new());
+        Self { act, row }
+    }
+
+    /// What preparing a statement does.
+    pub(crate) fn prepares(statement: Statement) -> Self {
+        let (act, row) = (Act::Prepares(statement), Vec::new());
+        Self { act, row }
+    }
+
+    /// The id of the statement that was prepared.
+    fn id(&self) -> Option<u32> {
+        self.row
+            .get(1..5)?
+            .first_chunk()
+            .copied()
+            .map(u32::from_le_bytes)
     }
 
     /// The beginning of a row, or the rest of it. What was the rest of something before it is forgotten.
@@ -47,14 +79,15 @@ impl Effect {
                 piece.payload()
             }
         };
-        // One byte too many tells as much as a million.
-        let room = (ONE.len() + 1).saturating_sub(self.row.len());
+        // What is longer than either needs is not looked at.
+        let room = PREPARED.saturating_sub(self.row.len());
         self.row.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 }
 
 /// The reasons whose end is seen from the list.
-const LISTED: [PinReason; 3] = [
+const LISTED: [PinReason; 4] = [
+    PinReason::Prepared,
     PinReason::TemporaryTable,
     PinReason::Handler,
     PinReason::UserLock,
@@ -71,7 +104,8 @@ impl Client {
     pub(crate) fn holds_unseen(&mut self, statement: &Statement) {
         let renames = statement.kind == Kind::Ddl && self.pins.contains(PinReason::TemporaryTable);
         let unseen = LISTED.into_iter().filter(|&reason| {
-            statement.pins.contains(reason) || renames && reason == PinReason::TemporaryTable
+            reason != PinReason::Prepared && statement.pins.contains(reason)
+                || renames && reason == PinReason::TemporaryTable
         });
         let unseen: PinReasons = unseen.collect();
         if !unseen.is_empty() {
@@ -85,11 +119,13 @@ impl Client {
         if !failed && command.kind != Kind::Multiple {
             ended = released(command, self.status);
         }
-        if let Some(effect) = &command.holding {
+        if let Some(effect) = &command.effect {
             let schema = self.session.schema.clone();
             let holdings = self.holdings.get_or_insert_default();
             if !failed {
-                holdings.take(&effect.holding, schema, effect.row == ONE);
+                holdings.take(effect, schema);
+            } else if matches!(effect.act, Act::Prepares(_)) {
+                holdings.last_prepared = None;
             }
             ended |= holdings.let_go();
         }
@@ -118,8 +154,16 @@ fn released(command: &ClientCommand, status: ServerStatus) -> PinReasons {
 }
 
 impl Holdings {
-    /// Takes over what a statement did. `is_one`: its answer was the number one.
-    fn take(&mut self, holding: &Holding, schema: Option<Arc<[u8]>>, is_one: bool) {
+    /// Takes over what a statement did.
+    fn take(&mut self, effect: &Effect, schema: Option<Arc<[u8]>>) {
+        let holding = match &effect.act {
+            Act::Text(holding) => holding,
+            Act::Prepares(statement) => {
+                self.last_prepared = effect.id();
+                return self.prepared.extend(effect.id().map(|id| (id, *statement)));
+            }
+        };
+        let is_one = effect.row == ONE;
         match holding {
             Holding::CreatesTable(name) => {
                 let name = qualified(name, schema);
@@ -148,6 +192,7 @@ impl Holdings {
     /// The listed reasons for which nothing is held.
     fn let_go(&self) -> PinReasons {
         let held = [
+            !self.prepared.is_empty(),
             !self.tables.is_empty(),
             !self.handlers.is_empty(),
             self.locks > 0,
@@ -161,7 +206,7 @@ impl Holdings {
     }
 }
 
-fn qualified(name: &TableName, schema: Option<Arc<[u8]>>) -> (Option<Arc<[u8]>>, Box<[u8]>) {
+fn qualified(name: &TableName, schema: Option<Arc<[u8]>>) -> QualifiedName {
     let written = name.schema.as_deref().map(Arc::from);
     (written.or(schema), name.table.clone())
 }

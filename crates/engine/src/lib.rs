@@ -11,7 +11,12 @@
 //! | `login` | the connection phase of clients |
 //! | `commands` | the command phase of clients: cutting and answering commands |
 //! | `attach` | finding a backend for a command, or waiting for one |
-//! | `dispatch` | restore and command, on their way to the backend |
+//! | `statements` | what a command is |
+//! | `dispatch` | what must be restored before a command, and what may share a write with it |
+//! | `sending` | the command, on its way to the backend |
+//! | `set_option` | COM_SET_OPTION |
+//! | `prepared` | prepared statements of the binary protocol |
+//! | `local_infile` | files that clients send for LOAD DATA LOCAL |
 //! | `identity` | who a client is |
 //! | `backend_login` | the connection phase of backends |
 //! | `backend_auth` | who we are, proved to backends |
@@ -45,16 +50,21 @@ mod identity;
 mod invariants;
 mod kill;
 mod lending;
+mod local_infile;
 mod login;
 mod orphans;
 mod pin_log;
+mod prepared;
 mod report;
 mod retry;
 mod rewrite;
 mod schemas;
+mod sending;
+mod set_option;
 mod settings;
 mod settle;
 mod shared;
+mod statements;
 mod timers;
 mod tracking;
 
@@ -123,6 +133,8 @@ struct KeyState {
     failures: u32,
     /// Not before then.
     retry_at: Option<Timestamp>,
+    /// Its account may end statements and connections of others, as the server says.
+    kills_others: bool,
     /// What the last failure was, for whoever waits in vain.
     last_error: String,
 }
@@ -255,8 +267,10 @@ impl Handler for Engine {
     }
 
     fn drained<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp) {
-        if let Owner::Client(key) = Owner::of(tag) {
-            self.client_drained(&mut Turn { io, now }, key);
+        let turn = &mut Turn { io, now };
+        match Owner::of(tag) {
+            Owner::Client(key) => self.client_drained(turn, key),
+            Owner::Backend(key) => self.backend_drained(turn, key),
         }
     }
 

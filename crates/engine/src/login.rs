@@ -101,6 +101,8 @@ impl Engine {
             pins: PinReasons::NONE,
             pin_slot: None,
             holdings: None,
+            rekeyed: false,
+            uploading: false,
             retry: Retry::Fresh,
             session: SessionState::new(0, &self.interner),
             last_insert_id: 0,

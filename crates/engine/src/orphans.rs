@@ -60,11 +60,13 @@ impl Engine {
 
     /// Ends the orphans that did not finish by themselves.
     pub(crate) fn orphans_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        while let Some(orphan) = self.orphans.pop_front_if(|orphan| turn.now >= orphan.at) {
-            let backend = self.pool.get(orphan.backend);
-            if backend.is_some_and(|backend| backend.orphaned) {
+        while self.orphan_due().is_some_and(|at| turn.now >= at) {
+            let Some(Orphan { backend: key, .. }) = self.orphans.pop_front() else {
+                return;
+            };
+            if self.pool.get(key).is_some_and(|backend| backend.orphaned) {
                 self.counters.orphans_killed += 1;
-                self.interrupt(turn, orphan.backend);
+                self.interrupt(turn, key);
             }
         }
     }

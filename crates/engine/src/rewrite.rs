@@ -22,8 +22,12 @@ pub(crate) struct Rewrite {
 
 /// True if the text must be looked at for what the front door knows better.
 pub(crate) fn concerns(statement: &Statement) -> bool {
-    let asked = Traits::READS_DIAGNOSTICS | Traits::READS_ROW_COUNTS | Traits::READS_ADDRESS;
-    statement.traits.intersects(asked)
+    statement.traits.intersects(
+        Traits::READS_DIAGNOSTICS
+            | Traits::READS_ROW_COUNTS
+            | Traits::READS_ADDRESS
+            | Traits::READS_CONNECTION_ID,
+    )
 }
 
 /// What the session is told in place of what its text would say on the backend. `live`: the backend has
@@ -56,6 +60,7 @@ pub(crate) fn rewrite(
             "IF(FOUND_ROWS() IS NULL,0,CAST({count} AS SIGNED))"
         )),
         (_, Some(count)) => Some(format!("CAST({count} AS UNSIGNED)")),
+        (Known::ConnectionId, None) => Some(format!("CAST({} AS UNSIGNED)", client.id)),
         (known, None) => settings.address.expression(known),
     };
     let text = substitute(text, dialect, value)?;
@@ -107,7 +112,11 @@ impl PublicAddress {
             Known::Socket => Some(quoted(&self.socket)),
             Known::Hostname => given(&self.hostname),
             Known::BindAddress => given(&self.bind_address),
-            Known::RowCount | Known::FoundRows | Known::WarningCount | Known::ErrorCount => None,
+            Known::RowCount
+            | Known::FoundRows
+            | Known::ConnectionId
+            | Known::WarningCount
+            | Known::ErrorCount => None,
         }
     }
 }

@@ -41,6 +41,7 @@ impl Engine {
             }
             (Purpose::Restore(_), Ending::Ok) => {}
             (Purpose::ReadFacts(facts), Ending::Ok) => self.learn_session(key, &facts),
+            (Purpose::ReadPrivileges(rows), Ending::Ok) => self.learn_privileges(key, &rows),
             (Purpose::ReadInsertId(rows), Ending::Ok) => self.learn_insert_id(key, &rows),
             (Purpose::ReadCharset(rows), Ending::Ok) => self.learn_charset(key, &rows),
             (Purpose::ReadWarnings(answer), Ending::Ok) => self.learn_warnings(key, answer),
@@ -348,6 +349,7 @@ impl Engine {
             backend.client = None;
         }
         self.clients.move_to(client_key, State::Idle, turn.now);
+        self.rekey(client_key);
         self.free(turn, key);
     }
 

@@ -40,6 +40,8 @@ pub mod code {
     pub const DEADLOCK: u16 = 1213;
     /// `ER_USER_LIMIT_REACHED`: a resource of the account is used up.
     pub const USER_LIMIT_REACHED: u16 = 1226;
+    /// `ER_UNKNOWN_STMT_HANDLER`: no such prepared statement.
+    pub const UNKNOWN_STMT_HANDLER: u16 = 1243;
     /// `ER_NOT_SUPPORTED_YET`
     pub const NOT_SUPPORTED_YET: u16 = 1235;
     /// `ER_SPECIFIC_ACCESS_DENIED_ERROR`: a privilege is missing.

@@ -178,9 +178,12 @@ fn any_other_server_gets_it_under_its_public_key() {
     stage.assert_welcome();
 }
 
+/// Whether by TCP, the plugin, and what the server says one after the other.
+type Row<'a> = (bool, &'a [u8], &'a [&'a [u8]]);
+
 #[test]
 fn what_is_out_of_place_ends_the_attempt() {
-    let table: [(bool, &[u8], &[&[u8]]); 8] = [
+    let table: [Row<'_>; 8] = [
         (false, NATIVE_PASSWORD, &[b"\x01\x04"]),
         (false, CACHING_SHA2_PASSWORD, &[b"\x01"]),
         (false, CACHING_SHA2_PASSWORD, &[b"\x01\x05"]),

@@ -5,6 +5,8 @@
 //! about one subject; `support` holds the database, the front door and the clients.
 
 #[cfg(test)]
+mod binary;
+#[cfg(test)]
 mod command_line;
 #[cfg(test)]
 mod crashes;
@@ -30,6 +32,8 @@ mod misbehaviour;
 mod outage;
 #[cfg(test)]
 mod packets;
+#[cfg(test)]
+mod pins;
 #[cfg(test)]
 mod plugins;
 #[cfg(test)]

@@ -41,6 +41,8 @@ pin_reasons! {
     Handler "handler",
     /// `XA …`.
     Xa "xa",
+    /// `COM_STMT_PREPARE`, until the last prepared statement is closed.
+    Prepared "prepared_statement",
     /// `PREPARE`, `EXECUTE`.
     TextPrepared "text_prepared",
     /// `SET ROLE`.

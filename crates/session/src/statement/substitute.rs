@@ -17,6 +17,8 @@ pub enum Known {
     RowCount,
     /// `FOUND_ROWS()`
     FoundRows,
+    /// `CONNECTION_ID()`
+    ConnectionId,
     /// `@@warning_count`
     WarningCount,
     /// `@@error_count`
@@ -36,6 +38,7 @@ impl Known {
         let known = [
             (&b"row_count"[..], Self::RowCount),
             (b"found_rows", Self::FoundRows),
+            (b"connection_id", Self::ConnectionId),
         ];
         find(&known, name)
     }

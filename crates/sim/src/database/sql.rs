@@ -26,6 +26,8 @@ pub(crate) enum Sql {
     ReadTemporary,
     /// `SELECT COUNT(*) FROM information_schema.TABLES …`: how many of these names are views.
     CountViews(Vec<String>),
+    /// `SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES …`: whether others may be killed.
+    CountPrivileges,
     /// `SELECT LAST_INSERT_ID()`
     LastInsertId,
     /// `SELECT @@name,…`
@@ -101,6 +103,9 @@ pub(crate) fn parse(text: &str) -> Option<(Sql, Option<&str>)> {
 
 /// The table that is a view; it might call functions that write.
 pub(crate) const VIEW: &str = "kv_view";
+
+/// How the front door asks what an account may do.
+pub(crate) const COUNT_PRIVILEGES: &str = "COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE ";
 
 /// How the front door asks whether tables are views.
 pub(crate) const COUNT_VIEWS: &str =
@@ -182,6 +187,9 @@ fn select_with(rest: &str) -> Option<Sql> {
     if rest.starts_with("CAST(LAST_INSERT_ID() AS SIGNED) AS `") {
         return Some(Sql::ToldCount);
     }
+    if rest.starts_with(COUNT_PRIVILEGES) {
+        return Some(Sql::CountPrivileges);
+    }
     if let Some(names) = between(rest, COUNT_VIEWS, "')") {
         let names = names.split("','").map(str::to_owned);
         return Some(Sql::CountViews(names.collect()));
@@ -251,6 +259,8 @@ fn set(rest: &str) -> Option<Sql> {
         let bare = scopes.iter().find_map(|scope| name.strip_prefix(scope));
         let value = match value {
             "DEFAULT" => None,
+            // What MySQL needs in place of DEFAULT for some variables.
+            global if global.starts_with("@@global.") => None,
             "NULL" => Some(crate::catalog::NULL.to_owned()),
             _ => Some(between(value, "'", "'").unwrap_or(value).to_owned()),
         };

@@ -12,6 +12,19 @@ pub(crate) struct Packet {
     pub(crate) payload: Vec<u8>,
 }
 
+impl Packet {
+    /// Puts `new` in place of the first `old` in an ERR packet's text.
+    pub(crate) fn replace(&mut self, old: &str, new: &str) {
+        let at = self
+            .payload
+            .windows(old.len())
+            .position(|part| part == old.as_bytes());
+        if let (Some(0xff), Some(at)) = (self.payload.first(), at) {
+            self.payload.splice(at..at + old.len(), new.bytes());
+        }
+    }
+}
+
 /// Long payloads are cut: a failed comparison must stay readable.
 impl std::fmt::Debug for Packet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -11,6 +11,7 @@ fn value(known: Known) -> Option<String> {
         Known::ErrorCount => Some("4".into()),
         Known::Socket => Some("''".into()),
         Known::Port => Some("6033".into()),
+        Known::ConnectionId => Some("5".into()),
         Known::Hostname | Known::BindAddress => None,
     }
 }

@@ -1,0 +1,179 @@
+//! A command as the backend gets it: what must be brought across for it, what is sent in its place,
+//! and what is remembered until its answer comes.
+
+use events::Io;
+use membership::Key;
+use session::statement::{
+    Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits, holding,
+};
+use wire::{Command, ResponseWalk, ServerStatus, TextResultSet, Translation};
+
+use crate::backend::{Backend, ClientCommand, Exchange, InsertId, Purpose, RestorePart};
+use crate::client::Client;
+use crate::commands::Packet;
+use crate::diagnostics::{Counts, Warnings, clears_warnings};
+use crate::dispatch::put_query;
+use crate::holdings::{self, Effect};
+use crate::prepared::asks_for_cursor;
+use crate::rewrite::{self, Rewrite, rewrite};
+use crate::statements::shape;
+use crate::{Engine, Mail, Turn};
+
+impl Engine {
+    /// Sends a command to the client's backend, which is in the session's state.
+    pub(crate) fn send<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client_key: Key,
+        packet: Packet<'_>,
+        statement: Statement,
+    ) {
+        let text = packet.text();
+        let dialect = self.dialect_if_needed(client_key, &statement);
+        let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
+        let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
+        let Some(client) = self.clients.get_mut(client_key) else {
+            return;
+        };
+        let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
+            return;
+        };
+        let live = backend.warnings == Warnings::OfClient;
+        let rewrite = dialect.as_ref().and_then(|dialect| {
+            rewrite(&statement, (text, dialect), (client, live), &self.settings)
+        });
+        let outbox = turn.io.outbox(backend.handle);
+        bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
+        match &rewrite {
+            Some(rewrite) => put_query(outbox, &rewrite.text),
+            None => outbox.extend_from_slice(packet.raw),
+        }
+        backend.replay.clear();
+        if rewrite.is_none() {
+            backend.keep_for_retry((client, &statement), packet);
+        }
+        if effect.is_none() {
+            client.holds_unseen(&statement);
+        }
+        self.counters.statements += u64::from(packet.is_statement());
+        let flavor = self
+            .facts
+            .as_ref()
+            .map_or(Flavor::MySql, |facts| facts.flavor);
+        let command = ClientCommand {
+            client: Some(client_key),
+            translation: translation(client, packet),
+            kind: statement.kind,
+            traits: statement.traits,
+            pins,
+            counts: Counts::default(),
+            clears_warnings: clears_warnings(&statement, text, flavor),
+            in_transaction: client.status.contains(ServerStatus::IN_TRANS),
+            effect: effect.map(Box::new),
+            counts_all_rows: statement.pins.contains(PinReason::FoundRows),
+            answered: false,
+        };
+        backend.exchanges.push_back(Exchange {
+            walk: ResponseWalk::shaped(shape(packet.payload), true, packet.sequence_id),
+            purpose: Purpose::Command(command),
+        });
+    }
+
+    /// How the session's texts are read, if this one must be looked at again.
+    fn dialect_if_needed(&self, client: Key, statement: &Statement) -> Option<Dialect> {
+        let needed = rewrite::concerns(statement)
+            || holdings::concerns(statement)
+            || !statement.pins.is_empty();
+        let session = &self.clients.get(client).filter(|_| needed)?.session;
+        self.facts.as_ref()?.dialect(session)
+    }
+
+    /// Pins the session for what the statement does. Returns the reasons that are new.
+    fn add_pins(
+        &mut self,
+        client: Key,
+        statement: &Statement,
+        (text, dialect): (&[u8], Option<&Dialect>),
+    ) -> PinReasons {
+        let Some(client) = self.clients.get_mut(client) else {
+            return PinReasons::NONE;
+        };
+        let is_new = |&reason: &PinReason| !client.pins.contains(reason);
+        let pins: PinReasons = statement.pins.iter().filter(is_new).collect();
+        pins.iter().for_each(|reason| self.counters.pinned(reason));
+        client.pins |= pins;
+        if let (false, Some(dialect)) = (pins.is_empty(), dialect) {
+            let account = self.settings.accounts.get(client.account as usize);
+            let user = account.map_or("", |account| &account.user);
+            self.pin_log.note(pins, user, (text, dialect));
+        }
+        pins
+    }
+
+    /// What the command will do to what the session holds, if that can be told.
+    fn effect(
+        &self,
+        client: Key,
+        packet: Packet<'_>,
+        (statement, dialect): (&Statement, Option<&Dialect>),
+    ) -> Option<Effect> {
+        if packet.payload.first() == Some(&(Command::StmtPrepare as u8)) {
+            let mut prepared = self.judge_text(client, packet.text());
+            prepared.pins.insert(PinReason::Prepared);
+            return Some(Effect::prepares(prepared));
+        }
+        let dialect = dialect.filter(|_| holdings::concerns(statement))?;
+        holding(packet.text(), dialect).map(Effect::of_text)
+    }
+}
+
+/// How the client is told the answer.
+fn translation(client: &Client, packet: Packet<'_>) -> Translation {
+    let login = client.login.as_ref();
+    let offset = login.map_or(0, |login| login.sequence_id.wrapping_sub(1));
+    let translation = Translation::new(client.dialect(), offset);
+    match asks_for_cursor(packet.payload) {
+        true => translation.with_cursor(),
+        false => translation,
+    }
+}
+
+/// What the statement reads of the session and the backend does not have goes before it.
+fn bring_across(
+    outbox: &mut Vec<u8>,
+    backend: &mut Backend,
+    (client, statement): (&Client, &Statement),
+    rewrite: Option<&Rewrite>,
+) {
+    if rewrite.is_none() && statement.traits.contains(Traits::READS_DIAGNOSTICS) {
+        backend.clear_warnings(outbox);
+    }
+    if let Some(value) = rewrite.and_then(|rewrite| rewrite.insert_id) {
+        if backend.insert_id == InsertId::OfClient {
+            // The value that is about to be replaced is known to nobody else.
+            put_query(outbox, b"SELECT LAST_INSERT_ID()");
+            backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
+        }
+        put_insert_id(outbox, backend, value);
+    } else if needs_insert_id(statement)
+        && backend.insert_id != InsertId::OfClient
+        && backend.insert_id != InsertId::Known(client.last_insert_id)
+    {
+        put_insert_id(outbox, backend, client.last_insert_id);
+    }
+}
+
+/// True if what the statement does depends on LAST_INSERT_ID(), or if it may leave that as it is:
+/// an INSERT with an explicit id does, and is read back all the same.
+fn needs_insert_id(statement: &Statement) -> bool {
+    statement
+        .traits
+        .intersects(Traits::READS_LAST_INSERT_ID | Traits::UNKNOWN_CALL | Traits::GENERATES_ID)
+        || matches!(statement.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
+}
+
+fn put_insert_id(outbox: &mut Vec<u8>, backend: &mut Backend, id: u64) {
+    put_query(outbox, format!("SET last_insert_id={id}").as_bytes());
+    backend.expect(Purpose::Restore(RestorePart::InsertId));
+    backend.insert_id = InsertId::Known(id);
+}

@@ -1,0 +1,67 @@
+//! COM_SET_OPTION: several statements in one text, allowed or not from now on. That is part of the key
+//! of backend connections (rule 1), so the session goes over to another key.
+
+use events::Io;
+use membership::Key;
+use wire::{Capabilities, OkPacket, encode_eof};
+
+use crate::backend::PoolKey;
+use crate::{Engine, Mail, Turn};
+
+/// MYSQL_OPTION_MULTI_STATEMENTS_ON and its opposite. Source: "COM_SET_OPTION" in the MySQL manual.
+const ON: &[u8] = &[0, 0];
+const OFF: &[u8] = &[1, 0];
+
+impl Engine {
+    /// Sets the option for the session. False if the server is to answer: the session holds a
+    /// backend, for which the option is set, too; or the option is not known.
+    pub(crate) fn set_option<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        payload: &[u8],
+    ) -> bool {
+        let Some(client) = self.clients.get_mut(key) else {
+            return true;
+        };
+        match payload.get(1..) {
+            Some(ON) => client.capabilities.insert(Capabilities::MULTI_STATEMENTS),
+            Some(OFF) => client.capabilities.remove(Capabilities::MULTI_STATEMENTS),
+            _ => return false,
+        }
+        client.rekeyed = true;
+        if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
+            // It is no longer what its key says.
+            backend.retired = true;
+            return false;
+        }
+        let (status, outbox) = (client.status, turn.io.outbox(client.handle));
+        if client.dialect().deprecate_eof {
+            let ok = OkPacket {
+                status,
+                ..OkPacket::default()
+            };
+            ok.encode(outbox, 1, 0xfe);
+        } else {
+            encode_eof(outbox, 1, 0, status);
+        }
+        self.rekey(key);
+        self.counters.local_answers += 1;
+        true
+    }
+
+    /// The session, which holds no backend, goes over to the key that its capabilities ask for.
+    pub(crate) fn rekey(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if !std::mem::take(&mut client.rekeyed) {
+            return;
+        }
+        let wanted = PoolKey::new(client.account, client.capabilities, client.extended);
+        let id = self.key_id(&wanted);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.key = id;
+        }
+    }
+}

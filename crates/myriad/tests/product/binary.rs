@@ -1,0 +1,398 @@
+//! Prepared statements of the binary protocol, LOAD DATA LOCAL and the lesser commands: packet by
+//! packet what the database itself says.
+
+use wire::{Capabilities, write_packet};
+
+use crate::support::{Address, Client, Database, FrontDoor, Login, Packet, Server, USUAL};
+
+const COM_QUERY: u8 = 0x03;
+const COM_FIELD_LIST: u8 = 0x04;
+const COM_STATISTICS: u8 = 0x09;
+const COM_PROCESS_INFO: u8 = 0x0a;
+const COM_PREPARE: u8 = 0x16;
+const COM_EXECUTE: u8 = 0x17;
+const COM_LONG_DATA: u8 = 0x18;
+const COM_CLOSE: u8 = 0x19;
+const COM_RESET: u8 = 0x1a;
+const COM_SET_OPTION: u8 = 0x1b;
+const COM_FETCH: u8 = 0x1c;
+
+/// What is asked behind each command: where its answer begins, that of the command is over.
+const MARK: &str = "SELECT 'end of the answer'";
+
+const CURSOR: u8 = 1;
+
+/// One step of a client's life.
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Text(&'a str),
+    Prepare(&'a str),
+    /// Of the statement that was prepared last: flags, and parameters that are 64-bit integers.
+    Execute(u8, &'a [i64]),
+    /// The parameters' values came as long data.
+    ExecuteLong,
+    LongData(&'a [u8]),
+    Fetch(u32),
+    Reset,
+    Close,
+    Command(u8, &'a [u8]),
+}
+
+use Step::{Close, Command, Execute, ExecuteLong, Fetch, LongData, Prepare, Reset, Text};
+
+/// A client that keeps the id of the statement it prepared last.
+struct Life {
+    client: Client,
+    id: [u8; 4],
+}
+
+impl Life {
+    fn begin(address: &Address, schema: &str, capabilities: Capabilities) -> Self {
+        let login = Login {
+            capabilities: capabilities | Capabilities::CONNECT_WITH_DB,
+            ..Login::to(schema)
+        };
+        let client = Client::login(address, &login).unwrap();
+        Self { client, id: [0; 4] }
+    }
+
+    /// What a step is answered with: nothing, or packets.
+    fn step(&mut self, step: Step<'_>) -> Vec<Packet> {
+        let named = |bytes: &[u8]| [&self.id[..], bytes].concat();
+        let (command, argument) = match step {
+            Text(sql) => (COM_QUERY, sql.as_bytes().to_vec()),
+            Prepare(sql) => (COM_PREPARE, sql.as_bytes().to_vec()),
+            Execute(flags, values) => (COM_EXECUTE, named(&execute(flags, values))),
+            ExecuteLong => (COM_EXECUTE, named(&[0, 1, 0, 0, 0, 0, 1, 0xfc, 0])),
+            LongData(bytes) => (COM_LONG_DATA, named(&[&[0, 0], bytes].concat())),
+            Fetch(rows) => (COM_FETCH, named(&rows.to_le_bytes())),
+            Reset => (COM_RESET, named(b"")),
+            Close => (COM_CLOSE, named(b"")),
+            Command(command, argument) => (command, argument.to_vec()),
+        };
+        self.client.send(command, &argument);
+        let mut packets = self.until_mark();
+        // Ids are the backend's: what is told of an unknown one depends on what ran there before.
+        let id = format!("({})", u32::from_le_bytes(self.id));
+        packets
+            .iter_mut()
+            .for_each(|packet| packet.replace(&id, "(id)"));
+        if let (Prepare(_), Some(first)) = (step, packets.first_mut())
+            && first.payload[0] == 0
+        {
+            self.id.copy_from_slice(&first.payload[1..5]);
+            first.payload[1..5].fill(0);
+        }
+        packets
+    }
+
+    fn until_mark(&mut self) -> Vec<Packet> {
+        self.client.query(MARK);
+        let mut packets = Vec::new();
+        loop {
+            packets.push(self.client.receive().unwrap());
+            // The column's name is in its definition, the first packet behind the column count.
+            let last = packets.last().unwrap();
+            if last.sequence_id == 2 && contains(&last.payload, b"end of the answer") {
+                break;
+            }
+        }
+        packets.truncate(packets.len() - 2);
+        // The rest of the mark's answer: a row, and an EOF before it for those who are told.
+        loop {
+            let packet = self.client.receive().unwrap();
+            if contains(&packet.payload, b"end of the answer") {
+                break;
+            }
+        }
+        self.client.receive().unwrap();
+        packets
+    }
+}
+
+fn contains(payload: &[u8], text: &[u8]) -> bool {
+    payload.windows(text.len()).any(|part| part == text)
+}
+
+/// Everything behind the statement's id.
+fn execute(flags: u8, values: &[i64]) -> Vec<u8> {
+    let mut bytes = vec![flags, 1, 0, 0, 0];
+    if !values.is_empty() {
+        bytes.extend(vec![0; values.len().div_ceil(8)]);
+        bytes.push(1);
+        values.iter().for_each(|_| bytes.extend([8, 0]));
+        values
+            .iter()
+            .for_each(|value| bytes.extend(value.to_le_bytes()));
+    }
+    bytes
+}
+
+/// Both ways in which result sets end.
+const ENDINGS: [Capabilities; 2] = [
+    USUAL.union(Capabilities::DEPRECATE_EOF),
+    USUAL.difference(Capabilities::DEPRECATE_EOF),
+];
+
+fn prepare_schema(database: &Database, schema: &str) {
+    database.schema(schema);
+    database.execute(&format!(
+        "USE {schema}; CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT, b LONGBLOB);
+         INSERT INTO t (a) VALUES (1), (2), (3), (4), (5);
+
+DELIMITER //
+CREATE PROCEDURE both_sets(OUT n INT) BEGIN SELECT 1; SELECT id FROM t WHERE id = 2; SET n = 7; END//
+DELIMITER ;"
+    ));
+}
+
+/// Runs the script directly and through the front door.
+fn compare(schema: &str, script: &[Step<'_>]) {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    for capabilities in ENDINGS {
+        prepare_schema(&database, schema);
+        let mut direct = Life::begin(database.address(), schema, capabilities);
+        let told: Vec<_> = script.iter().map(|&step| direct.step(step)).collect();
+        prepare_schema(&database, schema);
+        let mut through = Life::begin(&door.address(), schema, capabilities);
+        for (step, expected) in script.iter().zip(told) {
+            assert_eq!(through.step(*step), expected, "{step:?}, {capabilities:?}");
+        }
+    }
+    assert_eq!(door.metric("myriad_backend_losses_total"), 0);
+}
+
+#[test]
+fn prepared_statements_live_as_they_do_on_the_database() {
+    compare(
+        "binary_life",
+        &[
+            Prepare("SELECT 1 + ?"),
+            Execute(0, &[41]),
+            Execute(0, &[-1]),
+            Close,
+            Execute(0, &[1]),
+            Prepare("SELEC 1"),
+            Prepare("SELECT nothing FROM t WHERE id = ?"),
+            Prepare("SELECT id, a FROM t WHERE id < ? ORDER BY id"),
+            Execute(0, &[3]),
+            Execute(0, &[0]),
+            Prepare("INSERT INTO t (a) VALUES (?), (?)"),
+            Execute(0, &[10, 11]),
+            Text("SELECT LAST_INSERT_ID()"),
+            Text("SELECT ROW_COUNT()"),
+            Close,
+            Text("SELECT LAST_INSERT_ID()"),
+            Prepare("UPDATE t SET a = a + ? WHERE id = ?"),
+            Execute(0, &[5, 1]),
+            Reset,
+            Execute(0, &[0, 1]),
+            Text("BEGIN"),
+            Execute(0, &[100, 2]),
+            Close,
+            Text("ROLLBACK"),
+            Text("SELECT a FROM t WHERE id IN (1, 2)"),
+            Prepare("DO 1"),
+            Execute(0, &[]),
+            Command(COM_EXECUTE, &[99, 99, 0, 0, 0, 1, 0, 0, 0]),
+            Command(COM_FETCH, &[99, 99, 0, 0, 1, 0, 0, 0]),
+            Command(COM_RESET, &[99, 99, 0, 0]),
+            Command(COM_CLOSE, &[99, 99, 0, 0]),
+            Command(COM_LONG_DATA, &[99, 99, 0, 0, 0, 0, b'x']),
+            Text("SELECT 'still here'"),
+        ],
+    );
+}
+
+#[test]
+fn cursors_are_fetched_from_as_on_the_database() {
+    compare(
+        "binary_cursors",
+        &[
+            Prepare("SELECT id, a FROM t WHERE id > ? ORDER BY id"),
+            Execute(CURSOR, &[0]),
+            Fetch(2),
+            Fetch(2),
+            Fetch(2),
+            Fetch(2),
+            Execute(CURSOR, &[100]),
+            Fetch(1),
+            Execute(CURSOR, &[3]),
+            Fetch(1),
+            Reset,
+            Fetch(1),
+            Execute(0, &[4]),
+            Close,
+            Fetch(1),
+        ],
+    );
+}
+
+#[test]
+fn long_data_arrives_in_any_number_of_parts() {
+    let long = vec![b'l'; 3 << 20];
+    compare(
+        "binary_long",
+        &[
+            Prepare("INSERT INTO t (b) VALUES (?)"),
+            LongData(b"begins "),
+            LongData(&long),
+            LongData(b" ends"),
+            ExecuteLong,
+            Text("SELECT LENGTH(b), LEFT(b, 8), RIGHT(b, 5) FROM t WHERE id = 6"),
+            LongData(b"again"),
+            Reset,
+            LongData(b"once more"),
+            ExecuteLong,
+            Text("SELECT b FROM t WHERE id = 7"),
+            Prepare("SELECT b FROM t WHERE id = ?"),
+            Execute(0, &[6]),
+            Close,
+        ],
+    );
+}
+
+#[test]
+fn several_result_sets_and_parameters_of_a_procedure() {
+    compare(
+        "binary_calls",
+        &[
+            Prepare("CALL both_sets(?)"),
+            Execute(0, &[0]),
+            Execute(0, &[0]),
+            Close,
+            Text("CALL both_sets(@n)"),
+            Text("SELECT @n"),
+        ],
+    );
+}
+
+#[test]
+fn lesser_commands() {
+    compare(
+        "binary_lesser",
+        &[
+            Command(COM_SET_OPTION, &[1, 0]),
+            Text("SELECT 1; SELECT 2"),
+            Command(COM_SET_OPTION, &[0, 0]),
+            Text("SELECT 1; SELECT 2"),
+            Text("BEGIN"),
+            Command(COM_SET_OPTION, &[1, 0]),
+            Text("SELECT 1; SELECT 2"),
+            Text("COMMIT"),
+            Text("SELECT 1; SELECT 2"),
+            Command(COM_SET_OPTION, &[7, 0]),
+            Text("SELECT 1"),
+        ],
+    );
+    if Server::is_mariadb() {
+        compare(
+            "binary_fields",
+            &[Command(COM_FIELD_LIST, b"t\0"), Text("SELECT 1")],
+        );
+    }
+}
+
+#[test]
+fn statistics_and_processes_are_told() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let mut life = Life::begin(&door.address(), "shop", USUAL);
+    let told = life.step(Command(COM_STATISTICS, b""));
+    assert!(told[0].payload.starts_with(b"Uptime: "), "{told:?}");
+    let told = life.step(Command(COM_PROCESS_INFO, b""));
+    assert!(contains(&told[1].payload, b"Id"), "{told:?}");
+}
+
+#[test]
+fn whoever_has_closed_all_statements_is_pinned_no_longer() {
+    let database = Database::shared();
+    prepare_schema(&database, "binary_pins");
+    let door = FrontDoor::start(
+        database.address(),
+        &["backend.max_connections = 2", "backend.max_pinned = 1"],
+    );
+    let mut first = Life::begin(&door.address(), "binary_pins", USUAL);
+    let mut second = Life::begin(&door.address(), "binary_pins", USUAL);
+    for _ in 0..3 {
+        for life in [&mut first, &mut second] {
+            let told = life.step(Prepare("SELECT a FROM t WHERE id = ?"));
+            assert_eq!(told[0].payload[0], 0, "{told:?}");
+            life.step(Execute(0, &[1]));
+            life.step(Close);
+        }
+    }
+    first.step(Prepare("SELECT 1"));
+    let told = second.step(Prepare("SELECT 1"));
+    assert!(contains(&told[0].payload, b"max_pinned"), "{told:?}");
+    assert_eq!(door.metric("myriad_backend_resets_total"), 0);
+}
+
+/// Answers the request for a file with `file`, in packets of 1,000 bytes.
+fn load(client: &mut Client, file: &[u8]) -> Packet {
+    client.query("LOAD DATA LOCAL INFILE 'rows.txt' INTO TABLE t FIELDS TERMINATED BY ',' (id, a)");
+    let request = client.receive().unwrap();
+    if request.payload[0] != 0xfb {
+        return request;
+    }
+    assert_eq!(request.payload, b"\xfbrows.txt");
+    let (mut bytes, mut sequence_id) = (Vec::new(), request.sequence_id + 1);
+    for part in file.chunks(1_000) {
+        sequence_id = write_packet(&mut bytes, sequence_id, part);
+    }
+    write_packet(&mut bytes, sequence_id, b"");
+    client.send_bytes(&bytes);
+    client.receive().unwrap()
+}
+
+fn with_files(address: &Address, capabilities: Capabilities) -> Client {
+    let login = Login {
+        capabilities: capabilities | Capabilities::CONNECT_WITH_DB | Capabilities::LOCAL_FILES,
+        ..Login::to("binary_files")
+    };
+    Client::login(address, &login).unwrap()
+}
+
+#[test]
+fn files_are_loaded_from_the_client() {
+    let database = Database::shared();
+    let switch = "SET GLOBAL local_infile = 1";
+    database.execute(switch);
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    // Long enough that neither end takes it at once.
+    let rows = |from: u32| (from..from + 200_000).map(|id| format!("{id},{id}\n"));
+    let file: String = rows(1_000).collect();
+    for capabilities in ENDINGS {
+        let told = [database.address().clone(), door.address()].map(|address| {
+            prepare_schema(&database, "binary_files");
+            let mut client = with_files(&address, capabilities);
+            let told = load(&mut client, file.as_bytes());
+            let empty = load(&mut client, b"");
+            let count = client.value("SELECT CONCAT(COUNT(*), ' ', SUM(a)) FROM t");
+            let mut without = Client::new(&address, "binary_files");
+            (told, empty, count, load(&mut without, b"1,1\n"))
+        });
+        assert_eq!(told[0], told[1]);
+    }
+}
+
+#[test]
+fn half_a_file_is_not_loaded() {
+    let database = Database::shared();
+    database.execute("SET GLOBAL local_infile = 1");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    prepare_schema(&database, "binary_files_cut");
+    let mut client = with_files(&door.address(), USUAL);
+    client.query(
+        "LOAD DATA LOCAL INFILE 'x' INTO TABLE binary_files_cut.t FIELDS TERMINATED BY ',' (id, a)",
+    );
+    let request = client.receive().unwrap();
+    let mut bytes = Vec::new();
+    write_packet(&mut bytes, request.sequence_id + 1, b"100,1\n101,1\n");
+    client.send_bytes(&bytes);
+    drop(client);
+    let mut next = Client::new(&door.address(), "binary_files_cut");
+    assert_eq!(next.value("SELECT COUNT(*) FROM t"), "5");
+    assert_eq!(door.metric("myriad_backend_losses_total"), 1);
+}
