@@ -265,7 +265,7 @@ pub(super) const KINDS: [(&str, &[&str]); 38] = [
             "INSERT INTO t (a) VALUES ('two'), ('ten') ON DUPLICATE KEY UPDATE n = 7",
             "SELECT LAST_INSERT_ID()",
             "INSERT INTO t (a, n) VALUES ('two', 1) ON DUPLICATE KEY UPDATE n = 1000",
-            "REPLACE INTO t (id, a) VALUES (1, 'one')",
+            "REPLACE INTO t (id, a) VALUES (3, 'three')",
             "INSERT INTO t (id, a) VALUES (1, 'x') ON DUPLICATE KEY UPDATE a = 'two'",
             "SELECT * FROM t",
         ],
