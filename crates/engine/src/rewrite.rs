@@ -55,9 +55,11 @@ pub(crate) fn rewrite(
         return Some(of_one_count(known, &name, count));
     }
     let value = |known| match (known, count(known)) {
-        (Known::RowCount | Known::FoundRows, Some(count)) => {
-            Some(format!("CAST({count} AS SIGNED)"))
-        }
+        (Known::RowCount, Some(count)) => Some(format!("CAST({count} AS SIGNED)")),
+        // With the call, and so with the warning that MySQL gives for each.
+        (Known::FoundRows, Some(count)) => Some(format!(
+            "IF(FOUND_ROWS() IS NULL,0,CAST({count} AS SIGNED))"
+        )),
         (_, Some(count)) => Some(format!("CAST({count} AS UNSIGNED)")),
         (Known::ConnectionId, None) => Some(format!("CAST({} AS UNSIGNED)", client.id)),
         (known, None) => settings.address.expression(known),
@@ -77,8 +79,13 @@ fn of_one_count(known: Known, name: &[u8], count: i64) -> Rewrite {
         Known::RowCount | Known::FoundRows => b"CAST(LAST_INSERT_ID() AS SIGNED)",
         _ => b"@@last_insert_id",
     };
+    // MySQL warns of the call, wherever it stands.
+    let rest: &[u8] = match known {
+        Known::FoundRows => b" FROM DUAL WHERE FOUND_ROWS() IS NOT NULL",
+        _ => b"",
+    };
     Rewrite {
-        text: [b"SELECT ", expression, b" AS ", name].concat(),
+        text: [b"SELECT ", expression, b" AS ", name, rest].concat(),
         insert_id: Some(count as u64),
     }
 }
@@ -132,6 +139,14 @@ mod tests {
             rewrite.text,
             b"SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `c`"
         );
+    }
+
+    #[test]
+    fn a_count_of_found_rows_is_told_with_the_warning_of_the_call() {
+        let rewrite = of_one_count(Known::FoundRows, b"n", 3);
+        let text = b"SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `n` \
+            FROM DUAL WHERE FOUND_ROWS() IS NOT NULL";
+        assert_eq!(rewrite.text, text);
     }
 
     #[test]
