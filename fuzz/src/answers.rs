@@ -2,31 +2,43 @@
 //! told for them is an answer of the same shape.
 
 use wire::{
-    ClientDialect, HEADER_LEN, Piece, ResponseWalk, TextResultSet, Told, Translation, WalkError,
-    write_packet,
+    ClientDialect, HEADER_LEN, Piece, ResponseWalk, Shape, TextResultSet, Told, Translation,
+    WalkError, write_packet,
 };
 
 use crate::input::Input;
 
-/// The first byte: bit 0, whether the backend leaves EOF packets out; bit 1, whether the rest is the
-/// answer as it is, or payloads behind their lengths that are packed here. The second byte is how
-/// the answer is cut.
+const SHAPES: [Shape; 4] = [Shape::Results, Shape::Prepare, Shape::Rows, Shape::Single];
+
+/// What is known of an answer before it comes.
+#[derive(Clone, Copy)]
+struct Due {
+    shape: Shape,
+    deprecate_eof: bool,
+}
+
+/// The first byte: bit 0, whether the backend sends EOF packets; bit 1, whether the rest is the answer
+/// as it is, or payloads behind their lengths that are packed here; bits 2 and 3, the shape. The
+/// second byte is how the answer is cut.
 pub fn check(data: &[u8]) {
     let mut input = Input::new(data);
     let choice = input.byte();
-    let deprecate_eof = choice & 1 == 0;
+    let due = Due {
+        shape: SHAPES[usize::from(choice >> 2 & 3)],
+        deprecate_eof: choice & 1 == 0,
+    };
     let step = usize::from(input.byte()).max(1);
     let answer = match choice & 2 {
         0 => packed(input),
         _ => input.rest().to_vec(),
     };
-    let whole = Walked::new(&answer, deprecate_eof, answer.len().max(1));
-    let cut = Walked::new(&answer, deprecate_eof, step);
+    let whole = Walked::new(&answer, due, answer.len().max(1));
+    let cut = Walked::new(&answer, due, step);
     assert_eq!(cut, whole);
-    read_rows(&answer, deprecate_eof);
-    if deprecate_eof && whole.done {
+    read_rows(&answer, due);
+    if due.deprecate_eof && whole.done {
         for client in DIALECTS {
-            translated(&answer, client, &whole);
+            translated(&answer, (client, due.shape), &whole);
         }
     }
 }
@@ -55,6 +67,12 @@ fn packed(mut input: Input<'_>) -> Vec<u8> {
     answer
 }
 
+impl Due {
+    fn walk(self) -> ResponseWalk {
+        ResponseWalk::shaped(self.shape, self.deprecate_eof, 0)
+    }
+}
+
 /// What a walk found.
 #[derive(Debug, PartialEq, Eq)]
 struct Walked {
@@ -66,8 +84,8 @@ struct Walked {
 
 impl Walked {
     /// Walks over an answer that comes in parts of `step` bytes.
-    fn new(answer: &[u8], deprecate_eof: bool, step: usize) -> Self {
-        let mut walk = ResponseWalk::new(deprecate_eof, 0);
+    fn new(answer: &[u8], due: Due, step: usize) -> Self {
+        let mut walk = due.walk();
         let mut walked = Self {
             pieces: Vec::new(),
             error: None,
@@ -129,13 +147,37 @@ fn name(piece: &Piece<'_>) -> &'static str {
         Piece::RowsEnd(_) => "end of rows",
         Piece::Err(_) => "ERR",
         Piece::LocalInfile(_) => "request for a file",
+        Piece::PrepareOk(_) => "prepared",
+        Piece::Text(_) => "text",
     }
 }
 
 /// What a client is told is walked over as the client would: all the same pieces, the rows and
-/// column definitions in the same words.
-fn translated(answer: &[u8], client: ClientDialect, backend: &Walked) {
-    let (mut walk, mut translation) = (ResponseWalk::new(true, 0), Translation::new(client, 0));
+/// column definitions in the same words. With a cursor an EOF packet less may be told.
+fn translated(answer: &[u8], (client, shape): (ClientDialect, Shape), backend: &Walked) {
+    let Some(out) = translate(answer, shape, Translation::new(client, 0)) else {
+        // The one packet that the walk does not read to its end.
+        return assert_eq!(shape, Shape::Single);
+    };
+    let due = Due {
+        shape,
+        deprecate_eof: client.deprecate_eof,
+    };
+    let told = Walked::new(&out, due, out.len());
+    assert!(told.done, "{told:?}");
+    assert_eq!(told.names(), backend.names());
+    for ((name, theirs), (_, ours)) in backend.pieces.iter().zip(&told.pieces) {
+        if !matches!(*name, "OK" | "end of rows" | "end of columns") {
+            assert_eq!(theirs[HEADER_LEN..], ours[HEADER_LEN..]);
+        }
+    }
+    let cursor = translate(answer, shape, Translation::new(client, 0).with_cursor());
+    assert!(cursor.is_some_and(|cursor| cursor.len() <= out.len()));
+}
+
+/// What the client is told; `None` if the answer turns out to be malformed.
+fn translate(answer: &[u8], shape: Shape, mut translation: Translation) -> Option<Vec<u8>> {
+    let mut walk = ResponseWalk::shaped(shape, true, 0);
     let (mut at, mut out) = (0, Vec::new());
     while let Ok(Some(piece)) = walk.next(&answer[at..]) {
         at += piece.bytes().len();
@@ -144,29 +186,14 @@ fn translated(answer: &[u8], client: ClientDialect, backend: &Walked) {
             next_sequence_id: walk.next_sequence_id(),
             ..Told::default()
         };
-        let translated = translation.piece(&piece, &told, &mut out);
-        assert!(translated.is_ok(), "the walk has read it");
+        translation.piece(&piece, &told, &mut out).ok()?;
     }
-    let told = Walked::new(&out, client.deprecate_eof, out.len());
-    assert!(told.done, "{told:?}");
-    assert_eq!(told.names(), backend.names());
-    let pairs = backend.pieces.iter().zip(&told.pieces);
-    for ((name, theirs), (_, ours)) in pairs {
-        if matches!(
-            *name,
-            "column count" | "column" | "row" | "ERR" | "request for a file"
-        ) {
-            assert_eq!(theirs[HEADER_LEN..], ours[HEADER_LEN..]);
-        }
-    }
+    Some(out)
 }
 
 /// Rows are collected, or refused.
-fn read_rows(answer: &[u8], deprecate_eof: bool) {
-    let (mut walk, mut rows) = (
-        ResponseWalk::new(deprecate_eof, 0),
-        TextResultSet::default(),
-    );
+fn read_rows(answer: &[u8], due: Due) {
+    let (mut walk, mut rows) = (due.walk(), TextResultSet::default());
     let mut at = 0;
     while let Ok(Some(piece)) = walk.next(&answer[at..]) {
         at += piece.bytes().len();

@@ -95,6 +95,9 @@ impl Engine {
         statement: &Statement,
         (text, dialect): (&[u8], Option<&Dialect>),
     ) -> PinReasons {
+        if statement.pins.is_empty() {
+            return PinReasons::NONE;
+        }
         let Some(client) = self.clients.get_mut(client) else {
             return PinReasons::NONE;
         };

@@ -1,8 +1,12 @@
 //! What a COM_STMT_PREPARE is answered with.
 
-use wire::{Header, Reader, whole_packet, write_packet};
+use wire::{
+    ClientDialect, Header, Reader, ResponseWalk, ServerStatus, Shape, Told, Translation,
+    whole_packet, write_packet,
+};
 
-use crate::all;
+use crate::answers::{deprecate_eof, name};
+use crate::{all, each};
 
 #[test]
 fn a_prepared_statement_with_one_parameter_and_four_columns() {
@@ -37,5 +41,42 @@ fn packets_come_in_order_and_are_written_as_they_came() {
             write_packet(&mut again, due, complete.payload.bytes());
         }
         assert_eq!(again, kept.golden.bytes);
+    }
+}
+
+#[test]
+fn the_walk_finds_the_end_of_a_response_to_a_prepare() {
+    let expected = "prepared column columns end column column column column columns end";
+    for kept in all("prepare") {
+        let mut walk = ResponseWalk::shaped(Shape::Prepare, deprecate_eof(&kept), 0);
+        let (mut at, mut names) = (0, Vec::new());
+        while let Some(piece) = walk.next(&kept.golden.bytes[at..]).unwrap() {
+            at += piece.bytes().len();
+            names.push(name(&piece));
+        }
+        assert!(walk.is_done() && at == kept.golden.bytes.len());
+        assert_eq!(names.join(" "), expected, "{}", kept.server);
+    }
+}
+
+#[test]
+fn an_old_client_is_told_of_a_prepared_statement_what_the_server_tells_it() {
+    for (kept, old) in each("prepare").iter().zip(each("prepare_old")) {
+        let mut walk = ResponseWalk::shaped(Shape::Prepare, true, 0);
+        let mut translation = Translation::new(ClientDialect::default(), 0);
+        let (mut at, mut told) = (0, Vec::new());
+        while let Some(piece) = walk.next(&kept.golden.bytes[at..]).unwrap() {
+            at += piece.bytes().len();
+            let beside = Told {
+                next_sequence_id: walk.next_sequence_id(),
+                status: ServerStatus::AUTOCOMMIT,
+                ..Told::default()
+            };
+            translation.piece(&piece, &beside, &mut told).unwrap();
+        }
+        // The statement's id may differ.
+        let id = 5..9;
+        told[id.clone()].copy_from_slice(&old.golden.bytes[id]);
+        assert_eq!(told, old.golden.bytes, "{}", kept.server);
     }
 }
