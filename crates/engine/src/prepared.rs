@@ -103,7 +103,8 @@ impl Engine {
             }
             _ if known => return self.attach_and_send(turn, key, packet),
             _ => {
-                let error = ClientError::unknown_statement(id.unwrap_or_default(), command);
+                let flavor = self.flavor();
+                let error = ClientError::unknown_statement(id.unwrap_or_default(), command, flavor);
                 self.answer_err(turn, key, &error);
             }
         }

@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_count_of_found_rows_is_told_with_the_warning_of_the_call() {
-        let rewrite = of_one_count(Known::FoundRows, b"n", 3);
+        let rewrite = of_one_count(Known::FoundRows, b"`n`", 3);
         let text = b"SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `n` \
             FROM DUAL WHERE FOUND_ROWS() IS NOT NULL";
         assert_eq!(rewrite.text, text);

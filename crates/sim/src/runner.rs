@@ -39,6 +39,12 @@ pub struct Stats {
     pub refused: u64,
     /// Statements of clients that the database ran.
     pub statements: u64,
+    /// Prepared statements of the binary protocol that the database ran.
+    pub executed: u64,
+    /// Files of LOAD DATA LOCAL that arrived whole.
+    pub files: u64,
+    /// Sessions that went on elsewhere after what had pinned them was over.
+    pub moved: u64,
     /// How long it took in the world's own time, in µs.
     pub simulated_us: u64,
 }
@@ -51,6 +57,9 @@ impl Stats {
         self.interrupted += other.interrupted;
         self.refused += other.refused;
         self.statements += other.statements;
+        self.executed += other.executed;
+        self.files += other.files;
+        self.moved += other.moved;
         self.simulated_us += other.simulated_us;
     }
 }

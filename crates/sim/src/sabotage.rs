@@ -23,6 +23,10 @@ pub enum Sabotage {
     KeepWarnings,
     /// Workers do not hear that a global variable was changed on another one.
     LoseGlobalNews,
+    /// A prepared statement is closed behind its client's back, and stays: its pin is forgotten.
+    ForgetPrepared,
+    /// A file whose connection is lost is ended where it stands, as if it had been complete.
+    HalfFile,
     /// Two clients are sent each other's bytes now and then.
     SwapAnswers,
 }

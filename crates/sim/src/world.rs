@@ -313,6 +313,7 @@ impl World {
             },
             database: &mut self.database,
             kills: &mut self.kills,
+            sabotage: self.options.sabotage,
             settings: &self.setup.settings,
             drained: self.drained_at.is_some(),
         };
@@ -326,6 +327,9 @@ impl World {
             refused: self.clients.iter().map(|client| client.refused).sum(),
             interrupted: self.clients.iter().map(|client| client.interrupted).sum(),
             statements: self.database.executions.len() as u64,
+            executed: self.database.executed,
+            files: self.database.files,
+            moved: self.clients.iter().map(Client::moved).sum(),
             simulated_us: self.schedule.now().as_us(),
         }
     }

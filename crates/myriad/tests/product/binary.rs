@@ -226,11 +226,20 @@ fn cursors_are_fetched_from_as_on_the_database() {
             Fetch(1),
             Reset,
             Fetch(1),
-            Execute(0, &[4]),
             Close,
             Fetch(1),
         ],
     );
+    // MySQL 9.7 never ends its answer to an execution without a cursor after one with it.
+    if Server::is_mariadb() {
+        let script = [
+            Prepare("SELECT a FROM t"),
+            Execute(CURSOR, &[]),
+            Execute(0, &[]),
+            Close,
+        ];
+        compare("binary_cursors_left", &script);
+    }
 }
 
 #[test]
@@ -305,8 +314,17 @@ fn statistics_and_processes_are_told() {
     let mut life = Life::begin(&door.address(), "shop", USUAL);
     let told = life.step(Command(COM_STATISTICS, b""));
     assert!(told[0].payload.starts_with(b"Uptime: "), "{told:?}");
+    // MySQL 9 has it no more.
     let told = life.step(Command(COM_PROCESS_INFO, b""));
-    assert!(contains(&told[1].payload, b"Id"), "{told:?}");
+    let expected = if Server::is_mariadb() {
+        &b"Id"[..]
+    } else {
+        b"Unknown command"
+    };
+    let found = told
+        .iter()
+        .any(|packet| contains(&packet.payload, expected));
+    assert!(found, "{told:?}");
 }
 
 #[test]

@@ -8,22 +8,27 @@ use crate::catalog::GLOBAL;
 use crate::database::Execution;
 use crate::database::sql::Sql;
 use crate::failure::{Broken, Rule, ensure};
+use crate::sabotage::Sabotage;
 
 impl Client {
     /// Deals with the answer to the oldest command. False if more bytes are needed.
     pub(super) fn read_answer(&mut self, around: &mut Surroundings<'_>) -> Result<bool, Broken> {
         let deprecate_eof = self.deprecates_eof();
+        let request = self.waiting.front().map(|sent| &sent.request);
         let reader = self
             .reader
-            .get_or_insert_with(|| AnswerReader::new(deprecate_eof));
+            .get_or_insert_with(|| AnswerReader::new(deprecate_eof, request));
         let answers = reader.read(&mut self.inbox).map_err(|error| {
             let text = format!("client {}: {error}", self.profile.client);
             Broken::new(Rule::Protocol, text)
         })?;
         let Some(answers) = answers else {
+            if reader.asks_for_file() {
+                self.begin_upload(around)?;
+            }
             return Ok(false);
         };
-        self.reader = None;
+        (self.reader, self.upload) = (None, None);
         self.answered(around, &answers).map_err(|broken| {
             let client = self.profile.client;
             Broken::new(broken.rule, format!("client {client}: {}", broken.text))
@@ -65,6 +70,7 @@ impl Client {
         self.note(around, &sent, answer, ran.as_ref())?;
         self.answered_at = sent.at;
         self.model.settle(ran.as_ref());
+        self.pass_silent();
         if self.waiting.is_empty() {
             self.think(around);
         }
@@ -88,7 +94,7 @@ impl Client {
             }
             (Excuse::Interrupted, _) => {
                 self.interrupted += 1;
-                let undone = ran.is_none() || !sent.request.writes();
+                let undone = ran.is_none() || !self.model.writes(&sent.request);
                 ensure(Rule::Abandoned, undone, || {
                     format!("{} wrote and was told that it was interrupted", sent.tag)
                 })?;
@@ -102,6 +108,7 @@ impl Client {
                 if let Answer::Err { code, .. } = answer {
                     self.model.failed(*code);
                 }
+                self.model.gave_up(&sent.request);
             }
             (Excuse::SchemaGone, Some(ran)) if sent.request.is_multiple() => {
                 self.model.check_place(sent, ran)?;
@@ -110,6 +117,7 @@ impl Client {
             (Excuse::SchemaGone, _) => {
                 self.model.not_run();
                 self.schema_gone(sent, answer, ran)?;
+                self.model.gave_up(&sent.request);
             }
             (Excuse::None | Excuse::Over, _) => {
                 if let Some(ran) = ran {
@@ -153,6 +161,15 @@ impl Client {
                 around.database.globals.known(*value, now);
             }
             (Request::Reset, Answer::Ok { .. }) => self.began = sent.at,
+            (Request::SetOption(on), Answer::Rows { .. }) => {
+                let flag = wire::Capabilities::MULTI_STATEMENTS;
+                self.profile.capabilities.set(flag, *on);
+            }
+            (Request::Prepare(_), Answer::Prepared { id, .. })
+                if around.sabotage == Some(Sabotage::ForgetPrepared) =>
+            {
+                self.send_bytes(around, &Request::CloseStatement(*id).packet(""));
+            }
             _ => {}
         }
         Ok(())
@@ -173,7 +190,7 @@ impl Client {
         if !by_restore || is_use {
             return self.model.check_place(sent, ran);
         }
-        ensure(Rule::State, !sent.request.writes(), || {
+        ensure(Rule::State, !self.model.writes(&sent.request), || {
             format!("{} ran although its schema could not be selected", sent.tag)
         })
     }

@@ -11,6 +11,8 @@ mod reasons;
 mod request;
 mod script;
 mod sending;
+mod statements;
+mod upload;
 mod vanishing;
 
 use std::collections::VecDeque;
@@ -21,6 +23,7 @@ use fastrand::Rng;
 
 use crate::database::{Database, Outside};
 use crate::failure::Broken;
+use crate::sabotage::Sabotage;
 use answer::AnswerReader;
 use model::Model;
 use profile::Exit;
@@ -34,6 +37,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) outside: Outside<'a>,
     pub(crate) database: &'a mut Database,
     pub(crate) kills: &'a mut Kills,
+    pub(crate) sabotage: Option<Sabotage>,
     pub(crate) settings: &'a Settings,
     /// The workers were told to drain.
     pub(crate) drained: bool,
@@ -69,6 +73,8 @@ pub(crate) struct Client {
     model: Model,
     inbox: Vec<u8>,
     reader: Option<AnswerReader>,
+    /// The file that it is sending.
+    upload: Option<upload::Upload>,
     rng: Rng,
     /// Commands sent so far.
     sent: u32,
@@ -106,6 +112,7 @@ impl Client {
             waiting: VecDeque::new(),
             inbox: Vec::new(),
             reader: None,
+            upload: None,
             rng,
             sent: 0,
             number: 0,
@@ -139,6 +146,9 @@ impl Client {
         }
         if self.hangs_up_next {
             return self.hang_up(around);
+        }
+        if self.upload.is_some() {
+            return self.go_on_uploading(around);
         }
         if self.sent < self.profile.commands {
             self.send_next(around);
@@ -192,6 +202,11 @@ impl Client {
     /// It never got a connection.
     pub(crate) fn turned_away(&mut self) {
         self.phase = Phase::Ended;
+    }
+
+    /// How often its session went on elsewhere after a pin had ended.
+    pub(crate) fn moved(&self) -> u64 {
+        self.model.moved
     }
 
     fn hang_up(&mut self, around: &mut Surroundings<'_>) -> Result<(), Broken> {

@@ -1,6 +1,7 @@
 //! What a client's own session is, and what it therefore must be told: a session and tables of its
 //! own, on which each of its statements is run once more.
 
+mod statements;
 mod told;
 
 use super::answer::Answer;
@@ -24,6 +25,8 @@ pub(crate) struct Model {
     tracks: bool,
     /// CLIENT_MULTI_STATEMENTS.
     several: bool,
+    /// CLIENT_LOCAL_FILES.
+    files: bool,
     /// What SHOW WARNINGS would say is not known: the front door told an error of its own.
     diagnostics_unknown: bool,
     /// The same of ROW_COUNT().
@@ -32,6 +35,11 @@ pub(crate) struct Model {
     found_rows_unknown: bool,
     /// Where its transaction, or what pins it, lives.
     home: Option<usize>,
+    was_pinned: bool,
+    /// Where it was pinned before, until it is seen elsewhere.
+    left: Option<usize>,
+    /// How often it was seen elsewhere after a pin had ended.
+    pub(crate) moved: u64,
 }
 
 impl Model {
@@ -44,10 +52,14 @@ impl Model {
             found_rows: has(wire::Capabilities::FOUND_ROWS),
             tracks: has(wire::Capabilities::SESSION_TRACK),
             several: has(wire::Capabilities::MULTI_STATEMENTS),
+            files: has(wire::Capabilities::LOCAL_FILES),
             diagnostics_unknown: false,
             row_count_unknown: false,
             found_rows_unknown: false,
             home: None,
+            was_pinned: false,
+            left: None,
+            moved: 0,
         }
     }
 
@@ -56,8 +68,9 @@ impl Model {
         self.work().rollback();
         self.storage.release_names(ALONE);
         let storage = std::mem::take(&mut self.storage);
+        let moved = self.moved;
         *self = Self::new(profile);
-        self.storage = storage;
+        (self.storage, self.moved) = (storage, moved);
         if let Some(schema) = &profile.schema {
             self.session.select(schema);
         }
@@ -71,6 +84,8 @@ impl Model {
     pub(crate) fn is_pinned(&self) -> bool {
         self.session.user_variable.is_some()
             || !self.session.temporaries.is_empty()
+            || !self.session.statements.is_empty()
+            || self.session.tables_locked
             || !self.storage.names_of(ALONE).is_empty()
     }
 
@@ -113,9 +128,7 @@ impl Model {
                 self.row_count_unknown = true;
                 return Ok(());
             }
-            Request::Quit | Request::ChangeUser(_) | Request::Garbage(_) => {
-                return Err(wrong(&"silence", answer));
-            }
+            _ => return self.check_statement_command(request, answer),
         };
         self.check_statement(&sql, answer, false)
     }
@@ -163,12 +176,12 @@ impl Model {
 
     fn run_and_compare(&mut self, sql: &Sql, answer: &Answer, more: bool) -> Result<(), Broken> {
         let unknown = match sql {
-            Sql::ShowWarnings => self.diagnostics_unknown,
+            sql if sql.asks_for_conditions() => self.diagnostics_unknown,
             Sql::RowCount => self.row_count_unknown,
             Sql::FoundRows => self.found_rows_unknown,
             _ => false,
         };
-        match (sql, answer) {
+        match (sql.inner(), answer) {
             (_, Answer::Rows { .. }) if unknown => Ok(()),
             (Sql::Insert, Answer::Ok { insert_id, .. }) if *insert_id > 0 => {
                 let outcome = self.run(sql);
@@ -184,16 +197,16 @@ impl Model {
                 self.compare(&outcome, answer, more)
             }
             // Somebody else may hold the name.
-            (Sql::GetLock(name), Answer::Rows { rows, .. }) if says(rows, "0") => ensure(
-                Rule::Answer,
-                !self.storage.names_of(ALONE).contains(name),
-                || format!("{name} is held and was not given once more"),
-            ),
-            (Sql::ReleaseLock(name), Answer::Rows { rows, .. }) if says(rows, "0") => ensure(
-                Rule::Answer,
-                !self.storage.names_of(ALONE).contains(name),
-                || format!("{name} is held and was not released"),
-            ),
+            (Sql::GetLock(name), Answer::Rows { rows, .. }) if says(rows, "0") => {
+                ensure(Rule::Answer, !self.storage.holds_name(name, ALONE), || {
+                    format!("{name} is held and was not given once more")
+                })
+            }
+            (Sql::ReleaseLock(name), Answer::Rows { rows, .. }) if says(rows, "0") => {
+                ensure(Rule::Answer, !self.storage.holds_name(name, ALONE), || {
+                    format!("{name} is held and was not released")
+                })
+            }
             _ => {
                 let outcome = self.run(sql);
                 self.compare(&outcome, answer, more)
@@ -209,7 +222,7 @@ impl Model {
                 insert_id: 0,
             },
             Answer::Rows { rows, .. } => {
-                self.found_rows_unknown &= *sql == Sql::ShowWarnings;
+                self.found_rows_unknown &= sql.asks_for_conditions();
                 Outcome::Rows(rows.clone())
             }
             Answer::Err { code, .. } => {
@@ -217,6 +230,7 @@ impl Model {
                 self.found_rows_unknown = true;
                 Outcome::Err(*code)
             }
+            Answer::Prepared { .. } => return,
         };
         self.row_count_unknown = false;
         self.session.count(sql, &outcome);
@@ -255,6 +269,7 @@ impl Model {
     /// A KILL ended the command, perhaps after it had begun.
     pub(crate) fn interrupted(&mut self, request: &Request, ran: Option<&Execution>) {
         self.not_run();
+        self.gave_up(request);
         if let (Request::Query(sql), Some(_)) = (request, ran)
             && uses_table(sql)
         {
@@ -297,11 +312,26 @@ impl Model {
         })?;
         state(ran.user_variable == session.user_variable, "@x")?;
         state(ran.temporaries == session.temporaries, "temporary tables")?;
+        state(ran.tables_locked == session.tables_locked, "LOCK TABLES")?;
+        state(ran.several == self.several, "CLIENT_MULTI_STATEMENTS")?;
+        state(
+            ran.statements == session.statements.ids(),
+            "prepared statements",
+        )?;
         state(ran.locks == self.storage.names_of(ALONE), "named locks")
     }
 
     /// Where the session must stay after a statement ran there.
     pub(crate) fn settle(&mut self, ran: Option<&Execution>) {
+        if let (Some(left), Some(ran)) = (self.left, ran) {
+            self.moved += u64::from(ran.connection != left);
+            self.left = None;
+        }
+        let pinned = self.is_pinned();
+        if self.was_pinned && !pinned {
+            self.left = self.home;
+        }
+        self.was_pinned = pinned;
         self.home = match self.session.in_transaction || self.is_pinned() {
             true => self.home.or(ran.map(|ran| ran.connection)),
             false => None,
@@ -329,7 +359,9 @@ impl Model {
 
 /// True if what SHOW WARNINGS says afterwards does not depend on what was before.
 fn settles_diagnostics(sql: &Sql, outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Err(_) | Outcome::Broken(..)) || uses_table(sql) || *sql == Sql::Warn
+    matches!(outcome, Outcome::Err(_) | Outcome::Broken(..))
+        || uses_table(sql)
+        || *sql.inner() == Sql::Warn
 }
 
 /// True if the error may be that of a schema that is gone.

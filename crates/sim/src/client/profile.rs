@@ -54,6 +54,8 @@ pub(crate) struct Profile {
     pub(crate) pipelines: u8,
     /// Of 256 commands, so many end somebody, or what somebody runs.
     pub(crate) kills: u8,
+    /// Of 256 commands, so many are about prepared statements.
+    pub(crate) prepares: u8,
     /// Uses what pins a session.
     pub(crate) pins: bool,
     pub(crate) exit: Exit,
@@ -126,6 +128,7 @@ impl Profile {
             think_us: [50, 500, 5_000, 50_000][rng.usize(..4)],
             pipelines: [0, 0, 0, 60][rng.usize(..4)],
             kills: [0, 0, 0, 0, 20, 100][rng.usize(..6)],
+            prepares: [0, 0, 0, 60, 160][rng.usize(..5)],
             pins: rng.u8(0..5) == 0,
             script: Vec::new(),
             exit: match rng.u8(0..13) {
@@ -168,6 +171,7 @@ fn capabilities(rng: &mut Rng) -> Capabilities {
         capabilities.set(flag, rng.u8(0..4) > 0);
     }
     capabilities.set(Capabilities::FOUND_ROWS, rng.u8(0..4) == 0);
+    capabilities.set(Capabilities::LOCAL_FILES, rng.u8(0..4) == 0);
     if rng.u8(0..3) == 0 {
         capabilities |= Capabilities::MULTI_STATEMENTS | Capabilities::MULTI_RESULTS;
     }

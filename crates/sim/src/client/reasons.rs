@@ -64,8 +64,8 @@ impl Client {
                 })?;
                 Ok(Excuse::Interrupted)
             }
-            code::DEADLOCK | LOCK_WAIT_TIMEOUT => match sent.request {
-                Request::Query(Sql::Bump(_)) => Ok(Excuse::Failed),
+            code::DEADLOCK | LOCK_WAIT_TIMEOUT => match self.model.runs(&sent.request) {
+                Some(Sql::Bump(_)) => Ok(Excuse::Failed),
                 _ => Ok(Excuse::None),
             },
             code::UNKNOWN_SCHEMA | NO_SUCH_TABLE if self.touches_fickle(sent, around) => {
@@ -107,6 +107,8 @@ impl Client {
             Request::InitDb(schema) | Request::Query(Sql::Use(schema)) => Some(&schema[..]),
             _ => self.model.schema(),
         };
+        let bound = self.model.bound_schema(&sent.request);
+        let target = bound.or(target);
         let lately = around.database.is_fickle_gone() || last >= sent.at;
         target == Some(FICKLE) && lately
     }

@@ -1,6 +1,6 @@
 //! What a client can ask, as a value and as a packet.
 
-use wire::{Command, PacketWriter};
+use wire::{Command, PacketWriter, Shape, put_lenenc_bytes};
 
 use crate::database::sql::{BETWEEN, COUNT_PRIVILEGES, COUNT_VIEWS, Sql};
 
@@ -11,6 +11,22 @@ pub(crate) enum Request {
     Query(Sql),
     /// COM_INIT_DB.
     InitDb(String),
+    /// LOAD DATA LOCAL of a file with these rows.
+    Load(Vec<(u32, i64)>),
+    /// COM_STMT_PREPARE.
+    Prepare(Sql),
+    /// COM_STMT_EXECUTE.
+    Execute(Execute),
+    /// COM_STMT_FETCH: the statement, and how many rows.
+    Fetch(u32, u32),
+    /// COM_STMT_SEND_LONG_DATA for the last parameter.
+    LongData(u32, String),
+    /// COM_STMT_RESET.
+    ResetStatement(u32),
+    /// COM_STMT_CLOSE.
+    CloseStatement(u32),
+    /// COM_SET_OPTION: several statements in one text.
+    SetOption(bool),
     /// COM_PING.
     Ping,
     /// COM_RESET_CONNECTION.
@@ -25,6 +41,16 @@ pub(crate) enum Request {
     Quit,
     /// Bytes that follow no protocol.
     Garbage(Vec<u8>),
+}
+
+/// A prepared statement to be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Execute {
+    pub(crate) id: u32,
+    /// The rows are to stay behind a cursor.
+    pub(crate) cursor: bool,
+    /// The last parameter; `None` where COM_STMT_SEND_LONG_DATA has brought it.
+    pub(crate) value: Option<String>,
 }
 
 /// An order to end a client, or what it runs.
@@ -55,11 +81,28 @@ impl Request {
     pub(crate) fn packet(&self, tag: &str) -> Vec<u8> {
         let (command, argument) = match self {
             // With a comment they would not be recognised as what they are.
-            Self::Query(sql @ (Sql::ShowWarnings | Sql::RowCount | Sql::FoundRows)) => {
-                (Command::Query, text(sql))
-            }
+            Self::Query(sql) if sql.asks_of_last() => (Command::Query, text(sql)),
             Self::Query(sql) => (Command::Query, format!("{} /* {tag} */", text(sql))),
             Self::InitDb(schema) => (Command::InitDb, schema.clone()),
+            Self::Load(rows) => {
+                let sql = Sql::LoadLocal(rows.len());
+                (Command::Query, format!("{} /* {tag} */", text(&sql)))
+            }
+            Self::Prepare(sql) => (Command::StmtPrepare, format!("{} /* {tag} */", text(sql))),
+            Self::Execute(execute) => {
+                return packet(Command::StmtExecute, &execute.argument(tag));
+            }
+            Self::Fetch(id, rows) => {
+                let argument = [id.to_le_bytes(), rows.to_le_bytes()].concat();
+                return packet(Command::StmtFetch, &argument);
+            }
+            Self::LongData(id, data) => {
+                let argument = [&id.to_le_bytes()[..], &[1, 0], data.as_bytes()].concat();
+                return packet(Command::StmtSendLongData, &argument);
+            }
+            Self::ResetStatement(id) => return packet(Command::StmtReset, &id.to_le_bytes()),
+            Self::CloseStatement(id) => return packet(Command::StmtClose, &id.to_le_bytes()),
+            Self::SetOption(on) => return packet(Command::SetOption, &[u8::from(!on), 0]),
             Self::Ping => (Command::Ping, String::new()),
             Self::Reset => (Command::ResetConnection, String::new()),
             Self::ChangeUser(argument) => return packet(Command::ChangeUser, argument),
@@ -71,6 +114,26 @@ impl Request {
         packet(command, argument.as_bytes())
     }
 
+    /// True for commands that have no response.
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self, Self::LongData(..) | Self::CloseStatement(_))
+    }
+
+    /// What its response consists of.
+    pub(crate) fn shape(&self) -> Shape {
+        match self {
+            Self::Prepare(_) => Shape::Prepare,
+            Self::Fetch(..) => Shape::Rows,
+            Self::SetOption(_) => Shape::Single,
+            _ => Shape::Results,
+        }
+    }
+
+    /// True if the rows of its response are those of the binary protocol.
+    pub(crate) fn is_binary(&self) -> bool {
+        matches!(self, Self::Execute(_) | Self::Fetch(..))
+    }
+
     /// True if it may pin the session; a text that is not understood may do anything.
     pub(crate) fn pins(&self) -> bool {
         if let Self::Query(Sql::Multiple(parts)) = self {
@@ -78,15 +141,18 @@ impl Request {
         }
         matches!(
             self,
-            Self::Query(
-                Sql::SetUser(_)
-                    | Sql::ReadUser
-                    | Sql::CreateTemporary
-                    | Sql::DropTemporary
-                    | Sql::GetLock(_)
-                    | Sql::ReleaseLock(_)
-                    | Sql::Nonsense
-            )
+            Self::Prepare(_)
+                | Self::Query(
+                    Sql::SetUser(_)
+                        | Sql::LockTables
+                        | Sql::ReleaseAllLocks
+                        | Sql::ReadUser
+                        | Sql::CreateTemporary
+                        | Sql::DropTemporary
+                        | Sql::GetLock(_)
+                        | Sql::ReleaseLock(_)
+                        | Sql::Nonsense
+                )
         )
     }
 
@@ -94,20 +160,24 @@ impl Request {
     pub(crate) fn is_multiple(&self) -> bool {
         matches!(self, Self::Query(Sql::Multiple(_)))
     }
+}
 
-    /// True if running it may change a table.
-    pub(crate) fn writes(&self) -> bool {
-        let writes = |sql: &Sql| {
-            matches!(
-                sql,
-                Sql::WriteKey(..) | Sql::Bump(_) | Sql::Insert | Sql::InsertTemporary(_)
-            )
-        };
-        match self {
-            Self::Query(Sql::Multiple(parts)) => parts.iter().any(writes),
-            Self::Query(sql) => writes(sql),
-            _ => false,
+impl Execute {
+    /// Source: "COM_STMT_EXECUTE" in the MySQL manual.
+    fn argument(&self, tag: &str) -> Vec<u8> {
+        const VAR_STRING: [u8; 2] = [0xfd, 0];
+        let mut argument = self.id.to_le_bytes().to_vec();
+        argument.push(u8::from(self.cursor));
+        argument.extend_from_slice(&1_u32.to_le_bytes());
+        argument.extend_from_slice(&[0, 1]);
+        for _ in 0..crate::database::PARAMETERS {
+            argument.extend_from_slice(&VAR_STRING);
         }
+        put_lenenc_bytes(&mut argument, format!("/* {tag} */").as_bytes());
+        if let Some(value) = &self.value {
+            put_lenenc_bytes(&mut argument, value.as_bytes());
+        }
+        argument
     }
 }
 
@@ -194,6 +264,16 @@ fn text(sql: &Sql) -> String {
         Sql::ToldCount => "SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `told`".to_owned(),
         Sql::SetGlobal(value) => format!("SET GLOBAL lock_wait_timeout={value}"),
         Sql::KillQuery(id) => format!("KILL QUERY {id}"),
+        Sql::Echo => "SELECT ?".to_owned(),
+        Sql::ReleaseAllLocks => "SELECT RELEASE_ALL_LOCKS()".to_owned(),
+        Sql::LockTables => "LOCK TABLES kv READ".to_owned(),
+        Sql::UnlockTables => "UNLOCK TABLES".to_owned(),
+        Sql::ShowErrors => "SHOW ERRORS".to_owned(),
+        Sql::ShowLimited(rows) => format!("SHOW WARNINGS LIMIT {rows}"),
+        Sql::CountConditions(asked) => asked.text().to_owned(),
+        Sql::ToldUnsigned => "SELECT @@last_insert_id AS `told`".to_owned(),
+        Sql::LoadLocal(rows) => format!("LOAD DATA LOCAL INFILE '{rows}' INTO TABLE kv"),
+        Sql::Executed(executed) => text(&executed.sql),
         Sql::Multiple(parts) => {
             let parts: Vec<_> = parts.iter().map(text).collect();
             parts.join(BETWEEN)

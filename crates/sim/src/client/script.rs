@@ -6,7 +6,7 @@ use fastrand::Rng;
 use super::Request;
 use super::profile::Profile;
 use crate::catalog::{NULL, OWN_KEYS, SCHEMAS, SHARED_KEYS};
-use crate::database::sql::{Assignment, Sql};
+use crate::database::sql::{Asked, Assignment, Sql};
 
 /// The next command of the client with this number and profile.
 pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: &str) -> Request {
@@ -20,7 +20,8 @@ pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: 
         0..4 => Request::Query(pick(rng, [Sql::ShowWarnings, Sql::Warn])),
         4..20 => Request::Query(Sql::Literal(format!("token {tag}"))),
         20..36 => Request::Query(read(rng, profile.client)),
-        36..52 => Request::Query(write(rng, profile.client)),
+        36..51 => Request::Query(write(rng, profile.client)),
+        51 => Request::Load(rows(rng, profile.client)),
         52..57 => Request::Query(state(rng)),
         57..60 => Request::Query(several(rng, profile.client)),
         60..70 => Request::Query(variables(rng)),
@@ -31,25 +32,53 @@ pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: 
         84..89 => Request::Query(Sql::Begin),
         89..91 => Request::Query(Sql::Sleep(rng.u64(1..30))),
         91..93 => Request::Query(Sql::Repeat(large(rng))),
-        93..97 => Request::Query(pick(
-            rng,
-            [
-                Sql::BrokenRows,
-                Sql::NoTable,
-                Sql::Nonsense,
-                Sql::ShowWarnings,
-                Sql::Warn,
-                Sql::RowCount,
-                Sql::FoundRows,
-            ],
-        )),
-        97 => Request::Query(pick(
-            rng,
-            [Sql::ShowWarnings, Sql::Warn, Sql::RowCount, Sql::FoundRows],
-        )),
+        93..97 => Request::Query(match rng.u8(0..7) {
+            0..3 => pick(rng, [Sql::BrokenRows, Sql::NoTable, Sql::Nonsense]),
+            _ => question(rng),
+        }),
+        97 => Request::Query(question(rng)),
+        98 if rng.bool() => Request::SetOption(rng.bool()),
         98 => Request::Ping,
         _ => Request::Unsupported,
     }
+}
+
+/// What a client may prepare.
+pub(super) fn preparable(rng: &mut Rng, client: usize) -> Sql {
+    match rng.u8(0..20) {
+        0..6 => Sql::Echo,
+        6..10 => read(rng, client),
+        10..13 => write(rng, client),
+        13 => insert(rng),
+        14 => pick(rng, [Sql::NoTable, Sql::Nonsense]),
+        15 => pick(rng, [Sql::Begin, Sql::Commit, Sql::Rollback]),
+        16 => Sql::Repeat(large(rng)),
+        17 => Sql::Warn,
+        18 if rng.bool() => Sql::SetUser(rng.i64(0..9)),
+        18 => Sql::Schema,
+        _ => Sql::Sleep(rng.u64(1..10)),
+    }
+}
+
+/// A question about the last statement.
+fn question(rng: &mut Rng) -> Sql {
+    match rng.u8(0..7) {
+        0 => Sql::ShowWarnings,
+        1 => Sql::RowCount,
+        2 => Sql::FoundRows,
+        3 => Sql::ShowErrors,
+        4 => Sql::ShowLimited(rng.usize(0..2)),
+        5 => Sql::CountConditions(pick(rng, Asked::ALL)),
+        _ => Sql::Warn,
+    }
+}
+
+/// What is in a file.
+fn rows(rng: &mut Rng, client: usize) -> Vec<(u32, i64)> {
+    let first = SHARED_KEYS + client as u32 * OWN_KEYS;
+    let count = rng.usize(0..12);
+    let row = |_| (first + rng.u32(..OWN_KEYS), rng.i64(-3..3));
+    (0..count).map(row).collect()
 }
 
 fn read(rng: &mut Rng, client: usize) -> Sql {
@@ -182,7 +211,7 @@ fn schema(rng: &mut Rng) -> Request {
 
 fn pinning(rng: &mut Rng) -> Sql {
     let lock = format!("l{}", rng.u8(0..3));
-    match rng.u8(0..8) {
+    match rng.u8(0..11) {
         0 => Sql::SetUser(rng.i64(..)),
         1 => Sql::ReadUser,
         2 => Sql::CreateTemporary,
@@ -190,6 +219,9 @@ fn pinning(rng: &mut Rng) -> Sql {
         4 => Sql::ReadTemporary,
         5 => Sql::DropTemporary,
         6 => Sql::GetLock(lock),
+        7 => Sql::ReleaseAllLocks,
+        8 => Sql::LockTables,
+        9 => Sql::UnlockTables,
         _ => Sql::ReleaseLock(lock),
     }
 }

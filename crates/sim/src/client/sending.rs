@@ -32,7 +32,10 @@ impl Client {
         let in_transaction = self.model.in_transaction();
         let planned = self.profile.script.pop();
         let request = planned.unwrap_or_else(|| self.choose(around, in_transaction, &tag));
-        let logs_in = matches!(request, Request::ChangeUser(_));
+        // What follows a login, or a file, would be taken for a part of it.
+        let alone = matches!(request, Request::ChangeUser(_) | Request::Load(_));
+        let follows = self.follows(&request);
+        let silent = request.is_silent();
         if self.profile.exit == Exit::Half(step) {
             let packet = request.packet(&tag);
             let half = self.rng.usize(1..packet.len());
@@ -47,9 +50,12 @@ impl Client {
                 let us = self.rng.u64(0..longest);
                 self.plan(around, us);
             }
-            // Whoever logs in waits for the answer.
             Exit::Vanish(at) if at == step => self.vanish(around),
-            _ if logs_in => {}
+            _ if alone => {}
+            _ if follows || (silent && self.waiting.is_empty()) => {
+                let us = self.rng.u64(0..100);
+                self.plan(around, us);
+            }
             _ if self.rng.u8(..) < self.profile.pipelines && self.waiting.len() < 4 => {
                 let us = self.rng.u64(0..200);
                 self.plan(around, us);
@@ -66,6 +72,9 @@ impl Client {
         if self.rng.u8(..) < self.profile.kills {
             let account = self.profile.account;
             return Request::Kill(around.kills.choose(&mut self.rng, account));
+        }
+        if self.rng.u8(..) < self.profile.prepares {
+            return self.next_of_statements();
         }
         script::next(&mut self.rng, &self.profile, open, tag)
     }
@@ -92,6 +101,7 @@ impl Client {
             });
         }
         self.send_bytes(around, &packet);
+        self.pass_silent();
     }
 
     pub(super) fn send_bytes(&mut self, around: &mut Surroundings<'_>, bytes: &[u8]) {

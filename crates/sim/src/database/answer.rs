@@ -7,17 +7,35 @@ use wire::{
 
 use super::session::Session;
 
+/// A row, `None` for NULL.
+pub(crate) type Row = Vec<Option<String>>;
+
+/// Parameters that each prepared statement has: what is written down of it, and a value.
+pub(crate) const PARAMETERS: usize = 2;
+
 /// What a statement comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// No rows.
     Ok { affected_rows: u64, insert_id: u64 },
     /// Rows of text, `None` for NULL.
-    Rows(Vec<Vec<Option<String>>>),
+    Rows(Vec<Row>),
     /// Rows, and then an error in place of the next.
-    Broken(Vec<Vec<Option<String>>>, u16),
+    Broken(Vec<Row>, u16),
     /// An error.
     Err(u16),
+    /// Rows of the binary protocol.
+    Binary(Vec<Row>),
+    /// So many columns, whose rows stay here.
+    Cursor(usize),
+    /// Rows of a cursor, and whether they were the last.
+    Fetched(Vec<Row>, bool),
+    /// A statement was prepared.
+    Prepared { id: u32, columns: usize },
+    /// A file is asked for.
+    File(String),
+    /// The one packet that COM_SET_OPTION is answered with.
+    End,
 }
 
 impl Outcome {
@@ -51,7 +69,7 @@ impl Outcome {
         (first, more): (u8, ServerStatus),
         session: &mut Session,
     ) -> u8 {
-        let status = |session: &Session| session.status() | more;
+        let status = |session: &Session| session.status() | more | self.flags();
         match self {
             Self::Ok {
                 affected_rows,
@@ -65,8 +83,8 @@ impl Outcome {
                 };
                 put_ok(out, (first, 0x00), ok, session)
             }
-            Self::Rows(rows) => {
-                let next = put_rows(out, first, rows);
+            Self::Rows(_) | Self::Binary(_) | Self::Cursor(_) | Self::Fetched(..) | Self::End => {
+                let next = self.put_rows(out, first);
                 let ok = OkPacket {
                     status: status(session),
                     ..OkPacket::default()
@@ -78,6 +96,34 @@ impl Outcome {
                 put_err(out, next, *code)
             }
             Self::Err(code) => put_err(out, first, *code),
+            Self::Prepared { id, columns } => put_prepared(out, first, *id, *columns),
+            Self::File(name) => {
+                let payload = [&[0xfb], name.as_bytes()].concat();
+                write_packet(out, first, &payload)
+            }
+        }
+    }
+
+    /// What its last packet says besides what the session is in.
+    pub(crate) fn flags(&self) -> ServerStatus {
+        match self {
+            Self::Cursor(_) | Self::Fetched(_, false) => ServerStatus::CURSOR_EXISTS,
+            Self::Fetched(_, true) => ServerStatus::LAST_ROW_SENT,
+            _ => ServerStatus::empty(),
+        }
+    }
+
+    /// Everything up to the packet that ends the rows.
+    fn put_rows(&self, out: &mut Vec<u8>, first: u8) -> u8 {
+        match self {
+            Self::Rows(rows) => put_rows(out, first, rows),
+            Self::Binary(rows) => {
+                let next = put_columns(out, first, rows.first().map_or(1, Vec::len));
+                put_binary_rows(out, next, rows)
+            }
+            Self::Cursor(columns) => put_columns(out, first, *columns),
+            Self::Fetched(rows, _) => put_binary_rows(out, first, rows),
+            _ => first,
         }
     }
 }
@@ -107,14 +153,48 @@ fn put_ok(
     ok.encode(out, sequence_id, header)
 }
 
-fn put_rows(out: &mut Vec<u8>, first: u8, rows: &[Vec<Option<String>>]) -> u8 {
-    let columns = rows.first().map_or(1, Vec::len);
+/// Source: "COM_STMT_PREPARE Response" in the MySQL manual.
+fn put_prepared(out: &mut Vec<u8>, first: u8, id: u32, columns: usize) -> u8 {
+    let mut payload = vec![0];
+    payload.extend_from_slice(&id.to_le_bytes());
+    payload.extend_from_slice(&(columns as u16).to_le_bytes());
+    payload.extend_from_slice(&(PARAMETERS as u16).to_le_bytes());
+    payload.extend_from_slice(&[0, 0, 0]);
+    let mut next = write_packet(out, first, &payload);
+    for definition in 0..PARAMETERS + columns {
+        next = put_column(out, next, &format!("definition{definition}"));
+    }
+    next
+}
+
+/// Source: "Binary Protocol Resultset Row" in the MySQL manual. All values are strings.
+fn put_binary_rows(out: &mut Vec<u8>, first: u8, rows: &[Row]) -> u8 {
+    let mut next = first;
+    for row in rows {
+        let mut payload = vec![0, 0];
+        for (column, value) in row.iter().enumerate() {
+            match value {
+                Some(value) => put_lenenc_bytes(&mut payload, value.as_bytes()),
+                None => payload[1] |= 1 << (column + 2),
+            }
+        }
+        next = write_packet(out, next, &payload);
+    }
+    next
+}
+
+fn put_columns(out: &mut Vec<u8>, first: u8, columns: usize) -> u8 {
     let mut count = Vec::new();
     put_lenenc_int(&mut count, columns as u64);
     let mut next = write_packet(out, first, &count);
     for column in 0..columns {
         next = put_column(out, next, &format!("column{column}"));
     }
+    next
+}
+
+fn put_rows(out: &mut Vec<u8>, first: u8, rows: &[Row]) -> u8 {
+    let mut next = put_columns(out, first, rows.first().map_or(1, Vec::len));
     for row in rows {
         let mut payload = Vec::new();
         for value in row {

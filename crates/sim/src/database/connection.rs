@@ -8,6 +8,7 @@ use wire::Capabilities;
 use super::session::Session;
 use super::sql::Sql;
 use super::storage::Row;
+use super::upload::Upload;
 use crate::catalog::Variables;
 
 /// How far a connection has come.
@@ -21,6 +22,8 @@ pub(crate) enum Phase {
     Blocked,
     /// The answer is ready and will be told when the statement has taken its time.
     Working,
+    /// A file was asked for and is coming.
+    Upload,
     /// The peer is gone; what runs is finished.
     Closing,
     /// Over.
@@ -46,6 +49,8 @@ pub(crate) struct Connection {
     pub(crate) interruptible: bool,
     /// The answer that will be told.
     pub(crate) answer: Vec<u8>,
+    /// The file that is coming.
+    pub(crate) upload: Option<Upload>,
 }
 
 /// A statement that waits for a row.
@@ -67,7 +72,13 @@ pub(crate) struct Execution {
     pub(crate) variables: Variables,
     pub(crate) user_variable: Option<i64>,
     pub(crate) temporaries: BTreeMap<String, Vec<i64>>,
-    pub(crate) locks: Vec<String>,
+    /// Named locks, and how often each is held.
+    pub(crate) locks: Vec<(String, u32)>,
+    pub(crate) tables_locked: bool,
+    /// The ids of the prepared statements.
+    pub(crate) statements: Vec<u32>,
+    /// CLIENT_MULTI_STATEMENTS.
+    pub(crate) several: bool,
     pub(crate) in_transaction: bool,
     /// How often it ran.
     pub(crate) times: u32,
@@ -88,6 +99,7 @@ impl Connection {
             killed: false,
             interruptible: false,
             answer: Vec::new(),
+            upload: None,
         }
     }
 

@@ -29,8 +29,12 @@ pub(crate) struct Work<'a> {
 
 /// The row that a statement must hold before it runs.
 pub(crate) fn row_to_lock(session: &Session, sql: &Sql) -> Option<Row> {
-    match sql {
-        Sql::WriteKey(key, _) | Sql::Bump(key) => Some((session.schema.clone()?, *key)),
+    let schema = match sql {
+        Sql::Executed(executed) => &executed.schema,
+        _ => &session.schema,
+    };
+    match sql.inner() {
+        Sql::WriteKey(key, _) | Sql::Bump(key) => Some((schema.clone()?, *key)),
         _ => None,
     }
 }
@@ -38,9 +42,11 @@ pub(crate) fn row_to_lock(session: &Session, sql: &Sql) -> Option<Row> {
 /// Statements without a table leave the warnings of the one before.
 pub(crate) fn uses_table(sql: &Sql) -> bool {
     matches!(
-        sql,
+        sql.inner(),
         Sql::ReadKey(_)
             | Sql::ReadRange(..)
+            | Sql::LockTables
+            | Sql::LoadLocal(_)
             | Sql::WriteKey(..)
             | Sql::Bump(_)
             | Sql::Insert
@@ -58,19 +64,25 @@ impl Work<'_> {
     /// Runs a statement and notes its error.
     pub(crate) fn run(&mut self, sql: &Sql) -> Outcome {
         let outcome = self.outcome(sql);
-        self.session.warned = u16::from(*sql == Sql::Warn);
+        self.note(sql, &outcome);
+        outcome
+    }
+
+    /// What the session can ask about a statement.
+    pub(super) fn note(&mut self, sql: &Sql, outcome: &Outcome) {
+        let warns = *sql.inner() == Sql::Warn;
+        self.session.warned = u16::from(warns);
         if let Outcome::Err(code) | Outcome::Broken(_, code) = outcome {
-            self.session.diagnostics = Some(Condition::Error(code));
-        } else if *sql == Sql::Warn {
+            self.session.diagnostics = Some(Condition::Error(*code));
+        } else if warns {
             self.session.diagnostics = Some(Condition::Warning(TRUNCATED_VALUE));
         } else if uses_table(sql) {
             self.session.diagnostics = None;
         }
-        self.session.count(sql, &outcome);
-        outcome
+        self.session.count(sql, outcome);
     }
 
-    fn outcome(&mut self, sql: &Sql) -> Outcome {
+    pub(super) fn outcome(&mut self, sql: &Sql) -> Outcome {
         match sql {
             Sql::Literal(text) => Outcome::value(text),
             Sql::Repeat(n) => Outcome::value("x".repeat(*n)),
@@ -111,14 +123,35 @@ impl Work<'_> {
                     Outcome::value(u8::from(mine).to_string())
                 })
             }
-            Sql::ShowWarnings => self.show_warnings(),
+            Sql::ReleaseAllLocks => {
+                let released = self.storage.release_names(self.connection);
+                Outcome::value(released.to_string())
+            }
+            Sql::ShowWarnings => self.show_conditions(false, usize::MAX),
+            Sql::ShowErrors => self.show_conditions(true, usize::MAX),
+            Sql::ShowLimited(rows) => self.show_conditions(false, *rows),
+            Sql::CountConditions(asked) => {
+                let counted = self.conditions(asked.errors(), usize::MAX);
+                Outcome::value(counted.count().to_string())
+            }
+            Sql::ToldUnsigned => Outcome::value(self.session.last_insert_id.to_string()),
+            Sql::Executed(executed) => self.execute(executed),
             Sql::Clear | Sql::Warn => Outcome::value("1"),
             Sql::RowCount => Outcome::value(self.session.row_count.to_string()),
             Sql::FoundRows => Outcome::value(self.session.found_rows.to_string()),
             Sql::ToldCount => Outcome::value((self.session.last_insert_id as i64).to_string()),
             Sql::SetGlobal(_) => Outcome::DONE,
             // Those are dealt with before.
-            Sql::KillQuery(_) | Sql::Multiple(_) => Outcome::Err(code::PARSE_ERROR),
+            Sql::KillQuery(_) | Sql::Multiple(_) | Sql::LoadLocal(_) | Sql::Echo => {
+                Outcome::Err(code::PARSE_ERROR)
+            }
+            Sql::LockTables => self.lock_tables(),
+            Sql::UnlockTables => {
+                if std::mem::take(&mut self.session.tables_locked) {
+                    self.commit();
+                }
+                Outcome::DONE
+            }
             Sql::Begin | Sql::Commit | Sql::Rollback => self.transaction(sql),
             _ => self.table(sql),
         }
@@ -167,7 +200,7 @@ impl Work<'_> {
     }
 
     /// Runs `body` on the tables of the selected schema.
-    fn on_table(&mut self, body: impl FnOnce(&mut Self, &str) -> Outcome) -> Outcome {
+    pub(super) fn on_table(&mut self, body: impl FnOnce(&mut Self, &str) -> Outcome) -> Outcome {
         let Some(schema) = self.session.schema.clone() else {
             return Outcome::Err(code::NO_SCHEMA_SELECTED);
         };
@@ -214,14 +247,34 @@ impl Work<'_> {
     }
 
     /// Returns whether that changed anything.
-    fn write(&mut self, schema: &str, key: u32, value: i64) -> bool {
+    pub(crate) fn write(&mut self, schema: &str, key: u32, value: i64) -> bool {
         let row = (schema.to_owned(), key);
         let before = self.storage.write(row.clone(), value);
         self.session.undo.push((row, before));
         before != value
     }
 
-    fn show_warnings(&self) -> Outcome {
+    /// The transaction ends, as with whatever commits by itself.
+    fn lock_tables(&mut self) -> Outcome {
+        let Some(schema) = &self.session.schema else {
+            return Outcome::Err(code::NO_SCHEMA_SELECTED);
+        };
+        if !self.storage.has(schema) {
+            return Outcome::Err(NO_SUCH_TABLE);
+        }
+        self.commit();
+        self.session.tables_locked = true;
+        Outcome::DONE
+    }
+
+    fn conditions(&self, errors: bool, limit: usize) -> impl Iterator<Item = Condition> {
+        let condition = self.session.diagnostics.into_iter();
+        condition
+            .filter(move |found| !errors || matches!(found, Condition::Error(_)))
+            .take(limit)
+    }
+
+    fn show_conditions(&self, errors: bool, limit: usize) -> Outcome {
         let row = |condition| {
             let (level, code) = match condition {
                 Condition::Warning(code) => ("Warning", code),
@@ -229,7 +282,7 @@ impl Work<'_> {
             };
             vec![Some(level.to_owned()), Some(u16::to_string(&code)), None]
         };
-        Outcome::Rows(self.session.diagnostics.map(row).into_iter().collect())
+        Outcome::Rows(self.conditions(errors, limit).map(row).collect())
     }
 
     fn select_schema(&mut self, schema: &str) -> Outcome {
@@ -293,6 +346,7 @@ impl Work<'_> {
             _ => self.commit(),
         }
         self.session.in_transaction = *sql == Sql::Begin;
+        self.session.tables_locked &= *sql != Sql::Begin;
         Outcome::DONE
     }
 

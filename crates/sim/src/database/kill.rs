@@ -55,7 +55,9 @@ impl Database {
         let killed = std::mem::take(&mut self.connections[id].killed);
         let noticed = match command {
             Some(Command::Ping) => self.rng.bool(),
-            Some(Command::Query | Command::InitDb) => true,
+            Some(
+                Command::Query | Command::InitDb | Command::StmtPrepare | Command::StmtExecute,
+            ) => true,
             _ => false,
         };
         if killed && noticed {
@@ -93,7 +95,7 @@ impl Database {
         outside.schedule.after_us(us, event);
     }
 
-    fn note_interruption(&mut self, id: usize) {
+    pub(super) fn note_interruption(&mut self, id: usize) {
         let session = &mut self.connections[id].session;
         session.diagnostics = Some(Condition::Error(code::QUERY_INTERRUPTED));
         session.warned = 0;

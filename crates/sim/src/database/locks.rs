@@ -22,6 +22,7 @@ impl Database {
     ) -> Result<(), Broken> {
         match &sql {
             Sql::KillQuery(victim) => return self.kill_query(outside, id, *victim),
+            Sql::LoadLocal(rows) => return self.ask_for_file(outside, id, (*rows, tag)),
             Sql::Multiple(parts) => return self.run_multiple(outside, id, parts, tag.as_deref()),
             _ => {}
         }

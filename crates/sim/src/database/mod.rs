@@ -9,10 +9,13 @@ mod health;
 mod kill;
 mod locks;
 mod login;
+mod prepared;
 mod running;
 mod session;
 pub(crate) mod sql;
+mod statements;
 mod storage;
+mod upload;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,12 +34,14 @@ use connection::{Connection, Phase};
 
 use sql::Sql;
 
-pub(crate) use answer::Outcome;
+pub(crate) use answer::{Outcome, PARAMETERS, Row};
 pub(crate) use connection::Execution;
 pub(crate) use execute::{LOCK_WAIT_TIMEOUT, NO_SUCH_TABLE, Work, uses_table};
 pub(crate) use health::{Health, Incidents};
+pub(crate) use prepared::LAST;
 pub(crate) use session::{Condition, Session};
 pub(crate) use storage::Storage;
+pub(crate) use upload::FILES_NOT_ALLOWED;
 
 /// What the database acts on.
 pub(crate) struct Outside<'a> {
@@ -56,6 +61,10 @@ pub(crate) struct Database {
     pub(crate) forbidden: BTreeSet<String>,
     /// What ran, by tag.
     pub(crate) executions: BTreeMap<String, Execution>,
+    /// COM_STMT_EXECUTEs that ran.
+    pub(crate) executed: u64,
+    /// Files that were complete.
+    pub(crate) files: u64,
 }
 
 impl Database {
@@ -69,6 +78,8 @@ impl Database {
             sabotage,
             forbidden: BTreeSet::new(),
             executions: BTreeMap::new(),
+            executed: 0,
+            files: 0,
         }
     }
 
@@ -107,6 +118,10 @@ impl Database {
         match connection.phase {
             Phase::Working => connection.phase = Phase::Closing,
             Phase::Closing | Phase::Closed => {}
+            Phase::Upload => {
+                self.lose_file(outside, id)?;
+                self.forget(id);
+            }
             Phase::Login | Phase::Ready | Phase::Blocked => self.forget(id),
         }
         self.wake(outside)
@@ -166,12 +181,19 @@ impl Database {
         });
         self.executions.contains_key(tag)
             || self.is_blocked(tag)
+            || self.is_uploading(tag)
             || under_way.any(|bytes| holds(&bytes))
     }
 
     /// Deals with what is in the inbox, as long as nothing runs.
     fn go_on(&mut self, outside: &mut Outside<'_>, id: usize) -> Result<(), Broken> {
         loop {
+            if self.connections[id].phase == Phase::Upload {
+                match self.take_file(outside, id)? {
+                    true => continue,
+                    false => return Ok(()),
+                }
+            }
             let connection = &mut self.connections[id];
             if !matches!(connection.phase, Phase::Login | Phase::Ready) {
                 return Ok(());
@@ -208,11 +230,15 @@ impl Database {
             self.kill(outside, id, HangUp::Closed);
             return self.wake(outside);
         }
-        let (command, text) = payload.split_first().unwrap_or((&0, b""));
-        let text = String::from_utf8_lossy(text);
+        let (command, argument) = payload.split_first().unwrap_or((&0, b""));
+        let text = String::from_utf8_lossy(argument);
         let command_byte = *command;
         let command = Command::from_byte(command_byte);
+        if let Some(silent) = command.filter(|command| statements::is_silent(*command)) {
+            return self.silent(id, silent, argument);
+        }
         if self.is_killed(id, command) {
+            self.give_up_statement(id, command, argument);
             return self.tell(outside, id, &Outcome::Err(wire::code::QUERY_INTERRUPTED));
         }
         match command {
@@ -231,7 +257,8 @@ impl Database {
                 }
                 self.start(outside, id, sql, tag.map(str::to_owned))
             }
-            _ => Err(Broken::new(
+            Some(command) => self.statement_command(outside, id, (command, argument)),
+            None => Err(Broken::new(
                 Rule::Protocol,
                 format!("unknown command {command_byte:#x}"),
             )),

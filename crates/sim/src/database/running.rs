@@ -25,15 +25,16 @@ impl Database {
         if let Some(tag) = tag {
             self.write_down(id, sql, tag)?;
         }
+        self.executed += u64::from(matches!(sql, Sql::Executed(_)));
         let outcome = self.run_here(id, sql);
-        let writes = matches!(sql, Sql::Bump(_) | Sql::WriteKey(..));
+        let writes = matches!(sql.inner(), Sql::Bump(_) | Sql::WriteKey(..));
         if let (Some(Sabotage::RepeatWrites), Some(tag), true) = (self.sabotage, tag, writes)
             && self.rng.u8(..) < 32
         {
             self.write_down(id, sql, tag)?;
             self.work(id).run(sql);
         }
-        let extra = match sql {
+        let extra = match sql.inner() {
             Sql::Sleep(ms) => ms * 1_000,
             _ => 0,
         };
@@ -124,6 +125,11 @@ impl Database {
             user_variable: session.user_variable,
             temporaries: session.temporaries.clone(),
             locks: self.storage.names_of(id),
+            tables_locked: session.tables_locked,
+            statements: session.statements.ids(),
+            several: connection
+                .capabilities
+                .contains(Capabilities::MULTI_STATEMENTS),
             in_transaction: session.in_transaction,
             times,
         };
@@ -158,7 +164,13 @@ impl Database {
         self.plan_answer(outside, id, answer, us);
     }
 
-    fn plan_answer(&mut self, outside: &mut Outside<'_>, id: usize, answer: Vec<u8>, us: u64) {
+    pub(super) fn plan_answer(
+        &mut self,
+        outside: &mut Outside<'_>,
+        id: usize,
+        answer: Vec<u8>,
+        us: u64,
+    ) {
         let connection = &mut self.connections[id];
         connection.answer = answer;
         connection.interruptible = false;
@@ -190,6 +202,7 @@ impl Database {
         let connection = &mut self.connections[id];
         connection.phase = Phase::Closed;
         connection.blocked = None;
+        connection.upload = None;
         connection.inbox = Vec::new();
     }
 }

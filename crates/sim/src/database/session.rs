@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use wire::{ServerStatus, put_lenenc_bytes};
 
 use super::answer::Outcome;
+use super::prepared::Statements;
 use super::sql::Sql;
 use super::storage::Row;
 use crate::catalog::{self, Variables};
@@ -17,6 +18,9 @@ pub(crate) struct Session {
     pub(crate) user_variable: Option<i64>,
     /// Temporary tables, by schema.
     pub(crate) temporaries: BTreeMap<String, Vec<i64>>,
+    /// LOCK TABLES.
+    pub(crate) tables_locked: bool,
+    pub(crate) statements: Statements,
     pub(crate) last_insert_id: u64,
     pub(crate) in_transaction: bool,
     /// What the rows were that the transaction wrote, the latest last.
@@ -52,6 +56,8 @@ impl Session {
             variables: catalog::defaults(collation),
             user_variable: None,
             temporaries: BTreeMap::new(),
+            tables_locked: false,
+            statements: Statements::default(),
             last_insert_id: 0,
             in_transaction: false,
             undo: Vec::new(),
@@ -71,7 +77,9 @@ impl Session {
             Outcome::Ok { affected_rows, .. } => *affected_rows as i64,
             _ => -1,
         };
-        if let (Outcome::Rows(rows), true) = (outcome, *sql != Sql::ShowWarnings) {
+        if let (Outcome::Rows(rows) | Outcome::Binary(rows), false) =
+            (outcome, sql.asks_for_conditions())
+        {
             self.found_rows = rows.len() as u64;
         }
     }
@@ -79,8 +87,10 @@ impl Session {
     /// COM_RESET_CONNECTION; the schema stays.
     pub(crate) fn reset(&mut self) {
         let schema = self.schema.take();
+        let mut statements = std::mem::take(&mut self.statements);
+        statements.close_all();
         *self = Self::new(self.collation);
-        self.schema = schema;
+        (self.schema, self.statements) = (schema, statements);
     }
 
     pub(crate) fn has_autocommit(&self) -> bool {

@@ -80,8 +80,120 @@ pub(crate) enum Sql {
     SetGlobal(u64),
     /// `KILL QUERY n`
     KillQuery(usize),
+    /// `SELECT ?`: what the statement is executed with.
+    Echo,
+    /// `SELECT RELEASE_ALL_LOCKS()`
+    ReleaseAllLocks,
+    /// `LOCK TABLES kv READ`
+    LockTables,
+    /// `UNLOCK TABLES`
+    UnlockTables,
+    /// `SHOW ERRORS`
+    ShowErrors,
+    /// `SHOW WARNINGS LIMIT n`
+    ShowLimited(usize),
+    /// `SHOW COUNT(*) WARNINGS`, `SELECT @@error_count` and their like.
+    CountConditions(Asked),
+    /// ``SELECT @@last_insert_id AS `name` ``: how the front door tells such a count.
+    ToldUnsigned,
+    /// `LOAD DATA LOCAL INFILE 'n' INTO TABLE kv`: a file of so many rows.
+    LoadLocal(usize),
+    /// COM_STMT_EXECUTE.
+    Executed(Box<Executed>),
     /// Several in one text.
     Multiple(Vec<Self>),
+}
+
+/// How the number of warnings or errors is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    ShowWarnings,
+    ShowErrors,
+    Warnings,
+    Errors,
+}
+
+/// A prepared statement at work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Executed {
+    pub(crate) sql: Sql,
+    /// The schema that it was prepared in.
+    pub(crate) schema: Option<String>,
+    /// The id of the statement if its rows stay behind a cursor.
+    pub(crate) cursor: Option<u32>,
+}
+
+impl Sql {
+    /// The statement itself, whether it was prepared or not.
+    pub(crate) fn inner(&self) -> &Self {
+        match self {
+            Self::Executed(executed) => &executed.sql,
+            sql => sql,
+        }
+    }
+
+    /// True if running it may change a table.
+    pub(crate) fn writes(&self) -> bool {
+        match self {
+            Self::WriteKey(..)
+            | Self::Bump(_)
+            | Self::Insert
+            | Self::InsertTemporary(_)
+            | Self::LoadLocal(_) => true,
+            Self::Multiple(parts) => parts.iter().any(Self::writes),
+            _ => false,
+        }
+    }
+
+    /// True if it asks about the statement before, and changes nothing of that.
+    pub(crate) fn asks_of_last(&self) -> bool {
+        self.asks_for_conditions() || matches!(self, Self::RowCount | Self::FoundRows)
+    }
+
+    /// The same of warnings and errors.
+    pub(crate) fn asks_for_conditions(&self) -> bool {
+        matches!(
+            self,
+            Self::ShowWarnings | Self::ShowErrors | Self::ShowLimited(_) | Self::CountConditions(_)
+        )
+    }
+
+    /// True if it needs the tables of a schema when it is prepared.
+    pub(crate) fn needs_schema(&self) -> bool {
+        matches!(
+            self,
+            Self::ReadKey(_)
+                | Self::ReadRange(..)
+                | Self::WriteKey(..)
+                | Self::Bump(_)
+                | Self::Insert
+                | Self::BrokenRows
+                | Self::NoTable
+        )
+    }
+}
+
+impl Asked {
+    pub(crate) const ALL: [Self; 4] = [
+        Self::ShowWarnings,
+        Self::ShowErrors,
+        Self::Warnings,
+        Self::Errors,
+    ];
+
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::ShowWarnings => "SHOW COUNT(*) WARNINGS",
+            Self::ShowErrors => "SHOW COUNT(*) ERRORS",
+            Self::Warnings => "SELECT @@warning_count",
+            Self::Errors => "SELECT @@error_count",
+        }
+    }
+
+    /// Only errors count.
+    pub(crate) fn errors(self) -> bool {
+        matches!(self, Self::ShowErrors | Self::Errors)
+    }
 }
 
 /// One variable of a `SET`.
@@ -122,6 +234,9 @@ fn statement(body: &str) -> Option<Sql> {
     if let Some(id) = body.strip_prefix("KILL QUERY ") {
         return Some(Sql::KillQuery(id.parse().ok()?));
     }
+    if let Some(asked) = Asked::ALL.into_iter().find(|asked| asked.text() == body) {
+        return Some(Sql::CountConditions(asked));
+    }
     Some(match body {
         "INSERT INTO auto(v) VALUES(5)" => Sql::Insert,
         "CREATE TEMPORARY TABLE tmp1 (k int)" => Sql::CreateTemporary,
@@ -131,6 +246,9 @@ fn statement(body: &str) -> Option<Sql> {
         "ROLLBACK" => Sql::Rollback,
         "SELEC 1" => Sql::Nonsense,
         "SHOW WARNINGS" => Sql::ShowWarnings,
+        "SHOW ERRORS" => Sql::ShowErrors,
+        "LOCK TABLES kv READ" => Sql::LockTables,
+        "UNLOCK TABLES" => Sql::UnlockTables,
         _ => {
             if let Some(rest) = body.strip_prefix("SELECT ") {
                 return select(rest);
@@ -147,6 +265,12 @@ fn statement(body: &str) -> Option<Sql> {
 }
 
 fn write(body: &str) -> Option<Sql> {
+    if let Some(rows) = body.strip_prefix("SHOW WARNINGS LIMIT ") {
+        return Some(Sql::ShowLimited(rows.parse().ok()?));
+    }
+    if let Some(rows) = between(body, "LOAD DATA LOCAL INFILE '", "' INTO TABLE kv") {
+        return Some(Sql::LoadLocal(rows.parse().ok()?));
+    }
     if let Some(value) = between(body, "INSERT INTO tmp1 VALUES(", ")") {
         return Some(Sql::InsertTemporary(value.parse().ok()?));
     }
@@ -166,6 +290,8 @@ fn select(rest: &str) -> Option<Sql> {
         "DATABASE()" => Sql::Schema,
         "* FROM tmp1" => Sql::ReadTemporary,
         "@x" => Sql::ReadUser,
+        "?" => Sql::Echo,
+        "RELEASE_ALL_LOCKS()" => Sql::ReleaseAllLocks,
         "1 FROM (SELECT 1) AS cleared" => Sql::Clear,
         "v FROM broken" => Sql::BrokenRows,
         "v FROM nosuch" => Sql::NoTable,
@@ -189,6 +315,9 @@ fn select_with(rest: &str) -> Option<Sql> {
     }
     if rest.starts_with(COUNT_PRIVILEGES) {
         return Some(Sql::CountPrivileges);
+    }
+    if rest.starts_with("@@last_insert_id AS `") {
+        return Some(Sql::ToldUnsigned);
     }
     if let Some(names) = between(rest, COUNT_VIEWS, "')") {
         let names = names.split("','").map(str::to_owned);

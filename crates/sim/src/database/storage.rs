@@ -15,8 +15,8 @@ pub(crate) struct Storage {
     last_auto: BTreeMap<String, u64>,
     /// Which connection holds a row.
     row_locks: BTreeMap<Row, usize>,
-    /// Which connection holds a name.
-    named_locks: BTreeMap<String, usize>,
+    /// Which connection holds a name, and how often it got it.
+    named_locks: BTreeMap<String, (usize, u32)>,
     /// The fickle schema is dropped at the moment.
     pub(crate) dropped: bool,
 }
@@ -62,30 +62,45 @@ impl Storage {
         self.row_locks.retain(|_, holder| *holder != connection);
     }
 
-    /// True if `connection` holds the name now.
+    /// True if `connection` holds the name now, once more than before.
     pub(crate) fn take_name(&mut self, name: &str, connection: usize) -> bool {
         let name = name.to_owned();
-        *self.named_locks.entry(name).or_insert(connection) == connection
+        let (holder, times) = self.named_locks.entry(name).or_insert((connection, 0));
+        let mine = *holder == connection;
+        *times += u32::from(mine);
+        mine
     }
 
     /// `None` if nobody held it.
     pub(crate) fn release_name(&mut self, name: &str, connection: usize) -> Option<bool> {
-        let mine = *self.named_locks.get(name)? == connection;
-        if mine {
+        let (holder, times) = self.named_locks.get_mut(name)?;
+        let mine = *holder == connection;
+        *times -= u32::from(mine);
+        if *times == 0 {
             self.named_locks.remove(name);
         }
         Some(mine)
     }
 
-    pub(crate) fn release_names(&mut self, connection: usize) {
-        self.named_locks.retain(|_, holder| *holder != connection);
+    /// Returns how many locks that were.
+    pub(crate) fn release_names(&mut self, connection: usize) -> u32 {
+        let held = self.names_of(connection);
+        self.named_locks.retain(|_, lock| lock.0 != connection);
+        held.iter().map(|(_, times)| times).sum()
     }
 
-    /// Names that `connection` holds.
-    pub(crate) fn names_of(&self, connection: usize) -> Vec<String> {
+    /// Names that `connection` holds, each with how often.
+    pub(crate) fn names_of(&self, connection: usize) -> Vec<(String, u32)> {
         let held = self.named_locks.iter();
-        held.filter(|&(_, &holder)| holder == connection)
-            .map(|(name, _)| name.clone())
+        held.filter(|(_, lock)| lock.0 == connection)
+            .map(|(name, lock)| (name.clone(), lock.1))
             .collect()
+    }
+
+    /// True if `connection` holds the name.
+    pub(crate) fn holds_name(&self, name: &str, connection: usize) -> bool {
+        self.named_locks
+            .get(name)
+            .is_some_and(|lock| lock.0 == connection)
     }
 }

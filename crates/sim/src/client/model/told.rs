@@ -4,7 +4,7 @@ use wire::{ServerStatus, StateChange, StateChanges};
 
 use super::{Answer, Model};
 use crate::catalog;
-use crate::database::Outcome;
+use crate::database::{Outcome, PARAMETERS};
 use crate::failure::{Broken, Rule, ensure};
 
 impl Model {
@@ -15,6 +15,7 @@ impl Model {
         answer: &Answer,
         more: bool,
     ) -> Result<(), Broken> {
+        let flags = expected.flags();
         let same = match (expected, answer) {
             (
                 Outcome::Ok {
@@ -29,20 +30,22 @@ impl Model {
                     warnings,
                 },
             ) => {
-                self.check_status(*status, more)?;
+                self.check_status(*status - flags, more)?;
+                self.check_flags(*status, flags)?;
                 self.check_warnings(*warnings)?;
                 self.check_changes(changes)?;
                 (affected_rows, insert_id) == (rows, id)
             }
             (
-                Outcome::Rows(rows),
+                Outcome::Rows(rows) | Outcome::Binary(rows) | Outcome::Fetched(rows, _),
                 Answer::Rows {
                     rows: told,
                     status,
                     warnings,
                 },
             ) => {
-                self.check_status(*status, more)?;
+                self.check_status(*status - flags, more)?;
+                self.check_flags(*status, flags)?;
                 self.check_warnings(*warnings)?;
                 rows == told
             }
@@ -60,6 +63,27 @@ impl Model {
                     after_rows,
                 },
             ) => code == told && *after_rows,
+            (
+                Outcome::Cursor(_) | Outcome::End,
+                Answer::Rows {
+                    rows,
+                    status,
+                    warnings,
+                },
+            ) => {
+                self.check_status(*status - flags, more)?;
+                self.check_flags(*status, flags)?;
+                self.check_warnings(*warnings)?;
+                rows.is_empty()
+            }
+            (
+                Outcome::Prepared { id, columns },
+                Answer::Prepared {
+                    id: told,
+                    columns: of,
+                    parameters,
+                },
+            ) => (id, columns, PARAMETERS) == (told, of, *parameters),
             _ => false,
         };
         if same {
@@ -82,6 +106,13 @@ impl Model {
         let told = told - ServerStatus::SESSION_STATE_CHANGED;
         ensure(Rule::Answer, told == expected, || {
             format!("the status flags say {told:?} and not {expected:?}")
+        })
+    }
+
+    /// What is said of the statement alone.
+    fn check_flags(&self, told: ServerStatus, expected: ServerStatus) -> Result<(), Broken> {
+        ensure(Rule::Answer, told.contains(expected), || {
+            format!("the status flags say {told:?} and lack {expected:?}")
         })
     }
 
