@@ -256,7 +256,7 @@ impl Engine {
             due: Due::empty(),
             upload: None,
             replay: Vec::new(),
-            orphaned: false,
+            orphaned: None,
             kill_outstanding: false,
             dirty: false,
         }

@@ -79,8 +79,8 @@ pub(crate) struct Backend {
     pub upload: Option<Upload>,
     /// The command under way, as long as it may be sent again elsewhere.
     pub replay: Vec<u8>,
-    /// Its client hung up while it ran something, and that ought to be ended.
-    pub orphaned: bool,
+    /// When its client hung up while it ran something that ought to be ended.
+    pub orphaned: Option<Timestamp>,
     /// A KILL of what it runs is under way.
     pub kill_outstanding: bool,
     /// The session that is attached, or was, may have left more behind than `session` tells: a

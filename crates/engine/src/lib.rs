@@ -111,6 +111,8 @@ pub struct Engine {
     ids: HashMap<u32, Key>,
     /// Backends that run something for clients that hung up, the first first.
     orphans: VecDeque<orphans::Orphan>,
+    /// Those that were killed, to no avail so far.
+    killed_orphans: VecDeque<orphans::Orphan>,
     /// Why sessions were pinned, as far as it was logged.
     pin_log: pin_log::PinLog,
     /// When the first idle backend must be closed because of the `wait_timeout` it carries.
@@ -196,6 +198,7 @@ impl Engine {
             stalls: Vec::new(),
             ids: HashMap::new(),
             orphans: VecDeque::new(),
+            killed_orphans: VecDeque::new(),
             pin_log: pin_log::PinLog::default(),
             short_idle: None,
             kills: VecDeque::new(),

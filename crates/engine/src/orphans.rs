@@ -11,10 +11,15 @@ use crate::{Engine, Mail, OnDisconnect, Turn};
 /// A statement gets so long to finish by itself: most are done before a KILL would arrive.
 const FINISHES_BY_ITSELF: Span = Span::from_ms(10);
 
+/// Whoever has not answered so long after a KILL never will: its connection is closed.
+const ENDS_WHEN_KILLED: Span = Span::from_secs(10);
+
 /// A backend that runs something for a client that hung up.
 pub(crate) struct Orphan {
     backend: Key,
-    /// When it is to be ended.
+    /// When the client hung up.
+    since: Timestamp,
+    /// When something is to be done about it.
     at: Timestamp,
 }
 
@@ -45,9 +50,10 @@ impl Engine {
             return;
         };
         if backend.is_to_be_ended(policy) {
-            backend.orphaned = true;
+            backend.orphaned = Some(now);
             self.orphans.push_back(Orphan {
                 backend: key,
+                since: now,
                 at: now + FINISHES_BY_ITSELF,
             });
         }
@@ -55,19 +61,37 @@ impl Engine {
 
     /// When the next orphan is due.
     pub(crate) fn orphan_due(&self) -> Option<Timestamp> {
-        self.orphans.front().map(|orphan| orphan.at)
+        let fronts = [self.orphans.front(), self.killed_orphans.front()];
+        fronts.into_iter().flatten().map(|orphan| orphan.at).min()
     }
 
-    /// Ends the orphans that did not finish by themselves.
+    /// Ends the orphans that did not finish by themselves, and then those that no KILL ends.
     pub(crate) fn orphans_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        while self.orphan_due().is_some_and(|at| turn.now >= at) {
-            let Some(Orphan { backend: key, .. }) = self.orphans.pop_front() else {
-                return;
-            };
-            if self.pool.get(key).is_some_and(|backend| backend.orphaned) {
+        let now = turn.now;
+        let due = |orphan: &&Orphan| now >= orphan.at;
+        while self.orphans.front().filter(due).is_some() {
+            let orphan = self.orphans.pop_front();
+            if let Some(orphan) = orphan.filter(|orphan| self.is_orphan(orphan)) {
                 self.counters.orphans_killed += 1;
-                self.interrupt(turn, key);
+                self.interrupt(turn, orphan.backend);
+                self.killed_orphans.push_back(Orphan {
+                    at: turn.now + ENDS_WHEN_KILLED,
+                    ..orphan
+                });
             }
         }
+        while self.killed_orphans.front().filter(due).is_some() {
+            let orphan = self.killed_orphans.pop_front();
+            if let Some(orphan) = orphan.filter(|orphan| self.is_orphan(orphan)) {
+                tracing::warn!("a statement goes on although it was killed; connection closed");
+                self.backend_broken(turn, orphan.backend);
+            }
+        }
+    }
+
+    /// True if the backend still runs what it ran when its client hung up.
+    fn is_orphan(&self, orphan: &Orphan) -> bool {
+        let backend = self.pool.get(orphan.backend);
+        backend.is_some_and(|backend| backend.orphaned == Some(orphan.since))
     }
 }

@@ -363,7 +363,7 @@ impl Engine {
             .settings
             .backend_max_age
             .is_some_and(|max| turn.now.since(backend.opened) > max);
-        backend.orphaned = false;
+        backend.orphaned = None;
         if backend.retired || too_old {
             self.drop_backend(turn, key);
             return self.serve_all(turn);
