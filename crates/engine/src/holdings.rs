@@ -10,6 +10,7 @@ use wire::{Piece, ServerStatus};
 use crate::Engine;
 use crate::backend::ClientCommand;
 use crate::client::Client;
+use crate::prepared::Prepared;
 
 /// A temporary table: schema and name.
 type QualifiedName = (Option<Arc<[u8]>>, Box<[u8]>);
@@ -21,8 +22,8 @@ pub(crate) struct Holdings {
     handlers: Vec<Box<[u8]>>,
     /// User-level locks, each as often as it was got.
     locks: u32,
-    /// Statements of the binary protocol, by their ids.
-    pub(crate) prepared: Vec<(u32, Statement)>,
+    /// Statements of the binary protocol.
+    pub(crate) prepared: Vec<Prepared>,
     /// The last of them, unless preparing another has failed since.
     pub(crate) last_prepared: Option<u32>,
     /// Of these, more may be held than is listed: they last until the session ends or is reset.
@@ -38,8 +39,8 @@ pub(crate) struct Effect {
 /// What a command does.
 enum Act {
     Text(Holding),
-    /// COM_STMT_PREPARE of this.
-    Prepares(Statement),
+    /// COM_STMT_PREPARE of this, whose id the answer tells.
+    Prepares(Prepared),
 }
 
 /// The header byte and the id of a prepared statement.
@@ -56,8 +57,8 @@ impl Effect {
     }
 
     /// What preparing a statement does.
-    pub(crate) fn prepares(statement: Statement) -> Self {
-        let (act, row) = (Act::Prepares(statement), Vec::new());
+    pub(crate) fn prepares(prepared: Prepared) -> Self {
+        let (act, row) = (Act::Prepares(prepared), Vec::new());
         Self { act, row }
     }
 
@@ -158,9 +159,10 @@ impl Holdings {
     fn take(&mut self, effect: &Effect, schema: Option<Arc<[u8]>>) {
         let holding = match &effect.act {
             Act::Text(holding) => holding,
-            Act::Prepares(statement) => {
+            Act::Prepares(prepared) => {
                 self.last_prepared = effect.id();
-                return self.prepared.extend(effect.id().map(|id| (id, *statement)));
+                let named = effect.id().map(|id| Prepared { id, ..*prepared });
+                return self.prepared.extend(named);
             }
         };
         let is_one = effect.row == ONE;

@@ -35,16 +35,26 @@ pub(crate) fn asks_for_cursor(payload: &[u8]) -> bool {
             .is_some_and(|flags| flags & CURSOR_FLAGS != 0)
 }
 
+/// A prepared statement, as far as its text tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prepared {
+    pub id: u32,
+    /// What running it does.
+    pub statement: Statement,
+    /// Running it empties the list of warnings.
+    pub clears_warnings: bool,
+}
+
 impl Client {
     /// What a prepared statement is.
-    pub(crate) fn prepared(&self, id: u32) -> Option<Statement> {
+    pub(crate) fn prepared(&self, id: u32) -> Option<Prepared> {
         let holdings = self.holdings.as_ref()?;
         let id = match id {
             LAST => holdings.last_prepared?,
             id => id,
         };
-        let found = holdings.prepared.iter().find(|(found, _)| *found == id);
-        found.map(|(_, statement)| *statement)
+        let mut prepared = holdings.prepared.iter();
+        prepared.find(|prepared| prepared.id == id).copied()
     }
 
     /// A prepared statement is no more.
@@ -52,7 +62,7 @@ impl Client {
         let Some(holdings) = &mut self.holdings else {
             return;
         };
-        holdings.prepared.retain(|(prepared, _)| *prepared != id);
+        holdings.prepared.retain(|prepared| prepared.id != id);
         if holdings.last_prepared == Some(id) {
             holdings.last_prepared = None;
         }
@@ -76,17 +86,17 @@ impl Engine {
         let id = statement_id(packet.payload);
         let known = id
             .zip(self.clients.get(key))
-            .is_some_and(|(id, client)| client.prepared(id).is_some());
-        match command {
+            .and_then(|(id, client)| client.prepared(id));
+        match (command, known) {
             // These two have no response, whatever comes of them.
-            Command::StmtClose | Command::StmtSendLongData if !known => {}
-            Command::StmtSendLongData => self.pass_on(turn, key, packet.raw),
-            Command::StmtClose => {
+            (Command::StmtClose | Command::StmtSendLongData, None) => {}
+            (Command::StmtSendLongData, _) => self.pass_on(turn, key, packet.raw),
+            (Command::StmtClose, Some(prepared)) => {
                 self.pass_on(turn, key, packet.raw);
-                self.close_statement(turn, key, id.unwrap_or_default());
+                self.close_statement(turn, key, prepared.id);
             }
-            _ if known => return self.attach_and_send(turn, key, packet),
-            _ => {
+            (_, Some(_)) => return self.attach_and_send(turn, key, packet),
+            (_, None) => {
                 let error = ClientError::unknown_statement(id.unwrap_or_default(), command);
                 self.answer_err(turn, key, &error);
             }

@@ -23,7 +23,7 @@ impl Engine {
                 let prepared = statement_id(payload)
                     .zip(self.clients.get(client))
                     .and_then(|(id, client)| client.prepared(id));
-                prepared.unwrap_or_else(unknown)
+                prepared.map_or_else(unknown, |prepared| prepared.statement)
             }
             Some(Command::StmtFetch | Command::StmtReset) => plain(Kind::Prepared),
             _ => plain(Kind::Admin),

@@ -75,6 +75,16 @@ mod tests {
     }
 
     #[test]
+    fn a_prepared_statement_whose_pin_is_forgotten() {
+        assert_noticed(Sabotage::ForgetPrepared, &[Rule::Moved, Rule::State]);
+    }
+
+    #[test]
+    fn a_half_of_a_file() {
+        assert_noticed(Sabotage::HalfFile, &[Rule::Abandoned]);
+    }
+
+    #[test]
     fn an_answer_that_goes_to_somebody_else() {
         assert_noticed(Sabotage::SwapAnswers, &[Rule::Answer, Rule::Protocol]);
     }
