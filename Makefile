@@ -8,7 +8,7 @@ RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test setup lint test-unit test-product test-mysql test-mysql-if-possible
+.PHONY: help serve test setup lint test-unit fuzz test-product test-drivers test-mysql test-mysql-if-possible
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,30 +18,42 @@ serve: ## Build and serve on 127.0.0.1:6033, in front of a private MariaDB under
 	cargo build --release --package myriad
 	exec $(RELEASE)/myriad serve --local
 
-test: setup lint ## Everything: setup, lint, unit tests, product tests on a real MariaDB and MySQL
+test: setup lint ## Everything: setup, lint, unit tests, fuzzing, product tests on a real MariaDB and MySQL
 	cargo test --workspace
+	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory test-mysql-if-possible
 
 setup: ## Install what the other targets need and the machine lacks
-	@scripts/setup rust lint database clients
+	@scripts/setup rust lint database clients drivers
 
 lint: ## Formatting, clippy, the rules of style, licences and sources of dependencies
 	@scripts/setup rust lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo clippy --manifest-path fuzz/Cargo.toml --locked -- --deny warnings
 	cargo xtask tidy
 	cargo deny check bans licenses sources
+	cargo deny --manifest-path fuzz/Cargo.toml --config deny.toml check bans licenses sources
 
 test-unit: ## Only the tests that need no database
 	@scripts/setup rust
 	cargo test --workspace --exclude localdb --exclude myriad --exclude load
 
+fuzz: ## Fuzz each target for FUZZ_SECONDS (60), from the inputs in fuzz/corpus
+	@scripts/setup rust
+	scripts/fuzz
+
 test-product: ## Only the tests that run a real MariaDB
-	@scripts/setup rust database clients
+	@scripts/setup rust database clients drivers
 	cargo test --package localdb --package load --package myriad
 
+test-drivers: ## Only drivers of Python, Java, Node.js and Go
+	@scripts/setup rust database drivers
+	cargo test --package myriad --test product drivers::
+
 test-mysql: ## The same on MySQL, without and with its thread pool
-	@scripts/setup rust clients mysql
+	@scripts/setup rust clients drivers mysql
 	MYRIAD_TEST_SERVER=mysql cargo test --package localdb --package myriad
 	MYRIAD_TEST_SERVER=mysql-thread-pool cargo test --package myriad --test product
 

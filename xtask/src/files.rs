@@ -8,6 +8,9 @@ use anyhow::Context;
 /// Never the project's own text, where git cannot tell.
 const SKIPPED_DIRECTORIES: [&str; 3] = [".git", "target", "var"];
 
+/// Inputs that machines made; what they hold is nobody's text.
+const CORPUS: &str = "fuzz/corpus/";
+
 /// A text file of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextFile {
@@ -17,7 +20,7 @@ pub(crate) struct TextFile {
 }
 
 impl TextFile {
-    /// Rust in the `src` folder of a crate (or of this task runner).
+    /// Rust in the `src` folder of a crate (or of this task runner, or of the fuzz targets).
     pub(crate) fn is_source(&self) -> bool {
         self.path.ends_with(".rs") && self.crate_path().is_some_and(is_in_src)
     }
@@ -49,6 +52,7 @@ impl TextFile {
         in_crates
             .map(|(_, path)| path)
             .or_else(|| self.path.strip_prefix("xtask/"))
+            .or_else(|| self.path.strip_prefix("fuzz/"))
     }
 }
 
@@ -59,6 +63,7 @@ pub(crate) fn read_all(root: &Path) -> anyhow::Result<Vec<TextFile>> {
         Some(listed) => paths = listed,
         None => walk(root, "", &mut paths)?,
     }
+    paths.retain(|path| !path.starts_with(CORPUS));
     paths.sort();
     let mut files = Vec::new();
     for path in paths {

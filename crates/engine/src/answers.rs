@@ -180,6 +180,7 @@ impl Engine {
             Purpose::ReadFacts(rows)
             | Purpose::ReadInsertId(rows)
             | Purpose::ReadCharset(rows)
+            | Purpose::ReadPrivileges(rows)
             | Purpose::ReadViews(rows) => {
                 collect(rows, piece)?;
             }

@@ -132,6 +132,8 @@ pub(crate) enum Purpose {
     Setup,
     /// What the session begins with: character sets, sql_mode and so on.
     ReadFacts(TextResultSet),
+    /// Whether the account may end what others run.
+    ReadPrivileges(TextResultSet),
     /// LAST_INSERT_ID() of the attached session.
     ReadInsertId(TextResultSet),
     /// The character sets of the attached session.

@@ -45,6 +45,12 @@ const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
 const FACTS: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
     @@collation_connection,@@sql_mode";
 
+/// Whether this account may end what other accounts run. Source: "KILL" in the manuals of MySQL and
+/// of MariaDB.
+const PRIVILEGES: &[u8] = b"SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES \
+    WHERE GRANTEE=CONCAT('''',REPLACE(CURRENT_USER(),'@','''@'''),'''') \
+    AND PRIVILEGE_TYPE IN ('SUPER','CONNECTION ADMIN','CONNECTION_ADMIN')";
+
 /// Connects that failed are tried again after 50 ms, 100 ms, … up to this.
 const RETRY_MAX: Span = Span::from_secs(2);
 
@@ -157,7 +163,18 @@ impl Engine {
             return;
         };
         backend.login = None;
-        put_setup(turn.io.outbox(backend.handle), backend);
+        let outbox = turn.io.outbox(backend.handle);
+        put_setup(outbox, backend);
+        put_query(outbox, PRIVILEGES);
+        backend.expect(Purpose::ReadPrivileges(TextResultSet::default()));
+    }
+
+    /// The backend said what its account may do.
+    pub(crate) fn learn_privileges(&mut self, key: Key, rows: &TextResultSet) {
+        if let Some(id) = self.pool.key_of(key) {
+            let some = rows.first(0).is_some_and(|count| count != b"0");
+            self.keys[id.0 as usize].kills_others = some;
+        }
     }
 
     /// Cleans a backend for whoever comes next.

@@ -112,7 +112,11 @@ impl Capture {
             Known::FoundRows => self.found_rows.map(|rows| rows as i64),
             Known::WarningCount => Some(self.told(false).max(i64::from(self.warning_count))),
             Known::ErrorCount => Some(self.told(true)),
-            Known::Socket | Known::Port | Known::Hostname | Known::BindAddress => None,
+            Known::ConnectionId
+            | Known::Socket
+            | Known::Port
+            | Known::Hostname
+            | Known::BindAddress => None,
         }
     }
 

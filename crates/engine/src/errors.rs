@@ -2,6 +2,7 @@
 //! for the case, it is the server's, word for word (rule 16).
 
 use events::{Peer, Span};
+use session::statement::Flavor;
 use wire::{Command, ErrPacket, code};
 
 /// An error for a client.
@@ -70,8 +71,9 @@ impl ClientError {
     }
 
     /// A command names a prepared statement that the session does not have.
-    pub(crate) fn unknown_statement(id: u32, command: Command) -> Self {
+    pub(crate) fn unknown_statement(id: u32, command: Command, flavor: Flavor) -> Self {
         let function = match command {
+            _ if flavor == Flavor::MySql => "mysql_stmt_precheck",
             Command::StmtFetch => "mysqld_stmt_fetch",
             Command::StmtReset => "mysqld_stmt_reset",
             Command::StmtBulkExecute => "mysqld_stmt_bulk_execute",

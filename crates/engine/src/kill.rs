@@ -67,10 +67,11 @@ impl Engine {
         let Some(record) = self.clients.get(client) else {
             return Taken::Now;
         };
+        let kills_others = self.keys[record.key.0 as usize].kills_others;
         let order = KillOrder {
             id,
             query,
-            account: Some(record.account),
+            account: (!kills_others).then_some(record.account),
             asker: (self.worker, client),
         };
         self.counters.kills += 1;
@@ -115,10 +116,10 @@ impl Engine {
         };
         // Whoever is still logging in is nobody's yet, and runs no statement.
         let logs_in = client.login.is_some();
-        if order
+        let owner = order
             .account
-            .is_some_and(|account| logs_in || account != client.account)
-        {
+            .is_none_or(|account| account == client.account);
+        if logs_in || !owner {
             return KillOutcome::NotOwner(order.id);
         }
         let waits = matches!(self.clients.state(key), Some(State::Waiting(_))) && !logs_in;

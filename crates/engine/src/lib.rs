@@ -77,6 +77,7 @@ use pool::{KeyId, Pool};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use session::Interner;
+use session::statement::Flavor;
 
 use crate::backend::{Backend, PoolKey};
 use crate::client::Clients;
@@ -133,6 +134,8 @@ struct KeyState {
     failures: u32,
     /// Not before then.
     retry_at: Option<Timestamp>,
+    /// Its account may end statements and connections of others, as the server says.
+    kills_others: bool,
     /// What the last failure was, for whoever waits in vain.
     last_error: String,
 }
@@ -203,6 +206,13 @@ impl Engine {
             draining: None,
             started: false,
         }
+    }
+
+    /// The server's family, as far as it is known.
+    fn flavor(&self) -> Flavor {
+        self.facts
+            .as_ref()
+            .map_or(Flavor::MySql, |facts| facts.flavor)
     }
 
     fn key_id(&mut self, key: &PoolKey) -> KeyId {

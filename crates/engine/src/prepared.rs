@@ -97,7 +97,8 @@ impl Engine {
             }
             (_, Some(_)) => return self.attach_and_send(turn, key, packet),
             (_, None) => {
-                let error = ClientError::unknown_statement(id.unwrap_or_default(), command);
+                let flavor = self.flavor();
+                let error = ClientError::unknown_statement(id.unwrap_or_default(), command, flavor);
                 self.answer_err(turn, key, &error);
             }
         }

@@ -22,8 +22,12 @@ pub(crate) struct Rewrite {
 
 /// True if the text must be looked at for what the front door knows better.
 pub(crate) fn concerns(statement: &Statement) -> bool {
-    let asked = Traits::READS_DIAGNOSTICS | Traits::READS_ROW_COUNTS | Traits::READS_ADDRESS;
-    statement.traits.intersects(asked)
+    statement.traits.intersects(
+        Traits::READS_DIAGNOSTICS
+            | Traits::READS_ROW_COUNTS
+            | Traits::READS_ADDRESS
+            | Traits::READS_CONNECTION_ID,
+    )
 }
 
 /// What the session is told in place of what its text would say on the backend. `live`: the backend has
@@ -47,13 +51,17 @@ pub(crate) fn rewrite(
     if let Some((known, name)) = alone
         && let Some(count) = count(known)
     {
+        let name = quoted_name(&name, dialect.charset);
         return Some(of_one_count(known, &name, count));
     }
     let value = |known| match (known, count(known)) {
-        (Known::RowCount | Known::FoundRows, Some(count)) => {
-            Some(format!("CAST({count} AS SIGNED)"))
-        }
+        (Known::RowCount, Some(count)) => Some(format!("CAST({count} AS SIGNED)")),
+        // With the call, and so with the warning that MySQL gives for each.
+        (Known::FoundRows, Some(count)) => Some(format!(
+            "IF(FOUND_ROWS() IS NULL,0,CAST({count} AS SIGNED))"
+        )),
         (_, Some(count)) => Some(format!("CAST({count} AS UNSIGNED)")),
+        (Known::ConnectionId, None) => Some(format!("CAST({} AS UNSIGNED)", client.id)),
         (known, None) => settings.address.expression(known),
     };
     let text = substitute(text, dialect, value)?;
@@ -65,15 +73,19 @@ pub(crate) fn rewrite(
 
 /// A statement that has the same answer, type and column name for a captured number. LAST_INSERT_ID()
 /// brings the number across: these are the expressions which are of the same types and have the
-/// value one wants.
+/// value one wants. `name` is quoted.
 fn of_one_count(known: Known, name: &[u8], count: i64) -> Rewrite {
     let expression: &[u8] = match known {
         Known::RowCount | Known::FoundRows => b"CAST(LAST_INSERT_ID() AS SIGNED)",
         _ => b"@@last_insert_id",
     };
-    let name = quoted_name(name);
+    // MySQL warns of the call, wherever it stands.
+    let rest: &[u8] = match known {
+        Known::FoundRows => b" FROM DUAL WHERE FOUND_ROWS() IS NOT NULL",
+        _ => b"",
+    };
     Rewrite {
-        text: [b"SELECT ", expression, b" AS ", &name].concat(),
+        text: [b"SELECT ", expression, b" AS ", name, rest].concat(),
         insert_id: Some(count as u64),
     }
 }
@@ -100,7 +112,11 @@ impl PublicAddress {
             Known::Socket => Some(quoted(&self.socket)),
             Known::Hostname => given(&self.hostname),
             Known::BindAddress => given(&self.bind_address),
-            Known::RowCount | Known::FoundRows | Known::WarningCount | Known::ErrorCount => None,
+            Known::RowCount
+            | Known::FoundRows
+            | Known::ConnectionId
+            | Known::WarningCount
+            | Known::ErrorCount => None,
         }
     }
 }
@@ -117,12 +133,20 @@ mod tests {
 
     #[test]
     fn a_count_below_zero_is_told_as_one() {
-        let rewrite = of_one_count(Known::RowCount, b"c", -1);
+        let rewrite = of_one_count(Known::RowCount, b"`c`", -1);
         assert_eq!(rewrite.insert_id.map(|id| id as i64), Some(-1));
         assert_eq!(
             rewrite.text,
             b"SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `c`"
         );
+    }
+
+    #[test]
+    fn a_count_of_found_rows_is_told_with_the_warning_of_the_call() {
+        let rewrite = of_one_count(Known::FoundRows, b"`n`", 3);
+        let text = b"SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `n` \
+            FROM DUAL WHERE FOUND_ROWS() IS NOT NULL";
+        assert_eq!(rewrite.text, text);
     }
 
     #[test]

@@ -3,9 +3,7 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{
-    Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits, holding,
-};
+use session::statement::{Dialect, Kind, PinReason, PinReasons, Statement, Traits, holding};
 use wire::{Command, ResponseWalk, ServerStatus, TextResultSet, Translation};
 
 use crate::backend::{Backend, ClientCommand, Exchange, InsertId, Purpose, RestorePart};
@@ -92,6 +90,9 @@ impl Engine {
         statement: &Statement,
         (text, dialect): (&[u8], Option<&Dialect>),
     ) -> PinReasons {
+        if statement.pins.is_empty() {
+            return PinReasons::NONE;
+        }
         let Some(client) = self.clients.get_mut(client) else {
             return PinReasons::NONE;
         };
@@ -119,11 +120,6 @@ impl Engine {
             Some(prepared) => prepared.clears_warnings,
             None => clears_warnings(statement, packet.text(), self.flavor()),
         }
-    }
-
-    fn flavor(&self) -> Flavor {
-        let facts = self.facts.as_ref();
-        facts.map_or(Flavor::MySql, |facts| facts.flavor)
     }
 
     /// What the command will do to what the session holds, if that can be told.

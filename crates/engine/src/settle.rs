@@ -41,6 +41,7 @@ impl Engine {
             }
             (Purpose::Restore(_), Ending::Ok) => {}
             (Purpose::ReadFacts(facts), Ending::Ok) => self.learn_session(key, &facts),
+            (Purpose::ReadPrivileges(rows), Ending::Ok) => self.learn_privileges(key, &rows),
             (Purpose::ReadInsertId(rows), Ending::Ok) => self.learn_insert_id(key, &rows),
             (Purpose::ReadCharset(rows), Ending::Ok) => self.learn_charset(key, &rows),
             (Purpose::ReadWarnings(answer), Ending::Ok) => self.learn_warnings(key, answer),

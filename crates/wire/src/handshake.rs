@@ -7,7 +7,7 @@
 use crate::attributes::read_attributes;
 use crate::capabilities::{Capabilities, ExtendedCapabilities};
 use crate::packet::PacketWriter;
-use crate::reader::{put_lenenc_bytes, put_lenenc_int};
+use crate::reader::put_lenenc_bytes;
 use crate::status::ServerStatus;
 use crate::{Malformed, Reader};
 
@@ -186,8 +186,9 @@ impl<'a> HandshakeResponse<'a> {
         {
             put_lenenc_bytes(payload, self.auth_response);
         } else if self.capabilities.contains(Capabilities::SECURE_CONNECTION) {
-            put_lenenc_int(payload, self.auth_response.len().min(250) as u64);
-            payload.extend_from_slice(&self.auth_response[..self.auth_response.len().min(250)]);
+            let len = u8::try_from(self.auth_response.len()).unwrap_or(u8::MAX);
+            payload.push(len);
+            payload.extend_from_slice(&self.auth_response[..usize::from(len)]);
         } else {
             put_nul_terminated(payload, self.auth_response);
         }

@@ -211,11 +211,11 @@ impl ResponseWalk {
     }
 
     fn row<'a>(&mut self, header: Header, input: &'a [u8]) -> Result<Option<Piece<'a>>, WalkError> {
+        if header.len == 0 {
+            return Err(Malformed::Truncated("row").into());
+        }
         let Some(&first) = input.get(HEADER_LEN) else {
-            return match header.len {
-                0 => Err(Malformed::Truncated("row").into()),
-                _ => Ok(None),
-            };
+            return Ok(None);
         };
         // A row whose first column is longer than 16 MiB begins with 0xFE, too, but fills its packet.
         if first == 0xff || (first == 0xfe && header.len < MAX_PAYLOAD) {

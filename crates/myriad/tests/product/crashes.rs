@@ -212,12 +212,11 @@ fn await_more(counter: &AtomicU64, count: u64) {
 fn show(clients: usize, kills: usize) {
     let folder = tempfile::tempdir().unwrap();
     let mut database = own_database(&folder);
-    let rows = format!("seq_0_to_{}", clients - 1);
     database
         .execute(&format!(
             "CREATE DATABASE crashes; GRANT ALL ON crashes.* TO 'app'@'localhost';
              CREATE TABLE crashes.counters (id INT PRIMARY KEY, n INT);
-             INSERT INTO crashes.counters SELECT seq, 0 FROM crashes.{rows}"
+             INSERT INTO crashes.counters SELECT seq - 1, 0 FROM shop.seq_1_to_{clients}"
         ))
         .unwrap();
     let backend = Address::Unix(database.socket().to_owned());

@@ -94,7 +94,7 @@ impl Session<'_> {
                 self.expect(&sql, &[&(id * 7).to_string(), &token]);
             }
             2 => {
-                let sql = format!("SELECT BENCHMARK(20000, MD5('{token}')), '{token}'");
+                let sql = format!("SELECT BENCHMARK(20000, SHA2('{token}', 224)), '{token}'");
                 self.expect(&sql, &["0", &token]);
             }
             3 => {
@@ -122,10 +122,11 @@ fn ended_early(sql: &str, answer: &[Outcome]) -> bool {
 
 /// Kills until so many KILLs were sent: each time a victim that has begun more than one statement
 /// since last time, so that also a ROLLBACK comes through.
-fn kill(client: &mut Client, victims: &[Victim], left: &AtomicUsize) {
+fn kill(client: &mut Client, victims: &[Victim], left: &AtomicUsize, stop: &AtomicBool) {
+    let _failed = StopIfFailed(stop);
     let mut seen = vec![0; victims.len()];
     for place in (0..victims.len()).step_by(2).cycle() {
-        if left.load(Ordering::Relaxed) == 0 {
+        if left.load(Ordering::Relaxed) == 0 || stop.load(Ordering::Relaxed) {
             return;
         }
         let victim = &victims[place];
@@ -163,7 +164,19 @@ fn assert_explained(number: usize, victim: &Victim, findings: &Findings) {
     }
 }
 
+/// Lets the others end when a thread fails.
+struct StopIfFailed<'a>(&'a AtomicBool);
+
+impl Drop for StopIfFailed<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 fn work(mut session: Session<'_>, stop: &AtomicBool) -> Findings {
+    let _failed = StopIfFailed(stop);
     for round in 0.. {
         if stop.load(Ordering::Relaxed) {
             break;
@@ -196,7 +209,7 @@ fn storm(address: &Address, clients: Vec<Client>, kills: usize) -> (Vec<Victim>,
         let sessions: Vec<_> = sessions.map(start).collect();
         let start = |_| {
             let mut client = Client::new(address, "kills");
-            scope.spawn(move || kill(&mut client, victims, left))
+            scope.spawn(move || kill(&mut client, victims, left, stop))
         };
         let killers: Vec<_> = (0..KILLERS).map(start).collect();
         let killed: Vec<_> = killers.into_iter().map(|killer| killer.join()).collect();
@@ -214,9 +227,9 @@ fn show(sessions: usize, kills: usize) {
     database.schema("kills");
     database.execute(
         "USE kills; CREATE TABLE points (id INT PRIMARY KEY, v INT);
-         INSERT INTO points SELECT seq, seq * 7 FROM seq_1_to_1000;
+         INSERT INTO points SELECT seq, seq * 7 FROM shop.seq_1_to_1000;
          CREATE TABLE counters (id INT PRIMARY KEY, n INT);
-         INSERT INTO counters SELECT seq, 0 FROM seq_0_to_999",
+         INSERT INTO counters SELECT seq - 1, 0 FROM shop.seq_1_to_1000",
     );
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 32"]);
     let address = door.address();

@@ -13,6 +13,8 @@ mod crashes;
 #[cfg(test)]
 mod differential;
 #[cfg(test)]
+mod drivers;
+#[cfg(test)]
 mod dump;
 #[cfg(test)]
 mod idle_transactions;
@@ -32,6 +34,8 @@ mod misbehaviour;
 mod outage;
 #[cfg(test)]
 mod packets;
+#[cfg(test)]
+mod pins;
 #[cfg(test)]
 mod plugins;
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Answers are, packet by packet, those of the database itself, whatever a client negotiated.
 //!
-//! What may differ stands in `docs/DIFFERENCES.md`: ids and nonces, the index flags of the EOF
-//! packet between column definitions and rows, and how session-track blocks are laid out.
+//! What may differ stands in `docs/DIFFERENCES.md`: ids and nonces, the index flags and
+//! with MySQL the warnings of the EOF packet between column definitions and rows, and how
+//! session-track blocks are laid out.
 
 use wire::{Capabilities, ExtendedCapabilities, HEADER_LEN, OkPacket, ServerStatus, StateChange};
 

@@ -100,7 +100,8 @@ fn table_name(reader: &mut Reader<'_>) -> Option<TableName> {
 }
 
 fn name(reader: &mut Reader<'_>) -> Option<Box<[u8]>> {
-    let name = identifier::unquote(reader.next().identifier()?);
+    let written = reader.next().identifier()?;
+    let name = identifier::unquote(written, reader.dialect().charset);
     Some(name.into_owned().into_boxed_slice())
 }
 

@@ -1,30 +1,60 @@
-//! Identifiers out of tokens: quotes off, doubled quotes single. Owns no character sets.
+//! Identifiers out of tokens: quotes off, doubled quotes single; and back again. Owns no character
+//! sets, but asks them where characters begin: a quote may be the second byte of one.
 
 use std::borrow::Cow;
 
+use super::charset::Trail;
+
 /// The name within its quotes, or as it is; `None` if it cannot be had without copying.
 pub(super) fn plain(text: &[u8]) -> Option<&[u8]> {
-    match unquote(text) {
-        Cow::Borrowed(name) => Some(name),
-        Cow::Owned(_) => None,
+    match text {
+        [quote @ (b'`' | b'"'), inner @ .., _] => (!inner.contains(quote)).then_some(inner),
+        _ => Some(text),
     }
 }
 
 /// The name an identifier stands for.
-pub(super) fn unquote(text: &[u8]) -> Cow<'_, [u8]> {
-    let [quote @ (b'`' | b'"'), inner @ .., _] = text else {
+pub(super) fn unquote(text: &[u8], charset: Trail) -> Cow<'_, [u8]> {
+    if let Some(name) = plain(text) {
+        return Cow::Borrowed(name);
+    }
+    let [quote, inner @ .., _] = text else {
         return Cow::Borrowed(text);
     };
-    if !inner.contains(quote) {
-        return Cow::Borrowed(inner);
-    }
     let mut name = Vec::with_capacity(inner.len());
-    let mut bytes = inner.iter();
-    while let Some(&byte) = bytes.next() {
-        name.push(byte);
-        if byte == *quote {
-            bytes.next();
+    let mut characters = characters(inner, charset);
+    while let Some(character) = characters.next() {
+        name.extend_from_slice(character);
+        if character == [*quote] {
+            characters.next();
         }
     }
     Cow::Owned(name)
+}
+
+/// A name in backticks.
+#[must_use]
+pub fn quoted_name(name: &[u8], charset: Trail) -> Vec<u8> {
+    let mut quoted = vec![b'`'];
+    for character in characters(name, charset) {
+        quoted.extend_from_slice(character);
+        if character == b"`" {
+            quoted.extend_from_slice(character);
+        }
+    }
+    quoted.push(b'`');
+    quoted
+}
+
+/// What is no character of the set goes byte by byte.
+fn characters(mut text: &[u8], charset: Trail) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let length = match text.first()? {
+            0x80.. => charset.length(text).unwrap_or(1),
+            _ => 1,
+        };
+        let (character, rest) = text.split_at_checked(length)?;
+        text = rest;
+        Some(character)
+    })
 }

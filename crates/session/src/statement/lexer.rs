@@ -48,6 +48,11 @@ impl<'a> Lexer<'a> {
         self.doubt
     }
 
+    /// Whether a version comment that is run is still to be closed.
+    pub(super) const fn in_version_comment(&self) -> bool {
+        self.in_version_comment
+    }
+
     /// Where in the text the last token is.
     pub(super) const fn place(&self) -> Range<usize> {
         self.start..self.at

@@ -41,10 +41,11 @@ pub use classify::classify;
 pub use dialect::{Dialect, Flavor};
 pub use digest::digest_text;
 pub use holding::{Holding, TableName, holding};
+pub use identifier::quoted_name;
 pub use kind::{Kind, Statement, Traits};
 pub use pins::{PinReason, PinReasons};
 pub use question::{Diagnostics, lone, show_diagnostics};
-pub use substitute::{Known, quoted_name, substitute};
+pub use substitute::{Known, substitute};
 pub use target::{Kill, kill_target, names, use_schema};
 
 #[cfg(test)]

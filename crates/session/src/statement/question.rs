@@ -71,7 +71,8 @@ fn selected(text: &[u8], mut lexer: Lexer<'_>) -> Option<(Known, Vec<u8>)> {
     let written = text.get(start..lexer.place().end)?;
     let mut token = lexer.next();
     let name = if token.is(Keyword::As) {
-        let alias = identifier::unquote(lexer.next().identifier()?).into_owned();
+        let alias = lexer.next().identifier()?;
+        let alias = identifier::unquote(alias, lexer.dialect().charset).into_owned();
         token = lexer.next();
         alias
     } else {
@@ -127,5 +128,6 @@ fn number(token: Token<'_>) -> Option<u64> {
 fn ends(lexer: &mut Lexer<'_>, token: Token<'_>) -> bool {
     let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
     let ends = matches!(token, Token::End | Token::Mark(b';'));
-    ends && lexer.rest().iter().all(blank) && !lexer.in_doubt()
+    let open = lexer.in_version_comment() || lexer.in_doubt();
+    ends && !open && lexer.rest().iter().all(blank)
 }

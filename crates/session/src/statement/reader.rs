@@ -110,7 +110,9 @@ impl<'a> Reader<'a> {
     pub(super) fn ends_text(&self) -> bool {
         let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == SEPARATOR;
         match self.current {
-            Token::Mark(SEPARATOR) => self.lexer.rest().iter().all(blank),
+            Token::Mark(SEPARATOR) => {
+                !self.lexer.in_version_comment() && self.lexer.rest().iter().all(blank)
+            }
             token => token == Token::End,
         }
     }

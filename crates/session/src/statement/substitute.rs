@@ -17,6 +17,8 @@ pub enum Known {
     RowCount,
     /// `FOUND_ROWS()`
     FoundRows,
+    /// `CONNECTION_ID()`
+    ConnectionId,
     /// `@@warning_count`
     WarningCount,
     /// `@@error_count`
@@ -36,6 +38,7 @@ impl Known {
         let known = [
             (&b"row_count"[..], Self::RowCount),
             (b"found_rows", Self::FoundRows),
+            (b"connection_id", Self::ConnectionId),
         ];
         find(&known, name)
     }
@@ -97,20 +100,6 @@ pub fn substitute(
     }
     edit.out.extend_from_slice(&text[edit.copied..]);
     Some(edit.out)
-}
-
-/// A name in backticks.
-#[must_use]
-pub fn quoted_name(name: &[u8]) -> Vec<u8> {
-    let mut quoted = vec![b'`'];
-    for &byte in name {
-        quoted.push(byte);
-        if byte == b'`' {
-            quoted.push(byte);
-        }
-    }
-    quoted.push(b'`');
-    quoted
 }
 
 struct Edit<'a> {
@@ -265,11 +254,16 @@ impl<'a> Edit<'a> {
         let Some(item) = self.item.take().filter(|item| item.replaced && !item.named) else {
             return;
         };
+        let name = &self.text[item.start..item.end];
+        // No name may hold a NUL, which a string in the expression can: the value goes before the name.
+        if name.contains(&0) {
+            return;
+        }
         self.out
             .extend_from_slice(&self.text[self.copied..item.end]);
         self.copied = item.end;
         self.out.extend_from_slice(b" AS ");
-        let name = quoted_name(&self.text[item.start..item.end]);
+        let name = identifier::quoted_name(name, self.lexer.dialect().charset);
         self.out.extend_from_slice(&name);
     }
 }
@@ -280,7 +274,7 @@ pub(super) fn variable_name<'a>(lexer: &mut Lexer<'a>) -> Option<Cow<'a, [u8]>> 
     loop {
         let mut ahead = lexer.clone();
         if ahead.next() != Token::Mark(b'.') {
-            return Some(identifier::unquote(name));
+            return Some(identifier::unquote(name, lexer.dialect().charset));
         }
         name = ahead.next().identifier()?;
         *lexer = ahead;

@@ -1,6 +1,7 @@
 //! What USE and KILL point at, for those who carry them out themselves.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::dialect::Dialect;
 use super::identifier;
@@ -28,7 +29,7 @@ pub fn use_schema<'a>(text: &'a [u8], dialect: &Dialect) -> Option<Cow<'a, [u8]>
         return None;
     }
     let name = reader.next().identifier()?;
-    (reader.ends_text() && !reader.in_doubt()).then(|| identifier::unquote(name))
+    (reader.ends_text() && !reader.in_doubt()).then(|| identifier::unquote(name, dialect.charset))
 }
 
 /// The target of a text that is one `KILL [HARD | SOFT] [CONNECTION | QUERY] number`.
@@ -58,7 +59,7 @@ pub fn kill_target(text: &[u8], dialect: &Dialect) -> Option<Kill> {
 #[must_use]
 pub fn names<'a>(text: &'a [u8], dialect: &Dialect) -> Option<Vec<&'a [u8]>> {
     let mut lexer = Lexer::new(text, dialect);
-    let mut names = Vec::new();
+    let (mut names, mut seen) = (Vec::new(), HashSet::new());
     loop {
         let token = lexer.next();
         if token == Token::End {
@@ -66,7 +67,7 @@ pub fn names<'a>(text: &'a [u8], dialect: &Dialect) -> Option<Vec<&'a [u8]>> {
         }
         if let Some(written) = token.identifier() {
             let name = identifier::plain(written)?;
-            if !names.contains(&name) {
+            if seen.insert(name) {
                 names.push(name);
             }
         }

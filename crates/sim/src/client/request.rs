@@ -2,7 +2,7 @@
 
 use wire::{Command, PacketWriter, Shape, put_lenenc_bytes};
 
-use crate::database::sql::{BETWEEN, COUNT_VIEWS, Sql};
+use crate::database::sql::{BETWEEN, COUNT_PRIVILEGES, COUNT_VIEWS, Sql};
 
 /// One command of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -255,6 +255,7 @@ fn text(sql: &Sql) -> String {
         Sql::NoTable => "SELECT v FROM nosuch".to_owned(),
         Sql::Nonsense => "SELEC 1".to_owned(),
         Sql::ShowWarnings => "SHOW WARNINGS".to_owned(),
+        Sql::CountPrivileges => format!("SELECT {COUNT_PRIVILEGES}"),
         Sql::CountViews(names) => format!("{COUNT_VIEWS}{}')", names.join("','")),
         Sql::Clear => "SELECT 1 FROM (SELECT 1) AS cleared".to_owned(),
         Sql::Warn => "SELECT CAST('1x' AS SIGNED)".to_owned(),

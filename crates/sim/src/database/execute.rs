@@ -55,6 +55,7 @@ pub(crate) fn uses_table(sql: &Sql) -> bool {
             | Sql::InsertTemporary(_)
             | Sql::ReadTemporary
             | Sql::Clear
+            | Sql::CountPrivileges
             | Sql::CountViews(_)
     )
 }
@@ -91,6 +92,7 @@ impl Work<'_> {
                 .schema
                 .clone()
                 .map_or_else(Outcome::null, Outcome::value),
+            Sql::CountPrivileges => Outcome::value("0"),
             Sql::CountViews(names) => {
                 let views = names.iter().filter(|name| *name == VIEW);
                 Outcome::value(views.count().to_string())

@@ -26,6 +26,8 @@ pub(crate) enum Sql {
     ReadTemporary,
     /// `SELECT COUNT(*) FROM information_schema.TABLES …`: how many of these names are views.
     CountViews(Vec<String>),
+    /// `SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES …`: whether others may be killed.
+    CountPrivileges,
     /// `SELECT LAST_INSERT_ID()`
     LastInsertId,
     /// `SELECT @@name,…`
@@ -214,6 +216,9 @@ pub(crate) fn parse(text: &str) -> Option<(Sql, Option<&str>)> {
 /// The table that is a view; it might call functions that write.
 pub(crate) const VIEW: &str = "kv_view";
 
+/// How the front door asks what an account may do.
+pub(crate) const COUNT_PRIVILEGES: &str = "COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE ";
+
 /// How the front door asks whether tables are views.
 pub(crate) const COUNT_VIEWS: &str =
     "COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE='VIEW' AND TABLE_NAME IN ('";
@@ -307,6 +312,9 @@ fn select_with(rest: &str) -> Option<Sql> {
     }
     if rest.starts_with("CAST(LAST_INSERT_ID() AS SIGNED) AS `") {
         return Some(Sql::ToldCount);
+    }
+    if rest.starts_with(COUNT_PRIVILEGES) {
+        return Some(Sql::CountPrivileges);
     }
     if rest.starts_with("@@last_insert_id AS `") {
         return Some(Sql::ToldUnsigned);

@@ -63,6 +63,18 @@ fn a_response_survives_a_round_trip_in_each_style_of_authentication_data() {
 }
 
 #[test]
+fn a_response_of_255_bytes_fits_behind_its_one_byte_of_length() {
+    let mut expected = response();
+    expected
+        .capabilities
+        .remove(Capabilities::PLUGIN_AUTH_LENENC_DATA);
+    expected.auth_response = &[7; 255];
+    let mut out = Vec::new();
+    expected.encode(&mut out, 1);
+    assert_eq!(HandshakeResponse::parse(&out[4..]), Ok(expected));
+}
+
+#[test]
 fn no_cut_of_a_response_panics_or_invents_fields() {
     let mut out = Vec::new();
     response().encode(&mut out, 1);

@@ -195,3 +195,21 @@ fn an_empty_packet_is_no_response() {
     PacketWriter::begin(&mut out, 1).finish();
     assert!(ResponseWalk::new(true, 0).next(&out).is_err());
 }
+
+#[test]
+fn an_empty_packet_is_no_row_whatever_follows_it() {
+    let answer = Answer::new().packet(b"\x01").packet(b"def").packet(b"");
+    let answer = answer.ok(0xfe, false).0;
+    for step in 1..=answer.len() {
+        let mut walk = ResponseWalk::new(true, 0);
+        let (mut at, mut end) = (0, 0);
+        let error = loop {
+            match walk.next(&answer[at..end]) {
+                Ok(Some(piece)) => at += piece.bytes().len(),
+                Ok(None) => end = (end + step).min(answer.len()),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error, Malformed::Truncated("row").into(), "step {step}");
+    }
+}

@@ -11,7 +11,9 @@ use wire::Capabilities;
 
 use self::scripts::KINDS;
 use crate::packets::{INDEX, shown};
-use crate::support::{Address, Client, Database, FrontDoor, Login, Numbers, USUAL, amid_churn};
+use crate::support::{
+    Address, Client, Database, FrontDoor, Login, Numbers, Server, USUAL, amid_churn,
+};
 
 /// Kinds that differ, and the words of `docs/DIFFERENCES.md` that say so.
 const EXEMPT: [(&str, &str); 0] = [];
@@ -67,7 +69,7 @@ fn told(address: &Address, ending: Capabilities, script: &[&str]) -> Vec<Vec<Str
     };
     let mut client = Client::login(address, &login).unwrap();
     let ask = |text: &&str| {
-        client.query(text);
+        client.query(&Server::words(text));
         let answer = client.answer();
         let mut answer = answer.unwrap_or_else(|error| panic!("{text}: {error}"));
         answer.ignore_after_columns(INDEX);

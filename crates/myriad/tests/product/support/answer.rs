@@ -3,6 +3,8 @@
 
 use wire::{Capabilities, ErrPacket, MAX_PAYLOAD, OkPacket, Reader, ServerStatus};
 
+use super::Server;
+
 /// One packet as it stood in the stream.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Packet {
@@ -134,7 +136,7 @@ impl Answer {
     }
 
     /// Takes status flags out of the EOF packets between column definitions and rows, for a
-    /// comparison in which they may differ.
+    /// comparison in which they may differ; with MySQL the number of warnings, too.
     pub(crate) fn ignore_after_columns(&mut self, flags: ServerStatus) {
         let ends = self
             .packets
@@ -143,6 +145,9 @@ impl Answer {
         for (_, packet) in ends {
             let kept = status(Part::ColumnsEnd, packet) - flags;
             packet.payload[3..5].copy_from_slice(&kept.bits().to_le_bytes());
+            if !Server::is_mariadb() {
+                packet.payload[1..3].fill(0);
+            }
         }
     }
 

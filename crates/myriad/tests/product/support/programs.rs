@@ -63,10 +63,22 @@ pub(crate) fn run(command: &mut Command, input: &str) -> Output {
     }
 }
 
-/// Waits for the end of a program and returns its exit code.
-pub(crate) fn finish(mut child: Child) -> Option<i32> {
-    let status = eventually("the end of a program", || child.try_wait().unwrap());
+/// Waits for the end of a program and returns its exit code. One that takes too long is ended.
+pub(crate) fn finish(child: Child) -> Option<i32> {
+    let mut running = Running(child);
+    let status = eventually("the end of a program", || running.0.try_wait().unwrap());
     status.code()
+}
+
+/// A program that does not outlive the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Ended already, unless the test failed.
+        let _ended = self.0.kill();
+        let _status = self.0.wait();
+    }
 }
 
 fn text(path: &Path) -> String {

@@ -1,6 +1,8 @@
 //! What is replaced, and what questions are about.
 
-use super::super::{Diagnostics, Known, lone, show_diagnostics, substitute};
+use super::super::{
+    Diagnostics, Known, Trail, lone, quoted_name, show_diagnostics, substitute, use_schema,
+};
 use super::*;
 
 fn value(known: Known) -> Option<String> {
@@ -11,6 +13,7 @@ fn value(known: Known) -> Option<String> {
         Known::ErrorCount => Some("4".into()),
         Known::Socket => Some("''".into()),
         Known::Port => Some("6033".into()),
+        Known::ConnectionId => Some("5".into()),
         Known::Hostname | Known::BindAddress => None,
     }
 }
@@ -161,4 +164,28 @@ fn lists_of_diagnostics() {
             "{text}"
         );
     }
+}
+
+/// In GBK the byte of a backtick can be the second one of a character.
+#[test]
+fn backticks_within_characters_are_no_quotes() {
+    let gbk = Dialect {
+        charset: Trail::Gbk,
+        ..MARIADB
+    };
+    let replaced = substitute(b"SELECT '\x81`' + ROW_COUNT()", &gbk, value);
+    let expected = &b"SELECT '\x81`' + 1 AS `'\x81`' + ROW_COUNT()`"[..];
+    assert_eq!(replaced.as_deref(), Some(expected));
+    let asked = lone(b"SELECT ROW_COUNT() AS `\x81`b```", &gbk);
+    assert_eq!(asked, Some((Known::RowCount, b"\x81`b`".to_vec())));
+    let schema = use_schema(b"USE `\x81`b`", &gbk);
+    assert_eq!(schema.as_deref(), Some(&b"\x81`b"[..]));
+    assert_eq!(quoted_name(b"\x81``", Trail::Gbk), b"`\x81````");
+}
+
+#[test]
+fn a_column_whose_text_cannot_be_a_name_gets_its_value_all_the_same() {
+    let replaced = substitute(b"SELECT ROW_COUNT() + '\0', ROW_COUNT()", &MARIADB, value);
+    let expected = &b"SELECT 1 + '\0', 1 AS `ROW_COUNT()`"[..];
+    assert_eq!(replaced.as_deref(), Some(expected));
 }

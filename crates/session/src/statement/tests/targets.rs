@@ -1,7 +1,7 @@
 //! USE and KILL.
 
 use super::MARIADB;
-use crate::statement::{Kill, Trail, kill_target, use_schema};
+use crate::statement::{Kill, Trail, holding, kill_target, lone, show_diagnostics, use_schema};
 
 #[test]
 fn schemas() {
@@ -53,4 +53,21 @@ fn kills() {
     for (text, target) in rows {
         assert_eq!(kill_target(text, &MARIADB), *target, "{text:?}");
     }
+}
+
+#[test]
+fn a_semicolon_within_a_version_comment_ends_no_text() {
+    for text in [
+        "USE a /*!50000 ;",
+        "KILL 7 /*!50000 ;",
+        "DROP TABLE a /*!50000 ;",
+    ] {
+        let text = text.as_bytes();
+        assert_eq!(use_schema(text, &MARIADB), None);
+        assert_eq!(kill_target(text, &MARIADB), None);
+        assert_eq!(holding(text, &MARIADB), None);
+    }
+    assert_eq!(lone(b"SELECT ROW_COUNT() /*!50000 ;", &MARIADB), None);
+    let asked = show_diagnostics(b"SHOW WARNINGS /*!50000 ;", &MARIADB);
+    assert_eq!(asked, None);
 }

@@ -1,0 +1,126 @@
+//! Real drivers: a small program of each lives the same ordinary life directly and through the front
+//! door, and says the same. The programs, and what each does, are in `tests/drivers`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{Database, FrontDoor, Gateway, run};
+
+/// Enough for sessions that are pinned by procedures and prepared statements.
+const SETTINGS: [&str; 1] = ["backend.max_connections = 16"];
+
+/// Where the program of a driver is.
+fn source(driver: &str) -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    workspace.join("tests/drivers").join(driver)
+}
+
+/// What setup has installed for a driver.
+fn installed(driver: &str) -> PathBuf {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || PathBuf::from(variable("HOME").unwrap_or_default()).join(".cache");
+    let folder = cache
+        .unwrap_or_else(home)
+        .join("myriad/drivers")
+        .join(driver);
+    assert!(
+        folder.join(".complete").is_file(),
+        "{driver} is not installed; run: scripts/setup drivers (make test does)"
+    );
+    folder
+}
+
+/// Runs the program in each mode, directly and through a front door.
+fn compare(driver: &str, modes: &[&str], program: impl Fn() -> Command) {
+    let database = Database::shared();
+    let schema = format!("driver_{}", driver.replace('-', "_"));
+    database.schema(&schema);
+    let gateway = Gateway::before(database.address());
+    let door = FrontDoor::start(database.address(), &SETTINGS);
+    for mode in modes {
+        let ways = [("directly", gateway.tcp()), ("through", door.tcp())];
+        let [direct, through] = ways.map(|(way, address)| {
+            let (host, port) = (address.ip().to_string(), address.port().to_string());
+            let mut command = program();
+            command.args([&host, &port, "app", "secret", &schema, *mode]);
+            let output = run(&mut command, "");
+            let said = format!("{}{}", output.stdout, output.stderr);
+            assert_eq!(output.code, Some(0), "{driver}, {mode}, {way}:\n{said}");
+            output.stdout
+        });
+        assert_eq!(through, direct, "{driver}, {mode}");
+    }
+}
+
+/// Runs a compiler.
+fn build(command: &mut Command) {
+    let output = run(command, "");
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+}
+
+fn python(driver: &str) -> Command {
+    let mut command = Command::new(installed(driver).join("bin/python"));
+    command.args(["-B", "-W", "ignore::DeprecationWarning"]);
+    command.arg(source(driver).join("main.py"));
+    command
+}
+
+#[test]
+fn pymysql() {
+    compare("pymysql", &["text"], || python("pymysql"));
+}
+
+#[test]
+fn connector_python() {
+    let modes = ["text-pure", "text-c", "prepared-pure", "prepared-c"];
+    compare("connector-python", &modes, || python("connector-python"));
+}
+
+#[test]
+fn connector_j() {
+    let classes = tempfile::tempdir().unwrap();
+    let jars = format!("{}/*", installed("connector-j").display());
+    let mut compiler = Command::new("javac");
+    compiler.args(["-cp", &jars, "-encoding", "UTF-8", "-d"]);
+    build(
+        compiler
+            .arg(classes.path())
+            .arg(source("connector-j").join("Main.java")),
+    );
+    let path = format!("{}:{jars}", classes.path().display());
+    compare("connector-j", &["text", "prepared", "cursor"], || {
+        let mut command = Command::new("java");
+        // It does not live long enough for the better of its compilers.
+        command.args([
+            "-XX:TieredStopAtLevel=1",
+            "-Dstdout.encoding=UTF-8",
+            "-cp",
+            &path,
+            "Main",
+        ]);
+        command
+    });
+}
+
+#[test]
+fn mysql2() {
+    compare("mysql2", &["text", "prepared"], || {
+        let mut command = Command::new("node");
+        command.current_dir(installed("mysql2"));
+        command.arg(source("mysql2").join("main.js"));
+        command
+    });
+}
+
+#[test]
+fn go_sql_driver() {
+    installed("go");
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("client");
+    let mut compiler = Command::new("go");
+    compiler.current_dir(source("go"));
+    compiler.env("GOTOOLCHAIN", "local").env("GOPROXY", "off");
+    build(compiler.args(["build", "-o"]).arg(&program).arg("."));
+    compare("go", &["text", "prepared"], || Command::new(&program));
+}

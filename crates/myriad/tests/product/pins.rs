@@ -1,0 +1,139 @@
+//! Pins that end before the session does, and what is told of where a session is.
+
+use crate::support::{Client, Database, FrontDoor, Login, Outcome, Server, eventually};
+
+/// What takes hold of something, and what lets go of it.
+const HOLDINGS: [&[&str]; 8] = [
+    &["SELECT GET_LOCK('pins', 5)", "SELECT RELEASE_LOCK('pins')"],
+    &[
+        "SELECT GET_LOCK('pins', 5)",
+        "SELECT GET_LOCK('pins', 5)",
+        "SELECT GET_LOCK('more', 5)",
+        "SELECT RELEASE_LOCK('pins')",
+        "DO RELEASE_ALL_LOCKS()",
+    ],
+    &["CREATE TEMPORARY TABLE mine (a INT)", "DROP TABLE mine"],
+    &[
+        "CREATE TEMPORARY TABLE mine (a INT)",
+        "CREATE TEMPORARY TABLE yours SELECT 1 AS a",
+        "DROP TEMPORARY TABLE pins.mine, yours",
+    ],
+    &["LOCK TABLES t READ", "UNLOCK TABLES"],
+    &[
+        "HANDLER t OPEN AS h",
+        "HANDLER h READ FIRST",
+        "HANDLER h CLOSE",
+    ],
+    &["XA START 'pins'", "XA END 'pins'", "XA ROLLBACK 'pins'"],
+    &[
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "BEGIN",
+        "SELECT a FROM t",
+        "COMMIT",
+    ],
+];
+
+#[test]
+fn what_is_let_go_of_pins_no_longer() {
+    let database = Database::shared();
+    database.schema("pins");
+    database.execute("CREATE TABLE pins.t (a INT); INSERT INTO pins.t VALUES (1)");
+    let door = FrontDoor::start(
+        database.address(),
+        &["backend.max_connections = 2", "backend.max_pinned = 1"],
+    );
+    let [mut first, mut second] = [(); 2].map(|()| Client::new(&door.address(), "pins"));
+    for holding in HOLDINGS {
+        for client in [&mut first, &mut second] {
+            for statement in holding {
+                let told = client.run(statement);
+                assert!(
+                    !matches!(told[..], [Outcome::Err(..)]),
+                    "{statement}: {told:?}"
+                );
+            }
+        }
+    }
+    // What is still held pins on, and the other session has no right to a pin until it is let go.
+    first.run("CREATE TEMPORARY TABLE mine (a INT)");
+    first.run("CREATE TEMPORARY TABLE yours (a INT)");
+    first.run("DROP TABLE mine");
+    let refused = second.run("SELECT GET_LOCK('pins', 0)");
+    assert!(
+        matches!(refused[..], [Outcome::Err(1226, _)]),
+        "{refused:?}"
+    );
+    assert_eq!(first.value("SELECT COUNT(*) FROM yours"), "0");
+    first.run("DROP TABLE yours");
+    assert_eq!(second.value("SELECT GET_LOCK('pins', 0)"), "1");
+    let log = door.log();
+    assert!(log.contains("SELECT GET_LOCK(...)"), "{log}");
+}
+
+#[test]
+fn what_a_client_learns_of_the_address_leads_back() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let mut client = Client::new(&door.address(), "");
+    let told = client.run("SELECT @@max_allowed_packet > 0, @@port, @@socket, CONNECTION_ID()");
+    let expected = [
+        "1".to_owned(),
+        door.tcp().port().to_string(),
+        door.socket().display().to_string(),
+        client.connection_id.to_string(),
+    ];
+    assert_eq!(told, [Outcome::Rows(vec![expected.to_vec()])]);
+}
+
+#[test]
+fn others_are_killed_by_whom_the_database_allows_it() {
+    let database = Database::shared();
+    database.execute(
+        "CREATE USER 'killer'@'localhost' IDENTIFIED BY 'secret', 'nobody'@'localhost' IDENTIFIED BY 'secret'",
+    );
+    let privilege = match Server::is_mariadb() {
+        true => "CONNECTION ADMIN",
+        false => "CONNECTION_ADMIN",
+    };
+    database.execute(&format!("GRANT {privilege} ON *.* TO 'killer'@'localhost'"));
+    let accounts = ["killer", "nobody"]
+        .map(|user| format!("[[account]]\nuser = \"{user}\"\npassword = \"secret\""));
+    let door = FrontDoor::start(
+        database.address(),
+        &accounts.each_ref().map(|text| &text[..]),
+    );
+    let asker = |user: &str| {
+        let login = Login {
+            user,
+            ..Login::default()
+        };
+        let mut client = Client::login(&door.address(), &login).unwrap();
+        client.run("SELECT 1");
+        client
+    };
+    let mut victim = Client::new(&door.address(), "shop");
+    let kill = format!("KILL {}", victim.connection_id);
+    let denied = asker("nobody").run(&kill);
+    assert!(matches!(denied[..], [Outcome::Err(1095, _)]), "{denied:?}");
+    assert_eq!(victim.value("SELECT 1"), "1");
+    let done = asker("killer").run(&kill);
+    assert!(matches!(done[..], [Outcome::Ok(_)]), "{done:?}");
+    assert_eq!(victim.rest(), b"");
+}
+
+#[test]
+fn a_read_that_nobody_waits_for_is_ended() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut client = Client::new(&door.address(), "");
+    client.query("SELECT 'left behind', SLEEP(600)");
+    eventually("the statement runs", || {
+        let running = "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
+                       WHERE INFO LIKE 'SELECT ''left%'";
+        (database.execute(running).trim().ends_with('1')).then_some(())
+    });
+    drop(client);
+    let mut next = Client::new(&door.address(), "");
+    assert_eq!(next.value("SELECT 1"), "1");
+    assert_eq!(door.metric("myriad_orphans_killed_total"), 1);
+}

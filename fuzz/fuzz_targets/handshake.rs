@@ -1,0 +1,4 @@
+//! libFuzzer's way into [`fuzz::handshake`].
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::handshake::check(data));
