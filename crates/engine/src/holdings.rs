@@ -120,6 +120,10 @@ impl Client {
         if !failed && command.kind != Kind::Multiple {
             ended = released(command, self.status);
         }
+        if failed && command.kind == Kind::Lock && command.pins.contains(PinReason::LockTables) {
+            // It was the first, and has locked nothing.
+            ended.insert(PinReason::LockTables);
+        }
         if let Some(effect) = &command.effect {
             let schema = self.session.schema.clone();
             let holdings = self.holdings.get_or_insert_default();

@@ -16,7 +16,7 @@ const HAND_OVER: Span = Span::from_ms(25);
 const RETRY_MAX: Span = Span::from_ms(2_100);
 
 /// A pin may outlive what it was for by so long: what ended it is under way, or being cleaned up.
-const PIN_ENDS: Span = Span::from_ms(500);
+const PIN_ENDS: Span = Span::from_ms(30);
 
 /// Reasons that end when the session lets go of the last of what it held.
 const ENDING: [PinReason; 4] = [
