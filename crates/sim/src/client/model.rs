@@ -281,13 +281,14 @@ impl Model {
 
     /// A KILL ended the command, perhaps after it had begun.
     pub(crate) fn interrupted(&mut self, request: &Request, ran: Option<&Execution>) {
-        self.not_run();
-        self.gave_up(request);
         if let (Request::Query(sql), Some(_)) = (request, ran)
             && uses_table(sql)
         {
-            self.session.touch_table();
+            // A read: it may have begun a transaction, unless it could not be run at all.
+            self.work().run(sql);
         }
+        self.not_run();
+        self.gave_up(request);
     }
 
     /// Whether a statement ran on a backend that was in this session's state, which is that before
