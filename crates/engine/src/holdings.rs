@@ -22,8 +22,8 @@ pub(crate) struct Holdings {
     handlers: Vec<Box<[u8]>>,
     /// User-level locks, each as often as it was got.
     locks: u32,
-    /// Statements of the binary protocol, by their ids.
-    pub(crate) prepared: Vec<(u32, Prepared)>,
+    /// Statements of the binary protocol.
+    pub(crate) prepared: Vec<Prepared>,
     /// The last of them, unless preparing another has failed since.
     pub(crate) last_prepared: Option<u32>,
     /// Of these, more may be held than is listed: they last until the session ends or is reset.
@@ -39,7 +39,7 @@ pub(crate) struct Effect {
 /// What a command does.
 enum Act {
     Text(Holding),
-    /// COM_STMT_PREPARE of this.
+    /// COM_STMT_PREPARE of this, whose id the answer tells.
     Prepares(Prepared),
 }
 
@@ -120,6 +120,10 @@ impl Client {
         if !failed && command.kind != Kind::Multiple {
             ended = released(command, self.status);
         }
+        if failed && command.kind == Kind::Lock && command.pins.contains(PinReason::LockTables) {
+            // It was the first, and has locked nothing.
+            ended.insert(PinReason::LockTables);
+        }
         if let Some(effect) = &command.effect {
             let schema = self.session.schema.clone();
             let holdings = self.holdings.get_or_insert_default();
@@ -161,7 +165,8 @@ impl Holdings {
             Act::Text(holding) => holding,
             Act::Prepares(prepared) => {
                 self.last_prepared = effect.id();
-                return self.prepared.extend(effect.id().map(|id| (id, *prepared)));
+                let named = effect.id().map(|id| Prepared { id, ..*prepared });
+                return self.prepared.extend(named);
             }
         };
         let is_one = effect.row == ONE;

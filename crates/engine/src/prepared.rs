@@ -21,8 +21,12 @@ const CURSOR_FLAGS: u8 = 0x07;
 /// What is remembered of a prepared statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prepared {
-    /// What it does.
+    /// The backend's name for it.
+    pub id: u32,
+    /// What running it does.
     pub statement: Statement,
+    /// Running it empties the list of warnings.
+    pub clears_warnings: bool,
     /// The client of ours that it ends: the server does not know that one.
     pub kills: Option<Victim>,
 }
@@ -53,8 +57,8 @@ impl Client {
             LAST => holdings.last_prepared?,
             id => id,
         };
-        let found = holdings.prepared.iter().find(|(found, _)| *found == id);
-        found.map(|(_, prepared)| *prepared)
+        let mut prepared = holdings.prepared.iter();
+        prepared.find(|prepared| prepared.id == id).copied()
     }
 
     /// A prepared statement is no more.
@@ -62,7 +66,7 @@ impl Client {
         let Some(holdings) = &mut self.holdings else {
             return;
         };
-        holdings.prepared.retain(|(prepared, _)| *prepared != id);
+        holdings.prepared.retain(|prepared| prepared.id != id);
         if holdings.last_prepared == Some(id) {
             holdings.last_prepared = None;
         }
@@ -87,22 +91,21 @@ impl Engine {
         let prepared = id
             .zip(self.clients.get(key))
             .and_then(|(id, client)| client.prepared(id));
-        let known = prepared.is_some();
         let kills = prepared.and_then(|prepared| prepared.kills);
         if let (Command::StmtExecute, Some(victim)) = (command, kills) {
             self.order_kill(turn, key, victim);
             return Taken::Now;
         }
-        match command {
+        match (command, prepared) {
             // These two have no response, whatever comes of them.
-            Command::StmtClose | Command::StmtSendLongData if !known => {}
-            Command::StmtSendLongData => self.pass_on(turn, key, packet.raw),
-            Command::StmtClose => {
+            (Command::StmtClose | Command::StmtSendLongData, None) => {}
+            (Command::StmtSendLongData, _) => self.pass_on(turn, key, packet.raw),
+            (Command::StmtClose, Some(prepared)) => {
                 self.pass_on(turn, key, packet.raw);
-                self.close_statement(turn, key, id.unwrap_or_default());
+                self.close_statement(turn, key, prepared.id);
             }
-            _ if known => return self.attach_and_send(turn, key, packet),
-            _ => {
+            (_, Some(_)) => return self.attach_and_send(turn, key, packet),
+            (_, None) => {
                 let flavor = self.flavor();
                 let error = ClientError::unknown_statement(id.unwrap_or_default(), command, flavor);
                 self.answer_err(turn, key, &error);

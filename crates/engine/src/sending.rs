@@ -3,9 +3,7 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{
-    Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits, holding,
-};
+use session::statement::{Dialect, Kind, PinReason, PinReasons, Statement, Traits, holding};
 use wire::{Command, ResponseWalk, ServerStatus, TextResultSet, Translation};
 
 use crate::backend::{Backend, ClientCommand, Exchange, InsertId, Purpose, RestorePart};
@@ -14,7 +12,7 @@ use crate::commands::Packet;
 use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::dispatch::put_query;
 use crate::holdings::{self, Effect};
-use crate::prepared::{Prepared, asks_for_cursor};
+use crate::prepared::{Prepared, asks_for_cursor, statement_id};
 use crate::rewrite::{self, Rewrite, rewrite};
 use crate::statements::shape;
 use crate::{Engine, Mail, Turn};
@@ -32,6 +30,7 @@ impl Engine {
         let dialect = self.dialect_if_needed(client_key, &statement);
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
+        let clears = self.clears(client_key, packet, &statement);
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
         };
@@ -56,10 +55,6 @@ impl Engine {
             client.holds_unseen(&statement);
         }
         self.counters.statements += u64::from(packet.is_statement());
-        let flavor = self
-            .facts
-            .as_ref()
-            .map_or(Flavor::MySql, |facts| facts.flavor);
         let command = ClientCommand {
             client: Some(client_key),
             translation: translation(client, packet),
@@ -67,7 +62,7 @@ impl Engine {
             traits: statement.traits,
             pins,
             counts: Counts::default(),
-            clears_warnings: clears_warnings(&statement, text, flavor),
+            clears_warnings: clears,
             in_transaction: client.status.contains(ServerStatus::IN_TRANS),
             effect: effect.map(Box::new),
             counts_all_rows: statement.pins.contains(PinReason::FoundRows),
@@ -113,6 +108,20 @@ impl Engine {
         pins
     }
 
+    /// True if the list of warnings is empty after the command, unless it gives some itself.
+    fn clears(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> bool {
+        let runs = [Command::StmtExecute as u8, Command::StmtBulkExecute as u8];
+        let executed = packet.payload.first().filter(|byte| runs.contains(byte));
+        let executed = executed
+            .and_then(|_| statement_id(packet.payload))
+            .zip(self.clients.get(client))
+            .and_then(|(id, client)| client.prepared(id));
+        match executed {
+            Some(prepared) => prepared.clears_warnings,
+            None => clears_warnings(statement, packet.text(), self.flavor()),
+        }
+    }
+
     /// What the command will do to what the session holds, if that can be told.
     fn effect(
         &self,
@@ -123,8 +132,12 @@ impl Engine {
         if packet.payload.first() == Some(&(Command::StmtPrepare as u8)) {
             let mut statement = self.judge_text(client, packet.text());
             statement.pins.insert(PinReason::Prepared);
-            let kills = self.victim(client, packet.text());
-            return Some(Effect::prepares(Prepared { statement, kills }));
+            return Some(Effect::prepares(Prepared {
+                id: 0,
+                statement,
+                kills: self.victim(client, packet.text()),
+                clears_warnings: clears_warnings(&statement, packet.text(), self.flavor()),
+            }));
         }
         let dialect = dialect.filter(|_| holdings::concerns(statement))?;
         holding(packet.text(), dialect).map(Effect::of_text)

@@ -3,8 +3,9 @@
 
 use engine::Gauges;
 use events::{Span, Timestamp};
+use session::statement::PinReason;
 
-use crate::client::Phase;
+use crate::client::{Client, Phase};
 use crate::failure::{Broken, Rule, ensure};
 use crate::world::World;
 
@@ -14,9 +15,22 @@ const HAND_OVER: Span = Span::from_ms(25);
 /// After a connection could not be made, a worker waits up to two seconds.
 const RETRY_MAX: Span = Span::from_ms(2_100);
 
+/// A pin may outlive what it was for by so long: what ended it is under way, or being cleaned up.
+const PIN_ENDS: Span = Span::from_ms(30);
+
+/// Reasons that end when the session lets go of the last of what it held.
+const ENDING: [PinReason; 4] = [
+    PinReason::Prepared,
+    PinReason::TemporaryTable,
+    PinReason::UserLock,
+    PinReason::LockTables,
+];
+
 /// What must not last.
 #[derive(Default)]
 pub(crate) struct Watch {
+    /// Since when more sessions are pinned for a reason than hold something of that kind.
+    pinned_since: [Option<Timestamp>; ENDING.len()],
     /// Since when somebody has waited beside free slots.
     unserved_since: Option<Timestamp>,
 }
@@ -50,7 +64,27 @@ impl Watch {
         ensure(Rule::Budget, agree || !all_live, || {
             format!("{taken} slots are taken, {owned} backends known and {open} open")
         })?;
+        self.check_pins(world, &gauges)?;
         self.check_waiting(world, &gauges)
+    }
+
+    /// Pins end.
+    fn check_pins(&mut self, world: &World, gauges: &Gauges) -> Result<(), Broken> {
+        let now = world.schedule.now();
+        for (reason, since) in ENDING.into_iter().zip(&mut self.pinned_since) {
+            let pinned = gauges.pinned[reason as usize];
+            let may_hold = |client: &&Client| client.may_hold(reason);
+            let excused = pinned as usize <= world.clients.iter().filter(may_hold).count();
+            if pinned == 0 || excused {
+                *since = None;
+                continue;
+            }
+            let since = *since.get_or_insert(now);
+            ensure(Rule::Liveness, now.since(since) < PIN_ENDS, || {
+                format!("{pinned} are pinned for {reason:?}, more than hold anything")
+            })?;
+        }
+        Ok(())
     }
 
     /// Nobody waits beside free slots (rule 2).

@@ -4,7 +4,7 @@
 mod tests {
     use sim::{Options, Rule, Sabotage, run};
 
-    const SEEDS: u64 = 300;
+    const SEEDS: u64 = 1_000;
 
     /// Runs until a seed fails by breaking one of `expected`. What is sabotaged may show in other
     /// ways as well.
@@ -72,6 +72,16 @@ mod tests {
     #[test]
     fn a_global_variable_that_others_do_not_hear_of() {
         assert_noticed(Sabotage::LoseGlobalNews, &[Rule::State]);
+    }
+
+    #[test]
+    fn a_prepared_statement_whose_pin_is_forgotten() {
+        assert_noticed(Sabotage::ForgetPrepared, &[Rule::Moved, Rule::State]);
+    }
+
+    #[test]
+    fn a_half_of_a_file() {
+        assert_noticed(Sabotage::HalfFile, &[Rule::Abandoned]);
     }
 
     #[test]

@@ -97,8 +97,14 @@ impl AnswerReader {
 
     /// Takes what belongs to the answers off the front of `bytes`; `Some` when all are complete.
     pub(crate) fn read(&mut self, bytes: &mut Vec<u8>) -> Result<Option<Vec<Answer>>, WalkError> {
-        if let Some(end) = self.end_of_file(bytes) {
-            return Ok(Some(vec![end]));
+        if matches!(self.file, File::Coming | File::Sent) {
+            // What follows a file is one packet.
+            if whole_packet(bytes).is_err() {
+                return Ok(None);
+            }
+            if let Some(end) = end_of_file(bytes) {
+                return Ok(Some(vec![end]));
+            }
         }
         let mut at = 0;
         while !self.is_done() && self.file != File::AskedFor {
@@ -121,26 +127,6 @@ impl AnswerReader {
 
     fn is_done(&self) -> bool {
         self.done || self.walk.is_done()
-    }
-
-    /// The end of the connection, told while a file is under way: whoever tells it cannot know with
-    /// which sequence id.
-    fn end_of_file(&self, bytes: &mut Vec<u8>) -> Option<Answer> {
-        if !matches!(self.file, File::Coming | File::Sent) {
-            return None;
-        }
-        let packet = whole_packet(bytes).ok()?;
-        let (payload, consumed) = (packet.payload.bytes().to_vec(), packet.consumed);
-        let is_err = payload.first() == Some(&0xff);
-        let error = ErrPacket::parse(&payload).ok().filter(|_| is_err)?.code;
-        if error != code::SERVER_SHUTDOWN {
-            return None;
-        }
-        bytes.drain(..consumed);
-        Some(Answer::Err {
-            code: error,
-            after_rows: false,
-        })
     }
 
     /// Takes in what belongs to a row.
@@ -204,6 +190,23 @@ impl AnswerReader {
             warnings,
         })
     }
+}
+
+/// The end of the connection, told while a file is under way: whoever tells it cannot know with
+/// which sequence id.
+fn end_of_file(bytes: &mut Vec<u8>) -> Option<Answer> {
+    let packet = whole_packet(bytes).ok()?;
+    let (payload, consumed) = (packet.payload.bytes().to_vec(), packet.consumed);
+    let is_err = payload.first() == Some(&0xff);
+    let error = ErrPacket::parse(&payload).ok().filter(|_| is_err)?.code;
+    if error != code::SERVER_SHUTDOWN {
+        return None;
+    }
+    bytes.drain(..consumed);
+    Some(Answer::Err {
+        code: error,
+        after_rows: false,
+    })
 }
 
 /// Source: "COM_STMT_PREPARE Response" in the MySQL manual.

@@ -20,6 +20,7 @@ use std::collections::VecDeque;
 use engine::Settings;
 use events::{Handle, HangUp, Timestamp};
 use fastrand::Rng;
+use session::statement::PinReason;
 
 use crate::database::{Database, Outside};
 use crate::failure::Broken;
@@ -207,6 +208,15 @@ impl Client {
     /// How often its session went on elsewhere after a pin had ended.
     pub(crate) fn moved(&self) -> u64 {
         self.model.moved
+    }
+
+    /// True unless its session is known to hold nothing for which it could be pinned so.
+    pub(crate) fn may_hold(&self, reason: PinReason) -> bool {
+        match self.phase {
+            Phase::Ended => false,
+            Phase::Vanished => true,
+            _ => !self.waiting.is_empty() || self.model.may_hold(reason),
+        }
     }
 
     fn hang_up(&mut self, around: &mut Surroundings<'_>) -> Result<(), Broken> {

@@ -4,6 +4,8 @@
 mod statements;
 mod told;
 
+use session::statement::PinReason;
+
 use super::answer::Answer;
 use super::{Profile, Request, Sent};
 use crate::catalog;
@@ -87,6 +89,17 @@ impl Model {
             || !self.session.statements.is_empty()
             || self.session.tables_locked
             || !self.storage.names_of(ALONE).is_empty()
+    }
+
+    /// True if it has something of the kind.
+    pub(crate) fn may_hold(&self, reason: PinReason) -> bool {
+        match reason {
+            PinReason::Prepared => !self.session.statements.is_empty(),
+            PinReason::TemporaryTable => !self.session.temporaries.is_empty(),
+            PinReason::UserLock => !self.storage.names_of(ALONE).is_empty(),
+            PinReason::LockTables => self.session.tables_locked,
+            _ => self.is_pinned(),
+        }
     }
 
     pub(crate) fn schema(&self) -> Option<&str> {
@@ -268,13 +281,14 @@ impl Model {
 
     /// A KILL ended the command, perhaps after it had begun.
     pub(crate) fn interrupted(&mut self, request: &Request, ran: Option<&Execution>) {
-        self.not_run();
-        self.gave_up(request);
         if let (Request::Query(sql), Some(_)) = (request, ran)
             && uses_table(sql)
         {
-            self.session.touch_table();
+            // A read: it may have begun a transaction, unless it could not be run at all.
+            self.work().run(sql);
         }
+        self.not_run();
+        self.gave_up(request);
     }
 
     /// Whether a statement ran on a backend that was in this session's state, which is that before

@@ -171,7 +171,7 @@ fn capabilities(rng: &mut Rng) -> Capabilities {
         capabilities.set(flag, rng.u8(0..4) > 0);
     }
     capabilities.set(Capabilities::FOUND_ROWS, rng.u8(0..4) == 0);
-    capabilities.set(Capabilities::LOCAL_FILES, rng.u8(0..4) == 0);
+    capabilities.set(Capabilities::LOCAL_FILES, rng.bool());
     if rng.u8(0..3) == 0 {
         capabilities |= Capabilities::MULTI_STATEMENTS | Capabilities::MULTI_RESULTS;
     }

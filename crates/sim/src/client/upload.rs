@@ -24,7 +24,7 @@ impl Client {
             .iter()
             .map(|(key, value)| format!("{key}={value}\n"))
             .collect();
-        let size = self.rng.usize(1..40);
+        let size = self.rng.usize(1..20);
         let mut packets = vec![Vec::new()];
         packets.extend(content.as_bytes().chunks(size).rev().map(<[u8]>::to_vec));
         self.upload = Some(Upload {
@@ -40,8 +40,8 @@ impl Client {
 
     /// Sends what comes next, and plans the rest.
     pub(super) fn go_on_uploading(&mut self, around: &mut Surroundings<'_>) -> Result<(), Broken> {
-        let may_stop = matches!(self.profile.exit, Exit::Close);
-        if may_stop && self.rng.u8(0..8) == 0 {
+        // Those who would say goodbye do not.
+        if self.profile.exit != Exit::Quit && self.rng.u8(0..12) == 0 {
             return self.hang_up(around);
         }
         self.send_some(around)?;
@@ -57,7 +57,7 @@ impl Client {
             return Ok(());
         };
         let mut out = Vec::new();
-        for _ in 0..self.rng.usize(1..6) {
+        for _ in 0..self.rng.usize(1..5) {
             let Some(packet) = upload.packets.pop() else {
                 break;
             };

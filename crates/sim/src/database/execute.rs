@@ -113,27 +113,8 @@ impl Work<'_> {
                 let value = self.session.user_variable;
                 value.map_or_else(Outcome::null, |value| Outcome::value(value.to_string()))
             }
-            Sql::GetLock(name) => {
-                let taken = self.storage.take_name(name, self.connection);
-                Outcome::value(u8::from(taken).to_string())
-            }
-            Sql::ReleaseLock(name) => {
-                let mine = self.storage.release_name(name, self.connection);
-                mine.map_or_else(Outcome::null, |mine| {
-                    Outcome::value(u8::from(mine).to_string())
-                })
-            }
-            Sql::ReleaseAllLocks => {
-                let released = self.storage.release_names(self.connection);
-                Outcome::value(released.to_string())
-            }
-            Sql::ShowWarnings => self.show_conditions(false, usize::MAX),
-            Sql::ShowErrors => self.show_conditions(true, usize::MAX),
-            Sql::ShowLimited(rows) => self.show_conditions(false, *rows),
-            Sql::CountConditions(asked) => {
-                let counted = self.conditions(asked.errors(), usize::MAX);
-                Outcome::value(counted.count().to_string())
-            }
+            Sql::GetLock(_) | Sql::ReleaseLock(_) | Sql::ReleaseAllLocks => self.named_lock(sql),
+            sql if sql.asks_for_conditions() => self.tell_conditions(sql),
             Sql::ToldUnsigned => Outcome::value(self.session.last_insert_id.to_string()),
             Sql::Executed(executed) => self.execute(executed),
             Sql::Clear | Sql::Warn => Outcome::value("1"),
@@ -154,6 +135,37 @@ impl Work<'_> {
             }
             Sql::Begin | Sql::Commit | Sql::Rollback => self.transaction(sql),
             _ => self.table(sql),
+        }
+    }
+
+    fn named_lock(&mut self, sql: &Sql) -> Outcome {
+        match sql {
+            Sql::GetLock(name) => {
+                let taken = self.storage.take_name(name, self.connection);
+                Outcome::value(u8::from(taken).to_string())
+            }
+            Sql::ReleaseLock(name) => {
+                let mine = self.storage.release_name(name, self.connection);
+                mine.map_or_else(Outcome::null, |mine| {
+                    Outcome::value(u8::from(mine).to_string())
+                })
+            }
+            _ => {
+                let released = self.storage.release_names(self.connection);
+                Outcome::value(released.to_string())
+            }
+        }
+    }
+
+    fn tell_conditions(&self, sql: &Sql) -> Outcome {
+        match sql {
+            Sql::ShowErrors => self.show_conditions(true, usize::MAX),
+            Sql::ShowLimited(rows) => self.show_conditions(false, *rows),
+            Sql::CountConditions(asked) => {
+                let counted = self.conditions(asked.errors(), usize::MAX);
+                Outcome::value(counted.count().to_string())
+            }
+            _ => self.show_conditions(false, usize::MAX),
         }
     }
 

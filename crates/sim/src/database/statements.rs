@@ -4,7 +4,7 @@ use wire::{Capabilities, Command, Reader, code};
 
 use super::answer::Outcome;
 use super::sql::{self, Sql};
-use super::{Database, LAST, Outside};
+use super::{Condition, Database, LAST, Outside};
 use crate::failure::{Broken, Rule, ensure};
 use crate::sabotage::Sabotage;
 
@@ -152,6 +152,9 @@ impl Database {
         ensure(Rule::State, known, || {
             format!("a statement was named that #{id} does not have")
         })?;
+        if let Outcome::Err(error) = outcome {
+            self.connections[id].session.diagnostics = Some(Condition::Error(*error));
+        }
         self.tell(outside, id, outcome)
     }
 }

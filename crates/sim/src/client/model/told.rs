@@ -15,81 +15,25 @@ impl Model {
         answer: &Answer,
         more: bool,
     ) -> Result<(), Broken> {
-        let flags = expected.flags();
-        let same = match (expected, answer) {
-            (
-                Outcome::Ok {
-                    affected_rows,
-                    insert_id,
-                },
-                Answer::Ok {
-                    affected_rows: rows,
-                    insert_id: id,
-                    status,
-                    changes,
-                    warnings,
-                },
-            ) => {
-                self.check_status(*status - flags, more)?;
-                self.check_flags(*status, flags)?;
-                self.check_warnings(*warnings)?;
-                self.check_changes(changes)?;
-                (affected_rows, insert_id) == (rows, id)
-            }
-            (
-                Outcome::Rows(rows) | Outcome::Binary(rows) | Outcome::Fetched(rows, _),
-                Answer::Rows {
-                    rows: told,
-                    status,
-                    warnings,
-                },
-            ) => {
-                self.check_status(*status - flags, more)?;
-                self.check_flags(*status, flags)?;
-                self.check_warnings(*warnings)?;
-                rows == told
-            }
-            (
-                Outcome::Err(code),
-                Answer::Err {
-                    code: told,
-                    after_rows,
-                },
-            ) => code == told && !after_rows,
-            (
-                Outcome::Broken(_, code),
-                Answer::Err {
-                    code: told,
-                    after_rows,
-                },
-            ) => code == told && *after_rows,
-            (
-                Outcome::Cursor(_) | Outcome::End,
-                Answer::Rows {
-                    rows,
-                    status,
-                    warnings,
-                },
-            ) => {
-                self.check_status(*status - flags, more)?;
-                self.check_flags(*status, flags)?;
-                self.check_warnings(*warnings)?;
-                rows.is_empty()
-            }
-            (
-                Outcome::Prepared { id, columns },
-                Answer::Prepared {
-                    id: told,
-                    columns: of,
-                    parameters,
-                },
-            ) => (id, columns, PARAMETERS) == (told, of, *parameters),
-            _ => false,
+        if !same(expected, answer) {
+            return Err(wrong(expected, answer));
+        }
+        let (Answer::Ok {
+            status, warnings, ..
+        }
+        | Answer::Rows {
+            status, warnings, ..
+        }) = answer
+        else {
+            return Ok(());
         };
-        if same {
-            Ok(())
-        } else {
-            Err(wrong(expected, answer))
+        let flags = expected.flags();
+        self.check_status(*status - flags, more)?;
+        self.check_flags(*status, flags)?;
+        self.check_warnings(*warnings)?;
+        match answer {
+            Answer::Ok { changes, .. } => self.check_changes(changes),
+            _ => Ok(()),
         }
     }
 
@@ -141,6 +85,44 @@ impl Model {
             })?;
         }
         Ok(())
+    }
+}
+
+/// True if an answer is of the right kind and has the right content.
+fn same(expected: &Outcome, answer: &Answer) -> bool {
+    match (expected, answer) {
+        (
+            Outcome::Ok {
+                affected_rows,
+                insert_id,
+            },
+            Answer::Ok {
+                affected_rows: rows,
+                insert_id: id,
+                ..
+            },
+        ) => (affected_rows, insert_id) == (rows, id),
+        (
+            Outcome::Rows(rows) | Outcome::Binary(rows) | Outcome::Fetched(rows, _),
+            Answer::Rows { rows: told, .. },
+        ) => rows == told,
+        (Outcome::Cursor(_) | Outcome::End, Answer::Rows { rows, .. }) => rows.is_empty(),
+        (
+            Outcome::Err(code) | Outcome::Broken(_, code),
+            Answer::Err {
+                code: told,
+                after_rows,
+            },
+        ) => code == told && *after_rows == matches!(expected, Outcome::Broken(..)),
+        (
+            Outcome::Prepared { id, columns },
+            Answer::Prepared {
+                id: told,
+                columns: of,
+                parameters,
+            },
+        ) => (id, columns, PARAMETERS) == (told, of, *parameters),
+        _ => false,
     }
 }
 

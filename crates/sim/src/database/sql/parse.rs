@@ -1,0 +1,244 @@
+//! From the text of a statement to what it is. Owns no statement.
+
+use super::{Asked, Assignment, Sql};
+
+/// The statement and, if it is a client's, the comment that tells whose.
+pub(crate) fn parse(text: &str) -> Option<(Sql, Option<&str>)> {
+    let (body, tag) = match text.split_once(" /* ") {
+        Some((body, comment)) => (body, Some(comment.strip_suffix(" */")?)),
+        None => (text, None),
+    };
+    Some((statement(body)?, tag))
+}
+
+/// The table that is a view; it might call functions that write.
+pub(crate) const VIEW: &str = "kv_view";
+
+/// How the front door asks what an account may do.
+pub(crate) const COUNT_PRIVILEGES: &str = "COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE ";
+
+/// How the front door asks whether tables are views.
+pub(crate) const COUNT_VIEWS: &str =
+    "COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE='VIEW' AND TABLE_NAME IN ('";
+
+/// What stands between the statements of one text.
+pub(crate) const BETWEEN: &str = "; ";
+
+fn statement(body: &str) -> Option<Sql> {
+    if body.contains(BETWEEN) {
+        let parts: Option<Vec<_>> = body.split(BETWEEN).map(statement).collect();
+        return parts.map(Sql::Multiple);
+    }
+    if let Some(id) = body.strip_prefix("KILL QUERY ") {
+        return Some(Sql::KillQuery(id.parse().ok()?));
+    }
+    if let Some(asked) = Asked::ALL.into_iter().find(|asked| asked.text() == body) {
+        return Some(Sql::CountConditions(asked));
+    }
+    Some(match body {
+        "INSERT INTO auto(v) VALUES(5)" => Sql::Insert,
+        "CREATE TEMPORARY TABLE tmp1 (k int)" => Sql::CreateTemporary,
+        "DROP TEMPORARY TABLE tmp1" => Sql::DropTemporary,
+        "BEGIN" | "START TRANSACTION" => Sql::Begin,
+        "COMMIT" => Sql::Commit,
+        "ROLLBACK" => Sql::Rollback,
+        "SELEC 1" => Sql::Nonsense,
+        "SHOW WARNINGS" => Sql::ShowWarnings,
+        "SHOW ERRORS" => Sql::ShowErrors,
+        "LOCK TABLES kv READ" => Sql::LockTables,
+        "UNLOCK TABLES" => Sql::UnlockTables,
+        _ => {
+            if let Some(rest) = body.strip_prefix("SELECT ") {
+                return select(rest);
+            }
+            if let Some(rest) = body.strip_prefix("SET ") {
+                return set(rest);
+            }
+            if let Some(name) = body.strip_prefix("USE ") {
+                return Some(Sql::Use(name.to_owned()));
+            }
+            return write(body);
+        }
+    })
+}
+
+fn write(body: &str) -> Option<Sql> {
+    if let Some(rows) = body.strip_prefix("SHOW WARNINGS LIMIT ") {
+        return Some(Sql::ShowLimited(rows.parse().ok()?));
+    }
+    if let Some(rows) = between(body, "LOAD DATA LOCAL INFILE '", "' INTO TABLE kv") {
+        return Some(Sql::LoadLocal(rows.parse().ok()?));
+    }
+    if let Some(value) = between(body, "INSERT INTO tmp1 VALUES(", ")") {
+        return Some(Sql::InsertTemporary(value.parse().ok()?));
+    }
+    let (value, key) = body
+        .strip_prefix("UPDATE kv SET v=")?
+        .split_once(" WHERE k=")?;
+    let key = key.parse().ok()?;
+    Some(match value {
+        "v+1" => Sql::Bump(key),
+        value => Sql::WriteKey(key, value.parse().ok()?),
+    })
+}
+
+fn select(rest: &str) -> Option<Sql> {
+    Some(match rest {
+        "LAST_INSERT_ID()" => Sql::LastInsertId,
+        "DATABASE()" => Sql::Schema,
+        "* FROM tmp1" => Sql::ReadTemporary,
+        "@x" => Sql::ReadUser,
+        "?" => Sql::Echo,
+        "RELEASE_ALL_LOCKS()" => Sql::ReleaseAllLocks,
+        "1 FROM (SELECT 1) AS cleared" => Sql::Clear,
+        "v FROM broken" => Sql::BrokenRows,
+        "v FROM nosuch" => Sql::NoTable,
+        "CAST('1x' AS SIGNED)" => Sql::Warn,
+        "ROW_COUNT()" => Sql::RowCount,
+        "FOUND_ROWS()" => Sql::FoundRows,
+        _ => return select_with(rest),
+    })
+}
+
+fn select_with(rest: &str) -> Option<Sql> {
+    if let Some(key) = rest.strip_prefix("v FROM kv WHERE k=") {
+        return Some(Sql::ReadKey(key.parse().ok()?));
+    }
+    if let Some(range) = rest.strip_prefix("k,v FROM kv_view WHERE k BETWEEN ") {
+        let (from, to) = range.split_once(" AND ")?;
+        return Some(Sql::ReadRange(from.parse().ok()?, to.parse().ok()?));
+    }
+    if rest.starts_with("CAST(LAST_INSERT_ID() AS SIGNED) AS `") {
+        return Some(Sql::ToldCount);
+    }
+    if rest.starts_with(COUNT_PRIVILEGES) {
+        return Some(Sql::CountPrivileges);
+    }
+    if rest.starts_with("@@last_insert_id AS `") {
+        return Some(Sql::ToldUnsigned);
+    }
+    if let Some(names) = between(rest, COUNT_VIEWS, "')") {
+        let names = names.split("','").map(str::to_owned);
+        return Some(Sql::CountViews(names.collect()));
+    }
+    if let Some(n) = between(rest, "REPEAT('x',", ")") {
+        return Some(Sql::Repeat(n.parse().ok()?));
+    }
+    if let Some(name) = between(rest, "GET_LOCK('", "',0)") {
+        return Some(Sql::GetLock(name.to_owned()));
+    }
+    if let Some(name) = between(rest, "RELEASE_LOCK('", "')") {
+        return Some(Sql::ReleaseLock(name.to_owned()));
+    }
+    if let Some(ms) = between(rest, "SLEEP(0.", ")") {
+        return Some(Sql::Sleep(ms.parse().ok()?));
+    }
+    if let Some(text) = between(rest, "'", "'") {
+        return Some(Sql::Literal(text.to_owned()));
+    }
+    let names = rest.split(',').map(|name| name.strip_prefix("@@"));
+    let names: Option<Vec<_>> = names.map(|name| Some(name?.to_owned())).collect();
+    names.map(Sql::ReadVariables)
+}
+
+/// The quoted form of `SET NAMES` that begins a restore: character sets, then other variables.
+fn restored_names(rest: &str) -> Option<Sql> {
+    let (charset, rest) = rest.split_once("' COLLATE '")?;
+    let (collation, rest) = rest.split_once('\'')?;
+    let assign = |name: &str, value: &str| Assignment {
+        name: name.to_owned(),
+        value: Some(value.to_owned()),
+    };
+    let mut assignments = vec![
+        assign("character_set_client", charset),
+        assign("character_set_results", charset),
+        assign("collation_connection", collation),
+    ];
+    if let Some(rest) = rest.strip_prefix(',') {
+        let Sql::Set(others) = set(rest)? else {
+            return None;
+        };
+        assignments.extend(others);
+    }
+    Some(Sql::Set(assignments))
+}
+
+fn set(rest: &str) -> Option<Sql> {
+    if let Some(restore) = rest.strip_prefix("NAMES '") {
+        return restored_names(restore);
+    }
+    if let Some(names) = rest.strip_prefix("NAMES ") {
+        return Some(match names.split_once(" COLLATE ") {
+            Some((charset, name)) => Sql::SetNames(charset.to_owned(), Some(name.to_owned())),
+            None => Sql::SetNames(names.to_owned(), None),
+        });
+    }
+    if let Some(value) = rest.strip_prefix("GLOBAL lock_wait_timeout=") {
+        return Some(Sql::SetGlobal(value.parse().ok()?));
+    }
+    if let Some(value) = rest.strip_prefix("@x=") {
+        return Some(Sql::SetUser(value.parse().ok()?));
+    }
+    let mut assignments = Vec::new();
+    for part in outside_of_quotes(rest) {
+        let (name, value) = part.split_once('=')?;
+        let scopes = ["@@session.", "SESSION "];
+        let bare = scopes.iter().find_map(|scope| name.strip_prefix(scope));
+        let value = match value {
+            "DEFAULT" => None,
+            // What MySQL needs in place of DEFAULT for some variables.
+            global if global.starts_with("@@global.") => None,
+            "NULL" => Some(crate::catalog::NULL.to_owned()),
+            _ => Some(between(value, "'", "'").unwrap_or(value).to_owned()),
+        };
+        assignments.push(Assignment {
+            name: bare.unwrap_or(name).to_owned(),
+            value,
+        });
+    }
+    Some(Sql::Set(assignments))
+}
+
+/// The parts of a list, whose values may hold commas in quotes.
+fn outside_of_quotes(list: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut quoted) = (Vec::new(), 0, false);
+    for (at, byte) in list.bytes().enumerate() {
+        match byte {
+            b'\'' => quoted = !quoted,
+            b',' if !quoted => {
+                parts.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&list[start..]);
+    parts
+}
+
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    text.strip_prefix(before)?.strip_suffix(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_front_door_itself_sends() {
+        let (sql, tag) =
+            parse("SET @@session.sql_mode='A,B',@@session.autocommit=DEFAULT").unwrap();
+        let expected = [("sql_mode", Some("A,B")), ("autocommit", None)].map(|(name, value)| {
+            let (name, value) = (name.to_owned(), value.map(str::to_owned));
+            Assignment { name, value }
+        });
+        assert_eq!((sql, tag), (Sql::Set(expected.into()), None));
+    }
+
+    #[test]
+    fn tags_are_cut_off() {
+        let parsed = parse("UPDATE kv SET v=-5 WHERE k=7 /* c17 s3 */");
+        assert_eq!(parsed, Some((Sql::WriteKey(7, -5), Some("c17 s3"))));
+        assert_eq!(parse("DELETE FROM kv"), None);
+    }
+}
