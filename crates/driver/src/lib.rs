@@ -11,13 +11,17 @@
 mod address;
 mod balance;
 mod clock;
+mod closing;
 mod connection;
 mod counters;
+mod doors;
 mod epoll;
 mod listener;
 mod mailbox;
 mod nonces;
+mod notice;
 mod outbox;
+mod outgoing;
 mod socket;
 mod table;
 mod worker;

@@ -11,10 +11,10 @@ use events::{Handler, Timestamp};
 
 use crate::clock::Clock;
 use crate::counters::DriverCounters;
+use crate::doors::Doors;
 use crate::mailbox::{Inbox, Letter};
 use crate::worker::{DriverError, Worker};
 
-use super::accept::Doors;
 use super::effects::Effects;
 use super::poll::{Events, Token};
 
