@@ -226,7 +226,11 @@ fn configuration(
         Address::Unix(path) => unix(path),
         Address::Tcp(address) => address.to_string(),
     };
-    let settings = settings.join("\n");
+    let mut settings = settings.join("\n");
+    // The whole suite may be run over either driver.
+    if let Ok(driver) = std::env::var("MYRIAD_TEST_DRIVER") {
+        settings += &format!("\nserver.driver = {driver:?}");
+    }
     format!(
         "server.listen = [{tcp_text:?}, {socket:?}]\nbackend.address = {backend:?}\n\
          admin.http = {http_text:?}\n{settings}\n{ACCOUNTS}",
