@@ -38,7 +38,12 @@ impl Driver {
         let open_files = getrlimit(Resource::Nofile).current;
         match probed {
             None => {
-                tracing::info!(driver = %Self::Epoll, open_files_max = open_files, "as configured");
+                tracing::info!(
+                    driver = %Self::Epoll,
+                    open_files_max = open_files,
+                    "the driver is as configured; clients and backends together cannot be more than \
+                     the limit of open files"
+                );
                 Self::Epoll
             }
             Some(Ok(())) => {
@@ -46,7 +51,11 @@ impl Driver {
                     Wanted::Auto => "the kernel has all that io_uring needs",
                     Wanted::Epoll | Wanted::IoUring => "as configured",
                 };
-                tracing::info!(driver = %Self::IoUring, why, "connections are not open files");
+                tracing::info!(
+                    driver = %Self::IoUring,
+                    why,
+                    "connections are no open files, so their limit does not matter"
+                );
                 Self::IoUring
             }
             Some(Err(error)) => {
