@@ -15,7 +15,11 @@ use crate::value;
 const WORKERS_MAX: u32 = 1_024;
 const CONNECTIONS_MAX: u32 = 16_000_000;
 const LISTEN_FIX: &str = "write a list such as [\"127.0.0.1:6033\"]";
-const DRIVERS: [(&str, Driver); 2] = [("auto", Driver::Auto), ("epoll", Driver::Epoll)];
+const DRIVERS: [(&str, Driver); 3] = [
+    ("auto", Driver::Auto),
+    ("epoll", Driver::Epoll),
+    ("io_uring", Driver::IoUring),
+];
 const PLUGINS: [(&str, Option<AuthPlugin>); 3] = [
     ("auto", None),
     ("mysql_native_password", Some(AuthPlugin::NativePassword)),
@@ -87,6 +91,8 @@ pub enum Driver {
     Auto,
     /// Readiness by epoll.
     Epoll,
+    /// Completions by io_uring; epoll where it is refused.
+    IoUring,
 }
 
 /// A plugin that clients can prove their password with.
@@ -144,7 +150,7 @@ impl Server {
             on_disconnect: section.read("on_disconnect", self.on_disconnect, |v| {
                 value::choice(v, &ON_DISCONNECT)
             }),
-            driver: section.read("driver", self.driver, driver),
+            driver: section.read("driver", self.driver, |v| value::choice(v, &DRIVERS)),
             ..self
         }
     }
@@ -249,14 +255,4 @@ fn not_again(listen: Listen, seen: &[(Listen, usize)]) -> Result<Listen, Wrong> 
         }
         None => Ok(listen),
     }
-}
-
-fn driver(value: &DeValue<'_>) -> Result<Driver, Wrong> {
-    if value.as_str() == Some("io_uring") {
-        return Err(Wrong::new(
-            "io_uring is not built yet",
-            "write \"auto\" or \"epoll\"",
-        ));
-    }
-    value::choice(value, &DRIVERS)
 }

@@ -10,13 +10,13 @@ use crate::outbox::Outbox;
 
 /// One socket of a worker, or the place of one that could not be made.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct Connection<S> {
     /// The handler's name for it.
     pub(crate) tag: Tag,
     /// Present only while there is something to send.
     pub(crate) outbox: Option<Box<Outbox>>,
-    /// Absent only while no address could be connected to.
-    pub(crate) fd: Option<OwnedFd>,
+    /// What the driver knows its socket by.
+    pub(crate) socket: S,
     pub(crate) marks: Marks,
     pub(crate) phase: Phase,
     /// Why sending failed, to be reported once all input has been read.
@@ -34,6 +34,8 @@ pub(crate) enum Phase {
     Flushing,
     /// Closed by the handler and nothing left to send; waiting for the peer to close, too.
     Lingering,
+    /// Gone for everybody but the kernel, which still works for it.
+    Leaving,
 }
 
 bitflags! {
@@ -63,29 +65,28 @@ bitflags! {
     }
 }
 
-impl Connection {
+impl<S> Connection<S> {
     /// A connection that a listener gave.
-    pub(crate) fn accepted(fd: OwnedFd) -> Self {
+    pub(crate) fn accepted(socket: S) -> Self {
         Self {
-            fd: Some(fd),
             marks: Marks::ACCEPTED,
-            ..Self::new(Phase::Open, Tag(0))
+            ..Self::new(Phase::Open, Tag(0), socket)
         }
     }
 
     /// A connection that is to be made; until then it takes no output.
-    pub(crate) fn connecting(tag: Tag) -> Self {
+    pub(crate) fn connecting(tag: Tag, socket: S) -> Self {
         Self {
             marks: Marks::BLOCKED,
-            ..Self::new(Phase::Connecting { address: 0 }, tag)
+            ..Self::new(Phase::Connecting { address: 0 }, tag, socket)
         }
     }
 
-    fn new(phase: Phase, tag: Tag) -> Self {
+    fn new(phase: Phase, tag: Tag, socket: S) -> Self {
         Self {
             tag,
             outbox: None,
-            fd: None,
+            socket,
             marks: Marks::empty(),
             phase,
             failure: None,
@@ -97,13 +98,15 @@ impl Connection {
         matches!(self.phase, Phase::Connecting { .. } | Phase::Open)
     }
 
-    /// Bytes that the kernel has not taken.
+    /// Bytes of the outbox that the kernel has not taken.
     pub(crate) fn unsent(&self) -> usize {
         self.outbox.as_ref().map_or(0, |outbox| outbox.unsent())
     }
+}
 
-    /// The socket.
+impl Connection<Option<OwnedFd>> {
+    /// The socket's descriptor; there is none while no address could be connected to.
     pub(crate) fn socket(&self) -> Result<BorrowedFd<'_>, Errno> {
-        self.fd.as_ref().map(AsFd::as_fd).ok_or(Errno::NOTCONN)
+        self.socket.as_ref().map(AsFd::as_fd).ok_or(Errno::NOTCONN)
     }
 }

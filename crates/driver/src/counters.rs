@@ -12,7 +12,9 @@ pub struct DriverCounters {
     bytes_received: AtomicU64,
     bytes_sent: AtomicU64,
     turns: AtomicU64,
-    epoll_events: AtomicU64,
+    loop_events: AtomicU64,
+    io_uring_enters: AtomicU64,
+    buffer_shortages: AtomicU64,
     outbox_bytes: AtomicU64,
 }
 
@@ -31,8 +33,12 @@ pub struct DriverCounts {
     pub bytes_sent: u64,
     /// Turns of the event loop.
     pub turns: u64,
-    /// Events that epoll reported.
-    pub epoll_events: u64,
+    /// Events that epoll, or completions that io_uring reported.
+    pub loop_events: u64,
+    /// Calls of io_uring_enter; none where epoll runs.
+    pub io_uring_enters: u64,
+    /// How often receiving stopped because all buffers of a ring were in use.
+    pub buffer_shortages: u64,
     /// Bytes waiting in outboxes at the end of the last turn (a level, not a count).
     pub outbox_bytes: u64,
 }
@@ -48,7 +54,9 @@ impl DriverCounters {
             bytes_received: load(&self.bytes_received),
             bytes_sent: load(&self.bytes_sent),
             turns: load(&self.turns),
-            epoll_events: load(&self.epoll_events),
+            loop_events: load(&self.loop_events),
+            io_uring_enters: load(&self.io_uring_enters),
+            buffer_shortages: load(&self.buffer_shortages),
             outbox_bytes: load(&self.outbox_bytes),
         }
     }
@@ -62,7 +70,9 @@ impl DriverCounters {
         store(&self.bytes_received, counts.bytes_received);
         store(&self.bytes_sent, counts.bytes_sent);
         store(&self.turns, counts.turns);
-        store(&self.epoll_events, counts.epoll_events);
+        store(&self.loop_events, counts.loop_events);
+        store(&self.io_uring_enters, counts.io_uring_enters);
+        store(&self.buffer_shortages, counts.buffer_shortages);
         store(&self.outbox_bytes, counts.outbox_bytes);
     }
 }
@@ -80,7 +90,9 @@ impl DriverCounts {
                 bytes_received: sum.bytes_received + counts.bytes_received,
                 bytes_sent: sum.bytes_sent + counts.bytes_sent,
                 turns: sum.turns + counts.turns,
-                epoll_events: sum.epoll_events + counts.epoll_events,
+                loop_events: sum.loop_events + counts.loop_events,
+                io_uring_enters: sum.io_uring_enters + counts.io_uring_enters,
+                buffer_shortages: sum.buffer_shortages + counts.buffer_shortages,
                 outbox_bytes: sum.outbox_bytes + counts.outbox_bytes,
             })
     }
@@ -113,7 +125,17 @@ impl DriverCounts {
             (
                 "loop_events",
                 "Events that the event loops were told of.",
-                self.epoll_events,
+                self.loop_events,
+            ),
+            (
+                "io_uring_enters",
+                "Calls of io_uring_enter; 0 where epoll runs.",
+                self.io_uring_enters,
+            ),
+            (
+                "receive_buffer_shortages",
+                "Times that receiving stopped for want of a buffer (io_uring).",
+                self.buffer_shortages,
             ),
         ]
     }

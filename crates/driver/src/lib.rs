@@ -1,5 +1,6 @@
-//! The driver: an event loop over epoll that owns the sockets of one worker and tells a
-//! [`Handler`](events::Handler) what happens on them.
+//! The drivers: event loops that own the sockets of one worker and tell a
+//! [`Handler`](events::Handler) what happens on them. There are two of them with the same meaning,
+//! over epoll and over io_uring; [`Driver::choose`] finds out which can run.
 //!
 //! It knows nothing of the protocol that the bytes belong to. It holds no bytes of an idle
 //! connection, reads into one buffer per worker and writes all that a turn of the loop produced
@@ -10,23 +11,31 @@
 
 mod address;
 mod balance;
+mod choice;
 mod clock;
+mod closing;
 mod connection;
 mod counters;
+mod doors;
 mod epoll;
 mod listener;
 mod mailbox;
 mod nonces;
+mod notice;
 mod outbox;
+mod outgoing;
+mod run;
 mod socket;
 mod table;
+mod uring;
 mod worker;
 
 pub use address::Address;
+pub use choice::{Driver, Wanted};
 pub use clock::Clock;
 pub use counters::{DriverCounters, DriverCounts};
-pub use epoll::run;
 pub use listener::{BindError, Listeners};
 pub use mailbox::{Inbox, Postboxes, mailboxes};
 pub use nonces::seed;
+pub use run::run;
 pub use worker::{DriverError, Worker};

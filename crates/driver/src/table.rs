@@ -9,20 +9,28 @@ use crate::connection::Connection;
 const PAGE: usize = 1024;
 
 /// All connections of a worker.
-#[derive(Default)]
-pub(crate) struct Table {
-    pages: Vec<Vec<Slot>>,
+pub(crate) struct Table<S> {
+    pages: Vec<Vec<Slot<S>>>,
     free: Vec<u32>,
 }
 
-struct Slot {
+struct Slot<S> {
     generation: u32,
-    connection: Option<Connection>,
+    connection: Option<Connection<S>>,
 }
 
-impl Table {
+impl<S> Default for Table<S> {
+    fn default() -> Self {
+        Self {
+            pages: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<S> Table<S> {
     /// Stores a connection under a handle that was never used before.
-    pub(crate) fn insert(&mut self, connection: Connection) -> Handle {
+    pub(crate) fn insert(&mut self, connection: Connection<S>) -> Handle {
         if self.free.is_empty() {
             self.add_page();
         }
@@ -34,7 +42,7 @@ impl Table {
 
     /// The connection, unless it is gone.
     #[inline]
-    pub(crate) fn get(&self, handle: Handle) -> Option<&Connection> {
+    pub(crate) fn get(&self, handle: Handle) -> Option<&Connection<S>> {
         let slot = self
             .pages
             .get(index(handle) / PAGE)?
@@ -46,13 +54,13 @@ impl Table {
 
     /// The connection, unless it is gone.
     #[inline]
-    pub(crate) fn get_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> Option<&mut Connection<S>> {
         let slot = self.slot_mut(handle)?;
         slot.connection.as_mut()
     }
 
     /// Takes the connection out; its handle is stale from now on.
-    pub(crate) fn remove(&mut self, handle: Handle) -> Option<Connection> {
+    pub(crate) fn remove(&mut self, handle: Handle) -> Option<Connection<S>> {
         let slot = self.slot_mut(handle)?;
         let connection = slot.connection.take()?;
         slot.generation = slot.generation.wrapping_add(1);
@@ -69,7 +77,7 @@ impl Table {
     }
 
     #[inline]
-    fn slot_mut(&mut self, handle: Handle) -> Option<&mut Slot> {
+    fn slot_mut(&mut self, handle: Handle) -> Option<&mut Slot<S>> {
         let slot = self
             .pages
             .get_mut(index(handle) / PAGE)?
@@ -108,18 +116,19 @@ mod tests {
 
     #[test]
     fn a_place_is_small() {
-        assert!(size_of::<Slot>() <= 40, "{}", size_of::<Slot>());
+        type Epoll = Slot<Option<std::os::fd::OwnedFd>>;
+        assert!(size_of::<Epoll>() <= 40, "{}", size_of::<Epoll>());
     }
 
     #[test]
     fn a_stale_handle_finds_nothing() {
         let mut table = Table::default();
-        let old = table.insert(Connection::connecting(Tag(1)));
+        let old = table.insert(Connection::connecting(Tag(1), ()));
         assert_eq!(
             table.remove(old).map(|connection| connection.tag),
             Some(Tag(1))
         );
-        let new = table.insert(Connection::connecting(Tag(2)));
+        let new = table.insert(Connection::connecting(Tag(2), ()));
         assert_eq!(index(old), index(new));
         assert!(table.get(old).is_none() && table.get_mut(old).is_none());
         assert!(table.remove(old).is_none());
@@ -134,7 +143,7 @@ mod tests {
     fn grows_over_pages_and_keeps_every_connection() {
         let mut table = Table::default();
         let handles: Vec<_> = (0..5_000)
-            .map(|n| table.insert(Connection::connecting(Tag(n))))
+            .map(|n| table.insert(Connection::connecting(Tag(n), ())))
             .collect();
         for (handle, n) in handles.iter().zip(0..) {
             assert_eq!(

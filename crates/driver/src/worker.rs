@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::address::Address;
+use crate::choice::Driver;
 use crate::clock::Clock;
 use crate::counters::DriverCounters;
 use crate::listener::Listeners;
@@ -21,6 +22,8 @@ pub struct Worker<M> {
     pub backend: Arc<[Address]>,
     /// The clock, shared by all workers.
     pub clock: Clock,
+    /// Which event loop carries it: what [`Driver::choose`] has found.
+    pub driver: Driver,
     /// Where this worker publishes what it counts.
     pub counters: Arc<DriverCounters>,
 }

@@ -9,7 +9,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Instant;
 
-    use driver::{Address, Clock, DriverCounters, Listeners, Worker, mailboxes, run};
+    use driver::{Address, Clock, Driver, DriverCounters, Listeners, Worker, mailboxes, run};
     use events::{Close, ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
     use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -84,6 +84,15 @@ mod tests {
             },
         )
         .unwrap();
+        for driver in [Driver::Epoll, Driver::IoUring] {
+            match driver.probe() {
+                Ok(()) => exhaust(driver),
+                Err(error) => println!("{driver} is not tested, it is refused here: {error}"),
+            }
+        }
+    }
+
+    fn exhaust(driver: Driver) {
         let listen = [Address::Tcp("127.0.0.1:0".parse().unwrap())];
         let listeners = Listeners::bind(&listen, 16).unwrap();
         let Address::Tcp(address) = listeners.local_addresses().remove(0) else {
@@ -97,6 +106,7 @@ mod tests {
             listeners,
             backend: Arc::new([]),
             clock: Clock::start(),
+            driver,
             counters: Arc::clone(&counters),
         };
         let thread = std::thread::spawn(|| run(Usher { done: false }, worker));

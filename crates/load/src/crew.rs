@@ -135,6 +135,7 @@ fn worker(
         listeners: Listeners::default(),
         backend: plan.target.clone().into(),
         clock,
+        driver: plan.driver,
         counters: Arc::default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use driver::Address;
+use driver::{Address, Driver};
 
 use crate::error::LoadError;
 use crate::workload::Workload;
@@ -12,6 +12,8 @@ use crate::workload::Workload;
 pub struct Plan {
     /// Whom to connect to: each address is tried in this order.
     pub target: Vec<Address>,
+    /// Which event loop carries the workers.
+    pub driver: Driver,
     /// Who logs in, and where.
     pub account: Account,
     /// What the connections do once all are logged in.

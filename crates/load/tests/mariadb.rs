@@ -44,6 +44,7 @@ impl Target {
     fn plan(&self, workload: Workload) -> Plan {
         Plan {
             target: vec![Address::Unix(self.database.socket().to_owned())],
+            driver: driver::Driver::Epoll,
             account: account("sbtest", ""),
             workload,
             connections: CONNECTIONS,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Subcommand, ValueEnum};
-use driver::Address;
+use driver::{Address, Driver, Wanted};
 
 use crate::log;
 
@@ -58,6 +58,9 @@ pub(crate) struct Run {
     /// How many threads share the connections; one per core if not given.
     #[arg(long)]
     threads: Option<u32>,
+    /// What moves the bytes; io_uring holds more connections than the process may open files.
+    #[arg(long, value_enum, default_value_t = DriverName::Auto)]
+    driver: DriverName,
     /// How long statements run before they are measured.
     #[arg(long, default_value = "5s", value_parser = parse_duration)]
     warmup: Duration,
@@ -73,6 +76,17 @@ pub(crate) struct Run {
     /// Write the summary to this file as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DriverName {
+    /// io_uring where the kernel allows it.
+    Auto,
+    /// epoll.
+    Epoll,
+    /// io_uring.
+    #[value(name = "io_uring")]
+    IoUring,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -112,6 +126,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn plan(arguments: &Run) -> anyhow::Result<load::Plan> {
     Ok(load::Plan {
         target: target(arguments)?,
+        driver: Driver::choose(match arguments.driver {
+            DriverName::Auto => Wanted::Auto,
+            DriverName::Epoll => Wanted::Epoll,
+            DriverName::IoUring => Wanted::IoUring,
+        }),
         account: load::Account {
             user: arguments.user.clone(),
             password: arguments.password.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use anyhow::Context;
-use driver::{Address, Clock, DriverCounters, Listeners, Postboxes, Worker};
+use driver::{Address, Clock, Driver, DriverCounters, Listeners, Postboxes, Wanted, Worker};
 use engine::{AuthPlugin, Engine, Mail, Shared};
 use events::Span;
 use tokio::sync::Semaphore;
@@ -34,7 +34,10 @@ impl Workers {
         let (inboxes, postboxes) = driver::mailboxes(count)?;
         let shared = Shared::new(count, settings.backend.max_connections as usize);
         let engine_settings = Arc::new(engine_settings(settings, count));
-        let clock = Clock::start();
+        let (clock, driver) = (
+            Clock::start(),
+            Driver::choose(wanted(settings.server.driver)),
+        );
         let ended = Arc::new(Semaphore::new(0));
         let (mut threads, mut counters) = (Vec::new(), Vec::new());
         for (number, inbox) in inboxes.into_iter().enumerate() {
@@ -46,6 +49,7 @@ impl Workers {
                 listeners: listeners.clone(),
                 backend: backend.clone(),
                 clock,
+                driver,
                 counters: Arc::default(),
             };
             counters.push(worker.counters.clone());
@@ -96,6 +100,14 @@ fn worker_count(settings: &config::Settings) -> usize {
     match settings.server.workers {
         Some(workers) => workers.get() as usize,
         None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+    }
+}
+
+fn wanted(driver: config::Driver) -> Wanted {
+    match driver {
+        config::Driver::Auto => Wanted::Auto,
+        config::Driver::Epoll => Wanted::Epoll,
+        config::Driver::IoUring => Wanted::IoUring,
     }
 }
 

@@ -177,6 +177,8 @@ fn driver_counters() -> Vec<crate::DriverCount> {
         "socket_bytes_sent",
         "loop_turns",
         "loop_events",
+        "io_uring_enters",
+        "receive_buffer_shortages",
     ];
     let count = |(value, name): (usize, _)| (name, "Counted by the driver.", value as u64);
     names.into_iter().enumerate().map(count).collect()

@@ -5,10 +5,10 @@ use rustix::io::Errno;
 use rustix::net::sockopt;
 
 use crate::connection::{Marks, Phase};
+use crate::notice::Notice;
 use crate::socket;
 
 use super::effects::Effects;
-use super::notice::Notice;
 use super::turn::Loop;
 
 impl<M> Effects<M> {
@@ -37,7 +37,7 @@ impl<M> Effects<M> {
         self.poll.add_connection(&fd, handle)?;
         if let Some(connection) = self.table.get_mut(handle) {
             connection.phase = Phase::Connecting { address: number };
-            connection.fd = Some(fd);
+            connection.socket = Some(fd);
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl<H: Handler> Loop<H> {
         if let Ok(Err(errno)) | Err(errno) = outcome {
             let error = ConnectError::Os(errno.raw_os_error());
             // Nothing must be heard of this socket again.
-            connection.fd = None;
+            connection.socket = None;
             self.io
                 .try_addresses(handle, address.saturating_add(1), error);
             return false;

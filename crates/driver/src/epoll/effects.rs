@@ -3,30 +3,34 @@
 //! The event loop owns it and lends it to the handler. Nothing in here calls the handler; what
 //! must be reported is noted for the next turn.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use events::{Close, ConnectError, Handle, Io, Tag, Timestamp};
 
 use crate::address::Address;
 use crate::balance::Balance;
+use crate::closing::Closing;
 use crate::connection::{Connection, Marks, Phase};
 use crate::counters::DriverCounts;
+use crate::doors::Doors;
 use crate::mailbox::Postboxes;
+use crate::notice::Notice;
+use crate::outgoing::Outgoing;
 use crate::table::Table;
 use crate::worker::{DriverError, Worker};
 
-use super::accept::Doors;
-use super::close::Closing;
-use super::notice::Notice;
 use super::poll::Poll;
-use super::send::Outgoing;
+
+/// A connection's socket; absent only while no address could be connected to.
+pub(super) type Socket = Option<OwnedFd>;
 
 /// The sockets of a worker and what is to be done with them.
 pub(super) struct Effects<M> {
     /// This worker's number.
     pub(super) worker: usize,
     pub(super) poll: Poll,
-    pub(super) table: Table,
+    pub(super) table: Table<Socket>,
     pub(super) outgoing: Outgoing,
     pub(super) closing: Closing,
     pub(super) doors: Option<Doors>,
@@ -48,29 +52,28 @@ impl<M> Effects<M> {
         let poll = Poll::new().map_err(DriverError::setup("the event loop"))?;
         poll.add_wake(worker.inbox.wake_fd())
             .map_err(DriverError::setup("a mailbox"))?;
-        let balance = worker.inbox.balance();
-        let doors = if worker.listeners.sockets().is_empty() {
-            balance.retire(worker.inbox.worker());
-            None
-        } else {
-            let doors = Doors::open(worker.listeners.clone(), &poll);
-            Some(doors.map_err(DriverError::setup("accepting"))?)
-        };
-        Ok(Self {
+        let mut effects = Self {
             worker: worker.inbox.worker(),
             poll,
             table: Table::default(),
             outgoing: Outgoing::default(),
             closing: Closing::default(),
-            doors,
+            doors: None,
             backend: Arc::clone(&worker.backend),
             postboxes: worker.postboxes.clone(),
-            balance,
+            balance: worker.inbox.balance(),
             ready: Vec::new(),
             notices: Vec::new(),
             now: worker.clock.now(),
             counts: DriverCounts::default(),
-        })
+        };
+        if worker.listeners.sockets().is_empty() {
+            effects.balance.retire(effects.worker);
+        } else {
+            let opened = effects.open_doors(worker.listeners.clone());
+            opened.map_err(DriverError::setup("accepting"))?;
+        }
+        Ok(effects)
     }
 
     /// Whether the next turn has work without waiting for an event.
@@ -79,7 +82,7 @@ impl<M> Effects<M> {
     }
 
     /// The connection if the handler owns it.
-    pub(super) fn owned(&mut self, handle: Handle) -> Option<&mut Connection> {
+    pub(super) fn owned(&mut self, handle: Handle) -> Option<&mut Connection<Socket>> {
         self.table
             .get_mut(handle)
             .filter(|connection| connection.is_owned())
@@ -115,7 +118,7 @@ impl<M> Effects<M> {
 impl<M> Io<M> for Effects<M> {
     fn outbox(&mut self, handle: Handle) -> &mut Vec<u8> {
         self.settle();
-        let usable = |connection: &&mut Connection| {
+        let usable = |connection: &&mut Connection<Socket>| {
             connection.is_owned() && !connection.marks.contains(Marks::BROKEN)
         };
         let Some(connection) = self.table.get_mut(handle).filter(usable) else {
@@ -160,7 +163,7 @@ impl<M> Io<M> for Effects<M> {
     }
 
     fn connect(&mut self, tag: Tag) -> Handle {
-        let handle = self.table.insert(Connection::connecting(tag));
+        let handle = self.table.insert(Connection::connecting(tag, None));
         self.try_addresses(handle, 0, ConnectError::Address);
         handle
     }

@@ -18,11 +18,7 @@ use events::Handler;
 
 use crate::worker::{DriverError, Worker};
 
-/// Runs `handler` on this thread until it is finished, and gives it back.
-///
-/// Once [`Handler::finished`] says so, no more is reported: connections that the handler has not
-/// closed are aborted, those closed with [`Close::Flush`](events::Close::Flush) may take some
-/// seconds to end, and mail that has not been delivered is dropped.
-pub fn run<H: Handler>(handler: H, worker: Worker<H::Mail>) -> Result<H, DriverError> {
+/// Runs `handler` on this thread until it is finished.
+pub(crate) fn run<H: Handler>(handler: H, worker: Worker<H::Mail>) -> Result<H, DriverError> {
     turn::Loop::new(handler, worker)?.run()
 }

@@ -1,19 +1,11 @@
-//! What the handler is told of its own effects: always in a later turn, never from within them.
+//! Telling the handler what followed from its own effects.
 
 use events::{ConnectError, Handle, Handler};
 
 use crate::connection::Marks;
+use crate::notice::Notice;
 
 use super::turn::Loop;
-
-/// Something that followed from an effect rather than from an event.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Notice {
-    /// The outbox was found empty.
-    Drained,
-    /// No backend address could be connected to.
-    ConnectFailed(ConnectError),
-}
 
 impl<H: Handler> Loop<H> {
     /// Tells the handler what followed from the effects of the last turn.

@@ -7,7 +7,7 @@ use rustix::net::{RecvFlags, recv, sockopt};
 
 use crate::connection::{Connection, Marks, Phase};
 
-use super::effects::Effects;
+use super::effects::{Effects, Socket};
 use super::turn::Loop;
 
 /// What one look at a socket brought.
@@ -68,7 +68,7 @@ impl<H: Handler> Loop<H> {
                     self.io.discard(handle);
                 }
             }
-            Phase::Connecting { .. } | Phase::Flushing => {}
+            Phase::Connecting { .. } | Phase::Flushing | Phase::Leaving => {}
         }
     }
 
@@ -153,7 +153,7 @@ impl<M> Effects<M> {
 }
 
 /// What the socket holds.
-fn input_of(connection: &Connection, buffer: &mut [u8]) -> Input {
+fn input_of(connection: &Connection<Socket>, buffer: &mut [u8]) -> Input {
     loop {
         let received = connection
             .socket()
@@ -172,7 +172,7 @@ fn input_of(connection: &Connection, buffer: &mut [u8]) -> Input {
 }
 
 /// How a connection ended whose input has been read.
-fn end_of(connection: &Connection) -> HangUp {
+fn end_of(connection: &Connection<Socket>) -> HangUp {
     match connection.failure {
         Some(errno) => HangUp::Failed(errno.raw_os_error()),
         None => HangUp::Closed,
@@ -180,7 +180,7 @@ fn end_of(connection: &Connection) -> HangUp {
 }
 
 /// How a connection ended whose input nobody wants to read.
-fn hang_up_unread(connection: &Connection) -> HangUp {
+fn hang_up_unread(connection: &Connection<Socket>) -> HangUp {
     let pending = connection.socket().and_then(sockopt::socket_error);
     match pending {
         Ok(Ok(())) => end_of(connection),

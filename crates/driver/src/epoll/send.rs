@@ -6,84 +6,14 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
 use crate::connection::{Connection, Marks, Phase};
-use crate::outbox::{LARGE, Outbox, SpareOutboxes};
-use crate::table::Table;
+use crate::notice::Notice;
 
-use super::effects::Effects;
-use super::notice::Notice;
-
-/// Which outboxes are in use and what they hold in all.
-#[derive(Default)]
-pub(super) struct Outgoing {
-    /// The outbox that the handler got last; what it appended has not been counted yet.
-    lent: Option<Handle>,
-    /// Outboxes to be written at the end of the turn.
-    dirty: Vec<Handle>,
-    /// Outboxes to be written as soon as the handler returns.
-    large: Vec<Handle>,
-    spare: SpareOutboxes,
-    scratch: Vec<u8>,
-    unsent_total: usize,
-}
-
-impl Outgoing {
-    /// The connection's outbox, to be appended to.
-    pub(super) fn lend<'a>(
-        &mut self,
-        handle: Handle,
-        connection: &'a mut Connection,
-    ) -> &'a mut Vec<u8> {
-        self.lent = Some(handle);
-        &mut connection
-            .outbox
-            .get_or_insert_with(|| self.spare.take())
-            .bytes
-    }
-
-    /// A place for bytes that go nowhere.
-    pub(super) fn scratch(&mut self) -> &mut Vec<u8> {
-        self.scratch = Vec::new();
-        &mut self.scratch
-    }
-
-    /// Unsent bytes of all connections, those just appended included.
-    pub(super) fn unsent_total(&self, table: &Table) -> usize {
-        let lent = self
-            .lent
-            .and_then(|handle| table.get(handle)?.outbox.as_ref());
-        self.unsent_total + lent.map_or(0, |outbox| outbox.unsent())
-            - lent.map_or(0, |outbox| outbox.counted)
-    }
-
-    /// Takes an outbox back from a connection; what it holds is dropped.
-    pub(super) fn give_back(&mut self, outbox: Box<Outbox>) {
-        self.unsent_total -= outbox.counted;
-        self.spare.give(outbox);
-    }
-}
+use super::effects::{Effects, Socket};
 
 impl<M> Effects<M> {
     /// Counts what the handler has appended to the outbox that it got last.
     pub(super) fn settle(&mut self) {
-        let Some(handle) = self.outgoing.lent.take() else {
-            return;
-        };
-        let Some(connection) = self.table.get_mut(handle) else {
-            return;
-        };
-        let Some(outbox) = &mut connection.outbox else {
-            return;
-        };
-        let unsent = outbox.unsent();
-        self.outgoing.unsent_total = self.outgoing.unsent_total - outbox.counted + unsent;
-        outbox.counted = unsent;
-        if connection.marks.contains(Marks::BLOCKED) {
-            return;
-        }
-        if unsent > LARGE {
-            self.outgoing.large.push(handle);
-        }
-        self.mark_dirty(handle);
+        self.outgoing.settle(&mut self.table);
     }
 
     /// To be called whenever the handler returns: what it wrote is counted, and sent if it is much.
@@ -118,12 +48,7 @@ impl<M> Effects<M> {
     }
 
     pub(super) fn mark_dirty(&mut self, handle: Handle) {
-        if let Some(connection) = self.table.get_mut(handle)
-            && !connection.marks.contains(Marks::DIRTY)
-        {
-            connection.marks.insert(Marks::DIRTY);
-            self.outgoing.dirty.push(handle);
-        }
+        self.outgoing.mark_dirty(&mut self.table, handle);
     }
 
     /// Writes what the kernel takes now. It reports by itself when it takes more.
@@ -189,7 +114,7 @@ impl<M> Effects<M> {
 
 /// Sends as much of the outbox as the kernel takes, and returns how much that was. Less than all
 /// means that it is full.
-fn send_outbox(connection: &mut Connection) -> Result<usize, Errno> {
+fn send_outbox(connection: &mut Connection<Socket>) -> Result<usize, Errno> {
     let sent = match &connection.outbox {
         Some(outbox) if outbox.unsent() > 0 => loop {
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;

@@ -11,10 +11,10 @@ use events::{Handler, Timestamp};
 
 use crate::clock::Clock;
 use crate::counters::DriverCounters;
+use crate::doors::Doors;
 use crate::mailbox::{Inbox, Letter};
 use crate::worker::{DriverError, Worker};
 
-use super::accept::Doors;
 use super::effects::Effects;
 use super::poll::{Events, Token};
 
@@ -72,7 +72,7 @@ impl<H: Handler> Loop<H> {
             .map_err(|e| DriverError::Wait(e.into()))?;
         self.io.now = self.clock.now();
         self.io.counts.turns += 1;
-        self.io.counts.epoll_events += self.events.len() as u64;
+        self.io.counts.loop_events += self.events.len() as u64;
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! The event loop over real sockets on loopback, driven from the outside through a puppet handler.
+//! The epoll loop over real sockets on loopback, driven from the outside through a puppet handler.
+//! The same tests run over io_uring in `loopback_io_uring.rs`; a new file belongs into both.
 
 #[cfg(test)]
 mod accept;
@@ -24,3 +25,9 @@ mod stage;
 mod stale;
 #[cfg(test)]
 mod timer;
+
+/// What the tests of this binary run over.
+#[cfg(test)]
+fn driver() -> driver::Driver {
+    driver::Driver::Epoll
+}

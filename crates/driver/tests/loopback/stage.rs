@@ -67,6 +67,7 @@ impl Setup {
                 listeners: listeners.clone(),
                 backend: Arc::clone(&backend),
                 clock,
+                driver: crate::driver(),
                 counters: Arc::clone(&counters),
             };
             stage.counters.push(counters);

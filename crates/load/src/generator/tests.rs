@@ -58,6 +58,7 @@ impl Bench {
     fn new(workload: Workload, connections: u32, logins_max: u32) -> Self {
         let plan = Plan {
             target: Vec::new(),
+            driver: driver::Driver::Epoll,
             account: Account {
                 user: "u".into(),
                 password: String::new(),

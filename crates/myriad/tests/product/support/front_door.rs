@@ -227,9 +227,11 @@ fn configuration(
         Address::Tcp(address) => address.to_string(),
     };
     let settings = settings.join("\n");
+    // The whole suite may be run over either driver.
+    let driver = std::env::var("MYRIAD_TEST_DRIVER").unwrap_or_else(|_| "auto".into());
     format!(
         "server.listen = [{tcp_text:?}, {socket:?}]\nbackend.address = {backend:?}\n\
-         admin.http = {http_text:?}\n{settings}\n{ACCOUNTS}",
+         server.driver = {driver:?}\nadmin.http = {http_text:?}\n{settings}\n{ACCOUNTS}",
         tcp_text = tcp.to_string(),
         http_text = http.to_string(),
     )

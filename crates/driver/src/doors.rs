@@ -1,0 +1,90 @@
+//! Where connections come in, and the pause when the process can hold no more. Being told of them
+//! is the event loop's.
+
+use std::os::fd::OwnedFd;
+
+use events::{Peer, Span, Timestamp};
+use rustix::io::Errno;
+
+use crate::listener::{Listener, Listeners};
+use crate::nonces::Nonces;
+
+/// How many connections a listener may bring per turn: a storm of them must not starve those that
+/// are executing statements.
+pub(crate) const BATCH: usize = 32;
+/// How long nothing is accepted after it failed.
+const RETRY: Span = Span::from_ms(100);
+/// How often failures are logged at most.
+const WARN_INTERVAL: Span = Span::from_secs(1);
+
+/// The listeners of a worker that accepts.
+pub(crate) struct Doors {
+    listeners: Listeners,
+    nonces: Nonces,
+    suspended_until: Option<Timestamp>,
+    warned_at: Option<Timestamp>,
+    errors_unlogged: u64,
+}
+
+impl Doors {
+    pub(crate) fn new(listeners: Listeners) -> Self {
+        Self {
+            listeners,
+            nonces: Nonces::new(),
+            suspended_until: None,
+            warned_at: None,
+            errors_unlogged: 0,
+        }
+    }
+
+    /// The listening sockets; their places are their numbers.
+    pub(crate) fn sockets(&self) -> &[Listener] {
+        self.listeners.sockets()
+    }
+
+    /// When accepting goes on after a failure.
+    pub(crate) fn resume_at(&self) -> Option<Timestamp> {
+        self.suspended_until
+    }
+
+    /// The next connection that waits at a listener; `AGAIN` if there is none, or a pause.
+    pub(crate) fn accept(&self, number: usize) -> Result<(OwnedFd, Peer), Errno> {
+        match self.sockets().get(number) {
+            Some(listener) if self.suspended_until.is_none() => listener.accept(),
+            _ => Err(Errno::AGAIN),
+        }
+    }
+
+    /// Fresh random bytes for an accepted connection.
+    pub(crate) fn nonce(&mut self) -> Result<[u8; 32], Errno> {
+        self.nonces.next()
+    }
+
+    /// Accepts nothing for a while and says why, though not each time.
+    pub(crate) fn suspend(&mut self, errno: Errno, now: Timestamp) {
+        self.suspended_until = Some(now + RETRY);
+        self.errors_unlogged += 1;
+        if self
+            .warned_at
+            .is_none_or(|at| now.since(at) >= WARN_INTERVAL)
+        {
+            tracing::warn!(
+                error = %errno,
+                errors = self.errors_unlogged,
+                "cannot accept connections; raise the limit of open files or lower the number of \
+                 connections"
+            );
+            self.warned_at = Some(now);
+            self.errors_unlogged = 0;
+        }
+    }
+
+    /// True if a pause is over now; it is ended.
+    pub(crate) fn resume(&mut self, now: Timestamp) -> bool {
+        let over = self.suspended_until.is_some_and(|until| until <= now);
+        if over {
+            self.suspended_until = None;
+        }
+        over
+    }
+}

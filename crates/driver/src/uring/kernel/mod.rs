@@ -1,0 +1,12 @@
+//! The kernel's side of io_uring behind a safe interface: the only unsafe code of the project.
+//!
+//! What makes it safe is ownership: memory that the kernel may read or write belongs to the
+//! [`Ring`], from the submission of an operation until its completion has been taken. Descriptors
+//! may be closed at any time: the kernel keeps what its operations work on.
+
+mod buffers;
+mod flights;
+mod ring;
+
+pub(super) use buffers::Filled;
+pub(super) use ring::{Completion, Ring};

@@ -1,0 +1,211 @@
+//! Input as it comes, in buffers of the rings; what comes unwanted is kept and receiving stops;
+//! then the peer's end.
+
+use events::{Handle, Handler, HangUp};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+
+use crate::connection::{Connection, Marks, Phase};
+
+use super::effects::Effects;
+use super::kernel::Filled;
+use super::seat::{Armed, Seat};
+use super::turn::Loop;
+
+/// The most kept input that the handler is told of at once.
+const PIECE: usize = 64 * 1024;
+
+impl<H: Handler> Loop<H> {
+    /// Bytes or an end came. With `more`, receiving goes on.
+    pub(super) fn received(
+        &mut self,
+        handle: Handle,
+        outcome: Result<Option<&Filled>, Errno>,
+        more: bool,
+    ) {
+        let Some(connection) = self.io.table.get_mut(handle) else {
+            return;
+        };
+        if !more {
+            connection
+                .socket
+                .armed
+                .remove(Armed::RECEIVE | Armed::CANCELLING);
+        }
+        match outcome {
+            Ok(Some(filled)) => self.bytes(handle, filled.bytes()),
+            Ok(None) => connection.marks.insert(Marks::ENDING),
+            Err(Errno::NOBUFS) => self.io.counts.buffer_shortages += 1,
+            Err(Errno::CANCELED | Errno::INTR | Errno::AGAIN) => {}
+            Err(errno) => {
+                connection.marks.insert(Marks::ENDING);
+                connection.failure.get_or_insert(errno);
+            }
+        }
+        self.serve(handle);
+    }
+
+    fn bytes(&mut self, handle: Handle, bytes: &[u8]) {
+        self.io.counts.bytes_received += bytes.len() as u64;
+        let Some(connection) = self.io.table.get(handle) else {
+            return;
+        };
+        let (tag, marks, now) = (connection.tag, connection.marks, self.io.now);
+        if connection.phase != Phase::Open || marks.contains(Marks::HUNG_UP) {
+            return;
+        }
+        if marks.intersects(Marks::PAUSED | Marks::READABLE) {
+            return self.io.keep(handle, bytes);
+        }
+        self.handler.received(&mut self.io, tag, bytes, now);
+        self.io.handled();
+    }
+
+    /// The awaited readiness of a connection.
+    pub(super) fn polled(&mut self, handle: Handle, outcome: Result<PollFlags, Errno>) {
+        let Some(connection) = self.io.table.get_mut(handle) else {
+            return;
+        };
+        connection.socket.armed.remove(Armed::POLL);
+        let receives = connection.socket.armed.contains(Armed::RECEIVE);
+        match (connection.phase, outcome) {
+            (Phase::Connecting { address }, _) => return self.connecting_event(handle, address),
+            // Receiving finds out by itself.
+            (Phase::Open, Ok(_)) if receives || !connection.marks.contains(Marks::PAUSED) => {}
+            (Phase::Open, Ok(flags)) if flags.contains(PollFlags::ERR) => {
+                return self.io.install(handle);
+            }
+            (Phase::Open, Ok(flags)) if flags.intersects(PollFlags::RDHUP | PollFlags::HUP) => {
+                connection.marks.insert(Marks::ENDING);
+            }
+            _ => {}
+        }
+        self.serve(handle);
+    }
+
+    /// Looks at those connections that need no completion to go on.
+    pub(super) fn serve_ready(&mut self) {
+        let mut serving = std::mem::take(&mut self.serving);
+        std::mem::swap(&mut serving, &mut self.io.ready);
+        for handle in serving.drain(..) {
+            if let Some(connection) = self.io.table.get_mut(handle) {
+                connection.marks.remove(Marks::READY);
+                self.serve(handle);
+            }
+        }
+        self.serving = serving;
+    }
+
+    /// Does what a connection's state asks for: tells what is due, and has the kernel tell the
+    /// next.
+    pub(super) fn serve(&mut self, handle: Handle) {
+        let Some(connection) = self.io.table.get(handle) else {
+            return;
+        };
+        let marks = connection.marks;
+        match connection.phase {
+            Phase::Open if marks.contains(Marks::HUNG_UP) => {}
+            Phase::Open if marks.contains(Marks::PAUSED) => match marks.contains(Marks::ENDING) {
+                true => self.report_hang_up(handle),
+                false => self.io.await_end(handle),
+            },
+            Phase::Open if marks.contains(Marks::READABLE) => self.deliver_kept(handle),
+            Phase::Open | Phase::Lingering if !marks.contains(Marks::ENDING) => {
+                self.io.receive(handle);
+            }
+            Phase::Open => self.report_hang_up(handle),
+            Phase::Lingering => self.io.discard(handle),
+            Phase::Leaving => self.io.leave(handle),
+            Phase::Connecting { .. } | Phase::Flushing => {}
+        }
+    }
+
+    fn deliver_kept(&mut self, handle: Handle) {
+        let Some(connection) = self.io.table.get_mut(handle) else {
+            return;
+        };
+        let mut kept = self.io.kept.remove(&handle).unwrap_or_default();
+        let rest = kept.split_off(kept.len().min(PIECE));
+        if rest.is_empty() {
+            connection.marks.remove(Marks::READABLE);
+        } else {
+            self.io.kept.insert(handle, rest);
+        }
+        let (tag, now) = (connection.tag, self.io.now);
+        self.io.make_ready(handle);
+        self.handler.received(&mut self.io, tag, &kept, now);
+        self.io.handled();
+    }
+
+    fn report_hang_up(&mut self, handle: Handle) {
+        let Some(connection) = self.io.table.get_mut(handle) else {
+            return;
+        };
+        connection.marks.insert(Marks::HUNG_UP);
+        if connection.marks.contains(Marks::READABLE) {
+            connection.marks.remove(Marks::READABLE);
+            self.io.kept.remove(&handle);
+        }
+        let how = match connection.failure {
+            Some(errno) => HangUp::Failed(errno.raw_os_error()),
+            None => HangUp::Closed,
+        };
+        let (tag, now) = (connection.tag, self.io.now);
+        self.handler.hung_up(&mut self.io, tag, how, now);
+        self.io.handled();
+    }
+}
+
+impl<M> Effects<M> {
+    /// Has the kernel receive, unless it does.
+    fn receive(&mut self, handle: Handle) {
+        if let Some((slot, connection)) = self.seated(handle)
+            && !connection.socket.armed.contains(Armed::RECEIVE)
+        {
+            connection.socket.armed.insert(Armed::RECEIVE);
+            let ring = usize::from(connection.socket.ring);
+            self.rings.ring(ring).receive(slot, handle);
+        }
+    }
+
+    /// Has the kernel tell of the peer's end while nothing is received.
+    fn await_end(&mut self, handle: Handle) {
+        if let Some((slot, connection)) = self.seated(handle)
+            && !connection
+                .socket
+                .armed
+                .intersects(Armed::RECEIVE | Armed::POLL)
+        {
+            connection.socket.armed.insert(Armed::POLL);
+            let ring = usize::from(connection.socket.ring);
+            self.rings.ring(ring).poll_end(slot, handle);
+        }
+    }
+
+    fn seated(&mut self, handle: Handle) -> Option<(u32, &mut Connection<Seat>)> {
+        let connection = self.table.get_mut(handle)?;
+        Some((connection.socket.slot()?, connection))
+    }
+
+    /// Keeps input that comes unwanted, and stops receiving: the rest is to wait in the kernel,
+    /// where the peer feels it.
+    fn keep(&mut self, handle: Handle, bytes: &[u8]) {
+        let Some(connection) = self.table.get_mut(handle) else {
+            return;
+        };
+        connection.marks.insert(Marks::READABLE);
+        self.kept
+            .entry(handle)
+            .or_default()
+            .extend_from_slice(bytes);
+        let armed = &mut connection.socket.armed;
+        if armed.contains(Armed::RECEIVE) && !armed.contains(Armed::CANCELLING) {
+            armed.insert(Armed::CANCELLING);
+            let ring = usize::from(connection.socket.ring);
+            self.rings.ring(ring).cancel_receive(handle);
+        }
+        if !connection.marks.contains(Marks::PAUSED) {
+            self.make_ready(handle);
+        }
+    }
+}
