@@ -19,6 +19,7 @@ mod mailbox;
 mod nonces;
 mod outbox;
 mod socket;
+mod sources;
 mod table;
 mod worker;
 
@@ -29,4 +30,5 @@ pub use epoll::run;
 pub use listener::{BindError, Listeners};
 pub use mailbox::{Inbox, Postboxes, mailboxes};
 pub use nonces::seed;
+pub use sources::Sources;
 pub use worker::{DriverError, Worker};

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::counters::DriverCounters;
 use crate::listener::Listeners;
 use crate::mailbox::{Inbox, Postboxes};
+use crate::sources::Sources;
 
 /// All that [`run`](crate::run) needs besides the handler, `M` being the workers' mail.
 pub struct Worker<M> {
@@ -17,8 +18,11 @@ pub struct Worker<M> {
     pub postboxes: Postboxes<M>,
     /// Where clients are accepted, shared by all workers; empty in a process that only connects.
     pub listeners: Listeners,
-    /// Where [`Io::connect`](events::Io::connect) leads: each address is tried in this order.
+    /// Where [`Io::connect`](events::Io::connect) leads: each address is tried in this order,
+    /// unless `sources` takes turns.
     pub backend: Arc<[Address]>,
+    /// Where those connections come from.
+    pub sources: Sources,
     /// The clock, shared by all workers.
     pub clock: Clock,
     /// Where this worker publishes what it counts.

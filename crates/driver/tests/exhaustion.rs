@@ -96,6 +96,7 @@ mod tests {
             postboxes: postboxes.clone(),
             listeners,
             backend: Arc::new([]),
+            sources: driver::Sources::default(),
             clock: Clock::start(),
             counters: Arc::clone(&counters),
         };

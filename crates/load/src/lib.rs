@@ -10,29 +10,49 @@
 //! Not here: command lines, resolving names, writing files.
 
 mod answer;
+mod arrivals;
+mod book;
+mod client;
 mod connection;
 mod crew;
+mod distribution;
 mod error;
+mod explain;
+mod figures;
 mod generator;
+mod html;
 mod latencies;
 mod ledger;
 mod login;
+mod pace;
 mod packets;
 mod plan;
+mod prepare;
 mod process;
 mod progress;
 mod ramp;
 mod run;
+mod script;
+mod sources;
 mod summary;
+mod tables;
 mod tally;
+mod team;
 mod watch;
 mod winding_down;
+mod work;
 mod workload;
 
+
+pub use distribution::Distribution;
 pub use error::LoadError;
-pub use plan::{Account, Plan};
-pub use progress::{Progress, Stage};
+pub use figures::{Figures, LatencyMs};
+pub use plan::{Account, Group, OnTimeout, Pacing, Patience, Plan};
+pub use prepare::Tables;
+pub use progress::{GroupProgress, Progress, Stage};
 pub use run::run;
-pub use summary::{LatencyMs, Summary};
+pub use script::{Script, ScriptError};
+pub use sources::loopback_sources;
+pub use summary::{GroupSummary, Summary};
 pub use watch::Watched;
-pub use workload::Workload;
+pub use workload::{Rows, Workload};

@@ -45,6 +45,7 @@ impl Workers {
                 postboxes: postboxes.clone(),
                 listeners: listeners.clone(),
                 backend: backend.clone(),
+                sources: driver::Sources::default(),
                 clock,
                 counters: Arc::default(),
             };

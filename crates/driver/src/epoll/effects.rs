@@ -12,6 +12,7 @@ use crate::balance::Balance;
 use crate::connection::{Connection, Marks, Phase};
 use crate::counters::DriverCounts;
 use crate::mailbox::Postboxes;
+use crate::sources::Sources;
 use crate::table::Table;
 use crate::worker::{DriverError, Worker};
 
@@ -31,6 +32,7 @@ pub(super) struct Effects<M> {
     pub(super) closing: Closing,
     pub(super) doors: Option<Doors>,
     pub(super) backend: Arc<[Address]>,
+    pub(super) sources: Sources,
     pub(super) postboxes: Postboxes<M>,
     pub(super) balance: Balance,
     /// Connections to be read in the next turn without a further event.
@@ -64,6 +66,7 @@ impl<M> Effects<M> {
             closing: Closing::default(),
             doors,
             backend: Arc::clone(&worker.backend),
+            sources: worker.sources.clone(),
             postboxes: worker.postboxes.clone(),
             balance,
             ready: Vec::new(),
@@ -161,7 +164,8 @@ impl<M> Io<M> for Effects<M> {
 
     fn connect(&mut self, tag: Tag) -> Handle {
         let handle = self.table.insert(Connection::connecting(tag));
-        self.try_addresses(handle, 0, ConnectError::Address);
+        let first = self.sources.begin(self.backend.len());
+        self.try_addresses(handle, first, ConnectError::Address);
         handle
     }
 
