@@ -116,7 +116,9 @@ impl Answer {
         match piece {
             Piece::ColumnCount(_) => {
                 let count = Reader::new(piece.payload()).lenenc_int("column count")?;
-                self.columns = self.columns.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+                self.columns = self
+                    .columns
+                    .saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
             }
             Piece::Row(row) => {
                 self.rows = self.rows.saturating_add(1);
@@ -127,7 +129,9 @@ impl Answer {
             }
             Piece::Ok(_) => {
                 let affected = OkPacket::parse(piece.payload())?.affected_rows;
-                self.told = self.told.saturating_add(u32::try_from(affected).unwrap_or(u32::MAX));
+                self.told = self
+                    .told
+                    .saturating_add(u32::try_from(affected).unwrap_or(u32::MAX));
                 if self.wants_rows() {
                     self.blame(|| "an OK packet instead of rows".into());
                 }

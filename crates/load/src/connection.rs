@@ -79,7 +79,13 @@ pub(crate) enum List {
     Busy,
 }
 
-const LISTS: [List; 5] = [List::Due, List::Login, List::Held, List::Thinking, List::Busy];
+const LISTS: [List; 5] = [
+    List::Due,
+    List::Login,
+    List::Held,
+    List::Thinking,
+    List::Busy,
+];
 
 /// The connections of one worker.
 pub(crate) struct Connections {
@@ -207,7 +213,9 @@ impl Connections {
 
     /// How many of all are logged in.
     pub(crate) fn open_total(&self) -> usize {
-        (0..usize::from(self.groups)).map(|group| self.open(group)).sum()
+        (0..usize::from(self.groups))
+            .map(|group| self.open(group))
+            .sum()
     }
 
     /// How many of all are logging in.

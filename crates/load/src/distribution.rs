@@ -82,9 +82,7 @@ impl Zipf {
             let u = self.integral_last + rng.f64() * span;
             let x = self.inverse(u);
             let number = x.round().clamp(1.0, self.count);
-            if number - x <= self.sure
-                || u >= self.integral(number + 0.5) - self.density(number)
-            {
+            if number - x <= self.sure || u >= self.integral(number + 0.5) - self.density(number) {
                 return number as u64;
             }
         }
@@ -98,13 +96,21 @@ impl Zipf {
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let t = (1.0 - self.exponent) * log;
-        let ratio = if t.abs() > 1e-8 { t.exp_m1() / t } else { 1.0 + t / 2.0 };
+        let ratio = if t.abs() > 1e-8 {
+            t.exp_m1() / t
+        } else {
+            1.0 + t / 2.0
+        };
         ratio * log
     }
 
     fn inverse(&self, x: f64) -> f64 {
         let t = (x * (1.0 - self.exponent)).max(-1.0);
-        let ratio = if t.abs() > 1e-8 { t.ln_1p() / t } else { 1.0 - t / 2.0 };
+        let ratio = if t.abs() > 1e-8 {
+            t.ln_1p() / t
+        } else {
+            1.0 - t / 2.0
+        };
         (ratio * x).exp()
     }
 }

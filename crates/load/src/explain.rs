@@ -15,18 +15,18 @@ pub(crate) fn explain(number: ErrorNumber) -> Option<&'static str> {
 }
 
 /// What it means that connections were lost after their login.
-pub(crate) const LOST: &str =
-    "the target closed connections that were logged in: it was stopped or killed, ran out of \
+pub(crate) const LOST: &str = "the target closed connections that were logged in: it was stopped or killed, ran out of \
      memory, or wait_timeout was over; look into its log";
 
 /// What it means that a unix socket's queue was full.
-pub(crate) const FULL: &str =
-    "the listener's queue was full (errno 11), which delays connecting: raise back_log of the \
+pub(crate) const FULL: &str = "the listener's queue was full (errno 11), which delays connecting: raise back_log of the \
      target and net.core.somaxconn, or lower --connect-concurrency";
 
 fn explain_err(number: u16) -> Option<&'static str> {
     Some(match number {
-        1040 => "the target has reached its limit: raise max_connections, or use fewer --connections",
+        1040 => {
+            "the target has reached its limit: raise max_connections, or use fewer --connections"
+        }
         1044 | 1045 | 1698 => {
             "the account is refused: check --user, --password and --database, and that the account \
              may come from this address"
@@ -36,7 +36,9 @@ fn explain_err(number: u16) -> Option<&'static str> {
         1130 => "the account may not come from this address: create it for '%' or use --source",
         1146 => "a table is not there: run `myriad load prepare` with the same --tables",
         1053 => "the target is being stopped, or has lost its database",
-        1203 => "the account has reached max_user_connections: raise it, or use fewer --connections",
+        1203 => {
+            "the account has reached max_user_connections: raise it, or use fewer --connections"
+        }
         1226 => "the account has used up a limit: ALTER USER … WITH, or use fewer --connections",
         1205 | 1213 => "transactions wait for each other: use more rows or fewer connections",
         1390 | 1461 => "too many prepared statements: raise max_prepared_stmt_count",

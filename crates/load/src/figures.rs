@@ -93,7 +93,9 @@ impl Figures {
         let per_s = |count: u64| count as f64 / measured.as_secs_f64().max(1e-6);
         let statements = tally.statements();
         let counts = tally.errors.iter();
-        let serious = counts.clone().filter(|(number, _)| !EXPECTED.contains(number));
+        let serious = counts
+            .clone()
+            .filter(|(number, _)| !EXPECTED.contains(number));
         Self {
             statements,
             statements_per_s: per_s(statements),
@@ -104,14 +106,20 @@ impl Figures {
             goodput_per_s: per_s(tally.good),
             latency_ms: LatencyMs::of(&tally.latencies_us),
             serious: serious.map(|(_, error)| error.count).sum(),
-            errors: counts.map(|(number, error)| (number.to_string(), error.count)).collect(),
+            errors: counts
+                .map(|(number, error)| (number.to_string(), error.count))
+                .collect(),
             wrong_answers: tally.wrong_answers,
             reconnects: tally.reconnects,
             timeouts: tally.timeouts,
             unanswered: tally.unanswered,
             backlog: 0,
             listen_queue_full: tally.full,
-            connects_per_s: if reconnects { per_s(tally.connects) } else { ramp_per_s },
+            connects_per_s: if reconnects {
+                per_s(tally.connects)
+            } else {
+                ramp_per_s
+            },
             connect_latency_ms: LatencyMs::of(&tally.connect_us),
             errors_text: tally.errors_text(),
             explanations: explanations(tally),
@@ -173,7 +181,10 @@ impl fmt::Display for Figures {
         let (timeouts, backlog) = (self.timeouts, self.backlog);
         writeln!(f, "timeouts:         {timeouts}")?;
         if backlog > 0 {
-            writeln!(f, "backlog:          {backlog} arrivals still waited at the end")?;
+            writeln!(
+                f,
+                "backlog:          {backlog} arrivals still waited at the end"
+            )?;
         }
         write!(f, "unanswered:       {}", self.unanswered)?;
         self.explanations

@@ -98,7 +98,10 @@ impl Ledger {
         self.watches.look();
         let seconds = self.interval_begin.elapsed();
         let mut interval = self.empty.clone();
-        let groups = self.books.iter().map(|book| book.progress(seconds, &mut interval));
+        let groups = self
+            .books
+            .iter()
+            .map(|book| book.progress(seconds, &mut interval));
         let groups: Vec<_> = groups.collect();
         self.settle();
         let progress = Progress::of(
@@ -137,7 +140,12 @@ impl Ledger {
         }
         let ramp_s = Duration::from(self.ramp).as_secs_f64().max(1e-6);
         let figures = |tally: &Tally, connections: u32, reconnects| {
-            Figures::of(tally, self.measured, f64::from(connections) / ramp_s, reconnects)
+            Figures::of(
+                tally,
+                self.measured,
+                f64::from(connections) / ramp_s,
+                reconnects,
+            )
         };
         let groups = self.books.iter().map(|book| {
             let mut figures = figures(&book.total, book.connections, book.reconnects);

@@ -43,7 +43,6 @@ mod winding_down;
 mod work;
 mod workload;
 
-
 pub use distribution::Distribution;
 pub use error::LoadError;
 pub use figures::{Figures, LatencyMs};

@@ -34,12 +34,13 @@ impl Generator {
     }
 
     fn next_due_of(&self, group: usize) -> Option<Timestamp> {
-        let thought = self.connections.first(group, List::Thinking).map(|(_, connection)| {
-            match connection.state {
+        let thought = self
+            .connections
+            .first(group, List::Thinking)
+            .map(|(_, connection)| match connection.state {
                 State::Thinking(until) => until,
                 _ => Timestamp::ZERO,
-            }
-        });
+            });
         let team = &self.teams[group];
         let waits = self.connections.count(group, List::Held) > 0;
         let arrival = team.arrivals.as_ref().filter(|_| waits);

@@ -51,7 +51,9 @@ impl Tables {
             rows += more;
             progress(rows);
         })?;
-        let index: Vec<Job> = (1..=self.tables).map(|table| Job::Index { table }).collect();
+        let index: Vec<Job> = (1..=self.tables)
+            .map(|table| Job::Index { table })
+            .collect();
         self.share_out(&index, |_| {})
     }
 

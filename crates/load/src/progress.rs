@@ -142,7 +142,9 @@ impl fmt::Display for Progress {
             Stage::Warmup => f.write_str(" (warm-up)"),
             Stage::Measure => Ok(()),
         }?;
-        self.groups.iter().try_for_each(|group| write!(f, "\n{group}"))
+        self.groups
+            .iter()
+            .try_for_each(|group| write!(f, "\n{group}"))
     }
 }
 

@@ -51,7 +51,8 @@ impl Generator {
             connection.handle = handle;
         }
         self.opened += 1;
-        self.connections.enter(key, State::Login(LoginStep::Handshake, now));
+        self.connections
+            .enter(key, State::Login(LoginStep::Handshake, now));
     }
 
     /// Whether another connection of the group is to be opened, perhaps later.
@@ -141,7 +142,10 @@ impl Generator {
             Phase::Ramp => self.plan.ramp.is_zero(),
             Phase::Stop(_) => true,
         };
-        let begun = self.connections.get(key).is_some_and(|c| c.transaction.is_some());
+        let begun = self
+            .connections
+            .get(key)
+            .is_some_and(|c| c.transaction.is_some());
         match (waits, begun) {
             (true, _) => self.connections.enter(key, State::Held),
             (false, true) => self.send_step(io, key, None, now),

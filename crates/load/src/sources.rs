@@ -34,7 +34,11 @@ pub fn loopback_sources(target: &[Address], groups: &[Group]) -> Vec<IpAddr> {
         wanted = wanted.max(RECONNECTING);
     }
     let addresses = (0..wanted.min(SOURCES_MAX)).map(nth);
-    if wanted > 1 { addresses.collect() } else { Vec::new() }
+    if wanted > 1 {
+        addresses.collect()
+    } else {
+        Vec::new()
+    }
 }
 
 fn nth(number: u32) -> IpAddr {
@@ -66,11 +70,20 @@ mod tests {
 
     #[test]
     fn many_connections_over_loopback_come_from_several_addresses() {
-        assert_eq!(sources("127.0.0.1:1", Workload::Idle, 100), [] as [IpAddr; 0]);
-        assert_eq!(sources("10.0.0.1:1", Workload::Idle, 100_000), [] as [IpAddr; 0]);
+        assert_eq!(
+            sources("127.0.0.1:1", Workload::Idle, 100),
+            [] as [IpAddr; 0]
+        );
+        assert_eq!(
+            sources("10.0.0.1:1", Workload::Idle, 100_000),
+            [] as [IpAddr; 0]
+        );
         let many = sources("127.0.0.1:1", Workload::Idle, 100_000);
         assert!(many.len() as u32 >= 100_000 / PORTS_MAX);
-        assert_eq!(many[..2], [IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2])]);
+        assert_eq!(
+            many[..2],
+            [IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2])]
+        );
         let reconnecting = sources("127.0.0.1:1", Workload::Reconnect(Rows::default()), 1);
         assert_eq!(reconnecting.len(), RECONNECTING as usize);
     }

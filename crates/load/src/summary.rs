@@ -71,18 +71,33 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (connections, seconds) = (self.connections, self.duration_s);
-        writeln!(f, "connections:      {connections}, measured for {seconds:.1} s")?;
+        writeln!(
+            f,
+            "connections:      {connections}, measured for {seconds:.1} s"
+        )?;
         writeln!(f, "{}", self.total)?;
         if self.groups.len() > 1 {
             for group in &self.groups {
-                let GroupSummary { name, workload, connections, figures } = group;
+                let GroupSummary {
+                    name,
+                    workload,
+                    connections,
+                    figures,
+                } = group;
                 writeln!(f, "\ngroup {name}: {connections} connections, {workload}")?;
                 writeln!(f, "{figures}")?;
             }
             writeln!(f)?;
         }
-        let (cpu, busy) = (Cpu(self.generator_cpu_us_per_statement), self.generator_busy);
-        write!(f, "generator:        {cpu}; busy for {:.0} % of the time", busy * 100.0)?;
+        let (cpu, busy) = (
+            Cpu(self.generator_cpu_us_per_statement),
+            self.generator_busy,
+        );
+        write!(
+            f,
+            "generator:        {cpu}; busy for {:.0} % of the time",
+            busy * 100.0
+        )?;
         for watched in &self.watched {
             write!(f, "\nprocess {:<9} {watched}", watched.pid)?;
         }

@@ -69,6 +69,8 @@ impl Team {
 
     /// Arrivals that wait for a connection.
     pub(crate) fn backlog(&self, now: Timestamp) -> u64 {
-        self.arrivals.as_ref().map_or(0, |arrivals| arrivals.backlog(now))
+        self.arrivals
+            .as_ref()
+            .map_or(0, |arrivals| arrivals.backlog(now))
     }
 }

@@ -3,7 +3,6 @@
 use events::{Close, HangUp, Io, Timestamp};
 use membership::Key;
 
-
 use crate::answer::{Answer, Expectation, Form, Verdict};
 use crate::connection::{Connection, Pending, State, Underway};
 use crate::generator::{Generator, Mail, Phase};
@@ -12,6 +11,7 @@ use crate::tally::ErrorNumber;
 use crate::workload::{put_quit, put_rollback};
 
 /// What became of an answer, as far as the connection goes on.
+#[derive(Clone, Copy)]
 enum Outcome {
     Right,
     Wrong,
@@ -51,7 +51,10 @@ impl Generator {
         let Some(team) = self.team_of(key) else {
             return;
         };
-        let transaction = team.script.as_ref().map_or(0, |script| script.choose(&mut rng));
+        let transaction = team
+            .script
+            .as_ref()
+            .map_or(0, |script| script.choose(&mut rng));
         let reconnects = team.group.workload.is_reconnect();
         let underway = Underway {
             transaction: transaction as u16,
@@ -86,7 +89,10 @@ impl Generator {
         };
         let script = team.script.as_ref().zip(connection.transaction);
         let template = script.and_then(|(script, underway)| {
-            script.statement(usize::from(underway.transaction), usize::from(underway.step))
+            script.statement(
+                usize::from(underway.transaction),
+                usize::from(underway.step),
+            )
         });
         let Some(template) = template else {
             return self.connections.enter(key, State::Held);
@@ -115,13 +121,7 @@ impl Generator {
     }
 
     /// A command is leaving.
-    pub(crate) fn await_answer(
-        &mut self,
-        key: Key,
-        answer: Answer,
-        variant: u32,
-        now: Timestamp,
-    ) {
+    pub(crate) fn await_answer(&mut self, key: Key, answer: Answer, variant: u32, now: Timestamp) {
         let pending = Pending {
             sent_at: now,
             answer,
@@ -208,7 +208,10 @@ impl Generator {
         let (Some(script), Some(underway)) = (&team.script, &mut connection.transaction) else {
             return;
         };
-        let (transaction, step) = (usize::from(underway.transaction), usize::from(underway.step));
+        let (transaction, step) = (
+            usize::from(underway.transaction),
+            usize::from(underway.step),
+        );
         if let Some(template) = script.statement(transaction, step).filter(|_| !wrong) {
             team.tally.answered(template.kind);
         }
@@ -243,7 +246,10 @@ impl Generator {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        let step = connection.transaction.take().map_or(0, |underway| underway.step);
+        let step = connection
+            .transaction
+            .take()
+            .map_or(0, |underway| underway.step);
         if step == 0 {
             return self.after_step(io, key, now);
         }

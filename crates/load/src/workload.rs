@@ -71,7 +71,10 @@ impl Workload {
         let (rows, text) = match self {
             Self::Idle => return Ok(None),
             Self::Script(script) => return Ok(Some(script.clone())),
-            Self::Token => (&Rows::default(), "-- value: token\nSELECT '{token}';".to_owned()),
+            Self::Token => (
+                &Rows::default(),
+                "-- value: token\nSELECT '{token}';".to_owned(),
+            ),
             Self::PointSelect(rows) | Self::Reconnect(rows) => (rows, rows.point_select()),
             Self::UpdateByPrimaryKey(rows) => (rows, rows.update()),
             Self::ReadOnly(rows) => (rows, format!("BEGIN;\n{}COMMIT;", rows.reads())),
@@ -150,7 +153,11 @@ impl Rows {
         let Self { tables, rows, .. } = self;
         let points = (0..10).map(|number| {
             // All of a transaction read the same table.
-            let table = if number == 0 { format!("p=uniform:1..{tables}") } else { "p".into() };
+            let table = if number == 0 {
+                format!("p=uniform:1..{tables}")
+            } else {
+                "p".into()
+            };
             let id = self.id();
             format!("-- value: not null\nSELECT c FROM sbtest{{{table}}} WHERE id={id};\n")
         });
@@ -161,7 +168,14 @@ impl Rows {
             ("e", "c", "DISTINCT ", " ORDER BY c"),
         ];
         let ranges = ranges.map(|(name, what, distinct, order)| {
-            let (table, check) = (self.table(), if what == "c" { "rows: 1..100" } else { "value: not null" });
+            let (table, check) = (
+                self.table(),
+                if what == "c" {
+                    "rows: 1..100"
+                } else {
+                    "value: not null"
+                },
+            );
             format!(
                 "-- {check}\nSELECT {distinct}{what} FROM {table} WHERE id BETWEEN \
                  {{{name}=random:1..{rows}}} AND {{{name}+99}}{order};\n"

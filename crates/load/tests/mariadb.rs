@@ -125,9 +125,16 @@ fn what_goes_wrong_is_counted() {
         ..rows()
     };
     let summary = load::run(target.plan(Workload::PointSelect(absent)), |_| {}).unwrap();
-    assert!(summary.total.errors["1146"] > 0 && !summary.is_clean(), "{summary}");
+    assert!(
+        summary.total.errors["1146"] > 0 && !summary.is_clean(),
+        "{summary}"
+    );
     assert!(summary.to_json().unwrap().contains("\"1146\":"));
-    assert!(summary.to_string().contains("1146: a table is not there: run `myriad load prepare`"));
+    assert!(
+        summary
+            .to_string()
+            .contains("1146: a table is not there: run `myriad load prepare`")
+    );
 }
 
 #[test]
@@ -148,7 +155,10 @@ fn lost_connections_are_made_again() {
         connections = progress.connections;
     });
     let summary = summary.unwrap();
-    assert!(summary.total.reconnects >= u64::from(CONNECTIONS), "{summary}");
+    assert!(
+        summary.total.reconnects >= u64::from(CONNECTIONS),
+        "{summary}"
+    );
     assert_eq!(connections, CONNECTIONS as usize, "{summary}");
     assert_eq!(summary.total.wrong_answers, 0, "{summary}");
 }
@@ -180,14 +190,20 @@ fn clients_without_patience_make_a_storm() {
     patience.on_timeout = OnTimeout::Wait;
     let summary = load::run(plan, |_| {}).unwrap();
     let total = &summary.total;
-    assert!(total.transactions > 10 && total.goodput_per_s == 0.0, "{summary}");
+    assert!(
+        total.transactions > 10 && total.goodput_per_s == 0.0,
+        "{summary}"
+    );
     assert!(summary.is_clean(), "{summary}");
 }
 
 #[test]
 fn prepared_tables_can_be_used_and_removed() {
     let target = Target::start();
-    target.database.execute("DROP TABLE sbtest.sbtest1, sbtest.sbtest2").unwrap();
+    target
+        .database
+        .execute("DROP TABLE sbtest.sbtest1, sbtest.sbtest2")
+        .unwrap();
     let tables = target.tables(3, 2_500);
     let mut seen = 0;
     tables.prepare(|rows| seen = rows).unwrap();
@@ -199,7 +215,10 @@ fn prepared_tables_can_be_used_and_removed() {
     let index = "SHOW INDEX FROM sbtest.sbtest2 WHERE Key_name='k_2'";
     assert!(target.database.execute(index).unwrap().contains("k_2"));
     let again = tables.prepare(|_| {}).unwrap_err();
-    assert!(matches!(again, LoadError::Statement { number: 1050, .. }), "{again}");
+    assert!(
+        matches!(again, LoadError::Statement { number: 1050, .. }),
+        "{again}"
+    );
     tables.cleanup().unwrap();
     tables.cleanup().unwrap();
     let left = target.database.execute("SHOW TABLES FROM sbtest").unwrap();
@@ -215,8 +234,15 @@ fn a_run_that_cannot_be_done_says_why() {
         load::run(plan, |_| {}).unwrap_err()
     };
     let wrong = failure(account("locked", "guess"));
-    assert!(matches!(wrong, LoadError::Refused { number: 1045, .. }), "{wrong}");
-    assert!(wrong.to_string().contains("check user, password and database"));
+    assert!(
+        matches!(wrong, LoadError::Refused { number: 1045, .. }),
+        "{wrong}"
+    );
+    assert!(
+        wrong
+            .to_string()
+            .contains("check user, password and database")
+    );
     let nobody = failure(account("nobody", ""));
     assert!(matches!(nobody, LoadError::Refused { .. }), "{nobody}");
 
@@ -230,9 +256,12 @@ fn a_run_that_cannot_be_done_says_why() {
     assert!(matches!(unknown, LoadError::Watch { .. }), "{unknown}");
 
     let mut plan = target.plan(Workload::Token);
-    plan.groups[0].connections = 400;
+    plan.groups[0].connections = 700;
     plan.login_timeout = Duration::from_secs(1);
     let full = load::run(plan, |_| {}).unwrap_err().to_string();
-    assert!(full.contains("of 400 connections are logged in"), "{full}");
-    assert!(full.contains("1040: the target has reached its limit: raise max_connections"), "{full}");
+    assert!(full.contains("of 700 connections are logged in"), "{full}");
+    assert!(
+        full.contains("1040: the target has reached its limit: raise max_connections"),
+        "{full}"
+    );
 }

@@ -341,12 +341,18 @@ fn script(text: &str) -> Workload {
 
 #[test]
 fn a_transaction_counts_once_all_of_it_is_answered() {
-    let mut bench = Bench::at_work(script("BEGIN;\n-- affected: 1\nUPDATE t SET a=1;\nCOMMIT;"), EOF);
+    let mut bench = Bench::at_work(
+        script("BEGIN;\n-- affected: 1\nUPDATE t SET a=1;\nCOMMIT;"),
+        EOF,
+    );
     assert_eq!(bench.sent(), b"\x03BEGIN");
     bench.packet(0, 1, OK);
     assert_eq!(bench.sent(), b"\x03UPDATE t SET a=1");
     bench.packet(0, 1, b"\0\x01\0\x02\0\0\0");
-    assert_eq!((bench.sent(), bench.tally().transactions), (b"\x03COMMIT".to_vec(), 0));
+    assert_eq!(
+        (bench.sent(), bench.tally().transactions),
+        (b"\x03COMMIT".to_vec(), 0)
+    );
     bench.packet(0, 1, OK);
     let tally = bench.tally();
     assert_eq!((tally.transactions, tally.writes, tally.others), (1, 1, 2));
@@ -359,7 +365,10 @@ fn a_transaction_counts_once_all_of_it_is_answered() {
     bench.io.outbox.drain(..bench.io.outbox.len() - 13);
     assert_eq!(bench.sent(), b"\x03ROLLBACK");
     bench.packet(0, 1, OK);
-    assert_eq!((bench.sent(), bench.tally().transactions), (b"\x03BEGIN".to_vec(), 1));
+    assert_eq!(
+        (bench.sent(), bench.tally().transactions),
+        (b"\x03BEGIN".to_vec(), 1)
+    );
     assert_eq!(bench.tally().errors_text(), "1 × 1213 (deadlock)");
 }
 
@@ -447,7 +456,10 @@ fn a_client_without_patience_reconnects_and_repeats() {
         bench.generator.received(&mut bench.io, tag, &answer, late);
     }
     let tally = bench.tally();
-    assert_eq!((tally.transactions, tally.good, tally.reconnects), (1, 0, 0));
+    assert_eq!(
+        (tally.transactions, tally.good, tally.reconnects),
+        (1, 0, 0)
+    );
 }
 
 #[test]

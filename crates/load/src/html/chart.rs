@@ -55,7 +55,11 @@ impl Chart {
         )?;
         self.grid(page, &scale)?;
         for (series, number) in self.series.iter().zip(1..) {
-            writeln!(page, "<path class=\"s{number}\" d=\"{}\"/>", scale.path(&series.points))?;
+            writeln!(
+                page,
+                "<path class=\"s{number}\" d=\"{}\"/>",
+                scale.path(&series.points)
+            )?;
         }
         self.hovers(page, &scale)?;
         page.push_str("</svg>\n</section>\n");
@@ -68,7 +72,11 @@ impl Chart {
         }
         page.push_str("<div class=\"legend\">");
         for (series, number) in self.series.iter().zip(1..) {
-            write!(page, "<span><i class=\"s{number}\"></i>{}</span>", escape(series.name))?;
+            write!(
+                page,
+                "<span><i class=\"s{number}\"></i>{}</span>",
+                escape(series.name)
+            )?;
         }
         page.push_str("</div>\n");
         Ok(())
@@ -100,7 +108,10 @@ impl Chart {
         let text_y = HEIGHT - 6.0;
         for (at, text) in &self.marks {
             let x = scale.x(*at);
-            writeln!(page, "<text x=\"{x:.1}\" y=\"{text_y}\" text-anchor=\"middle\">{text}</text>")?;
+            writeln!(
+                page,
+                "<text x=\"{x:.1}\" y=\"{text_y}\" text-anchor=\"middle\">{text}</text>"
+            )?;
         }
         Ok(())
     }
@@ -151,7 +162,10 @@ impl Scale {
         let rough = self.top / GRID;
         let power = 10f64.powf(rough.log10().floor());
         let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
-        steps.into_iter().find(|step| *step >= rough * 0.999).unwrap_or(rough)
+        steps
+            .into_iter()
+            .find(|step| *step >= rough * 0.999)
+            .unwrap_or(rough)
     }
 
     fn x(&self, value: f64) -> f64 {
@@ -183,6 +197,10 @@ pub(super) fn number(value: f64) -> String {
         _ => 2,
     };
     let text = format!("{value:.digits$}");
-    let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let text = if digits > 0 {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
     format!("{text}{unit}")
 }

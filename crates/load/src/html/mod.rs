@@ -45,14 +45,20 @@ impl Summary {
     }
 
     fn workloads(&self) -> String {
-        let names: Vec<&str> = self.groups.iter().map(|group| group.workload.as_str()).collect();
+        let names: Vec<&str> = self
+            .groups
+            .iter()
+            .map(|group| group.workload.as_str())
+            .collect();
         names.join(", ")
     }
 }
 
 /// Text as HTML.
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('"', "&quot;")
 }
 
 #[cfg(test)]

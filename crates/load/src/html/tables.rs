@@ -17,13 +17,32 @@ pub(super) fn tiles(page: &mut String, summary: &Summary) -> Result {
     let tiles = [
         ("", grouped(total.transactions_per_s), "transactions/s"),
         ("", grouped(total.goodput_per_s), "goodput/s"),
-        ("", format!("{} ms", number(total.latency_ms.p50)), "latency, 50 %"),
-        ("", format!("{} ms", number(total.latency_ms.p99)), "latency, 99 %"),
-        ("", format!("{} ms", number(total.latency_ms.max)), "latency, longest"),
-        (class, grouped(errors as f64), "errors, wrong answers, reconnects"),
+        (
+            "",
+            format!("{} ms", number(total.latency_ms.p50)),
+            "latency, 50 %",
+        ),
+        (
+            "",
+            format!("{} ms", number(total.latency_ms.p99)),
+            "latency, 99 %",
+        ),
+        (
+            "",
+            format!("{} ms", number(total.latency_ms.max)),
+            "latency, longest",
+        ),
+        (
+            class,
+            grouped(errors as f64),
+            "errors, wrong answers, reconnects",
+        ),
     ];
     for (class, value, name) in tiles {
-        writeln!(page, "<div class=\"tile\"><b{class}>{value}</b><span>{name}</span></div>")?;
+        writeln!(
+            page,
+            "<div class=\"tile\"><b{class}>{value}</b><span>{name}</span></div>"
+        )?;
     }
     page.push_str("</div>\n");
     Ok(())
@@ -59,9 +78,19 @@ pub(super) fn figures(page: &mut String, summary: &Summary) -> Result {
         write!(page, "<th class=\"n\">{}</th>", escape(name))?;
     }
     page.push_str("</tr>\n");
-    row(page, "connections", columns.iter().map(|(_, count, _)| grouped(f64::from(*count))))?;
+    row(
+        page,
+        "connections",
+        columns
+            .iter()
+            .map(|(_, count, _)| grouped(f64::from(*count))),
+    )?;
     for (name, value) in ROWS {
-        row(page, name, columns.iter().map(|(_, _, figures)| value(figures)))?;
+        row(
+            page,
+            name,
+            columns.iter().map(|(_, _, figures)| value(figures)),
+        )?;
     }
     page.push_str("</table>\n</section>\n");
     processes(page, summary)
@@ -83,7 +112,9 @@ const ROWS: [Row; 18] = [
     ("latency, 99.9 % (ms)", |f| number(f.latency_ms.p999)),
     ("latency, longest (ms)", |f| number(f.latency_ms.max)),
     ("connects/s", |f| grouped(f.connects_per_s)),
-    ("connect latency, 99 % (ms)", |f| number(f.connect_latency_ms.p99)),
+    ("connect latency, 99 % (ms)", |f| {
+        number(f.connect_latency_ms.p99)
+    }),
     ("errors", |f| escape(&f.errors_text)),
     ("wrong answers", |f| grouped(f.wrong_answers as f64)),
     ("reconnects", |f| grouped(f.reconnects as f64)),

@@ -28,7 +28,12 @@ fn summary(tally: &Tally) -> Summary {
     let figures = Figures::of(tally, second, 5.0, false);
     let interval = |n: u64| {
         let stage = if n < 2 { Stage::Warmup } else { Stage::Measure };
-        Progress::of((second * n as u32, stage), (tally, second), (tally, 9), Vec::new())
+        Progress::of(
+            (second * n as u32, stage),
+            (tally, second),
+            (tally, 9),
+            Vec::new(),
+        )
     };
     Summary {
         connections: 12_345,
@@ -81,5 +86,8 @@ fn a_run_without_anything_has_a_report_too() {
 fn numbers_are_short() {
     let texts = [0.0, 0.05, 1.5, 12.34, 5_000.0, 12_000.0, 3.4e6].map(number);
     assert_eq!(texts, ["0", "0.05", "1.5", "12.3", "5000", "12k", "3.4M"]);
-    assert_eq!([0.0, 999.0, 1_000.0, 1_234_567.0].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    assert_eq!(
+        [0.0, 999.0, 1_000.0, 1_234_567.0].map(grouped),
+        ["0", "999", "1,000", "1,234,567"]
+    );
 }

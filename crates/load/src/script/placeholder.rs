@@ -38,7 +38,9 @@ impl Placeholder {
         names: &mut Names,
         distribution: Distribution,
     ) -> Result<Self, String> {
-        let (before, after) = text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b)));
+        let (before, after) = text
+            .split_once(':')
+            .map_or((text, None), |(a, b)| (a, Some(b)));
         let Some(after) = after else {
             return Self::used_again(text, names);
         };
@@ -103,9 +105,7 @@ impl Placeholder {
     /// The value, if it is a number, else 0.
     pub(super) fn number(&self, draws: &mut Draws<'_>) -> u64 {
         match &self.source {
-            Source::Numbers(numbers) => {
-                self.with_rng(draws, |rng| numbers.draw(rng)) + self.add
-            }
+            Source::Numbers(numbers) => self.with_rng(draws, |rng| numbers.draw(rng)) + self.add,
             Source::Form(_) | Source::Token => 0,
         }
     }

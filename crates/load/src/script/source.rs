@@ -106,17 +106,38 @@ impl Source {
     }
 
     fn finish(self) -> Result<Script, ScriptError> {
-        let error = |line, what: &str| Err(ScriptError { line, what: what.to_owned() });
+        let error = |line, what: &str| {
+            Err(ScriptError {
+                line,
+                what: what.to_owned(),
+            })
+        };
         if !self.text.is_empty() {
-            return error(self.begin, "the statement has no end; write ; at the end of a line");
+            return error(
+                self.begin,
+                "the statement has no end; write ; at the end of a line",
+            );
         }
         if self.transactions.is_empty() {
-            return error(1, "there is no statement; write at least one, with ; at its end");
+            return error(
+                1,
+                "there is no statement; write at least one, with ; at its end",
+            );
         }
-        if self.transactions.iter().any(|transaction| transaction.statements.is_empty()) {
-            return error(1, "a weight has no statement; write its statements below it");
+        if self
+            .transactions
+            .iter()
+            .any(|transaction| transaction.statements.is_empty())
+        {
+            return error(
+                1,
+                "a weight has no statement; write its statements below it",
+            );
         }
-        let weights = self.transactions.iter().map(|transaction| transaction.weight);
+        let weights = self
+            .transactions
+            .iter()
+            .map(|transaction| transaction.weight);
         Ok(Script {
             weights: weights.fold(0, u32::saturating_add),
             transactions: self.transactions,

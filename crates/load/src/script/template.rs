@@ -68,7 +68,9 @@ impl Template {
         let parts = Parts::parse(text, names, distribution)?;
         let variants = parts.iter().filter(|part| matches!(part, Part::Variant(_)));
         if variants.count() > 1 {
-            return Err("only one placeholder may be part of a name; write a second statement".into());
+            return Err(
+                "only one placeholder may be part of a name; write a second statement".into(),
+            );
         }
         Ok(Self {
             parts,
@@ -139,7 +141,9 @@ impl Template {
     pub(super) fn number_variants(&mut self, first: u32) -> u32 {
         self.first_variant = first;
         let numbers = self.parts.iter().find_map(Part::variant);
-        let count = numbers.and_then(Placeholder::numbers).map_or(1, |n| n.count());
+        let count = numbers
+            .and_then(Placeholder::numbers)
+            .map_or(1, |n| n.count());
         first.saturating_add(u32::try_from(count).unwrap_or(u32::MAX))
     }
 }
@@ -266,7 +270,11 @@ impl Parts<'_> {
         while let Some((before, after)) = rest.split_once('{') {
             let (inside, behind) = after.split_once('}').ok_or(OPEN)?;
             done.push(Part::Literal(before.as_bytes().into()));
-            done.push(Part::Number(Placeholder::parse(inside, names, distribution)?));
+            done.push(Part::Number(Placeholder::parse(
+                inside,
+                names,
+                distribution,
+            )?));
             rest = behind;
         }
         done.push(Part::Literal(rest.as_bytes().into()));

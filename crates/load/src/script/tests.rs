@@ -11,7 +11,9 @@ fn script(text: &str) -> Script {
 }
 
 fn error(text: &str) -> String {
-    Script::parse(text, Distribution::Uniform).unwrap_err().to_string()
+    Script::parse(text, Distribution::Uniform)
+        .unwrap_err()
+        .to_string()
 }
 
 fn draws(rng: &mut Rng) -> Draws<'_> {
@@ -57,7 +59,11 @@ fn statements_checks_and_weights() {
 fn a_name_stands_for_one_value_in_its_transaction() {
     let script = script("SELECT {id=random:1..100000};\nSELECT {id}, {id+99}, '{id}';");
     let statements = &script.transactions[0].statements;
-    let id: u64 = text_of(&statements[0]).strip_prefix("SELECT ").unwrap().parse().unwrap();
+    let id: u64 = text_of(&statements[0])
+        .strip_prefix("SELECT ")
+        .unwrap()
+        .parse()
+        .unwrap();
     let again = format!("SELECT {id}, {}, '{id}'", id + 99);
     assert_eq!(text_of(&statements[1]), again);
 }
@@ -82,11 +88,18 @@ fn prepared_statements_have_parameters_and_variants() {
     assert!((1..4).contains(&variant));
     let mut out = Vec::new();
     statement.put_prepare(&mut out, 3);
-    assert_eq!(out[HEADER_LEN..], *b"\x16SELECT c FROM t6 WHERE id=? AND c=?");
+    assert_eq!(
+        out[HEADER_LEN..],
+        *b"\x16SELECT c FROM t6 WHERE id=? AND c=?"
+    );
     out.clear();
     statement.put_execute(&mut out, 2, &mut draws(&mut rng));
     let head = b"\x17\x02\0\0\0\0\x01\0\0\0\0\x01\x08\0\xfd\0\x05\0\0\0\0\0\0\0\x03x";
-    assert!(out[HEADER_LEN..].starts_with(head), "{}", out.escape_ascii());
+    assert!(
+        out[HEADER_LEN..].starts_with(head),
+        "{}",
+        out.escape_ascii()
+    );
     assert_eq!(out.len(), HEADER_LEN + head.len() + 2);
 }
 

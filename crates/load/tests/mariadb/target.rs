@@ -13,7 +13,8 @@ const SCHEMA: &str = "
     CREATE DATABASE sbtest; USE sbtest;
     CREATE USER sbtest@localhost;
     CREATE USER locked@localhost IDENTIFIED BY 'secret';
-    GRANT ALL ON sbtest.* TO sbtest@localhost, locked@localhost;";
+    CREATE USER everywhere@'127.%';
+    GRANT ALL ON sbtest.* TO sbtest@localhost, locked@localhost, everywhere@'127.%';";
 
 /// A database; it ends, and its folder goes, with the value.
 pub(crate) struct Target {
@@ -24,8 +25,14 @@ pub(crate) struct Target {
 impl Target {
     /// A database with two tables of 1,000 rows.
     pub(crate) fn start() -> Self {
+        Self::on_port(0)
+    }
+
+    /// The same on a TCP port, too, unless that is 0.
+    pub(crate) fn on_port(port: u16) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options::in_folder(folder.path()).server_arg("--max-connections=300");
+        let options = Options::in_folder(folder.path()).port(port);
+        let options = options.server_arg("--max-connections=600");
         let database = LocalDb::start(options).unwrap();
         database.execute(SCHEMA).unwrap();
         let target = Self {

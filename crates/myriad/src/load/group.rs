@@ -124,7 +124,9 @@ impl GroupFlags {
             let (key, value) = part.split_once('=').unwrap_or((part, "true"));
             match key {
                 "name" => name = Some(value),
-                _ => flags.set(key, value).with_context(|| format!("--group {text}: {part}"))?,
+                _ => flags
+                    .set(key, value)
+                    .with_context(|| format!("--group {text}: {part}"))?,
             }
         }
         let name = name.with_context(|| format!("--group {text}: give it a name=…"))?;
@@ -234,7 +236,10 @@ mod tests {
         assert_eq!((group.name.as_str(), group.connections), ("a", 8));
         assert_eq!((group.account.user.as_str(), group.prepared), ("u", true));
         assert_eq!(group.pacing, load::Pacing::Open { per_second: 50.0 });
-        assert_eq!(group.patience.unwrap().on_timeout, load::OnTimeout::Reconnect);
+        assert_eq!(
+            group.patience.unwrap().on_timeout,
+            load::OnTimeout::Reconnect
+        );
         let load::Workload::ReadOnly(rows) = group.workload else {
             panic!("{group:?}");
         };
