@@ -69,6 +69,8 @@ pub(crate) struct Generator {
     pub(crate) opened: usize,
     /// Whether any connection could be made so far.
     pub(crate) ever_connected: bool,
+    /// Since when there is no source port for a connection.
+    pub(crate) no_port_since: Option<Timestamp>,
     /// Why there is no use in going on.
     pub(crate) failure: Option<LoadError>,
     pub(crate) rng: Rng,
@@ -98,6 +100,7 @@ impl Generator {
             ramp_begin: None,
             opened: 0,
             ever_connected: false,
+            no_port_since: None,
             failure: None,
             rng: Rng::new(),
         })
@@ -213,6 +216,7 @@ impl Handler for Generator {
 
     fn connected<I: Io<Mail>>(&mut self, _io: &mut I, _tag: Tag, _now: Timestamp) {
         self.ever_connected = true;
+        self.no_port_since = None;
     }
 
     fn connect_failed<I: Io<Mail>>(

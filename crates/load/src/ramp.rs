@@ -14,6 +14,13 @@ const PAUSE: Span = Span::from_ms(100);
 /// The same where the listener's queue was full.
 const PAUSE_FULL: Span = Span::from_ms(5);
 
+/// For so long no connection may come about, for want of ports, before it is given up: ports of
+/// connections that were closed are free again after a second.
+const PORTS_AWAITED: Span = Span::from_secs(2);
+
+/// No source port is left, from one of the source addresses at least.
+const EADDRNOTAVAIL: i32 = 99;
+
 /// What a unix socket says whose listener's queue is full.
 const EAGAIN: i32 = 11;
 
@@ -107,6 +114,9 @@ impl Generator {
     /// A connection could not be made; its socket is gone.
     pub(crate) fn connect_error(&mut self, key: Key, error: ConnectError, now: Timestamp) {
         self.socket_is_gone(key);
+        if error == ConnectError::Os(EADDRNOTAVAIL) && self.may_find_port(now) {
+            return self.wait_for_port(key, now);
+        }
         let open = self.connections.open_total();
         let (plan, ever) = (&self.plan, self.ever_connected);
         if let Some(failure) = LoadError::of_connect(error, plan, open, ever) {
@@ -124,6 +134,21 @@ impl Generator {
             team.tally.os_error(errno);
         }
         self.pause_connecting(key, now);
+    }
+
+    /// Whether a port may be found soon, or from another address.
+    fn may_find_port(&mut self, now: Timestamp) -> bool {
+        now.since(*self.no_port_since.get_or_insert(now)) < PORTS_AWAITED
+    }
+
+    fn wait_for_port(&mut self, key: Key, now: Timestamp) {
+        let counts = self.phase == Phase::Work;
+        if let Some(team) = self.team_of(key) {
+            team.connect_at = team.connect_at.max(now + PAUSE_FULL);
+            if counts {
+                team.tally.os_error(EADDRNOTAVAIL);
+            }
+        }
     }
 
     /// Opens no connection of the group for a moment.

@@ -95,7 +95,7 @@ impl Bench {
     fn of(plan: Plan) -> Self {
         let tally = Tally::new(Latencies::new().unwrap());
         let (connections, logins_max) = (plan.connections(), plan.connect_concurrency);
-        let numbers = [0..connections];
+        let numbers = std::iter::once(0..connections).collect::<Vec<_>>();
         let generator = Generator::new(Arc::new(plan), &numbers, logins_max, &tally).unwrap();
         let mut bench = Self {
             generator,
