@@ -3,7 +3,7 @@
 //!
 //! It is built like the front door: one state machine per worker ([`driver::run`] carries it), no
 //! buffers of idle connections. A connection is ramped up, waits until all are logged in, and then
-//! runs a closed loop: the next statement leaves when the last is answered. Measured are the
+//! runs transactions of its group's [`Workload`], in a closed or an open loop. Measured are the
 //! statements answered between the end of the warm-up and the end of the duration; errors, wrong
 //! answers and lost connections count from beginning to end.
 //!
@@ -33,6 +33,7 @@ mod progress;
 mod ramp;
 mod run;
 mod script;
+mod sending;
 mod sources;
 mod summary;
 mod tables;

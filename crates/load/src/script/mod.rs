@@ -1,9 +1,10 @@
 //! Scripts: SQL with placeholders, in transactions with weights. The workloads of sysbench are
 //! scripts, too. The language is described in `docs/LOAD.md`.
 //!
-//! [`source`] cuts a text into transactions and statements, [`placeholder`] reads what stands in
-//! braces, and [`template`] is a statement ready to be sent in either protocol.
+//! [`source`] cuts a text into transactions and statements, [`parts`] cuts a statement up,
+//! [`placeholder`] reads what stands in braces, and [`template`] is a statement ready to be sent in either protocol.
 
+mod parts;
 mod placeholder;
 mod source;
 mod template;
