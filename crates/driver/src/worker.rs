@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::counters::DriverCounters;
 use crate::listener::Listeners;
 use crate::mailbox::{Inbox, Postboxes};
+use crate::sources::Sources;
 
 /// All that [`run`](crate::run) needs besides the handler, `M` being the workers' mail.
 pub struct Worker<M> {
@@ -18,8 +19,11 @@ pub struct Worker<M> {
     pub postboxes: Postboxes<M>,
     /// Where clients are accepted, shared by all workers; empty in a process that only connects.
     pub listeners: Listeners,
-    /// Where [`Io::connect`](events::Io::connect) leads: each address is tried in this order.
+    /// Where [`Io::connect`](events::Io::connect) leads: each address is tried in this order,
+    /// unless `sources` takes turns.
     pub backend: Arc<[Address]>,
+    /// Where those connections come from.
+    pub sources: Sources,
     /// The clock, shared by all workers.
     pub clock: Clock,
     /// Which event loop carries it: what [`Driver::choose`] has found.

@@ -146,6 +146,7 @@ mod tests {
         let (mut inboxes, postboxes) = mailboxes(1).unwrap();
         let counters = Arc::new(DriverCounters::default());
         let worker = Worker {
+            sources: driver::Sources::default(),
             inbox: inboxes.remove(0),
             postboxes: postboxes.clone(),
             backend: listeners.local_addresses().into(),

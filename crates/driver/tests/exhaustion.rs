@@ -105,6 +105,7 @@ mod tests {
             postboxes: postboxes.clone(),
             listeners,
             backend: Arc::new([]),
+            sources: driver::Sources::default(),
             clock: Clock::start(),
             driver,
             counters: Arc::clone(&counters),

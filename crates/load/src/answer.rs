@@ -1,6 +1,8 @@
 //! Whether an answer is the right one: takes its packets one by one and judges at the last.
 
-use wire::{ErrPacket, HEADER_LEN, Malformed, Piece, Reader, ResponseWalk, WalkError};
+use wire::{
+    ErrPacket, HEADER_LEN, Malformed, OkPacket, Piece, Reader, ResponseWalk, Shape, WalkError,
+};
 
 use crate::workload::Token;
 
@@ -11,8 +13,34 @@ pub(crate) enum Expectation {
     OneValue,
     /// One row of one column that holds exactly this text.
     Token(Token),
+    /// One row of one column that holds the token of its statement; replaced by it when sent.
+    OwnToken,
+    /// So many rows.
+    Rows {
+        /// The fewest.
+        min: u32,
+        /// The most.
+        max: u32,
+    },
+    /// An OK packet that tells of so many changed rows.
+    Affected(u32),
     /// An OK packet.
     Pong,
+    /// A prepared statement's id.
+    Prepared,
+    /// Whatever is no error.
+    Anything,
+}
+
+/// How the answer to a command is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Rows of texts, as for COM_QUERY.
+    Text,
+    /// Rows of the binary protocol, as for COM_STMT_EXECUTE.
+    Binary,
+    /// A prepared statement, as for COM_STMT_PREPARE.
+    Prepare,
 }
 
 /// An answer that is coming in.
@@ -20,8 +48,11 @@ pub(crate) enum Expectation {
 pub(crate) struct Answer {
     walk: ResponseWalk,
     expectation: Expectation,
-    columns: u64,
-    rows: u64,
+    form: Form,
+    columns: u32,
+    rows: u32,
+    /// Rows that were changed; of a prepared statement, its id.
+    told: u32,
     /// The first thing found wrong.
     wrong: Option<Box<str>>,
 }
@@ -31,6 +62,8 @@ pub(crate) struct Answer {
 pub(crate) enum Verdict<'a> {
     /// What it had to be.
     Right,
+    /// The statement was prepared under this id.
+    Prepared(u32),
     /// Another one; the text says what is wrong.
     Wrong(Box<str>),
     /// An error.
@@ -39,12 +72,18 @@ pub(crate) enum Verdict<'a> {
 
 impl Answer {
     /// The answer to a command that is being sent.
-    pub(crate) fn new(expectation: Expectation, deprecate_eof: bool) -> Self {
+    pub(crate) fn new(expectation: Expectation, form: Form, deprecate_eof: bool) -> Self {
+        let shape = match form {
+            Form::Text | Form::Binary => Shape::Results,
+            Form::Prepare => Shape::Prepare,
+        };
         Self {
-            walk: ResponseWalk::new(deprecate_eof, 0),
+            walk: ResponseWalk::shaped(shape, deprecate_eof, 0),
             expectation,
+            form,
             columns: 0,
             rows: 0,
+            told: 0,
             wrong: None,
         }
     }
@@ -68,26 +107,72 @@ impl Answer {
             }
             self.piece(&piece)?;
         }
+        // An end of columns that is left out may be the end of all.
+        self.walk.next(&[])?;
         Ok(self.walk.is_done().then(|| self.verdict()))
     }
 
     fn piece(&mut self, piece: &Piece<'_>) -> Result<(), Malformed> {
         match piece {
             Piece::ColumnCount(_) => {
-                self.columns += Reader::new(piece.payload()).lenenc_int("column count")?;
+                let count = Reader::new(piece.payload()).lenenc_int("column count")?;
+                self.columns = self
+                    .columns
+                    .saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
             }
             Piece::Row(row) => {
-                self.rows += 1;
-                let value = Reader::new(&row[HEADER_LEN..]).text_column("row")?;
-                self.value(value);
+                self.rows = self.rows.saturating_add(1);
+                if self.wants_value() {
+                    let value = self.first_value(&row[HEADER_LEN..])?;
+                    self.value(value);
+                }
             }
-            Piece::Ok(_) if self.expectation != Expectation::Pong => {
-                self.blame(|| "an OK packet instead of rows".into());
+            Piece::Ok(_) => {
+                let affected = OkPacket::parse(piece.payload())?.affected_rows;
+                self.told = self
+                    .told
+                    .saturating_add(u32::try_from(affected).unwrap_or(u32::MAX));
+                if self.wants_rows() {
+                    self.blame(|| "an OK packet instead of rows".into());
+                }
+            }
+            Piece::PrepareOk(_) => {
+                let mut reader = Reader::new(piece.payload());
+                reader.u8("OK header")?;
+                self.told = reader.u32("statement id")?;
             }
             Piece::LocalInfile(_) => return Err(Malformed::Invalid("request for a local file")),
             _ => {}
         }
         Ok(())
+    }
+
+    fn wants_value(&self) -> bool {
+        matches!(
+            self.expectation,
+            Expectation::OneValue | Expectation::Token(_) | Expectation::OwnToken
+        )
+    }
+
+    fn wants_rows(&self) -> bool {
+        self.wants_value() || matches!(self.expectation, Expectation::Rows { .. })
+    }
+
+    /// The first value of a row, `None` if it is NULL. What comes later in a long row is not seen.
+    fn first_value<'a>(&self, row: &'a [u8]) -> Result<Option<&'a [u8]>, Malformed> {
+        let mut reader = Reader::new(row);
+        if self.form == Form::Text {
+            return reader.text_column("row");
+        }
+        reader.u8("row header")?;
+        let nulls = reader.bytes((self.columns as usize + 9) / 8, "NULL bitmap")?;
+        if nulls.first().is_some_and(|bits| bits & 0b100 != 0) {
+            return Ok(None);
+        }
+        match self.expectation {
+            Expectation::Token(_) => reader.lenenc_bytes("row").map(Some),
+            _ => Ok(Some(reader.rest())),
+        }
     }
 
     fn value(&mut self, value: Option<&[u8]>) {
@@ -104,13 +189,19 @@ impl Answer {
     }
 
     fn verdict(&mut self) -> Verdict<'static> {
-        let due = match self.expectation {
-            Expectation::Pong => (0, 0),
-            Expectation::OneValue | Expectation::Token(_) => (1, 1),
+        let (columns, rows, told) = (self.columns, self.rows, self.told);
+        let right = match self.expectation {
+            Expectation::Anything => true,
+            Expectation::Prepared => return Verdict::Prepared(told),
+            Expectation::Pong => (columns, rows) == (0, 0),
+            Expectation::Affected(due) => (columns, rows, told) == (0, 0, due),
+            Expectation::Rows { min, max } => (min..=max).contains(&rows),
+            Expectation::OneValue | Expectation::Token(_) | Expectation::OwnToken => {
+                (columns, rows) == (1, 1)
+            }
         };
-        let (columns, rows) = (self.columns, self.rows);
-        if (columns, rows) != due {
-            self.blame(|| format!("{rows} rows and {columns} columns"));
+        if !right {
+            self.blame(|| format!("{rows} rows and {columns} columns, {told} rows changed"));
         }
         self.wrong.take().map_or(Verdict::Right, Verdict::Wrong)
     }

@@ -1,5 +1,5 @@
 //! One connection and the state it is in. Its state is also the list it stands on, so that the
-//! numbers of connections per state cannot be wrong.
+//! numbers of connections per state cannot be wrong. Each group has lists of its own.
 
 use events::{Handle, Timestamp};
 use membership::{Key, ListId, Roster};
@@ -13,15 +13,21 @@ use crate::workload::Origin;
 pub(crate) struct Connection {
     /// Unique in the process.
     number: u32,
+    /// The number of its group.
+    group: u16,
+    /// Whether CLIENT_DEPRECATE_EOF was negotiated.
+    pub(crate) deprecate_eof: bool,
     /// Statements sent so far.
     sequence: u64,
     /// The present socket; of no use in [`State::Due`].
     pub(crate) handle: Handle,
     pub(crate) state: State,
+    /// The transaction under way; it may survive a socket.
+    pub(crate) transaction: Option<Underway>,
     /// The beginning of a packet whose end has not come yet.
     pub(crate) partial: Vec<u8>,
-    /// Whether CLIENT_DEPRECATE_EOF was negotiated.
-    pub(crate) deprecate_eof: bool,
+    /// The ids of its prepared statements by their variants; 0 where there is none.
+    pub(crate) prepared: Box<[u32]>,
 }
 
 /// What a connection is doing.
@@ -29,10 +35,12 @@ pub(crate) struct Connection {
 pub(crate) enum State {
     /// Nothing: it has no socket, and is to get one.
     Due,
-    /// Connecting and logging in.
-    Login(LoginStep),
-    /// Logged in, nothing sent.
+    /// Connecting and logging in, since that time.
+    Login(LoginStep, Timestamp),
+    /// Logged in, nothing to do.
     Held,
+    /// Logged in, thinking until that time.
+    Thinking(Timestamp),
     /// Waiting for an answer.
     Busy(Pending),
 }
@@ -42,17 +50,48 @@ pub(crate) enum State {
 pub(crate) struct Pending {
     pub(crate) sent_at: Timestamp,
     pub(crate) answer: Answer,
+    /// The variant that is being prepared.
+    pub(crate) variant: u32,
 }
+
+/// A transaction that was begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Underway {
+    /// Its number in the script.
+    pub(crate) transaction: u16,
+    /// The statement that is to be sent or answered.
+    pub(crate) step: u16,
+    /// One of its answers was wrong.
+    pub(crate) failed: bool,
+    /// What its named values are drawn from.
+    pub(crate) seed: u64,
+    /// When it was to begin.
+    pub(crate) intended: Timestamp,
+}
+
+/// The lists of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum List {
+    Due,
+    Login,
+    Held,
+    Thinking,
+    Busy,
+}
+
+const LISTS: [List; 5] = [
+    List::Due,
+    List::Login,
+    List::Held,
+    List::Thinking,
+    List::Busy,
+];
 
 /// The connections of one worker.
 pub(crate) struct Connections {
     roster: Roster<Connection>,
+    groups: u16,
 }
-
-const DUE: ListId = ListId(0);
-const LOGIN: ListId = ListId(1);
-const HELD: ListId = ListId(2);
-const BUSY: ListId = ListId(3);
 
 impl Connection {
     /// Names the next statement.
@@ -68,35 +107,59 @@ impl Connection {
     pub(crate) fn number(&self) -> u32 {
         self.number
     }
+
+    /// The number of its group.
+    pub(crate) fn group(&self) -> u16 {
+        self.group
+    }
 }
 
 impl State {
-    fn list(&self) -> ListId {
+    fn list(&self) -> List {
         match self {
-            Self::Due => DUE,
-            Self::Login(_) => LOGIN,
-            Self::Held => HELD,
-            Self::Busy(_) => BUSY,
+            Self::Due => List::Due,
+            Self::Login(..) => List::Login,
+            Self::Held => List::Held,
+            Self::Thinking(_) => List::Thinking,
+            Self::Busy(_) => List::Busy,
         }
     }
 }
 
 impl Connections {
-    /// Connections with these numbers, all of them due.
-    pub(crate) fn new(numbers: std::ops::Range<u32>) -> Self {
-        let mut roster = Roster::new(4);
-        for number in numbers {
-            let connection = Connection {
-                number,
-                sequence: 0,
-                handle: Handle(0),
-                state: State::Due,
-                partial: Vec::new(),
-                deprecate_eof: false,
-            };
-            roster.insert(DUE, connection);
+    /// The connections with these numbers in each of the groups, all of them due.
+    pub(crate) fn new(numbers: &[std::ops::Range<u32>]) -> Self {
+        let lists = numbers.len() * LISTS.len();
+        let mut connections = Self {
+            roster: Roster::new(u32::try_from(lists).unwrap_or(u32::MAX)),
+            groups: u16::try_from(numbers.len()).unwrap_or(u16::MAX),
+        };
+        for (range, group) in numbers.iter().zip(0..) {
+            for number in range.clone() {
+                connections.insert(number, group);
+            }
         }
-        Self { roster }
+        connections
+    }
+
+    fn insert(&mut self, number: u32, group: u16) {
+        let connection = Connection {
+            number,
+            group,
+            deprecate_eof: false,
+            sequence: 0,
+            handle: Handle(0),
+            state: State::Due,
+            transaction: None,
+            partial: Vec::new(),
+            prepared: Box::default(),
+        };
+        self.roster.insert(list_id(group, List::Due), connection);
+    }
+
+    /// The connection.
+    pub(crate) fn get(&self, key: Key) -> Option<&Connection> {
+        self.roster.get(key)
     }
 
     /// The connection.
@@ -104,14 +167,16 @@ impl Connections {
         self.roster.get_mut(key)
     }
 
-    /// Gives the connection another state: the only way to do so.
+    /// Gives the connection another state: the only way to do so. It comes last on its list, but
+    /// stays where it is while it logs in.
     pub(crate) fn enter(&mut self, key: Key, state: State) {
-        let list = state.list();
         let Some(connection) = self.roster.get_mut(key) else {
             return;
         };
+        let list = list_id(connection.group, state.list());
+        let logs_in = matches!(state, State::Login(..));
         connection.state = state;
-        if self.roster.list_of(key) != Some(list) {
+        if !(logs_in && self.roster.list_of(key) == Some(list)) {
             self.roster.move_to(key, list);
         }
     }
@@ -121,47 +186,50 @@ impl Connections {
         self.roster.remove(key);
     }
 
-    /// The one that has been due the longest.
-    pub(crate) fn first_due(&self) -> Option<Key> {
-        self.roster.first(DUE)
+    /// The one of the group that has been on the list the longest.
+    pub(crate) fn first(&self, group: usize, list: List) -> Option<(Key, &Connection)> {
+        let key = self.roster.first(list_id(group as u16, list))?;
+        Some((key, self.roster.get(key)?))
     }
 
-    /// All that have no socket.
-    pub(crate) fn due(&self) -> Vec<Key> {
-        self.all(DUE)
+    /// All of all groups on such a list.
+    pub(crate) fn all(&self, list: List) -> Vec<Key> {
+        let groups = 0..self.groups;
+        groups
+            .flat_map(|group| self.roster.iter(list_id(group, list)).map(|(key, _)| key))
+            .collect()
     }
 
-    /// All that are connecting or logging in.
-    pub(crate) fn logging_in(&self) -> Vec<Key> {
-        self.all(LOGIN)
+    /// How many of the group are on the list.
+    pub(crate) fn count(&self, group: usize, list: List) -> usize {
+        self.roster.len_of(list_id(group as u16, list))
     }
 
-    /// All that are logged in and have nothing to do.
-    pub(crate) fn held(&self) -> Vec<Key> {
-        self.all(HELD)
+    /// How many of the group are logged in.
+    pub(crate) fn open(&self, group: usize) -> usize {
+        let lists = [List::Held, List::Thinking, List::Busy];
+        lists.iter().map(|list| self.count(group, *list)).sum()
     }
 
-    /// All that wait for an answer.
-    pub(crate) fn busy(&self) -> Vec<Key> {
-        self.all(BUSY)
+    /// How many of all are logged in.
+    pub(crate) fn open_total(&self) -> usize {
+        (0..usize::from(self.groups))
+            .map(|group| self.open(group))
+            .sum()
     }
 
-    /// How many are logging in.
+    /// How many of all are logging in.
     pub(crate) fn logins(&self) -> usize {
-        self.roster.len_of(LOGIN)
+        let groups = 0..usize::from(self.groups);
+        groups.map(|group| self.count(group, List::Login)).sum()
     }
 
-    /// How many are logged in.
-    pub(crate) fn open(&self) -> usize {
-        self.roster.len_of(HELD) + self.roster.len_of(BUSY)
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.roster.len()
     }
+}
 
-    /// True if all have been removed.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.roster.is_empty()
-    }
-
-    fn all(&self, list: ListId) -> Vec<Key> {
-        self.roster.iter(list).map(|(key, _)| key).collect()
-    }
+fn list_id(group: u16, list: List) -> ListId {
+    ListId(u32::from(group) * LISTS.len() as u32 + list as u32)
 }

@@ -1,15 +1,16 @@
 //! The worker threads, as the main thread sees them.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use driver::{Clock, DriverError, Inbox, Listeners, Postboxes, Worker};
+use driver::{Clock, DriverError, Inbox, Listeners, Postboxes, Sources, Worker};
 
 use crate::error::LoadError;
-use crate::generator::{Generator, Mail, Report};
+use crate::generator::{Generator, Mail, Part, Report};
 use crate::plan::{Plan, share};
 use crate::tally::Tally;
 
@@ -19,6 +20,7 @@ pub(crate) struct Crew {
     threads: Vec<Thread>,
     /// Hears from each worker that ends.
     ended: Receiver<()>,
+    groups: usize,
 }
 
 impl Crew {
@@ -30,12 +32,15 @@ impl Crew {
             postboxes,
             threads: Vec::new(),
             ended,
+            groups: plan.groups.len(),
         };
-        let mut first = 0;
-        for (inbox, number) in inboxes.into_iter().zip(0..) {
-            let last = first + share(plan.connections, number, plan.workers());
+        let (mut shares, mut generators) = (Shares::new(plan), Vec::new());
+        for number in 0..plan.workers() {
             let logins_max = share(plan.connect_concurrency, number, plan.workers());
-            let generator = Generator::new(plan.clone(), first..last, logins_max, empty.clone());
+            let numbers = shares.next(number);
+            generators.push(Generator::new(plan.clone(), &numbers, logins_max, empty)?);
+        }
+        for ((inbox, generator), number) in inboxes.into_iter().zip(generators).zip(0..) {
             let worker = worker(plan, inbox, crew.postboxes.clone(), clock);
             match spawn(number, generator, worker, end.clone()) {
                 Ok(thread) => crew.threads.push(thread),
@@ -44,7 +49,6 @@ impl Crew {
                     return Err(LoadError::Thread(error));
                 }
             }
-            first = last;
         }
         Ok(crew)
     }
@@ -60,14 +64,19 @@ impl Crew {
         let (to, from) = channel();
         self.post(|| Mail::Report(to.clone()))?;
         drop(to);
-        let mut sum = Report {
+        let nothing = Part {
             tally: empty.clone(),
             open: 0,
+            backlog: 0,
         };
+        let mut sum = vec![nothing; self.groups];
         for _ in &self.threads {
             let report: Report = from.recv().map_err(|_| LoadError::Ended)?;
-            sum.tally.add(report.tally);
-            sum.open += report.open;
+            for (sum, part) in sum.iter_mut().zip(report) {
+                sum.tally.add(part.tally);
+                sum.open += part.open;
+                sum.backlog += part.backlog;
+            }
         }
         Ok(sum)
     }
@@ -83,15 +92,17 @@ impl Crew {
 
     /// Stops the workers and waits until they have ended. Returns what they have counted since
     /// the last report, or why one of them could not go on.
-    pub(crate) fn finish(self, empty: &Tally) -> Result<Tally, LoadError> {
+    pub(crate) fn finish(self, empty: &Tally) -> Result<Vec<Tally>, LoadError> {
         for worker in 0..self.threads.len() {
             // One that has ended already needs no telling.
             let _ended = self.postboxes.post(worker, Mail::Stop);
         }
-        let (mut sum, mut failure) = (empty.clone(), None);
+        let (mut sum, mut failure) = (vec![empty.clone(); self.groups], None);
         for thread in self.threads {
             let generator = thread.join().map_err(|_| LoadError::Ended)??;
-            sum.add(generator.tally);
+            for (sum, team) in sum.iter_mut().zip(generator.teams) {
+                sum.add(team.tally);
+            }
             failure = failure.or(generator.failure);
         }
         failure.map_or(Ok(sum), Err)
@@ -103,6 +114,32 @@ impl Crew {
             posted.map_err(|_| LoadError::Ended)?;
         }
         Ok(())
+    }
+}
+
+/// Deals the connections of all groups out to the workers.
+struct Shares<'a> {
+    plan: &'a Plan,
+    next: u32,
+}
+
+impl<'a> Shares<'a> {
+    fn new(plan: &'a Plan) -> Self {
+        Self { plan, next: 0 }
+    }
+
+    /// The numbers of the connections of this worker, for each group.
+    fn next(&mut self, worker: u32) -> Vec<Range<u32>> {
+        let workers = self.plan.workers();
+        let groups = self.plan.groups.iter().zip(0..);
+        let ranges = groups.map(|(group, number)| {
+            // Each group begins with another worker, or the first would get all that is left over.
+            let turn = (worker + number) % workers;
+            let first = self.next;
+            self.next += share(group.connections, turn, workers);
+            first..self.next
+        });
+        ranges.collect()
     }
 }
 
@@ -129,8 +166,17 @@ fn worker(
     postboxes: Postboxes<Mail>,
     clock: Clock,
 ) -> Worker<Mail> {
+    // Workers begin with different pairs of addresses.
+    let pairs = plan.target.len() * plan.sources.len().max(1);
+    let turn = inbox.worker() * pairs / plan.workers() as usize;
+    let sources = if plan.spread || !plan.sources.is_empty() {
+        Sources::taking_turns(plan.sources.clone(), turn)
+    } else {
+        Sources::default()
+    };
     Worker {
         inbox,
+        sources,
         postboxes,
         listeners: Listeners::default(),
         backend: plan.target.clone().into(),

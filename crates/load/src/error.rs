@@ -1,9 +1,13 @@
 //! Why a run ends without a result, in words that say what to do.
 
 use std::io;
+use std::net::IpAddr;
 
 use driver::{Address, DriverError};
 use events::ConnectError;
+
+use crate::plan::Plan;
+use crate::script::ScriptError;
 
 /// A run that could not be done. Errors of single statements and connections are no such thing:
 /// those are counted.
@@ -14,9 +18,9 @@ pub enum LoadError {
     Zero(&'static str),
     /// All source ports to the target are in use.
     #[error(
-        "no source port is left for {target} after {open} connections; one source address reaches \
-         one target address about 28,000 times: use a unix socket, or let several processes \
-         connect to different target addresses"
+        "no source port is left for {target} after {open} connections in one of the threads \
+         (errno 99); give more source addresses with --source or more target addresses with \
+         --host, use a unix socket, or widen net.ipv4.ip_local_port_range"
     )]
     NoPort {
         /// Where the connection would have led.
@@ -26,12 +30,44 @@ pub enum LoadError {
     },
     /// The process may not open more files.
     #[error(
-        "too many open files with {open} connections in one of the threads; raise the limit \
+        "too many open files with {open} connections in one of the threads (errno 24); raise the limit \
          (`ulimit -n`), or spread the connections over several processes of at most its size"
     )]
     NoDescriptor {
         /// Connections of the worker that gave up.
         open: usize,
+    },
+    /// A source address is not one of this machine.
+    #[error(
+        "cannot connect from {sources}: no such address here (errno 99); give addresses of this \
+         machine with --source"
+    )]
+    NoSource {
+        /// The source addresses asked for.
+        sources: String,
+    },
+    /// The kernel has no memory for another socket.
+    #[error(
+        "the kernel has no memory for another connection after {open} in one of the threads (errno \
+         {errno}); raise net.ipv4.tcp_mem, or use fewer connections"
+    )]
+    NoMemory {
+        /// Connections of the worker that gave up.
+        open: usize,
+        /// What `connect` said.
+        errno: i32,
+    },
+    /// A script cannot be read.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// A connection would have to prepare too many statements.
+    #[error(
+        "each connection would prepare {variants} statements, one for each table; use fewer \
+         tables, or leave out --prepared"
+    )]
+    Variants {
+        /// How many.
+        variants: u32,
     },
     /// Nobody answers at the target, from the first connection on.
     #[error("cannot connect to {target}: {cause}; check the address, and that somebody listens")]
@@ -49,6 +85,19 @@ pub enum LoadError {
         /// The text that came with it.
         message: String,
     },
+    /// A statement that must not fail did.
+    #[error("{number} {message}; the statement was: {statement} …")]
+    Statement {
+        /// The error number.
+        number: u16,
+        /// The text that came with it.
+        message: String,
+        /// The statement's beginning.
+        statement: String,
+    },
+    /// A connection that must not be lost was.
+    #[error("the connection was lost: {0}; look into the log of the target")]
+    Lost(io::Error),
     /// The account uses an authentication plugin that is not spoken here.
     #[error(
         "the login wants the authentication plugin {plugin}; use an account with \
@@ -69,8 +118,7 @@ pub enum LoadError {
     Protocol(String),
     /// Connections stopped coming.
     #[error(
-        "only {open} of {wanted} connections are logged in and no more came for a while; {last}; \
-         check the limits of the target, such as max_connections"
+        "only {open} of {wanted} connections are logged in and no more came for a while: {last}"
     )]
     Stalled {
         /// Connections logged in.
@@ -104,21 +152,30 @@ pub enum LoadError {
 
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
+const ENOMEM: i32 = 12;
 const EADDRNOTAVAIL: i32 = 99;
+const ENOBUFS: i32 = 105;
 
 impl LoadError {
     /// The error of a connection that could not be made, if there is no use in trying again.
     /// `open`: how many connections there are; `ever`: whether one ever could be made.
     pub(crate) fn of_connect(
         error: ConnectError,
-        target: &[Address],
+        plan: &Plan,
         open: usize,
         ever: bool,
     ) -> Option<Self> {
-        let addresses: Vec<String> = target.iter().map(Address::to_string).collect();
-        let target = addresses.join(", ");
+        let target = list(&plan.target);
         let cause = match error {
             ConnectError::Os(ENFILE | EMFILE) => return Some(Self::NoDescriptor { open }),
+            ConnectError::Os(errno @ (ENOMEM | ENOBUFS)) => {
+                return Some(Self::NoMemory { open, errno });
+            }
+            ConnectError::Os(EADDRNOTAVAIL) if !ever && !plan.sources.is_empty() => {
+                let sources: Vec<String> = plan.sources.iter().map(IpAddr::to_string).collect();
+                let sources = sources.join(", ");
+                return Some(Self::NoSource { sources });
+            }
             ConnectError::Os(EADDRNOTAVAIL) => return Some(Self::NoPort { target, open }),
             ConnectError::Os(_) if ever => return None,
             ConnectError::Os(errno) => io::Error::from_raw_os_error(errno),
@@ -128,13 +185,20 @@ impl LoadError {
     }
 }
 
+/// The addresses in one line.
+pub(crate) fn list(target: &[Address]) -> String {
+    let addresses: Vec<String> = target.iter().map(Address::to_string).collect();
+    addresses.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn text(errno: i32, ever: bool) -> Option<String> {
-        let target = [Address::Tcp("127.0.0.1:3306".parse().unwrap())];
-        LoadError::of_connect(ConnectError::Os(errno), &target, 9, ever).map(|e| e.to_string())
+        let mut plan = crate::generator::tests::plan(crate::workload::Workload::Idle, 1, 1);
+        plan.target = vec![Address::Tcp("127.0.0.1:3306".parse().unwrap())];
+        LoadError::of_connect(ConnectError::Os(errno), &plan, 9, ever).map(|e| e.to_string())
     }
 
     #[test]
@@ -142,6 +206,7 @@ mod tests {
         assert!(text(EMFILE, true).unwrap().contains("ulimit -n"));
         let ports = text(EADDRNOTAVAIL, true).unwrap();
         assert!(ports.contains("127.0.0.1:3306 after 9"), "{ports}");
+        assert!(text(ENOMEM, true).unwrap().contains("tcp_mem"));
     }
 
     #[test]

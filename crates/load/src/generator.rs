@@ -1,6 +1,7 @@
 //! One worker of the load generator: its connections and what happens on them.
 //!
-//! How connections come to be is in [`crate::ramp`], how they end in [`crate::winding_down`].
+//! How connections come to be is in [`crate::ramp`], what they send in [`crate::work`], what time
+//! brings about in [`crate::pace`], and how they end in [`crate::winding_down`].
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -9,12 +10,12 @@ use events::{Close, ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timest
 use fastrand::Rng;
 use membership::Key;
 
-use crate::answer::{Answer, Expectation, Verdict};
-use crate::connection::{Connections, Pending, State};
+use crate::connection::{Connections, List, State};
 use crate::error::LoadError;
 use crate::packets::first_packet;
 use crate::plan::Plan;
 use crate::tally::Tally;
+use crate::team::Team;
 
 /// What the main thread tells a worker.
 #[derive(Debug)]
@@ -27,19 +28,24 @@ pub(crate) enum Mail {
     Stop,
 }
 
-/// A worker's answer to [`Mail::Report`].
-#[derive(Debug)]
-pub(crate) struct Report {
+/// A worker's answer to [`Mail::Report`]: one part per group.
+pub(crate) type Report = Vec<Part>;
+
+/// What a worker reports of a group.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
     /// What was counted since the last report.
     pub(crate) tally: Tally,
     /// Connections logged in now.
     pub(crate) open: usize,
+    /// Arrivals that wait for a connection.
+    pub(crate) backlog: u64,
 }
 
 /// What a worker is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Connections are logged in and then held.
+    /// Connections are logged in and then held, unless the ramp takes its time.
     Ramp,
     /// Connections do what the workload says.
     Work,
@@ -50,64 +56,65 @@ pub(crate) enum Phase {
 /// The state machine of one worker.
 pub(crate) struct Generator {
     pub(crate) plan: Arc<Plan>,
+    pub(crate) teams: Vec<Team>,
     pub(crate) connections: Connections,
+    /// How many connections there were at the beginning.
+    pub(crate) connections_max: usize,
     /// How many logins may be under way.
     pub(crate) logins_max: usize,
     pub(crate) phase: Phase,
-    /// No connection is opened before this time.
-    pub(crate) connect_at: Timestamp,
+    /// When the ramp began.
+    pub(crate) ramp_begin: Option<Timestamp>,
+    /// How many connections were opened during the ramp.
+    pub(crate) opened: usize,
     /// Whether any connection could be made so far.
     pub(crate) ever_connected: bool,
-    pub(crate) tally: Tally,
+    /// Since when there is no source port for a connection.
+    pub(crate) no_port_since: Option<Timestamp>,
     /// Why there is no use in going on.
     pub(crate) failure: Option<LoadError>,
-    rng: Rng,
+    pub(crate) rng: Rng,
 }
 
 impl Generator {
-    /// A worker with the connections of these numbers.
+    /// A worker with the connections of these numbers, a range per group.
     pub(crate) fn new(
         plan: Arc<Plan>,
-        numbers: std::ops::Range<u32>,
+        numbers: &[std::ops::Range<u32>],
         logins_max: u32,
-        tally: Tally,
-    ) -> Self {
-        Self {
+        tally: &Tally,
+    ) -> Result<Self, LoadError> {
+        let teams = plan.groups.iter().zip(numbers).map(|(group, numbers)| {
+            let count = numbers.end - numbers.start;
+            Team::new(group.clone(), count, tally.clone())
+        });
+        let teams: Result<_, _> = teams.collect();
+        let connections = Connections::new(numbers);
+        Ok(Self {
+            teams: teams?,
             plan,
-            connections: Connections::new(numbers),
+            connections_max: connections.len(),
+            connections,
             logins_max: logins_max as usize,
             phase: Phase::Ramp,
-            connect_at: Timestamp::ZERO,
+            ramp_begin: None,
+            opened: 0,
             ever_connected: false,
-            tally,
+            no_port_since: None,
             failure: None,
             rng: Rng::new(),
-        }
+        })
     }
 
-    /// Sends the workload's next statement, or holds the connection if there is none.
-    pub(crate) fn send_next<I: Io<Mail>>(&mut self, io: &mut I, key: Key, now: Timestamp) {
-        let Some(connection) = self.connections.get_mut(key) else {
-            return;
-        };
-        let origin = connection.next_origin();
-        let outbox = io.outbox(connection.handle);
-        match self.plan.workload.put_next(outbox, origin, &mut self.rng) {
-            Some(expectation) => self.await_answer(key, expectation, now),
-            None => self.connections.enter(key, State::Held),
-        }
+    /// The team of a connection.
+    pub(crate) fn team_of(&mut self, key: Key) -> Option<&mut Team> {
+        let group = self.connections.get(key)?.group();
+        self.teams.get_mut(usize::from(group))
     }
 
-    /// A command is leaving.
-    pub(crate) fn await_answer(&mut self, key: Key, expectation: Expectation, now: Timestamp) {
-        let Some(connection) = self.connections.get_mut(key) else {
-            return;
-        };
-        let pending = Pending {
-            sent_at: now,
-            answer: Answer::new(expectation, connection.deprecate_eof),
-        };
-        self.connections.enter(key, State::Busy(pending));
+    /// The books of a connection's team.
+    pub(crate) fn tally_of(&mut self, key: Key) -> Option<&mut Tally> {
+        self.team_of(key).map(|team| &mut team.tally)
     }
 
     /// Closes the socket; the connection gets another one, unless the run is ending.
@@ -123,6 +130,7 @@ impl Generator {
     pub(crate) fn socket_is_gone(&mut self, key: Key) {
         if let Some(connection) = self.connections.get_mut(key) {
             connection.partial = Vec::new();
+            connection.prepared = Box::default();
         }
         if let Phase::Stop(_) = self.phase {
             self.connections.remove(key);
@@ -140,53 +148,52 @@ impl Generator {
         input: &[u8],
         now: Timestamp,
     ) -> Option<usize> {
+        let handle = self.connections.get(key)?.handle;
         let mut used = 0;
         while let Some(packet) = first_packet(&input[used..]) {
             used += packet.len();
-            match &self.connections.get_mut(key)?.state {
+            match self.connections.get(key)?.state {
                 State::Due => return None,
-                &State::Login(step) => self.login_packet(io, key, (step, packet), now),
-                State::Held => self.unasked_packet(packet),
+                State::Login(step, _) => self.login_packet(io, key, (step, packet), now),
+                State::Held | State::Thinking(_) => self.unasked_packet(key, packet),
                 State::Busy(_) => self.answer_packet(io, key, packet, now),
             }
         }
-        let state = &self.connections.get_mut(key)?.state;
-        (!matches!(state, State::Due)).then_some(used)
-    }
-
-    fn answer_packet<I: Io<Mail>>(&mut self, io: &mut I, key: Key, packet: &[u8], now: Timestamp) {
-        let Some(connection) = self.connections.get_mut(key) else {
-            return;
-        };
-        let number = connection.number();
-        let State::Busy(pending) = &mut connection.state else {
-            return;
-        };
-        let sent_at = pending.sent_at;
-        match pending.answer.packet(packet) {
-            Ok(None) => return,
-            Ok(Some(Verdict::Right)) => self.tally.answered(now.since(sent_at)),
-            Ok(Some(Verdict::Wrong(what))) => {
-                self.tally.wrong(|| format!("connection {number}: {what}"));
-            }
-            Ok(Some(Verdict::Err(error))) => self.tally.err_packet(&error),
-            Err(error) => {
-                self.tally.wrong(|| format!("connection {number}: {error}"));
-                self.tally.reconnects += 1;
-                return self.give_up_socket(io, key);
-            }
-        }
-        match self.phase {
-            Phase::Stop(_) => self.quit(io, key),
-            Phase::Ramp | Phase::Work => self.send_next(io, key, now),
-        }
+        let connection = self.connections.get(key)?;
+        let same = connection.handle == handle && !matches!(connection.state, State::Due);
+        same.then_some(used)
     }
 
     /// A server says something of itself only before it closes a connection, and then why.
-    fn unasked_packet(&mut self, packet: &[u8]) {
+    fn unasked_packet(&mut self, key: Key, packet: &[u8]) {
+        let Some(tally) = self.tally_of(key) else {
+            return;
+        };
         match wire::ErrPacket::parse(&packet[wire::HEADER_LEN..]) {
-            Ok(error) => self.tally.err_packet(&error),
-            Err(_) => self.tally.wrong(|| "a packet that nobody asked for".into()),
+            Ok(error) => tally.err_packet(&error),
+            Err(_) => tally.wrong(|| "a packet that nobody asked for".into()),
+        }
+    }
+
+    fn report(&mut self, now: Timestamp) -> Report {
+        let connections = &self.connections;
+        let part = |(team, group): (&mut Team, usize)| Part {
+            tally: team.tally.take(),
+            open: connections.open(group),
+            backlog: team.backlog(now),
+        };
+        self.teams.iter_mut().zip(0..).map(part).collect()
+    }
+
+    fn start<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
+        let ramped = !self.plan.ramp.is_zero();
+        self.phase = Phase::Work;
+        if ramped {
+            return;
+        }
+        self.begin_arrivals(now);
+        for key in self.connections.all(List::Held) {
+            self.next_transaction(io, key, now);
         }
     }
 }
@@ -209,6 +216,7 @@ impl Handler for Generator {
 
     fn connected<I: Io<Mail>>(&mut self, _io: &mut I, _tag: Tag, _now: Timestamp) {
         self.ever_connected = true;
+        self.no_port_since = None;
     }
 
     fn connect_failed<I: Io<Mail>>(
@@ -242,33 +250,16 @@ impl Handler for Generator {
     fn drained<I: Io<Mail>>(&mut self, _io: &mut I, _tag: Tag, _now: Timestamp) {}
 
     fn hung_up<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, how: HangUp, now: Timestamp) {
-        let key = Key::from_bits(tag.0);
-        let Some(connection) = self.connections.get_mut(key) else {
-            return;
-        };
-        if let State::Login(_) = connection.state {
-            self.tally.hung_up_at_login(how);
-            self.pause_connecting(now);
-        } else {
-            self.tally.reconnects += 1;
-        }
-        self.give_up_socket(io, key);
+        self.lost(io, Key::from_bits(tag.0), how, now);
     }
 
     fn mail<I: Io<Mail>>(&mut self, io: &mut I, mail: Mail, now: Timestamp) {
         match mail {
             Mail::Report(to) => {
-                let tally = self.tally.take();
-                let open = self.connections.open();
                 // Nobody waits for it any more if it cannot be sent.
-                let _gone = to.send(Report { tally, open });
+                let _gone = to.send(self.report(now));
             }
-            Mail::Start => {
-                self.phase = Phase::Work;
-                for key in self.connections.held() {
-                    self.send_next(io, key, now);
-                }
-            }
+            Mail::Start => self.start(io, now),
             Mail::Stop => self.stop(io, now),
         }
     }
@@ -280,18 +271,22 @@ impl Handler for Generator {
     fn next_timer(&self) -> Option<Timestamp> {
         match self.phase {
             Phase::Stop(deadline) => Some(deadline),
-            Phase::Ramp | Phase::Work => self.may_connect().then_some(self.connect_at),
+            Phase::Ramp | Phase::Work => self.next_due(),
         }
     }
 
     fn turn_ended<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
+        if let Phase::Stop(_) = self.phase {
+            return;
+        }
+        self.keep_pace(io, now);
         self.open_due(io, now);
     }
 
     fn finished(&self) -> bool {
-        self.failure.is_some() || self.connections.is_empty()
+        self.failure.is_some() || self.connections.len() == 0
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

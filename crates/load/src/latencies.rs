@@ -47,6 +47,20 @@ impl Latencies {
         self.histogram.value_at_quantile(quantile)
     }
 
+    /// Parts of the whole, ever closer to 1, each with the latency it did not exceed, in
+    /// milliseconds.
+    pub(crate) fn distribution_ms(&self) -> Vec<(f64, f64)> {
+        if self.histogram.is_empty() {
+            return Vec::new();
+        }
+        let count = self.histogram.len() as f64;
+        // Eight steps for each nine, up to the longest latency.
+        let steps = (0..).map(|step| 1.0 - 10f64.powf(-f64::from(step) / 8.0));
+        let parts = steps.take_while(|part| (1.0 - part) * count >= 1.0);
+        let latency = |part: f64| (part, self.quantile_us(part) as f64 / 1_000.0);
+        parts.chain([1.0 - 1.0 / count]).map(latency).collect()
+    }
+
     /// The longest, in microseconds.
     pub(crate) fn max_us(&self) -> u64 {
         self.histogram.max()

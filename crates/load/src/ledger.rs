@@ -4,74 +4,85 @@ use std::time::{Duration, Instant};
 
 use events::Span;
 
+use crate::book::Book;
 use crate::error::LoadError;
+use crate::figures::Figures;
 use crate::generator::Report;
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
-use crate::summary::{LatencyMs, Summary, ms};
-use crate::tally::{DESCRIBED_MAX, ErrorNumber, Tally};
+use crate::summary::{GroupSummary, Summary};
+use crate::tally::{DESCRIBED_MAX, Tally};
 use crate::watch::Watches;
 
 /// All that is known of a run so far.
 pub(crate) struct Ledger {
     connections: u32,
-    /// Up to the last interval that was closed.
-    total: Tally,
-    /// Since then.
-    interval: Tally,
+    /// One per group.
+    books: Vec<Book>,
+    empty: Tally,
     interval_begin: Instant,
     begin: Instant,
     /// How long the ramp took.
     ramp: Span,
     measure_begin: Instant,
     measured: Duration,
-    /// Connections logged in.
-    open: usize,
+    /// Wrong answers that were logged.
+    logged: usize,
     watches: Watches,
+    series: Vec<Progress>,
 }
 
 impl Ledger {
     /// The ledger of a run that begins now. Fails if a process to be watched is not there.
     pub(crate) fn begin(plan: &Plan, empty: &Tally) -> Result<Self, LoadError> {
         let now = Instant::now();
+        let books = plan.groups.iter().map(|group| Book::new(group, empty));
         Ok(Self {
-            connections: plan.connections,
-            total: empty.clone(),
-            interval: empty.clone(),
+            connections: plan.connections(),
+            books: books.collect(),
+            empty: empty.clone(),
             interval_begin: now,
             begin: now,
             ramp: Span::ZERO,
             measure_begin: now,
             measured: Duration::ZERO,
-            open: 0,
+            logged: 0,
             watches: Watches::begin(&plan.watched)?,
+            series: Vec::new(),
         })
     }
 
     /// Takes in what the workers reported.
     pub(crate) fn take(&mut self, report: Report) {
-        self.open = report.open;
-        self.log_described(&report.tally);
-        self.interval.add(report.tally);
+        for (number, part) in report.into_iter().enumerate() {
+            self.log_described(&part.tally);
+            self.books[number].take(part);
+        }
     }
 
     /// Connections logged in.
     pub(crate) fn open(&self) -> usize {
-        self.open
+        self.books.iter().map(Book::open).sum()
     }
 
     /// Logins done so far.
     pub(crate) fn logins(&self) -> u64 {
-        self.total.logins + self.interval.logins
+        self.books.iter().map(Book::logins).sum()
     }
 
     /// Why the ramp is given up.
     pub(crate) fn stalled(&mut self) -> LoadError {
         self.settle();
+        let total = self.total();
+        let fixes = crate::figures::explanations(&total);
+        let mut last = total.errors_text();
+        if !fixes.is_empty() {
+            last = format!("{last}; {}", fixes.join("; "));
+        }
         LoadError::Stalled {
-            open: self.open,
+            open: self.open(),
             wanted: self.connections,
-            last: self.total.errors_text(),
+            last,
         }
     }
 
@@ -79,34 +90,36 @@ impl Ledger {
     pub(crate) fn end_ramp(&mut self) {
         self.settle();
         // The workers' clock began with the run.
-        self.ramp = Span::from_us(self.total.last_login.as_us());
+        self.ramp = Span::from_us(self.total().last_login.as_us());
     }
 
     /// What happened since the last interval was closed.
     pub(crate) fn close_interval(&mut self, stage: Stage) -> Progress {
         self.watches.look();
-        let seconds = self.interval_begin.elapsed().as_secs_f64();
-        let (statements, p95) = (
-            self.interval.statements,
-            self.interval.latencies_us.quantile_us(0.95),
-        );
+        let seconds = self.interval_begin.elapsed();
+        let mut interval = self.empty.clone();
+        let groups = self
+            .books
+            .iter()
+            .map(|book| book.progress(seconds, &mut interval));
+        let groups: Vec<_> = groups.collect();
         self.settle();
-        Progress {
-            elapsed: self.begin.elapsed(),
-            stage,
-            connections: self.open,
-            statements_per_s: statements as f64 / seconds,
-            latency_ms_p95: ms(p95),
-            errors: self.total.error_total(),
-            wrong_answers: self.total.wrong_answers,
-            reconnects: self.total.reconnects,
-        }
+        let progress = Progress::of(
+            (self.begin.elapsed(), stage),
+            (&interval, seconds),
+            (&self.total(), self.open()),
+            groups,
+        );
+        self.series.push(progress.clone());
+        progress
     }
 
     /// Statements count from here.
     pub(crate) fn begin_measuring(&mut self) {
         self.settle();
-        self.total.forget_measures();
+        for book in &mut self.books {
+            book.total.forget_measures();
+        }
         self.watches.begin_measuring();
         self.measure_begin = Instant::now();
     }
@@ -119,47 +132,61 @@ impl Ledger {
     }
 
     /// The result; `rest` is what the workers counted after the measuring.
-    pub(crate) fn summary(mut self, mut rest: Tally) -> Summary {
-        self.log_described(&rest);
-        rest.forget_measures();
-        self.total.add(rest);
-        let (total, watches) = (self.total, self.watches);
-        let statements = total.statements;
-        let seconds = self.measured.as_secs_f64();
-        let ramp_s = Duration::from(self.ramp).as_secs_f64();
-        let count = |number: &ErrorNumber| number.to_string();
+    pub(crate) fn summary(mut self, rest: Vec<Tally>, threads: u32) -> Summary {
+        for (number, mut rest) in rest.into_iter().enumerate() {
+            self.log_described(&rest);
+            rest.forget_measures();
+            self.books[number].total.add(rest);
+        }
+        let ramp_s = Duration::from(self.ramp).as_secs_f64().max(1e-6);
+        let figures = |tally: &Tally, connections: u32, reconnects| {
+            Figures::of(
+                tally,
+                self.measured,
+                f64::from(connections) / ramp_s,
+                reconnects,
+            )
+        };
+        let groups = self.books.iter().map(|book| {
+            let mut figures = figures(&book.total, book.connections, book.reconnects);
+            figures.backlog = book.backlog();
+            book.summary(figures)
+        });
+        let groups: Vec<GroupSummary> = groups.collect();
+        let reconnects = self.books.iter().any(|book| book.reconnects);
+        let mut total = figures(&self.total(), self.connections, reconnects);
+        total.backlog = groups.iter().map(|group| group.figures.backlog).sum();
         Summary {
             connections: self.connections,
-            duration_s: seconds,
-            statements,
-            statements_per_s: statements as f64 / seconds,
-            latency_ms: LatencyMs::of(&total.latencies_us),
-            errors: total
-                .errors
-                .iter()
-                .map(|(n, e)| (count(n), e.count))
-                .collect(),
-            wrong_answers: total.wrong_answers,
-            reconnects: total.reconnects,
-            unanswered: total.unanswered,
-            connects_per_s: f64::from(self.connections) / ramp_s,
-            generator_cpu_us_per_statement: watches.own_cpu_us_per(statements),
-            watched: watches.results(statements, self.connections),
-            errors_text: total.errors_text(),
+            duration_s: self.measured.as_secs_f64(),
+            generator_cpu_us_per_statement: self.watches.own_cpu_us_per(total.statements),
+            generator_busy: self.watches.own_share(self.measured, threads),
+            watched: self.watches.results(total.statements, self.connections),
+            total,
+            groups,
+            series: self.series,
         }
+    }
+
+    fn total(&self) -> Tally {
+        let mut total = self.empty.clone();
+        for book in &self.books {
+            total.add(book.total.clone());
+        }
+        total
     }
 
     /// Moves the interval into the total.
     fn settle(&mut self) {
-        self.total.add(self.interval.take());
+        self.books.iter_mut().for_each(Book::settle);
         self.interval_begin = Instant::now();
     }
 
     /// Logs the first wrong answers of the run.
-    fn log_described(&self, tally: &Tally) {
-        let logged = self.total.described.len() + self.interval.described.len();
-        let room = DESCRIBED_MAX.saturating_sub(logged);
+    fn log_described(&mut self, tally: &Tally) {
+        let room = DESCRIBED_MAX.saturating_sub(self.logged);
         for description in tally.described.iter().take(room) {
+            self.logged += 1;
             tracing::warn!("wrong answer: {description}");
         }
     }

@@ -17,9 +17,6 @@ use crate::tally::Tally;
 /// How often the ramp is looked at.
 const RAMP_LOOK: Duration = Duration::from_millis(20);
 
-/// A ramp on which no connection has come for so long has failed.
-const RAMP_STALL_MAX: Duration = Duration::from_secs(20);
-
 /// Does what `plan` says and returns what was measured. `progress` is called every interval.
 ///
 /// # Errors
@@ -27,6 +24,7 @@ const RAMP_STALL_MAX: Duration = Duration::from_secs(20);
 pub fn run(plan: Plan, progress: impl FnMut(&Progress)) -> Result<Summary, LoadError> {
     plan.check()?;
     let empty = Tally::new(Latencies::new()?);
+    let threads = plan.workers();
     let ledger = Ledger::begin(&plan, &empty)?;
     let plan = Arc::new(plan);
     let mut run = Run {
@@ -41,7 +39,7 @@ pub fn run(plan: Plan, progress: impl FnMut(&Progress)) -> Result<Summary, LoadE
     // Why a worker ended says more than that it did, so its error comes first.
     let rest = run.crew.finish(&run.empty)?;
     done?;
-    Ok(run.ledger.summary(rest))
+    Ok(run.ledger.summary(rest, threads))
 }
 
 struct Run<F> {
@@ -64,15 +62,20 @@ impl<F: FnMut(&Progress)> Run<F> {
         Ok(())
     }
 
-    /// Waits until all connections are logged in.
+    /// Waits until all connections are logged in, or for as long as the ramp is to take.
     fn ramp(&mut self) -> Result<(), LoadError> {
+        if !self.plan.ramp.is_zero() {
+            self.work(Stage::Ramp, self.plan.ramp)?;
+            self.ledger.end_ramp();
+            return Ok(());
+        }
         let (mut logins, mut since) = (0, Instant::now());
-        while self.ledger.open() < self.plan.connections as usize {
+        while self.ledger.open() < self.plan.connections() as usize {
             self.look(Stage::Ramp, Instant::now() + RAMP_LOOK)?;
             if self.ledger.logins() > logins {
                 (logins, since) = (self.ledger.logins(), Instant::now());
             }
-            if since.elapsed() > RAMP_STALL_MAX {
+            if since.elapsed() > self.plan.login_timeout {
                 return Err(self.ledger.stalled());
             }
         }
@@ -96,7 +99,8 @@ impl<F: FnMut(&Progress)> Run<F> {
         self.ledger.take(self.crew.report(&self.empty)?);
         if Instant::now() >= self.next_line {
             self.next_line += self.plan.report_interval;
-            (self.progress)(&self.ledger.close_interval(stage));
+            let progress = self.ledger.close_interval(stage);
+            (self.progress)(&progress);
         }
         Ok(())
     }

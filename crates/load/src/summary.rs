@@ -1,12 +1,16 @@
 //! The result of a run: for people and, with stable keys, for programs.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::latencies::Latencies;
+use crate::figures::Figures;
+use crate::progress::Progress;
 use crate::watch::Watched;
+
+/// The generator's threads may be busy for this part of the time before it is doubtful who was
+/// measured.
+const BUSY_MAX: f64 = 0.85;
 
 /// What a run has measured. As JSON its keys are the names of these fields.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,52 +19,44 @@ pub struct Summary {
     pub connections: u32,
     /// How long statements were measured.
     pub duration_s: f64,
-    /// Statements answered rightly in that time.
-    pub statements: u64,
-    /// The same per second.
-    pub statements_per_s: f64,
-    /// How long they took.
-    pub latency_ms: LatencyMs,
-    /// How often each error came, from the first connection to the last: by the number of the
-    /// ERR packet, `errno N` for the operating system's, or `closed at login`.
-    pub errors: BTreeMap<String, u64>,
-    /// Answers that were not what was asked for, from the first connection to the last.
-    pub wrong_answers: u64,
-    /// Connections lost after their login, from the first connection to the last.
-    pub reconnects: u64,
-    /// Commands that had no answer seconds after the run's end.
-    pub unanswered: u64,
-    /// Logins per second of the ramp.
-    pub connects_per_s: f64,
+    /// All groups together; as JSON its keys stand beside the others.
+    #[serde(flatten)]
+    pub total: Figures,
     /// This process' CPU time per statement, in microseconds; `None` if there were no statements.
     pub generator_cpu_us_per_statement: Option<f64>,
+    /// The part of the time for which this process' threads were busy: 1 is all of it.
+    pub generator_busy: f64,
     /// What the watched processes used.
     pub watched: Vec<Watched>,
-    /// The errors with the text of the first of each number.
-    #[serde(skip)]
-    pub errors_text: String,
+    /// Each group alone.
+    pub groups: Vec<GroupSummary>,
+    /// The intervals, from the first connection to the end.
+    pub series: Vec<Progress>,
 }
 
-/// Latencies in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct LatencyMs {
-    /// Half of the statements took no longer.
-    pub p50: f64,
-    /// 95 % took no longer.
-    pub p95: f64,
-    /// 99 % took no longer.
-    pub p99: f64,
-    /// 99.9 % took no longer.
-    pub p999: f64,
-    /// The longest.
-    pub max: f64,
+/// What was measured of a group. As JSON its keys are the names of these fields.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupSummary {
+    /// Its name.
+    pub name: String,
+    /// What its connections did.
+    pub workload: String,
+    /// How many there were.
+    pub connections: u32,
+    /// The rest; as JSON its keys stand beside the others.
+    #[serde(flatten)]
+    pub figures: Figures,
 }
 
 impl Summary {
     /// Whether every statement was answered, rightly, and no connection was lost.
     pub fn is_clean(&self) -> bool {
-        let lost = self.wrong_answers + self.reconnects + self.unanswered;
-        self.errors.is_empty() && lost == 0
+        self.total.is_clean()
+    }
+
+    /// Whether the generator was so busy that it, not the target, may have been the limit.
+    pub fn is_generator_bound(&self) -> bool {
+        self.generator_busy > BUSY_MAX
     }
 
     /// The summary as a JSON object.
@@ -72,59 +68,46 @@ impl Summary {
     }
 }
 
-impl LatencyMs {
-    pub(crate) fn of(latencies_us: &Latencies) -> Self {
-        let quantile = |quantile| ms(latencies_us.quantile_us(quantile));
-        Self {
-            p50: quantile(0.5),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
-            p999: quantile(0.999),
-            max: ms(latencies_us.max_us()),
-        }
-    }
-}
-
-/// Microseconds in milliseconds.
-pub(crate) fn ms(us: u64) -> f64 {
-    us as f64 / 1_000.0
-}
-
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (statements, rate) = (self.statements, self.statements_per_s);
+        let (connections, seconds) = (self.connections, self.duration_s);
         writeln!(
             f,
-            "statements:       {statements} in {:.1} s",
-            self.duration_s
+            "connections:      {connections}, measured for {seconds:.1} s"
         )?;
-        writeln!(f, "statements/s:     {rate:.1}")?;
-        writeln!(f, "latency:          {}", self.latency_ms)?;
-        let (connections, rate) = (self.connections, self.connects_per_s);
-        writeln!(
+        writeln!(f, "{}", self.total)?;
+        if self.groups.len() > 1 {
+            for group in &self.groups {
+                let GroupSummary {
+                    name,
+                    workload,
+                    connections,
+                    figures,
+                } = group;
+                writeln!(f, "\ngroup {name}: {connections} connections, {workload}")?;
+                writeln!(f, "{figures}")?;
+            }
+            writeln!(f)?;
+        }
+        let (cpu, busy) = (
+            Cpu(self.generator_cpu_us_per_statement),
+            self.generator_busy,
+        );
+        write!(
             f,
-            "connections:      {connections}, made at {rate:.0} per second"
+            "generator:        {cpu}; busy for {:.0} % of the time",
+            busy * 100.0
         )?;
-        writeln!(f, "errors:           {}", self.errors_text)?;
-        writeln!(f, "wrong answers:    {}", self.wrong_answers)?;
-        writeln!(f, "reconnects:       {}", self.reconnects)?;
-        writeln!(f, "unanswered:       {}", self.unanswered)?;
-        let cpu = Cpu(self.generator_cpu_us_per_statement);
-        write!(f, "generator:        {cpu}")?;
         for watched in &self.watched {
             write!(f, "\nprocess {:<9} {watched}", watched.pid)?;
         }
+        if self.is_generator_bound() {
+            f.write_str(
+                "\nwarning: the generator's threads were nearly always busy, so that it may have \
+                 been the limit, not the target; give it more --threads or a machine of its own",
+            )?;
+        }
         Ok(())
-    }
-}
-
-impl fmt::Display for LatencyMs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:.2} ms (50%), {:.2} ms (95%), {:.2} ms (99%), {:.2} ms (99.9%), {:.2} ms (max)",
-            self.p50, self.p95, self.p99, self.p999, self.max
-        )
     }
 }
 

@@ -7,6 +7,7 @@ use events::{HangUp, Span, Timestamp};
 use wire::ErrPacket;
 
 use crate::latencies::Latencies;
+use crate::script::Kind;
 
 /// How many wrong answers are described.
 pub(crate) const DESCRIBED_MAX: usize = 5;
@@ -33,10 +34,26 @@ pub(crate) struct ErrorCount {
 /// Counts and latencies of some span of time; tallies add up.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
-    /// Statements answered rightly.
-    pub(crate) statements: u64,
-    /// How long these took.
+    /// Statements answered rightly that read.
+    pub(crate) reads: u64,
+    /// Those that write.
+    pub(crate) writes: u64,
+    /// Those that do neither.
+    pub(crate) others: u64,
+    /// Transactions all of whose statements were answered rightly.
+    pub(crate) transactions: u64,
+    /// Those of them that took no longer than a client waits.
+    pub(crate) good: u64,
+    /// How long the transactions took.
     pub(crate) latencies_us: Latencies,
+    /// Logins done since measuring began.
+    pub(crate) connects: u64,
+    /// How long it took to connect and log in.
+    pub(crate) connect_us: Latencies,
+    /// How often the listener's queue was full; the connection is made a moment later.
+    pub(crate) full: u64,
+    /// Statements and logins that a client did not wait for any longer.
+    pub(crate) timeouts: u64,
     /// Errors of statements and logins.
     pub(crate) errors: BTreeMap<ErrorNumber, ErrorCount>,
     /// Answers that were not what was asked for.
@@ -57,8 +74,16 @@ impl Tally {
     /// Nothing counted yet.
     pub(crate) fn new(latencies_us: Latencies) -> Self {
         Self {
-            statements: 0,
+            reads: 0,
+            writes: 0,
+            others: 0,
+            transactions: 0,
+            good: 0,
+            connect_us: latencies_us.new_empty(),
             latencies_us,
+            connects: 0,
+            full: 0,
+            timeouts: 0,
             errors: BTreeMap::new(),
             wrong_answers: 0,
             described: Vec::new(),
@@ -75,10 +100,25 @@ impl Tally {
         std::mem::replace(self, empty)
     }
 
-    /// A statement was answered rightly after `latency`.
-    pub(crate) fn answered(&mut self, latency: Span) {
-        self.statements += 1;
+    /// A statement was answered rightly.
+    pub(crate) fn answered(&mut self, kind: Kind) {
+        match kind {
+            Kind::Read => self.reads += 1,
+            Kind::Write => self.writes += 1,
+            Kind::Other => self.others += 1,
+        }
+    }
+
+    /// A transaction was answered rightly after `latency`; a client would wait for so long.
+    pub(crate) fn completed(&mut self, latency: Span, patience: Option<Span>) {
+        self.transactions += 1;
+        self.good += u64::from(patience.is_none_or(|patience| latency <= patience));
         self.latencies_us.record(latency);
+    }
+
+    /// Statements answered rightly.
+    pub(crate) fn statements(&self) -> u64 {
+        self.reads + self.writes + self.others
     }
 
     /// Something went wrong.
@@ -118,9 +158,11 @@ impl Tally {
         }
     }
 
-    /// A login was done.
-    pub(crate) fn logged_in(&mut self, now: Timestamp) {
+    /// A login was done that was begun at `since`.
+    pub(crate) fn logged_in(&mut self, since: Timestamp, now: Timestamp) {
         self.logins += 1;
+        self.connects += 1;
+        self.connect_us.record(now.since(since));
         self.last_login = self.last_login.max(now);
     }
 
@@ -138,7 +180,8 @@ impl Tally {
 
     /// Forgets statements and latencies: those that come now are measured.
     pub(crate) fn forget_measures(&mut self) {
-        self.statements = 0;
+        (self.reads, self.writes, self.others) = (0, 0, 0);
+        (self.transactions, self.good, self.connects) = (0, 0, 0);
         self.latencies_us = self.latencies_us.new_empty();
     }
 
@@ -149,8 +192,16 @@ impl Tally {
 
     /// Takes in another tally.
     pub(crate) fn add(&mut self, other: Self) {
-        self.statements += other.statements;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.others += other.others;
+        self.transactions += other.transactions;
+        self.good += other.good;
         self.latencies_us.add(&other.latencies_us);
+        self.connects += other.connects;
+        self.connect_us.add(&other.connect_us);
+        self.full += other.full;
+        self.timeouts += other.timeouts;
         for (number, error) in other.errors {
             let count = self.errors.entry(number).or_insert(ErrorCount {
                 count: 0,
@@ -188,17 +239,19 @@ mod tests {
         let mut total = Tally::new(Latencies::new().unwrap());
         let mut part = Tally::new(Latencies::new().unwrap());
         for n in 0..2 * DESCRIBED_MAX as u64 {
-            part.answered(Span::from_us(10));
+            part.answered(Kind::Read);
+            part.completed(Span::from_us(10), Some(Span::from_us(9 + n % 2)));
             part.wrong(|| n.to_string());
             part.error(ErrorNumber::Err(1226), || "busy".into());
             part.error(ErrorNumber::Os(104), || "reset".into());
         }
-        part.logged_in(Timestamp::from_us(5));
+        part.logged_in(Timestamp::from_us(2), Timestamp::from_us(5));
         total.add(part.take());
-        assert_eq!((part.statements, part.error_total()), (0, 0));
+        assert_eq!((part.statements(), part.error_total()), (0, 0));
         part.wrong(|| "late".into());
         total.add(part);
-        assert_eq!((total.statements, total.wrong_answers), (10, 11));
+        assert_eq!((total.statements(), total.wrong_answers), (10, 11));
+        assert_eq!((total.transactions, total.good), (10, 5));
         assert_eq!(total.described, ["0", "1", "2", "3", "4"]);
         assert_eq!(
             total.errors_text(),

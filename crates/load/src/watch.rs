@@ -1,5 +1,7 @@
 //! Processes that are watched while a run is under way, and this one.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::error::LoadError;
@@ -96,6 +98,12 @@ impl Watches {
     /// This process' CPU time per statement, in microseconds.
     pub(crate) fn own_cpu_us_per(&self, statements: u64) -> Option<f64> {
         self.own.per(statements)
+    }
+
+    /// The part of `measured` for which this process' `threads` were busy.
+    pub(crate) fn own_share(&self, measured: Duration, threads: u32) -> f64 {
+        let us = self.own.end_us.saturating_sub(self.own.begin_us) as f64;
+        us / (measured.as_micros() as f64 * f64::from(threads)).max(1.0)
     }
 
     /// What the watched processes used for so many statements over so many connections.

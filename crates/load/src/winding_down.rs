@@ -3,6 +3,8 @@
 use events::{Close, Io, Span, Timestamp};
 use membership::Key;
 
+use crate::answer::{Answer, Form};
+use crate::connection::List;
 use crate::generator::{Generator, Mail, Phase};
 use crate::workload::{Workload, put_ping, put_quit};
 
@@ -13,14 +15,18 @@ impl Generator {
     /// Sends no more statements, ends what is idle and awaits the rest.
     pub(crate) fn stop<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
         self.phase = Phase::Stop(now + ANSWERS_MAX);
-        for key in self.connections.due() {
+        for key in self.connections.all(List::Due) {
             self.connections.remove(key);
         }
-        for key in self.connections.logging_in() {
+        for key in self.connections.all(List::Login) {
             self.give_up_socket(io, key);
         }
-        for key in self.connections.held() {
-            if self.plan.workload == Workload::Idle {
+        for key in self.connections.all(List::Thinking) {
+            self.quit(io, key);
+        }
+        for key in self.connections.all(List::Held) {
+            let team = self.team_of(key);
+            if team.is_some_and(|team| team.group.workload == Workload::Idle) {
                 self.ping(io, key, now);
             } else {
                 self.quit(io, key);
@@ -42,8 +48,10 @@ impl Generator {
         if !matches!(self.phase, Phase::Stop(deadline) if deadline <= now) {
             return;
         }
-        for key in self.connections.busy() {
-            self.tally.unanswered += 1;
+        for key in self.connections.all(List::Busy) {
+            if let Some(tally) = self.tally_of(key) {
+                tally.unanswered += 1;
+            }
             self.give_up_socket(io, key);
         }
     }
@@ -52,7 +60,8 @@ impl Generator {
     fn ping<I: Io<Mail>>(&mut self, io: &mut I, key: Key, now: Timestamp) {
         if let Some(connection) = self.connections.get_mut(key) {
             let expectation = put_ping(io.outbox(connection.handle));
-            self.await_answer(key, expectation, now);
+            let answer = Answer::new(expectation, Form::Text, connection.deprecate_eof);
+            self.await_answer(key, answer, 0, now);
         }
     }
 }

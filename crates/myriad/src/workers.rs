@@ -48,6 +48,7 @@ impl Workers {
                 postboxes: postboxes.clone(),
                 listeners: listeners.clone(),
                 backend: backend.clone(),
+                sources: driver::Sources::default(),
                 clock,
                 driver,
                 counters: Arc::default(),

@@ -30,6 +30,7 @@ impl<M> Effects<M> {
     fn try_address(&mut self, handle: Handle, number: u16) -> Result<(), Errno> {
         let address = &self.backend[usize::from(number)];
         let fd = socket::open(address)?;
+        self.sources.bind(&fd, address, self.backend.len())?;
         match socket::connect(&fd, address) {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
             Err(errno) => return Err(errno),

@@ -17,6 +17,7 @@ use crate::doors::Doors;
 use crate::mailbox::Postboxes;
 use crate::notice::Notice;
 use crate::outgoing::Outgoing;
+use crate::sources::Sources;
 use crate::table::Table;
 use crate::worker::{DriverError, Worker};
 
@@ -35,6 +36,7 @@ pub(super) struct Effects<M> {
     pub(super) closing: Closing,
     pub(super) doors: Option<Doors>,
     pub(super) backend: Arc<[Address]>,
+    pub(super) sources: Sources,
     pub(super) postboxes: Postboxes<M>,
     pub(super) balance: Balance,
     /// Connections to be read in the next turn without a further event.
@@ -60,6 +62,7 @@ impl<M> Effects<M> {
             closing: Closing::default(),
             doors: None,
             backend: Arc::clone(&worker.backend),
+            sources: worker.sources.clone(),
             postboxes: worker.postboxes.clone(),
             balance: worker.inbox.balance(),
             ready: Vec::new(),
@@ -164,7 +167,8 @@ impl<M> Io<M> for Effects<M> {
 
     fn connect(&mut self, tag: Tag) -> Handle {
         let handle = self.table.insert(Connection::connecting(tag, None));
-        self.try_addresses(handle, 0, ConnectError::Address);
+        let first = self.sources.begin(self.backend.len());
+        self.try_addresses(handle, first, ConnectError::Address);
         handle
     }
 

@@ -16,6 +16,7 @@ use crate::counters::DriverCounts;
 use crate::mailbox::Postboxes;
 use crate::notice::Notice;
 use crate::outgoing::Outgoing;
+use crate::sources::Sources;
 use crate::table::Table;
 use crate::worker::{DriverError, Worker};
 
@@ -35,6 +36,7 @@ pub(super) struct Effects<M> {
     pub(super) leaving: usize,
     pub(super) entrance: Option<Entrance>,
     pub(super) backend: Arc<[Address]>,
+    pub(super) sources: Sources,
     pub(super) postboxes: Postboxes<M>,
     pub(super) balance: Balance,
     /// Input that came while nobody wanted it. Those that have some are marked as readable.
@@ -65,6 +67,7 @@ impl<M> Effects<M> {
             leaving: 0,
             entrance: None,
             backend: Arc::clone(&worker.backend),
+            sources: worker.sources.clone(),
             postboxes: worker.postboxes.clone(),
             balance: worker.inbox.balance(),
             kept: HashMap::new(),
@@ -165,7 +168,8 @@ impl<M> Io<M> for Effects<M> {
 
     fn connect(&mut self, tag: Tag) -> Handle {
         let handle = self.table.insert(Connection::connecting(tag, Seat::none()));
-        self.try_addresses(handle, 0, ConnectError::Address);
+        let first = self.sources.begin(self.backend.len());
+        self.try_addresses(handle, first, ConnectError::Address);
         handle
     }
 

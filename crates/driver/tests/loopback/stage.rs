@@ -66,6 +66,7 @@ impl Setup {
                 postboxes: stage.postboxes.clone(),
                 listeners: listeners.clone(),
                 backend: Arc::clone(&backend),
+                sources: driver::Sources::default(),
                 clock,
                 driver: crate::driver(),
                 counters: Arc::clone(&counters),

@@ -40,13 +40,14 @@ pub(crate) fn result_set(rows: &[Option<&[u8]>], deprecate_eof: bool) -> Vec<u8>
 }
 
 fn judged(expectation: Expectation, bytes: &[u8], deprecate_eof: bool) -> String {
-    let mut answer = Answer::new(expectation, deprecate_eof);
+    let mut answer = Answer::new(expectation, Form::Text, deprecate_eof);
     let mut rest = bytes;
     while let Some(packet) = first_packet(rest) {
         rest = &rest[packet.len()..];
         match answer.packet(packet) {
             Ok(None) => {}
             Ok(Some(Verdict::Right)) => return "right".to_owned(),
+            Ok(Some(Verdict::Prepared(id))) => return format!("statement {id}"),
             Ok(Some(Verdict::Wrong(what))) => return format!("wrong: {what}"),
             Ok(Some(Verdict::Err(ErrPacket { code, .. }))) => return format!("error {code}"),
             Err(error) => return format!("broken: {error}"),
@@ -63,10 +64,10 @@ fn one_value_is_one_row_of_one_column() {
         assert_eq!(judged(&[Some(b"x")]), "right");
         assert_eq!(judged(&[Some(b"")]), "right");
         assert_eq!(judged(&[None]), "wrong: NULL");
-        assert_eq!(judged(&[]), "wrong: 0 rows and 1 columns");
+        assert_eq!(judged(&[]), "wrong: 0 rows and 1 columns, 0 rows changed");
         assert_eq!(
             judged(&[Some(b"x"), Some(b"y")]),
-            "wrong: 2 rows and 1 columns"
+            "wrong: 2 rows and 1 columns, 0 rows changed"
         );
     }
 }
@@ -101,7 +102,7 @@ fn other_packets_than_rows() {
     let rows = result_set(&[], true);
     assert_eq!(
         judged(Expectation::Pong, &rows, true),
-        "wrong: 0 rows and 1 columns"
+        "wrong: 0 rows and 1 columns, 0 rows changed"
     );
 }
 
@@ -113,4 +114,60 @@ fn what_breaks_the_protocol_is_no_answer() {
     assert!(judged(Expectation::OneValue, file, true).starts_with("broken: request for"));
     let empty = b"\0\0\0\x01";
     assert!(judged(Expectation::OneValue, empty, true).starts_with("broken: "));
+}
+
+#[test]
+fn changed_rows_and_ranges_of_rows() {
+    let ok = b"\x07\0\0\x01\0\x01\0\x02\0\0\0";
+    assert_eq!(judged(Expectation::Affected(1), ok, true), "right");
+    assert_eq!(
+        judged(Expectation::Affected(2), ok, true),
+        "wrong: 0 rows and 0 columns, 1 rows changed"
+    );
+    let rows = |n: usize| result_set(&vec![Some(&b"x"[..]); n], true);
+    let due = Expectation::Rows { min: 1, max: 2 };
+    assert!(judged(due, &rows(0), true).starts_with("wrong"));
+    assert_eq!(judged(due, &rows(2), true), "right");
+    assert!(judged(due, &rows(3), true).starts_with("wrong"));
+    assert!(judged(due, ok, true).starts_with("wrong: an OK packet"));
+    assert_eq!(judged(Expectation::Anything, &rows(3), true), "right");
+}
+
+fn judged_in(form: Form, expectation: Expectation, packets: &[&[u8]]) -> String {
+    let mut answer = Answer::new(expectation, form, true);
+    let mut bytes = Vec::new();
+    let mut id = 1;
+    for packet in packets {
+        id = wire::write_packet(&mut bytes, id, packet);
+    }
+    let mut rest = &bytes[..];
+    while let Some(packet) = first_packet(rest) {
+        rest = &rest[packet.len()..];
+        if let Some(verdict) = answer.packet(packet).unwrap() {
+            return format!("{verdict:?}");
+        }
+    }
+    "incomplete".to_owned()
+}
+
+#[test]
+fn rows_of_the_binary_protocol() {
+    let judged = |row: &[u8]| {
+        let end = b"\xfe\0\0\x02\0\0\0";
+        let packets: [&[u8]; 4] = [b"\x01", b"\x03defa column", row, end];
+        judged_in(Form::Binary, Expectation::Token(token()), &packets)
+    };
+    let text = token().text();
+    let mut row = vec![0, 0];
+    wire::put_lenenc_bytes(&mut row, text.bytes());
+    assert_eq!(judged(&row), "Right");
+    assert_eq!(judged(b"\0\x04"), "Wrong(\"NULL\")");
+    assert!(judged(b"\0\0\x01x").contains("x instead of c1-s2-"));
+}
+
+#[test]
+fn a_prepared_statement_has_an_id() {
+    let ok = b"\0\x07\0\0\0\0\0\0\0\0\0\0";
+    let judged = judged_in(Form::Prepare, Expectation::Prepared, &[ok]);
+    assert_eq!(judged, "Prepared(7)");
 }

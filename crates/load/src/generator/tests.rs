@@ -8,8 +8,9 @@ use wire::{Capabilities, HEADER_LEN, ServerStatus, write_packet};
 use super::*;
 use crate::answer::tests::result_set;
 use crate::latencies::Latencies;
-use crate::plan::Account;
-use crate::workload::Workload;
+use crate::plan::{Account, Group, OnTimeout, Pacing, Patience};
+use crate::script::Script;
+use crate::workload::{Rows, Workload};
 
 const OK: &[u8] = b"\0\0\0\x02\0\0\0";
 const NOW: Timestamp = Timestamp::from_us(1_000);
@@ -54,27 +55,49 @@ struct Bench {
     io: Network,
 }
 
-impl Bench {
-    fn new(workload: Workload, connections: u32, logins_max: u32) -> Self {
-        let plan = Plan {
-            target: Vec::new(),
-            driver: driver::Driver::Epoll,
+/// A run of one group.
+pub(crate) fn plan(workload: Workload, connections: u32, logins_max: u32) -> Plan {
+    Plan {
+        target: Vec::new(),
+        driver: driver::Driver::Epoll,
+        spread: false,
+        sources: Vec::new(),
+        groups: vec![Group {
+            name: "all".into(),
             account: Account {
                 user: "u".into(),
                 password: String::new(),
                 schema: "s".into(),
             },
-            workload,
             connections,
-            connect_concurrency: logins_max,
-            threads: 1,
-            warmup: Duration::ZERO,
-            duration: Duration::from_secs(1),
-            report_interval: Duration::from_secs(1),
-            watched: Vec::new(),
-        };
+            workload,
+            prepared: false,
+            pacing: Pacing::Closed {
+                think_time: Duration::ZERO,
+            },
+            patience: None,
+        }],
+        connect_concurrency: logins_max,
+        threads: 1,
+        ramp: Duration::ZERO,
+        login_timeout: Duration::from_secs(1),
+        warmup: Duration::ZERO,
+        duration: Duration::from_secs(1),
+        report_interval: Duration::from_secs(1),
+        watched: Vec::new(),
+    }
+}
+
+impl Bench {
+    fn new(workload: Workload, connections: u32, logins_max: u32) -> Self {
+        Self::of(plan(workload, connections, logins_max))
+    }
+
+    fn of(plan: Plan) -> Self {
         let tally = Tally::new(Latencies::new().unwrap());
-        let generator = Generator::new(Arc::new(plan), 0..connections, logins_max, tally);
+        let (connections, logins_max) = (plan.connections(), plan.connect_concurrency);
+        let numbers = std::iter::once(0..connections).collect::<Vec<_>>();
+        let generator = Generator::new(Arc::new(plan), &numbers, logins_max, &tally).unwrap();
         let mut bench = Self {
             generator,
             io: Network::default(),
@@ -86,7 +109,12 @@ impl Bench {
 
     /// One connection that is logged in and at work.
     fn at_work(workload: Workload, eof: Capabilities) -> Self {
-        let mut bench = Self::new(workload, 1, 1);
+        Self::started(plan(workload, 1, 1), eof)
+    }
+
+    /// One connection of this plan that is logged in and at work.
+    fn started(plan: Plan, eof: Capabilities) -> Self {
+        let mut bench = Self::of(plan);
         bench.log_in(0, eof);
         bench.mail(Mail::Start);
         bench
@@ -130,8 +158,8 @@ impl Bench {
         for byte in handshake {
             self.receive(connect, &[byte]);
         }
-        self.packet(connect, 2, OK);
         self.io.outbox.clear();
+        self.packet(connect, 2, OK);
     }
 
     /// What was sent since the last time, without its header.
@@ -148,7 +176,7 @@ impl Bench {
     }
 
     fn tally(&self) -> &Tally {
-        &self.generator.tally
+        &self.generator.teams[0].tally
     }
 }
 
@@ -162,10 +190,10 @@ fn an_answer_counts_once_wherever_it_is_cut() {
             let answer = bench.echo(!eof.is_empty());
             assert_eq!(answer.len(), len);
             bench.receive(0, &answer[..cut]);
-            assert_eq!((bench.tally().statements, bench.sent().len()), (0, 0));
+            assert_eq!((bench.tally().statements(), bench.sent().len()), (0, 0));
             bench.receive(0, &answer[cut..]);
             assert_eq!(
-                (bench.tally().statements, bench.tally().wrong_answers),
+                (bench.tally().statements(), bench.tally().wrong_answers),
                 (1, 0)
             );
             assert_eq!(bench.tally().latencies_us.max_us(), 700);
@@ -185,7 +213,7 @@ fn nothing_is_kept_between_answers() {
         let connection = bench.generator.connections.get_mut(key).unwrap();
         assert_eq!(connection.partial.capacity(), 0);
     }
-    assert_eq!(bench.tally().statements, 3);
+    assert_eq!(bench.tally().statements(), 3);
 }
 
 #[test]
@@ -194,7 +222,7 @@ fn wrong_answers_and_errors_count_and_the_loop_goes_on() {
     bench.receive(0, &result_set(&[Some(b"stray")], true));
     bench.packet(0, 1, b"\xff\xca\x04#42000later");
     assert_eq!(
-        (bench.tally().statements, bench.tally().wrong_answers),
+        (bench.tally().statements(), bench.tally().wrong_answers),
         (0, 1)
     );
     assert_eq!(bench.tally().errors_text(), "1 × 1226 (later)");
@@ -228,7 +256,7 @@ fn a_lost_connection_is_made_again_and_goes_on() {
     bench.log_in(1, Capabilities::DEPRECATE_EOF);
     assert_eq!((bench.tally().reconnects, bench.tally().logins), (1, 2));
     assert!(bench.tally().errors.is_empty());
-    assert_eq!(bench.generator.connections.open(), 1);
+    assert_eq!(bench.generator.connections.open(0), 1);
 }
 
 #[test]
@@ -274,7 +302,7 @@ fn at_the_end_answers_are_awaited_for_a_while() {
     assert_eq!(deadline, NOW + Span::from_secs(10));
     bench.receive(0, &answer);
     assert_eq!(
-        (bench.sent(), bench.tally().statements),
+        (bench.sent(), bench.tally().statements()),
         (b"\x01".to_vec(), 1)
     );
     assert_eq!(bench.io.closes, [(Handle(1), Close::Flush)]);
@@ -304,4 +332,161 @@ fn words_before_the_end_are_counted() {
     let mut bench = Bench::at_work(Workload::Idle, Capabilities::DEPRECATE_EOF);
     bench.packet(0, 0, b"\xff\x87\x07#HY000killed");
     assert_eq!(bench.tally().errors_text(), "1 × 1927 (killed)");
+}
+
+const EOF: Capabilities = Capabilities::DEPRECATE_EOF;
+
+fn script(text: &str) -> Workload {
+    Workload::Script(Script::parse(text, crate::Distribution::Uniform).unwrap())
+}
+
+#[test]
+fn a_transaction_counts_once_all_of_it_is_answered() {
+    let mut bench = Bench::at_work(
+        script("BEGIN;\n-- affected: 1\nUPDATE t SET a=1;\nCOMMIT;"),
+        EOF,
+    );
+    assert_eq!(bench.sent(), b"\x03BEGIN");
+    bench.packet(0, 1, OK);
+    assert_eq!(bench.sent(), b"\x03UPDATE t SET a=1");
+    bench.packet(0, 1, b"\0\x01\0\x02\0\0\0");
+    assert_eq!(
+        (bench.sent(), bench.tally().transactions),
+        (b"\x03COMMIT".to_vec(), 0)
+    );
+    bench.packet(0, 1, OK);
+    let tally = bench.tally();
+    assert_eq!((tally.transactions, tally.writes, tally.others), (1, 1, 2));
+    assert_eq!(bench.sent(), b"\x03BEGIN");
+    // A wrong count of rows is a wrong answer; an error rolls back.
+    bench.packet(0, 1, OK);
+    bench.packet(0, 1, OK);
+    assert_eq!(bench.tally().wrong_answers, 1);
+    bench.packet(0, 1, b"\xff\xbd\x04#40001deadlock");
+    bench.io.outbox.drain(..bench.io.outbox.len() - 13);
+    assert_eq!(bench.sent(), b"\x03ROLLBACK");
+    bench.packet(0, 1, OK);
+    assert_eq!(
+        (bench.sent(), bench.tally().transactions),
+        (b"\x03BEGIN".to_vec(), 1)
+    );
+    assert_eq!(bench.tally().errors_text(), "1 × 1213 (deadlock)");
+}
+
+#[test]
+fn statements_are_prepared_once_per_connection() {
+    let mut plan = plan(script("SELECT 1 FROM t WHERE id={random:7..7};"), 1, 1);
+    plan.groups[0].prepared = true;
+    let mut bench = Bench::started(plan, EOF);
+    assert_eq!(bench.sent(), b"\x16SELECT 1 FROM t WHERE id=?");
+    let mut answer = Vec::new();
+    let id = write_packet(&mut answer, 1, b"\0\x05\0\0\0\x01\0\x01\0\0\0\0");
+    let id = write_packet(&mut answer, id, b"\x03defparameter");
+    write_packet(&mut answer, id, b"\x03defcolumn");
+    bench.receive(0, &answer);
+    let execute = b"\x17\x05\0\0\0\0\x01\0\0\0\0\x01\x08\0\x07\0\0\0\0\0\0\0";
+    for _ in 0..2 {
+        assert_eq!(bench.sent(), execute);
+        bench.receive(0, &result_set(&[Some(b"")], true));
+    }
+    assert_eq!((bench.tally().reads, bench.tally().transactions), (2, 2));
+}
+
+#[test]
+fn in_an_open_loop_latency_counts_from_the_arrival() {
+    let mut plan = plan(Workload::Token, 1, 1);
+    plan.groups[0].pacing = Pacing::Open { per_second: 100.0 };
+    let mut bench = Bench::started(plan, EOF);
+    assert!(bench.sent().is_empty());
+    let arrival = bench.generator.next_timer().unwrap();
+    assert!(arrival > NOW);
+    bench.turn(arrival);
+    let late = arrival + Span::from_secs(10);
+    let answer = bench.echo(true);
+    let tag = bench.io.connects[0];
+    bench.generator.received(&mut bench.io, tag, &answer, late);
+    assert_eq!(bench.tally().transactions, 1);
+    assert!(bench.tally().latencies_us.max_us().abs_diff(10_000_000) < 10_000);
+    // What arrived meanwhile is a backlog, and is worked off at once.
+    let backlog = bench.generator.teams[0].backlog(late);
+    assert!((800..1_200).contains(&backlog), "{backlog}");
+    let answer = bench.echo(true);
+    bench.generator.received(&mut bench.io, tag, &answer, late);
+    assert_eq!(bench.tally().transactions, 2);
+    assert!(bench.tally().latencies_us.quantile_us(0.5) > 9_000_000);
+}
+
+#[test]
+fn a_client_that_thinks_says_nothing_meanwhile() {
+    let mut plan = plan(Workload::Token, 1, 1);
+    let think_time = Duration::from_millis(5);
+    plan.groups[0].pacing = Pacing::Closed { think_time };
+    let mut bench = Bench::started(plan, EOF);
+    let answer = bench.echo(true);
+    bench.receive(0, &answer);
+    assert!(bench.sent().is_empty());
+    let wake = LATER + Span::from_ms(5);
+    assert_eq!(bench.generator.next_timer(), Some(wake));
+    bench.turn(wake);
+    assert!(bench.sent().starts_with(b"\x03SELECT"));
+}
+
+#[test]
+fn a_client_without_patience_reconnects_and_repeats() {
+    let mut plan = plan(script("SELECT {id=random:1..1000000};\nSELECT {id};"), 1, 1);
+    plan.groups[0].patience = Some(Patience {
+        timeout: Duration::from_secs(1),
+        on_timeout: OnTimeout::Reconnect,
+    });
+    let mut bench = Bench::started(plan, EOF);
+    let first = bench.sent();
+    bench.receive(0, &result_set(&[Some(b"")], true));
+    assert_eq!(bench.sent(), first);
+    let deadline = bench.generator.next_timer().unwrap();
+    assert_eq!(deadline, LATER + Span::from_secs(1));
+    bench.turn(deadline);
+    assert_eq!(bench.tally().timeouts, 1);
+    assert_eq!(bench.io.closes, [(Handle(1), Close::Abort)]);
+    let tag = bench.io.connects[1];
+    assert_eq!(tag, bench.io.connects[0]);
+    bench.log_in(1, EOF);
+    assert_eq!(bench.sent(), first);
+    let late = deadline + Span::from_ms(1);
+    for _ in 0..2 {
+        let answer = result_set(&[Some(b"")], true);
+        bench.generator.received(&mut bench.io, tag, &answer, late);
+    }
+    let tally = bench.tally();
+    assert_eq!(
+        (tally.transactions, tally.good, tally.reconnects),
+        (1, 0, 0)
+    );
+}
+
+#[test]
+fn reconnecting_is_part_of_the_transaction() {
+    let mut bench = Bench::at_work(Workload::Reconnect(Rows::default()), EOF);
+    for transaction in 1..3 {
+        assert_eq!(bench.sent(), b"\x01");
+        assert_eq!(bench.io.closes.len(), transaction);
+        bench.turn(NOW);
+        bench.log_in(transaction, EOF);
+        assert!(bench.sent().starts_with(b"\x03SELECT c FROM sbtest"));
+        bench.receive(transaction, &result_set(&[Some(b"x")], true));
+        assert_eq!(bench.tally().transactions as usize, transaction);
+    }
+    assert_eq!((bench.tally().logins, bench.tally().reconnects), (3, 0));
+}
+
+#[test]
+fn a_ramp_opens_connections_evenly_and_they_start_at_once() {
+    let mut plan = plan(Workload::Token, 4, 4);
+    plan.ramp = Duration::from_secs(4);
+    let mut bench = Bench::of(plan);
+    assert_eq!(bench.io.connects.len(), 1);
+    bench.log_in(0, EOF);
+    assert!(bench.sent().starts_with(b"\x03SELECT"));
+    assert_eq!(bench.generator.next_timer(), Some(NOW + Span::from_secs(1)));
+    bench.turn(NOW + Span::from_secs(2));
+    assert_eq!(bench.io.connects.len(), 3);
 }
