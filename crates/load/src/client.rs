@@ -9,9 +9,11 @@ use driver::Address;
 use wire::{Command, ErrPacket, HEADER_LEN, Piece, ResponseWalk};
 
 use crate::error::LoadError;
+use crate::explain::explain;
 use crate::login::{LoginOutcome, LoginStep};
 use crate::packets::first_packet;
 use crate::plan::Account;
+use crate::tally::ErrorNumber;
 
 /// How much is read at once.
 const READ: usize = 16 * 1024;
@@ -127,13 +129,20 @@ fn take(walk: &mut ResponseWalk, packet: &[u8], statement: &[u8]) -> Result<(), 
         };
         if let Piece::Err(_) = piece {
             let error = ErrPacket::parse(&packet[HEADER_LEN..])?;
-            return Err(LoadError::Statement {
-                statement: String::from_utf8_lossy(&statement[..statement.len().min(60)]).into(),
-                number: error.code,
-                message: String::from_utf8_lossy(error.message).into(),
-            });
+            return Err(refused(&error, statement));
         }
         rest = rest.get(piece.bytes().len()..).unwrap_or_default();
     }
     Ok(())
+}
+
+fn refused(error: &ErrPacket<'_>, statement: &[u8]) -> LoadError {
+    let beginning = String::from_utf8_lossy(&statement[..statement.len().min(60)]);
+    let fix = explain(ErrorNumber::Err(error.code));
+    LoadError::Statement {
+        statement: beginning.lines().next().unwrap_or_default().to_owned(),
+        number: error.code,
+        message: String::from_utf8_lossy(error.message).into(),
+        fix: fix.unwrap_or("check the account's privileges and the target's log"),
+    }
 }

@@ -86,7 +86,7 @@ pub enum LoadError {
         message: String,
     },
     /// A statement that must not fail did.
-    #[error("{number} {message}; the statement was: {statement} …")]
+    #[error("{number} {message} ({statement} …); {fix}")]
     Statement {
         /// The error number.
         number: u16,
@@ -94,6 +94,8 @@ pub enum LoadError {
         message: String,
         /// The statement's beginning.
         statement: String,
+        /// What to do.
+        fix: &'static str,
     },
     /// A connection that must not be lost was.
     #[error("the connection was lost: {0}; look into the log of the target")]

@@ -32,6 +32,7 @@ fn explain_err(number: u16) -> Option<&'static str> {
              may come from this address"
         }
         1049 => "the schema is not there: create it, or name another with --database",
+        1050 => "the tables are there already: run `myriad load cleanup` first",
         1129 => "too many failed logins from this address: run FLUSH HOSTS on the target",
         1130 => "the account may not come from this address: create it for '%' or use --source",
         1146 => "a table is not there: run `myriad load prepare` with the same --tables",

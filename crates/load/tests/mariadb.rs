@@ -219,6 +219,12 @@ fn prepared_tables_can_be_used_and_removed() {
         matches!(again, LoadError::Statement { number: 1050, .. }),
         "{again}"
     );
+    assert!(
+        again
+            .to_string()
+            .contains("run `myriad load cleanup` first"),
+        "{again}"
+    );
     tables.cleanup().unwrap();
     tables.cleanup().unwrap();
     let left = target.database.execute("SHOW TABLES FROM sbtest").unwrap();
