@@ -99,7 +99,8 @@ pub fn substitute(
         return None;
     }
     edit.out.extend_from_slice(&text[edit.copied..]);
-    Some(edit.out)
+    // A comment that was skipped may be no name.
+    is_certain(&edit.out, dialect).then_some(edit.out)
 }
 
 struct Edit<'a> {
