@@ -3,7 +3,7 @@
 //! The event loop owns it and lends it to the handler. Nothing in here calls the handler; what
 //! must be reported is noted for the next turn.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use events::{Close, ConnectError, Handle, Io, Tag, Timestamp};
@@ -41,6 +41,8 @@ pub(super) struct Effects<M> {
     pub(super) balance: Balance,
     /// Input that came while nobody wanted it. Those that have some are marked as readable.
     pub(super) kept: HashMap<Handle, Vec<u8>>,
+    /// Connections that found no buffer to receive into.
+    pub(super) starved: VecDeque<Handle>,
     /// Connections to be looked at in the next turn without a completion.
     pub(super) ready: Vec<Handle>,
     /// What the handler is to be told in the next turn.
@@ -71,6 +73,7 @@ impl<M> Effects<M> {
             postboxes: worker.postboxes.clone(),
             balance: worker.inbox.balance(),
             kept: HashMap::new(),
+            starved: VecDeque::new(),
             ready: Vec::new(),
             notices: Vec::new(),
             now: worker.clock.now(),
@@ -86,7 +89,8 @@ impl<M> Effects<M> {
 
     /// Whether the next turn has work without waiting for a completion.
     pub(super) fn has_work(&mut self) -> bool {
-        !self.ready.is_empty() || !self.notices.is_empty() || self.rings.have_told()
+        let waiting = !self.ready.is_empty() || !self.notices.is_empty();
+        waiting || !self.starved.is_empty() || self.rings.have_told()
     }
 
     /// The connection if the handler owns it.

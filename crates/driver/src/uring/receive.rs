@@ -14,6 +14,8 @@ use super::turn::Loop;
 
 /// The most kept input that the handler is told of at once.
 const PIECE: usize = 64 * 1024;
+/// How many connections that found no buffer receive again at a time: fewer than a ring has buffers.
+const FED_MAX: usize = 128;
 
 impl<H: Handler> Loop<H> {
     /// Bytes or an end came. With `more`, receiving goes on.
@@ -35,7 +37,11 @@ impl<H: Handler> Loop<H> {
         match outcome {
             Ok(Some(filled)) => self.bytes(handle, filled.bytes()),
             Ok(None) => connection.marks.insert(Marks::ENDING),
-            Err(Errno::NOBUFS) => self.io.counts.buffer_shortages += 1,
+            Err(Errno::NOBUFS) if connection.phase != Phase::Leaving => {
+                self.io.counts.buffer_shortages += 1;
+                return self.io.starved.push_back(handle);
+            }
+            Err(Errno::NOBUFS) => {}
             Err(Errno::CANCELED | Errno::INTR | Errno::AGAIN) => {}
             Err(errno) => {
                 connection.marks.insert(Marks::ENDING);
@@ -94,6 +100,21 @@ impl<H: Handler> Loop<H> {
             }
         }
         self.serving = serving;
+        self.feed_starved();
+    }
+
+    /// Has those receive again that found no buffer, once the buffers have come back: they are in
+    /// completions that have not been taken, and until then receiving would only fail again.
+    fn feed_starved(&mut self) {
+        if self.io.starved.is_empty() || self.io.rings.have_told() {
+            return;
+        }
+        for _ in 0..FED_MAX {
+            let Some(handle) = self.io.starved.pop_front() else {
+                return;
+            };
+            self.serve(handle);
+        }
     }
 
     /// Does what a connection's state asks for: tells what is due, and has the kernel tell the

@@ -46,6 +46,8 @@ pub(crate) struct Ring {
     overdue: VecDeque<squeue::Entry>,
     /// Signalled when there is something to be taken.
     signal: Option<OwnedFd>,
+    /// The kernel does a part of what it put off at a time, and signals no more for the rest.
+    unfinished: bool,
 }
 
 /// What the kernel may read or write at any time.
@@ -108,6 +110,7 @@ impl Ring {
             free: (0..slots).rev().collect(),
             overdue: VecDeque::new(),
             signal: None,
+            unfinished: false,
         })
     }
 
@@ -247,6 +250,9 @@ impl Ring {
 
     /// Whether [`Ring::enter`] has something to do without waiting.
     pub(crate) fn is_due(&mut self) -> bool {
+        if self.unfinished {
+            return true;
+        }
         let queue = self.ring.submission();
         !queue.is_empty() || queue.taskrun() || queue.cq_overflow() || !self.overdue.is_empty()
     }
@@ -258,6 +264,11 @@ impl Ring {
 
     /// Submits what is noted and waits for `want` completions, at most for `timeout`.
     pub(crate) fn enter(&mut self, want: usize, timeout: Option<Duration>) -> io::Result<()> {
+        let (want, timeout) = match want {
+            // Only who waits has the kernel go on with what it put off.
+            0 if self.unfinished => (1, Some(Duration::ZERO)),
+            want => (want, timeout),
+        };
         let ring = self.ring.submitter();
         let entered = match timeout {
             Some(timeout) if want > 0 => {
@@ -272,6 +283,8 @@ impl Ring {
             Err((Some(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN), _)) => Ok(()),
             Err((_, error)) => Err(error),
         };
+        // The first ring is asked whenever the worker sleeps.
+        self.unfinished = self.signal.is_some() && !self.ring.completion().is_empty();
         while let Some(entry) = self.overdue.pop_front() {
             if !self.try_push(&entry) {
                 self.overdue.push_front(entry);
