@@ -140,6 +140,14 @@ impl Engine {
         }
     }
 
+    /// A schema was dropped, or rights were taken away: logins are checked again, on all workers.
+    pub(crate) fn forget_schemas<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        self.known_schemas.forget_all();
+        for other in (0..self.shared.ledger.workers()).filter(|&other| other != self.worker) {
+            let _ended = turn.io.post(other, Mail::SchemasChanged);
+        }
+    }
+
     pub(crate) fn retire_backends<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while let Some((idle, _)) = self.pool.oldest_idle() {
             self.drop_backend(turn, idle);

@@ -312,6 +312,7 @@ impl Handler for Engine {
             }
             Mail::Killed(asker, outcome) => self.kill_done(turn, asker, outcome),
             Mail::GlobalChanged => self.retire_backends(turn),
+            Mail::SchemasChanged => self.known_schemas.forget_all(),
             Mail::Report(reply) => reply(self.report()),
             Mail::Drain(span) => self.drain(turn, span),
         }

@@ -109,9 +109,6 @@ impl Engine {
         {
             backend.insert_id = InsertId::OfClient;
         }
-        if command.kind == Kind::Account {
-            self.known_schemas.forget_all();
-        }
         let failed = matches!(ending, Ending::Err(_));
         backend.note_warnings(command, failed);
         if let Some(client) = command
@@ -131,6 +128,10 @@ impl Engine {
         }
         if command.traits.contains(Traits::SETS_GLOBAL) && !failed {
             self.global_changed(turn);
+        }
+        let drops = command.kind == Kind::Ddl && command.traits.contains(Traits::CHANGES_SCHEMA);
+        if drops || command.kind == Kind::Account {
+            self.forget_schemas(turn);
         }
         if let Some(client) = command.client {
             self.login_answered(turn, client, ending);

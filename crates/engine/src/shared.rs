@@ -120,6 +120,8 @@ pub enum Mail {
     /// Somebody changed a global variable: sessions that begin from now on must see it, so the
     /// backend connections of before are used up.
     GlobalChanged,
+    /// A schema was dropped, or rights were taken away: what is known of schemas is old.
+    SchemasChanged,
     /// Somebody wants to look in.
     Report(Box<dyn FnOnce(Report) + Send>),
     /// Take no new clients, let what runs finish for so long, then end.
@@ -134,6 +136,7 @@ impl std::fmt::Debug for Mail {
             Mail::Kill(_) => "Kill",
             Mail::Killed(..) => "Killed",
             Mail::GlobalChanged => "GlobalChanged",
+            Mail::SchemasChanged => "SchemasChanged",
             Mail::Report(_) => "Report",
             Mail::Drain(_) => "Drain",
         })

@@ -103,6 +103,13 @@ pub fn substitute(
     is_certain(&edit.out, dialect).then_some(edit.out)
 }
 
+/// True if all of a text can be read with certainty.
+fn is_certain(text: &[u8], dialect: &Dialect) -> bool {
+    let mut lexer = Lexer::new(text, dialect);
+    while lexer.next() != Token::End {}
+    !lexer.in_doubt()
+}
+
 struct Edit<'a> {
     text: &'a [u8],
     lexer: Lexer<'a>,
