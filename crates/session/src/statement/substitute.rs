@@ -99,8 +99,7 @@ pub fn substitute(
         return None;
     }
     edit.out.extend_from_slice(&text[edit.copied..]);
-    // A comment that was skipped may be no name.
-    is_certain(&edit.out, dialect).then_some(edit.out)
+    Some(edit.out)
 }
 
 /// True if all of a text can be read with certainty.
@@ -262,16 +261,18 @@ impl<'a> Edit<'a> {
         let Some(item) = self.item.take().filter(|item| item.replaced && !item.named) else {
             return;
         };
+        let dialect = self.lexer.dialect();
         let name = &self.text[item.start..item.end];
-        // No name may hold a NUL, which a string in the expression can: the value goes before the name.
-        if name.contains(&0) {
+        let name = identifier::quoted_name(name, dialect.charset);
+        // Not all that can stand in a string or in a comment can stand in a name: the value goes
+        // before the name.
+        if !is_certain(&name, dialect) {
             return;
         }
         self.out
             .extend_from_slice(&self.text[self.copied..item.end]);
         self.copied = item.end;
         self.out.extend_from_slice(b" AS ");
-        let name = identifier::quoted_name(name, self.lexer.dialect().charset);
         self.out.extend_from_slice(&name);
     }
 }
