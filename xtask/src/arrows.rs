@@ -10,7 +10,7 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 15] = [
+const ARROWS: [(&str, Allowed); 16] = [
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
@@ -25,9 +25,10 @@ const ARROWS: [(&str, Allowed); 15] = [
     ("control", Only(&["engine", "events"])),
     ("localdb", Only(&[])),
     ("page", Only(&[])),
+    ("doctor", Only(&[])),
     (
         "load",
-        Only(&["driver", "events", "membership", "page", "wire"]),
+        Only(&["doctor", "driver", "events", "membership", "page", "wire"]),
     ),
     ("challenge", Only(&["doctor", "localdb", "page"])),
     ("sim", AllBut(&["driver", "myriad"])),
