@@ -35,9 +35,9 @@ pub enum ChallengeError {
         /// What the system said.
         source: io::Error,
     },
-    /// Settings of the host could not be put back.
-    #[error("{0}")]
-    Host(String),
+    /// Settings of the host could not be changed or put back.
+    #[error(transparent)]
+    Settings(#[from] doctor::AdjustError),
 }
 
 impl ChallengeError {

@@ -2,8 +2,8 @@
 //! and through the front door, measured and told in one report.
 //!
 //! It brings up a private MariaDB ([`localdb`]), a front door and a load generator, each a process of
-//! its own, and runs one [`Chapter`] after the other. What a host cannot do is foretold ([`Facts::stop`])
-//! and told instead of tried.
+//! its own, and runs one [`Chapter`] after the other. What a host cannot do is foretold by the
+//! [`doctor`] and told instead of tried; what stops a run and may be changed is changed and put back.
 //!
 //! Not here: command lines, progress bars, the front door and the generator themselves. Both are other
 //! commands of the program whose path is in the [`Plan`].
@@ -18,7 +18,6 @@ mod door;
 mod error;
 mod figures;
 mod generator;
-mod host;
 mod html;
 mod kernel;
 mod limits;
@@ -27,6 +26,7 @@ mod plan;
 mod progress;
 mod report;
 mod run;
+mod settings;
 mod steps;
 mod stop;
 mod table;
@@ -36,8 +36,7 @@ pub use chapters::Chapter;
 pub use course::{Course, Way, Workload};
 pub use error::ChallengeError;
 pub use figures::{Figures, KernelMemory, Latency, Process};
-pub use host::{Change, Host, Need};
-pub use limits::{Facts, Limit};
+pub use limits::Limit;
 pub use machine::Machine;
 pub use plan::Plan;
 pub use progress::{Live, Watcher};

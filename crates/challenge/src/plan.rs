@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Chapter, Steps};
+use crate::{Chapter, Course, Steps};
 
 /// Connections from the front door to the database.
 const BACKENDS: u32 = 32;
@@ -28,11 +28,28 @@ pub struct Plan {
     pub database: PathBuf,
     /// Where reports and logs go.
     pub out: PathBuf,
-    /// Whether front door and generator will run over io_uring, so that no connection is an open file.
-    pub io_uring: bool,
+    /// Where old values of the host's settings are kept until they are put back: a file that the next
+    /// challenge finds, wherever it is started.
+    pub state: PathBuf,
+    /// Whether no setting of the host is to be changed.
+    pub keep_settings: bool,
+    /// Whether front door and generator will run over io_uring.
+    pub uring: doctor::Uring,
 }
 
 impl Plan {
+    /// All runs, in order.
+    pub(crate) fn courses(&self) -> impl Iterator<Item = Course> + '_ {
+        self.chapters
+            .iter()
+            .flat_map(|chapter| chapter.courses(self))
+    }
+
+    /// This machine, as the doctor sees it.
+    pub(crate) fn host(&self) -> doctor::Host {
+        doctor::Host::here(self.uring.clone())
+    }
+
     /// Workers of the front door, and as many threads of the generator. The database needs twice what
     /// either needs, so each of them gets a quarter of the machine.
     pub(crate) fn threads(&self) -> u32 {

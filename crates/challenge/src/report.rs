@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ChallengeError;
 use crate::figures::mean_ms;
-use crate::{Change, Chapter, Facts, Figures, Limit, Machine, Plan, Way};
+use crate::{Chapter, Figures, Limit, Machine, Plan, Way};
 
 /// All of it. As JSON its keys are the names of these fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,10 +24,10 @@ pub struct Report {
 /// How everything was set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// What bounds the number of connections here.
-    pub limits: Facts,
+    /// What the doctor found, with the settings of the challenge.
+    pub host: Vec<String>,
     /// Settings of the host that were changed for the time of the challenge.
-    pub changed: Vec<Change>,
+    pub changed: Vec<doctor::Change>,
     /// The database's arguments, but for `max_connections` and the thread pool, which depend on the run.
     pub database: Vec<String>,
     /// The front door's configuration for the largest step.

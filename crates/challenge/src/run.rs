@@ -5,10 +5,10 @@ use std::time::SystemTime;
 use crate::bench::Bench;
 use crate::database::{self, Database, TABLES};
 use crate::error::ChallengeError;
-use crate::host::needs;
-use crate::limits::raise_open_files;
-use crate::{Change, Chapter, Course, Facts, Host, Machine, Outcome, Part, Plan, Report, Row};
-use crate::{Settings, Stop, Watcher, Way, door, generator};
+use crate::limits::{self, need, raise_open_files};
+use crate::settings::Changed;
+use crate::{Chapter, Course, Machine, Outcome, Part, Plan, Report, Row, Settings};
+use crate::{Stop, Watcher, Way, door, generator};
 
 /// Files besides those of the connections, of any process.
 const OTHER_FILES: u64 = 10_000;
@@ -19,50 +19,26 @@ const OTHER_FILES: u64 = 10_000;
 /// # Errors
 /// Nothing could be measured, or the host's settings could not be put back. Runs that fail are
 /// reported instead.
-pub fn run(
-    plan: &Plan,
-    host: &mut dyn Host,
-    watcher: &mut dyn Watcher,
-    stop: &Stop,
-) -> Result<Report, ChallengeError> {
+pub fn run(plan: &Plan, watcher: &mut dyn Watcher, stop: &Stop) -> Result<Report, ChallengeError> {
     std::fs::create_dir_all(&plan.out).map_err(ChallengeError::system("create", &plan.out))?;
-    let changed = adapt(plan, host, watcher);
-    let done = changed.and_then(|changed| {
-        let mut challenge = Challenge::begin(plan, watcher, stop, changed)?;
-        challenge.run()?;
-        Ok(challenge.report)
-    });
-    let restored = host.restore().map_err(ChallengeError::Host);
+    let most = plan.courses().map(|course| course.connections).max();
+    raise_open_files(u64::from(most.unwrap_or(0)) + OTHER_FILES);
+    let changed = Changed::make(plan, &plan.host(), watcher)?;
+    let done = run_all(plan, watcher, stop, changed.changes());
+    let put_back = changed.put_back(watcher);
     let report = done?;
-    restored.map(|()| report)
+    put_back.map(|()| report)
 }
 
-/// Changes what has to be changed, and says so before.
-fn adapt(
+fn run_all(
     plan: &Plan,
-    host: &mut dyn Host,
     watcher: &mut dyn Watcher,
-) -> Result<Vec<Change>, ChallengeError> {
-    let most = plan.steps.each().max().unwrap_or(1).into();
-    raise_open_files(most + OTHER_FILES);
-    let facts = Facts::read(plan.io_uring);
-    let needs = needs(host, most, most.min(facts.open_files));
-    for need in &needs {
-        let (key, value, why) = (need.key, &need.value, need.why);
-        watcher.say(&format!("{key} should be {value}: {why}"));
-    }
-    let changed = host.change(&needs);
-    let changed = changed.unwrap_or_else(|why| {
-        watcher.say(&format!("{why}; going on as far as it goes"));
-        Vec::new()
-    });
-    for change in &changed {
-        let Change { key, before, after } = change;
-        watcher.say(&format!(
-            "{key}: {after} instead of {before} until the challenge is over"
-        ));
-    }
-    Ok(changed)
+    stop: &Stop,
+    changed: Vec<doctor::Change>,
+) -> Result<Report, ChallengeError> {
+    let mut challenge = Challenge::begin(plan, watcher, stop, changed)?;
+    challenge.run()?;
+    Ok(challenge.report)
 }
 
 struct Challenge<'a> {
@@ -81,7 +57,7 @@ impl<'a> Challenge<'a> {
         plan: &'a Plan,
         watcher: &'a mut dyn Watcher,
         stop: &'a Stop,
-        changed: Vec<Change>,
+        changed: Vec<doctor::Change>,
     ) -> Result<Self, ChallengeError> {
         watcher.prepare("starting the private MariaDB, and loading its tables");
         let database = Database::start(plan, Way::Myriad, plan.backends())?;
@@ -97,10 +73,6 @@ impl<'a> Challenge<'a> {
         watcher.say(&format!(
             "MariaDB {version}: {TABLES} tables with {rows} rows {kept}"
         ));
-        let courses = plan
-            .chapters
-            .iter()
-            .map(|chapter| chapter.courses(plan).len());
         Ok(Self {
             plan,
             watcher,
@@ -113,7 +85,7 @@ impl<'a> Challenge<'a> {
                 chapters: Vec::new(),
             },
             number: 0,
-            all: courses.sum(),
+            all: plan.courses().count(),
         })
     }
 
@@ -152,7 +124,7 @@ impl<'a> Challenge<'a> {
             self.number += 1;
             self.watcher.begin(course, self.number, self.all);
             // Limits are read anew: memory, for one, comes and goes.
-            let stopped = Facts::read(self.plan.io_uring).stop(course);
+            let stopped = limits::stop(&self.plan.host(), self.plan, course);
             let before = failed.iter().find(|(way, _)| *way == course.way);
             let outcome = match (stopped, before) {
                 (Some(limit), _) => Outcome::Stopped(limit),
@@ -227,14 +199,11 @@ impl<'a> Challenge<'a> {
     }
 }
 
-fn settings(plan: &Plan, changed: Vec<Change>) -> Settings {
-    let most = plan
-        .chapters
-        .iter()
-        .flat_map(|chapter| chapter.courses(plan));
-    let most = most
-        .filter(|course| course.way == Way::Myriad)
-        .max_by_key(|course| course.connections);
+fn settings(plan: &Plan, changed: Vec<doctor::Change>) -> Settings {
+    let through = plan.courses().filter(|course| course.way == Way::Myriad);
+    let most = through.max_by_key(|course| course.connections);
+    let host = most.map(|course| doctor::examine(&plan.host(), &need(plan, &course)));
+    let findings = host.map_or_else(Vec::new, |report| report.findings);
     let generator = most.map(|course| {
         let arguments = generator::arguments(plan, &course, 6033, &[]);
         format!("myriad {}", arguments.join(" "))
@@ -242,7 +211,10 @@ fn settings(plan: &Plan, changed: Vec<Change>) -> Settings {
     let connections = most.map_or(0, |course| course.connections);
     let arguments = database::arguments(Way::Alone, connections).into_iter();
     Settings {
-        limits: Facts::read(plan.io_uring),
+        host: findings
+            .iter()
+            .map(|finding| format!("{}: {}", finding.check, finding.observation.found))
+            .collect(),
         changed,
         database: arguments
             .filter(|argument| !argument.starts_with("--max-connections"))

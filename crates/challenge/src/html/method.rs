@@ -106,23 +106,17 @@ fn chapters(page: &mut String, parts: &[Part]) -> Result {
 }
 
 fn settings(page: &mut String, report: &Report) -> Result {
-    let (settings, limits) = (&report.settings, &report.settings.limits);
+    let settings = &report.settings;
     let changed = settings.changed.iter().map(|change| {
-        let (key, before, after) = (&change.key, &change.before, &change.after);
-        format!("{key} = {after} (was {before} before, and is again)")
+        let doctor::Change { name, old, new } = change;
+        format!("{name} = {new} (was {old} before, and is again)")
     });
     let changed: Vec<String> = changed.collect();
     let changed = match changed.is_empty() {
-        true => "nothing was changed".to_owned(),
+        true => "No setting was changed.".to_owned(),
         false => changed.join("\n"),
     };
-    let host = format!(
-        "open files per process: {}\nthreads: {}\nmappings per process: {}\nio_uring: {}\n\n{changed}",
-        limits.open_files,
-        limits.threads,
-        limits.mappings,
-        if limits.io_uring { "yes" } else { "no" },
-    );
+    let host = format!("{changed}\n\n{}", settings.host.join("\n"));
     let all = [
         ("The host", host.as_str()),
         ("MariaDB’s arguments", &settings.database.join("\n")),

@@ -54,7 +54,7 @@ fn measured(scale: f64, way: Way) -> Outcome {
 
 fn limit() -> Limit {
     Limit {
-        name: "RLIMIT_NOFILE".into(),
+        name: "open-files".into(),
         short: "20,000 open files".into(),
         text: "20,000 open files (RLIMIT_NOFILE): <why>".into(),
         allows: 19_500,
@@ -121,17 +121,11 @@ pub(crate) fn report() -> Report {
 
 fn settings() -> Settings {
     Settings {
-        limits: Facts {
-            open_files: 20_000,
-            threads: 32_768,
-            mappings: 65_530,
-            memory_bytes: 1 << 34,
-            io_uring: true,
-        },
-        changed: vec![Change {
-            key: "kernel.pid_max".into(),
-            before: "32768".into(),
-            after: "105000".into(),
+        host: vec!["open-files: a process may have 20,000 files open".into()],
+        changed: vec![doctor::Change {
+            name: "kernel.pid_max".into(),
+            old: "32768".into(),
+            new: "105000".into(),
         }],
         database: vec!["--back-log=4096".into()],
         myriad: "[server]\nworkers = 1\n".into(),

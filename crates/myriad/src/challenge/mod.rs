@@ -1,6 +1,5 @@
 //! `myriad challenge`: the ladder of connections and further chapters, in one report.
 
-mod host;
 mod signals;
 mod view;
 
@@ -12,7 +11,6 @@ use challenge::{Chapter, Plan, Steps, Stop};
 use driver::{Driver, Wanted};
 
 use crate::{duration, log};
-use host::HostSettings;
 use view::View;
 
 /// How long each run is measured.
@@ -56,6 +54,14 @@ pub(crate) struct Arguments {
     /// Change no settings of this host, even if they stop a step.
     #[arg(long)]
     keep_settings: bool,
+    /// Where old values of settings are kept until they are put back.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/run/myriad-challenge.json",
+        hide = true
+    )]
+    state: PathBuf,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -66,8 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let stop = Stop::default();
     signals::request_stop(stop.clone())?;
     let plan = arguments.plan()?;
-    let mut host = HostSettings::new(arguments.keep_settings);
-    let report = challenge::run(&plan, &mut host, &mut View::new(), &stop)?;
+    let report = challenge::run(&plan, &mut View::new(), &stop)?;
     println!("\n{report}");
     let file = arguments.out.join("challenge.html");
     println!("The report: {}", file.display());
@@ -101,7 +106,17 @@ impl Arguments {
             table_size: self.table_size,
             database: self.local_folder.clone(),
             out: self.out.clone(),
-            io_uring: Driver::choose(Wanted::Auto) == Driver::IoUring,
+            state: self.state.clone(),
+            keep_settings: self.keep_settings,
+            uring: uring(),
         })
+    }
+}
+
+/// Whether the kernel offers io_uring, asked by making a ring.
+fn uring() -> doctor::Uring {
+    match Driver::choose(Wanted::Auto) {
+        Driver::IoUring => doctor::Uring::Works,
+        Driver::Epoll => doctor::Uring::Refused("see the log of Myriad".to_owned()),
     }
 }
