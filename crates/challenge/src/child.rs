@@ -1,6 +1,7 @@
 //! Commands of this program, each a process of its own that ends with this one.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child as Process, ChildStdout, Command, ExitStatus, Stdio};
@@ -24,27 +25,42 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts a command of `program`. What it says on standard error goes into `log`; whoever wants its
-    /// standard output takes it.
+    /// Starts a command of `program`. What it says goes into `log`.
     pub(crate) fn start(
         name: &'static str,
         program: &Path,
         arguments: &[String],
         log: &Path,
     ) -> Result<Self, ChallengeError> {
-        let file = File::create(log).map_err(ChallengeError::system("write", log))?;
-        let mut command = Command::new(program);
-        // Ctrl-C in a terminal is for this process alone, which then ends the others in order.
-        let command = command
-            .arg(format!("--end-with={}", std::process::id()))
-            .args(arguments)
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(file);
+        let mut command = command(program, arguments);
+        command.stdout(create(log)?);
+        Self::spawn(name, command, log)
+    }
+
+    /// The same, but whoever starts it hears its standard output.
+    pub(crate) fn start_heard(
+        name: &'static str,
+        program: &Path,
+        arguments: &[String],
+        log: &Path,
+    ) -> Result<(Self, ChildStdout), ChallengeError> {
+        create(log)?;
+        let mut command = command(program, arguments);
+        command.stdout(Stdio::piped());
+        let mut child = Self::spawn(name, command, log)?;
+        match child.process.stdout.take() {
+            Some(output) => Ok((child, output)),
+            None => Err(child.error("has no standard output")),
+        }
+    }
+
+    fn spawn(name: &'static str, mut command: Command, log: &Path) -> Result<Self, ChallengeError> {
+        let errors = File::options().append(true).open(log);
+        command.stderr(errors.map_err(ChallengeError::system("write", log))?);
+        let program = Path::new(command.get_program()).to_owned();
         let process = command
             .spawn()
-            .map_err(ChallengeError::system("run", program))?;
+            .map_err(ChallengeError::system("run", &program))?;
         Ok(Self {
             name,
             process,
@@ -55,11 +71,6 @@ impl Child {
     /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
-    }
-
-    /// Its standard output; once.
-    pub(crate) fn take_output(&mut self) -> Option<ChildStdout> {
-        self.process.stdout.take()
     }
 
     /// Whether it has ended, and how.
@@ -101,6 +112,26 @@ impl Drop for Child {
         // What cannot even be killed is left to the kernel, which ends it with this process.
         let _left = self.end();
     }
+}
+
+fn command(program: &Path, arguments: &[String]) -> Command {
+    let mut command = Command::new(program);
+    // Ctrl-C in a terminal is for this process alone, which then ends the others in order.
+    command
+        .arg(format!("--end-with={}", std::process::id()))
+        .args(arguments)
+        .process_group(0)
+        .stdin(Stdio::null());
+    command
+}
+
+/// An empty log, which several may append to.
+fn create(log: &Path) -> Result<File, ChallengeError> {
+    let removed = match std::fs::remove_file(log) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => File::options().create(true).append(true).open(log),
+    };
+    removed.map_err(ChallengeError::system("write", log))
 }
 
 /// The end of a log, in one line.

@@ -74,9 +74,9 @@ pub(crate) fn processes() -> Vec<Column> {
             |f| Some(f.myriad.as_ref()?.rss_bytes as f64),
             bytes,
         ),
-        column("database CPU µs", |f| f.database.cpu_us, us),
-        column("Myriad CPU µs", |f| f.myriad.as_ref()?.cpu_us, us),
-        column("generator CPU µs", |f| f.generator_cpu_us, us),
+        column("database CPU, µs", |f| f.database.cpu_us, us),
+        column("Myriad CPU, µs", |f| f.myriad.as_ref()?.cpu_us, us),
+        column("generator CPU, µs", |f| f.generator_cpu_us, us),
         column(
             "generator busy",
             |f| Some(f.generator_busy),

@@ -53,9 +53,12 @@ impl Database {
         })
     }
 
-    /// What it says it is.
+    /// Its name and version.
     pub(crate) fn version(&self) -> Result<String, ChallengeError> {
-        Ok(self.local.execute("SELECT VERSION()")?.trim().to_owned())
+        let text = self.local.execute("SELECT VERSION()")?;
+        // Behind it stand the name once more and the package's version.
+        let version = text.trim().split('-').next().unwrap_or_default();
+        Ok(format!("MariaDB {version}"))
     }
 
     /// Its process; 0 once it has ended.

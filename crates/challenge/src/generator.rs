@@ -79,11 +79,8 @@ pub(crate) fn run(
         std::fs::remove_file(&file).map_err(ChallengeError::system("remove", &file))?;
     }
     let log = plan.out.join("load.log");
-    let mut child = Child::start("myriad load", &plan.program, arguments, &log)?;
-    let lines = child.take_output().map(lines);
-    let Some(lines) = lines else {
-        return Err(child.error("has no standard output"));
-    };
+    let (child, output) = Child::start_heard("myriad load", &plan.program, arguments, &log)?;
+    let lines = lines(output);
     follow(&child, &lines, stop, &mut look)?;
     // It exits with an error, too, when it has counted some: they are among the figures.
     match std::fs::read_to_string(&file) {

@@ -71,7 +71,7 @@ impl<'a> Challenge<'a> {
             "loaded"
         };
         watcher.say(&format!(
-            "MariaDB {version}: {TABLES} tables with {rows} rows {kept}"
+            "{version}: {TABLES} tables with {rows} rows {kept}"
         ));
         Ok(Self {
             plan,

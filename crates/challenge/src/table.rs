@@ -74,7 +74,10 @@ fn line(row: &Row, columns: &[Column]) -> Vec<String> {
             let value = (column.value)(figures);
             value.map_or("–".to_owned(), column.show)
         })),
-        Outcome::Stopped(limit) => line.push(format!("✕ {}", limit.text)),
+        Outcome::Stopped(limit) => {
+            let (short, most) = (&limit.short, page::grouped(limit.allows as f64));
+            line.push(format!("✕ stopped by {short}: at most about {most}"));
+        }
         Outcome::Failed(why) => line.push(format!("✕ {why}")),
     }
     line

@@ -111,13 +111,27 @@ pub(super) fn headline(report: &Report, part: &Part) -> Option<Headline> {
         ],
         below: format!(
             "One Myriad process and {} connections to {}, on one machine with {} cores that also ran \
-             the database and all the clients. {}",
+             the database and all the clients. {} {}",
             report.settings.backends,
             machine.database,
             machine.cores,
-            alone(part)
+            alone(part),
+            published(part, row.connections)
         ),
         tiles,
+    })
+}
+
+/// What was published for as many connections.
+fn published(part: &Part, connections: u32) -> String {
+    let mut published = part.reference.iter();
+    let found = published.find(|one| one.connections == connections);
+    found.map_or_else(String::new, |one| {
+        let (rate, p95) = (page::grouped(one.statements_per_s), page::grouped(one.p95_ms));
+        format!(
+            "Published in 2019 for as many: {rate} statements/s, 95 % within {p95} ms, by a server with 24 \
+             cores and four more machines for the clients."
+        )
     })
 }
 

@@ -24,8 +24,8 @@ const WORDS: [(&str, &str); 6] = [
         "mean by Little",
         "Each connection always has exactly one statement under way, so the mean time of a statement is \
          the number of connections divided by statements/s (Little’s law). No clock of the generator’s is \
-         needed for it, so it is a check of the percentiles: far above the median, some \
-         connections waited much longer than others.",
+         needed for it, so it is a check of the percentiles. Far above the median, some connections \
+         waited much longer than others; above even the 99 %, some had no answer at all while it was measured.",
     ),
     (
         "each",
@@ -39,7 +39,7 @@ const WORDS: [(&str, &str); 6] = [
          Not told below 1,000 connections, where other things weigh more.",
     ),
     (
-        "CPU µs",
+        "CPU, µs",
         "User and system time of the whole process while statements were measured, divided by their number.",
     ),
 ];
