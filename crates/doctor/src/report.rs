@@ -15,6 +15,8 @@ pub struct Report {
     pub need: Need,
     /// What each check says, in the order of groups.
     pub findings: Vec<Finding>,
+    /// Whether this is a container, where some settings are made elsewhere.
+    pub in_container: bool,
 }
 
 /// The limit that is hit before all others.
@@ -31,6 +33,7 @@ pub fn examine(host: &Host, need: &Need) -> Report {
     Report {
         need: need.clone(),
         findings: checks::run(host, need),
+        in_container: host.in_container(),
     }
 }
 
@@ -65,6 +68,27 @@ impl Report {
             Severity::Unknown | Severity::Warning => 1,
             Severity::Fatal => 2,
         }
+    }
+
+    /// Everything, for programs: the keys stay as they are.
+    ///
+    /// # Errors
+    /// None is known; the type is that of the library.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        #[derive(Serialize)]
+        struct Whole<'a> {
+            #[serde(flatten)]
+            report: &'a Report,
+            severity: Severity,
+            exit_status: u8,
+            first_limit: Option<FirstLimit>,
+        }
+        serde_json::to_string_pretty(&Whole {
+            report: self,
+            severity: self.severity(),
+            exit_status: self.exit_status(),
+            first_limit: self.first_limit(),
+        })
     }
 
     /// The settings that would make it better, each once: what [`crate::Adjusted`] may change.

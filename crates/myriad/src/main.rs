@@ -2,6 +2,7 @@
 
 mod challenge;
 mod config_command;
+mod doctor;
 mod duration;
 mod load;
 mod local;
@@ -33,6 +34,8 @@ enum Command {
     Config(config_command::Arguments),
     /// Find out how many connections can execute at once on this machine, and write a report of it.
     Challenge(challenge::Arguments),
+    /// Find out what would stop so many connections here, and what to do about it.
+    Doctor(doctor::Arguments),
     /// Generate load, and measure how it is borne.
     #[command(subcommand)]
     Load(load::Arguments),
@@ -40,18 +43,23 @@ enum Command {
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
-    let tied = arguments.end_with.map_or(Ok(()), parent::end_with);
-    let result = tied.and_then(|()| match arguments.command {
+    if let Err(error) = arguments.end_with.map_or(Ok(()), parent::end_with) {
+        return failed(&error);
+    }
+    let result = match arguments.command {
         Command::Challenge(arguments) => challenge::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Config(arguments) => config_command::run(&arguments),
+        Command::Doctor(arguments) => return doctor::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
-    });
+    };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("myriad: {error:#}");
-            std::process::ExitCode::FAILURE
-        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &anyhow::Error) -> std::process::ExitCode {
+    eprintln!("myriad: {error:#}");
+    std::process::ExitCode::FAILURE
 }

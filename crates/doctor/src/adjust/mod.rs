@@ -137,51 +137,19 @@ impl Adjusted {
         self.put_back()
     }
 
-    /// Keeps the settings as they are: nothing is put back.
-    ///
-    /// # Errors
-    /// The file with the old values cannot be removed.
-    pub fn keep(mut self) -> Result<Vec<Change>, AdjustError> {
-        if let Some(record) = self.record.take() {
-            record.remove()?;
-        }
-        Ok(std::mem::take(&mut self.changes))
-    }
-
     fn apply_below(tree: Tree, settings: &[Setting], state: &Path) -> Result<Self, AdjustError> {
         restore_leftover_below(&tree, state)?;
-        let (mut changes, mut refusals) = (Vec::new(), Vec::new());
-        for setting in settings {
-            match tree.read(&setting.name) {
-                Ok(old) if old == setting.value => {}
-                Ok(old) => changes.push(Change {
-                    name: setting.name.clone(),
-                    old,
-                    new: setting.value.clone(),
-                }),
-                Err(error) => refusals.push(Refusal::new(setting, &error)),
-            }
-        }
+        let (changes, refusals) = plan(&tree, settings);
         let mut adjusted = Self {
             record: Some(Record::write(state, &tree.boot(), &changes)?),
             tree,
             changes: Vec::new(),
             refusals,
         };
-        for change in changes {
-            adjusted.change(change);
-        }
+        let (changes, refusals) = make(&adjusted.tree, changes);
+        adjusted.changes = changes;
+        adjusted.refusals.extend(refusals);
         Ok(adjusted)
-    }
-
-    fn change(&mut self, change: Change) {
-        match self.tree.write(&change.name, &change.new) {
-            Ok(()) => self.changes.push(change),
-            Err(error) => {
-                let setting = Setting::sysctl(&change.name, change.new);
-                self.refusals.push(Refusal::new(&setting, &error));
-            }
-        }
     }
 
     fn put_back(&mut self) -> Result<Vec<Change>, AdjustError> {
@@ -222,6 +190,50 @@ impl fmt::Display for Refusal {
         let Setting { name, value } = &self.setting;
         write!(f, "{name} could not be set to {value}: {}", self.cause)
     }
+}
+
+/// Changes settings for good, or until the machine is restarted: nothing puts them back.
+pub fn set(settings: &[Setting]) -> (Vec<Change>, Vec<Refusal>) {
+    set_below(&Tree::whole(), settings)
+}
+
+fn set_below(tree: &Tree, settings: &[Setting]) -> (Vec<Change>, Vec<Refusal>) {
+    let (changes, mut refusals) = plan(tree, settings);
+    let (changes, refused) = make(tree, changes);
+    refusals.extend(refused);
+    (changes, refusals)
+}
+
+/// What is to be changed, and what cannot even be read.
+fn plan(tree: &Tree, settings: &[Setting]) -> (Vec<Change>, Vec<Refusal>) {
+    let (mut changes, mut refusals) = (Vec::new(), Vec::new());
+    for setting in settings {
+        match tree.read(&setting.name) {
+            Ok(old) if old == setting.value => {}
+            Ok(old) => changes.push(Change {
+                name: setting.name.clone(),
+                old,
+                new: setting.value.clone(),
+            }),
+            Err(error) => refusals.push(Refusal::new(setting, &error)),
+        }
+    }
+    (changes, refusals)
+}
+
+/// Makes the changes; those that are made, and those that are not.
+fn make(tree: &Tree, planned: Vec<Change>) -> (Vec<Change>, Vec<Refusal>) {
+    let (mut changes, mut refusals) = (Vec::new(), Vec::new());
+    for change in planned {
+        match tree.write(&change.name, &change.new) {
+            Ok(()) => changes.push(change),
+            Err(error) => {
+                let setting = Setting::sysctl(&change.name, change.new);
+                refusals.push(Refusal::new(&setting, &error));
+            }
+        }
+    }
+    (changes, refusals)
 }
 
 fn restore_leftover_below(tree: &Tree, state: &Path) -> Result<Vec<Change>, AdjustError> {

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -52,7 +53,7 @@ impl Record {
         path: &Path,
     ) -> Result<Option<(Self, String, Vec<Change>)>, AdjustError> {
         let failed = failed(path);
-        let mut file = match OpenOptions::new().read(true).write(true).open(path) {
+        let mut file = match options().open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(&failed)?,
         };
@@ -79,9 +80,16 @@ impl Record {
 }
 
 fn open(path: &Path) -> io::Result<File> {
+    options().create(true).truncate(false).open(path)
+}
+
+/// Links are not followed: the file is written as root.
+fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    options.open(path)
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits();
+    options.read(true).write(true).mode(0o600);
+    options.custom_flags(flags as i32);
+    options
 }
 
 fn lock(file: &File, path: &Path) -> Result<(), AdjustError> {

@@ -164,9 +164,30 @@ fn two_runs_at_once_are_refused() {
 }
 
 #[test]
-fn what_is_kept_is_not_put_back() {
+fn what_is_set_for_good_is_not_put_back() {
     let machine = Machine::new();
-    assert_eq!(machine.apply().keep().unwrap().len(), 3);
-    assert_eq!(machine.now(), AFTER);
-    assert!(!machine.state().exists());
+    let settings = [
+        Setting::sysctl(QUEUE, "4096"),
+        Setting::sysctl("no.such", "1"),
+    ];
+    let (changes, refusals) = set_below(&machine.tree(), &settings);
+    assert_eq!((changes.len(), refusals.len()), (1, 1));
+    assert_eq!(machine.now(), [BEFORE[0], "4096", BEFORE[2]]);
+}
+
+#[test]
+fn a_link_in_place_of_the_state_is_not_followed() {
+    let machine = Machine::new();
+    let victim = machine.folder.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    fs::create_dir_all(machine.state().parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(&victim, machine.state()).unwrap();
+    let settings = [Setting::sysctl(QUEUE, "1")];
+    let refused = Adjusted::apply_below(machine.tree(), &settings, &machine.state());
+    assert!(
+        matches!(refused, Err(AdjustError::State { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read_to_string(victim).unwrap(), "precious");
+    assert_eq!(machine.now(), BEFORE);
 }

@@ -140,13 +140,22 @@ fn processes(page: &mut String, summary: &Summary) -> Result {
     );
     let busy = summary.generator_busy * 100.0;
     let own = cpu(summary.generator_cpu_us_per_statement);
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let most = mib(summary.generator_rss_bytes_max);
     writeln!(
         page,
         "<tr><th>generator, busy for {busy:.0} % of the time</th><td class=\"n\">{own}</td>\
-         <td></td><td></td></tr>"
+         <td class=\"n\">{most:.1} MiB</td><td></td></tr>"
     )?;
+    if let Some(bytes) = summary.slab_bytes_per_connection {
+        writeln!(
+            page,
+            "<tr><th>kernel, slabs of the machine</th><td></td><td></td><td class=\"n\">{bytes} \
+             bytes</td></tr>"
+        )?;
+    }
     for watched in &summary.watched {
-        let most = watched.rss_bytes_max as f64 / f64::from(1 << 20);
+        let most = mib(watched.rss_bytes_max);
         writeln!(
             page,
             "<tr><th>process {}</th><td class=\"n\">{}</td><td class=\"n\">{most:.1} MiB</td>\

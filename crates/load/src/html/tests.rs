@@ -39,6 +39,8 @@ fn summary(tally: &Tally) -> Summary {
         total: figures.clone(),
         generator_cpu_us_per_statement: Some(1.5),
         generator_busy: 0.9,
+        generator_rss_bytes_max: 7 << 20,
+        slab_bytes_per_connection: Some(9390),
         watched: Vec::new(),
         groups: vec![GroupSummary {
             name: "all".into(),
@@ -62,6 +64,7 @@ fn a_report_needs_nothing_from_elsewhere() {
     assert!(page.contains("12,345 connections") && page.contains("point-select"));
     assert!(page.contains("prefers-color-scheme: dark"));
     assert!(page.contains("threads were nearly always busy"));
+    assert!(page.contains("7.0 MiB") && page.contains("9390 bytes"));
 }
 
 #[test]

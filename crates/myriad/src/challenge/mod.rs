@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use challenge::{Chapter, Plan, Steps, Stop};
-use driver::{Driver, Wanted};
 
+use crate::doctor::uring;
 use crate::{duration, log};
 use view::View;
 
@@ -110,13 +110,5 @@ impl Arguments {
             keep_settings: self.keep_settings,
             uring: uring(),
         })
-    }
-}
-
-/// Whether the kernel offers io_uring, asked by making a ring.
-fn uring() -> doctor::Uring {
-    match Driver::choose(Wanted::Auto) {
-        Driver::IoUring => doctor::Uring::Works,
-        Driver::Epoll => doctor::Uring::Refused("see the log of Myriad".to_owned()),
     }
 }
