@@ -22,6 +22,9 @@ mod echo;
 #[path = "loopback/hang_up.rs"]
 mod hang_up;
 #[cfg(test)]
+#[path = "loopback/idle.rs"]
+mod idle;
+#[cfg(test)]
 #[path = "loopback/mail.rs"]
 mod mail;
 #[cfg(test)]

@@ -16,6 +16,8 @@ mod echo;
 #[cfg(test)]
 mod hang_up;
 #[cfg(test)]
+mod idle;
+#[cfg(test)]
 mod mail;
 #[cfg(test)]
 mod puppet;

@@ -165,6 +165,14 @@ impl Ring {
         self.push(entry, Token::of(Op::Poll, handle));
     }
 
+    /// Tells once that a socket of the table has something to be received, or that its peer has
+    /// ended, or that it failed.
+    pub(crate) fn poll_input(&mut self, slot: u32, handle: Handle) {
+        let flags = u32::from((PollFlags::IN | PollFlags::RDHUP).bits());
+        let entry = opcode::PollAdd::new(Fixed(slot), flags).build();
+        self.push(entry, Token::of(Op::Poll, handle));
+    }
+
     /// Tells once that a socket, which has a descriptor, is connected or has failed to be.
     pub(crate) fn poll_connected(&mut self, socket: BorrowedFd<'_>, handle: Handle) {
         let flags = u32::from(PollFlags::OUT.bits());
