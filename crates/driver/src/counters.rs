@@ -17,6 +17,7 @@ pub struct DriverCounters {
     buffer_shortages: AtomicU64,
     idle_polls: AtomicU64,
     outbox_bytes: AtomicU64,
+    receiving: AtomicU64,
 }
 
 /// What one worker has counted up to some loop turn.
@@ -44,6 +45,9 @@ pub struct DriverCounts {
     pub idle_polls: u64,
     /// Bytes waiting in outboxes at the end of the last turn (a level, not a count).
     pub outbox_bytes: u64,
+    /// Connections that the kernel receives for at the end of the last turn, instead of polling (a
+    /// level; 0 where epoll runs).
+    pub receiving: u64,
 }
 
 impl DriverCounters {
@@ -62,6 +66,7 @@ impl DriverCounters {
             buffer_shortages: load(&self.buffer_shortages),
             idle_polls: load(&self.idle_polls),
             outbox_bytes: load(&self.outbox_bytes),
+            receiving: load(&self.receiving),
         }
     }
 
@@ -79,6 +84,7 @@ impl DriverCounters {
         store(&self.buffer_shortages, counts.buffer_shortages);
         store(&self.idle_polls, counts.idle_polls);
         store(&self.outbox_bytes, counts.outbox_bytes);
+        store(&self.receiving, counts.receiving);
     }
 }
 
@@ -100,6 +106,7 @@ impl DriverCounts {
                 buffer_shortages: sum.buffer_shortages + counts.buffer_shortages,
                 idle_polls: sum.idle_polls + counts.idle_polls,
                 outbox_bytes: sum.outbox_bytes + counts.outbox_bytes,
+                receiving: sum.receiving + counts.receiving,
             })
     }
 

@@ -31,6 +31,9 @@ mod mail;
 #[path = "loopback/puppet.rs"]
 mod puppet;
 #[cfg(test)]
+#[path = "loopback/shortage.rs"]
+mod shortage;
+#[cfg(test)]
 #[path = "loopback/stage.rs"]
 mod stage;
 #[cfg(test)]

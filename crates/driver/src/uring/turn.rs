@@ -244,6 +244,7 @@ impl<H: Handler> Loop<H> {
 
     fn publish(&mut self) {
         self.io.counts.outbox_bytes = self.io.unsent_total() as u64;
+        self.io.counts.receiving = self.io.receiving as u64;
         self.io.counts.io_uring_enters = self.io.rings.enters;
         self.counters.publish(&self.io.counts);
     }

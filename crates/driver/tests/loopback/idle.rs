@@ -14,13 +14,12 @@ use crate::puppet::{Habit, Heard};
 use crate::stage::{PATIENCE, Setup, Stage, unix_client, until};
 
 impl Stage {
-    /// Waits until the driver has taken notice so many times that a connection is silent.
-    fn falls_silent(&self, times: u64) {
-        if crate::driver() == driver::Driver::IoUring {
-            let counters = &self.counters[0];
-            until("silence is noticed", || counters.read().idle_polls >= times);
-        }
-        // What followed from that is done, too.
+    /// Waits until the driver has taken notice that all connections are silent.
+    fn falls_silent(&self) {
+        // What was heard last is counted.
+        self.hear_nothing();
+        let counters = &self.counters[0];
+        until("silence is noticed", || counters.read().receiving == 0);
         self.hear_nothing();
     }
 }
@@ -29,8 +28,8 @@ impl Stage {
 fn silence_and_speech_take_turns() {
     let stage = Setup::default().start();
     let (mut client, tag) = stage.client();
-    for times in 1..=3 {
-        stage.falls_silent(times);
+    for _ in 0..3 {
+        stage.falls_silent();
         client.write_all(b"good morning").unwrap();
         assert_eq!(stage.hear_bytes(tag, 12), b"good morning");
         stage.send(tag, b"and to you");
@@ -45,7 +44,7 @@ fn silence_and_speech_take_turns() {
 fn a_silent_client_that_goes() {
     let stage = Setup::default().start();
     let clients: Vec<_> = (0..3).map(|_| stage.client()).collect();
-    stage.falls_silent(3);
+    stage.falls_silent();
     let reset = HangUp::Failed(Errno::CONNRESET.raw_os_error());
     let ends = [HangUp::Closed, reset, HangUp::Closed];
     for (number, ((client, tag), how)) in clients.into_iter().zip(ends).enumerate() {
@@ -68,7 +67,7 @@ fn a_silent_client_that_goes() {
 fn the_last_words_of_a_silent_client_come_before_its_end() {
     let stage = Setup::default().start();
     let (mut client, tag) = stage.client();
-    stage.falls_silent(1);
+    stage.falls_silent();
     client.write_all(b"farewell").unwrap();
     drop(client);
     assert_eq!(stage.hear_bytes(tag, 8), b"farewell");
@@ -81,7 +80,7 @@ fn the_last_words_of_a_silent_client_come_before_its_end() {
 fn a_silent_connection_is_closed_in_every_way() {
     let stage = Setup::default().start();
     let clients: Vec<_> = (0..3).map(|_| stage.client()).collect();
-    stage.falls_silent(3);
+    stage.falls_silent();
     let ways = [
         (Close::Abort, &b""[..]),
         (Close::Flush, b""),
@@ -117,13 +116,13 @@ fn a_silent_connection_of_our_own() {
     let tag = stage.ask(|puppet, io| puppet.connect(io));
     let (mut backend, _) = listener.accept().unwrap();
     assert_eq!(stage.hear(), Heard::Connected(tag));
-    stage.falls_silent(1);
+    stage.falls_silent();
     stage.send(tag, b"still there?");
     let mut question = [0; 12];
     backend.read_exact(&mut question).unwrap();
     backend.write_all(b"yes").unwrap();
     assert_eq!(stage.hear_bytes(tag, 3), b"yes");
-    stage.falls_silent(2);
+    stage.falls_silent();
     drop(backend);
     assert_eq!(stage.hear(), Heard::HungUp(tag, HangUp::Closed));
     stage.end();
@@ -133,7 +132,7 @@ fn a_silent_connection_of_our_own() {
 fn a_silent_connection_pauses_and_resumes() {
     let stage = Setup::default().start();
     let (mut client, tag) = stage.client();
-    stage.falls_silent(1);
+    stage.falls_silent();
     stage.pause(tag);
     client.write_all(b"unwanted").unwrap();
     stage.hear_nothing();
@@ -141,11 +140,11 @@ fn a_silent_connection_pauses_and_resumes() {
     assert_eq!(stage.hear_bytes(tag, 8), b"unwanted");
     // Silent while paused, and then again while not.
     stage.pause(tag);
-    stage.falls_silent(2);
+    stage.falls_silent();
     stage.resume(tag);
     client.write_all(b"wanted").unwrap();
     assert_eq!(stage.hear_bytes(tag, 6), b"wanted");
-    stage.falls_silent(3);
+    stage.falls_silent();
     stage.pause(tag);
     drop(client);
     assert_eq!(stage.hear(), Heard::HungUp(tag, HangUp::Closed));
@@ -167,7 +166,7 @@ fn a_failing_send_to_a_silent_peer_is_reported_behind_its_last_words() {
     let Heard::Accepted(tag, Peer::Unix) = stage.hear() else {
         panic!("no client")
     };
-    stage.falls_silent(1);
+    stage.falls_silent();
     // In one turn: the peer's words lie unread, the peer is gone, and the handler speaks.
     stage.ask(move |puppet, io| {
         client.write_all(b"goodbye").unwrap();
@@ -204,6 +203,7 @@ fn things_happen_in_the_middle_of_falling_silent() {
     });
     if crate::driver() == driver::Driver::IoUring {
         until("silence is noticed", || counters.read().idle_polls > 0);
+        assert!(counters.read().receiving > 0, "it is over already");
     }
     // The handler closes some of them, a few at a time, while the others speak or go.
     for (some, spoken) in closing.chunks(30).zip(0..) {

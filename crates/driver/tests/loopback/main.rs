@@ -22,6 +22,8 @@ mod mail;
 #[cfg(test)]
 mod puppet;
 #[cfg(test)]
+mod shortage;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod stale;

@@ -10,3 +10,6 @@ mod ring;
 
 pub(super) use buffers::Filled;
 pub(super) use ring::{Completion, Ring};
+
+#[cfg(test)]
+mod tests;
