@@ -1,9 +1,4 @@
 //! One ring: its operations, its table of sockets and its completions.
-#![expect(
-    unsafe_code,
-    reason = "operations name memory, and completions name descriptors, that only this file knows \
-              to be valid"
-)]
 
 use std::collections::VecDeque;
 use std::io;
