@@ -10,7 +10,7 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 13] = [
+const ARROWS: [(&str, Allowed); 14] = [
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
@@ -24,7 +24,11 @@ const ARROWS: [(&str, Allowed); 13] = [
     ("config", Only(&[])),
     ("control", Only(&["engine", "events"])),
     ("localdb", Only(&[])),
-    ("load", Only(&["driver", "events", "membership", "wire"])),
+    ("doctor", Only(&[])),
+    (
+        "load",
+        Only(&["doctor", "driver", "events", "membership", "wire"]),
+    ),
     ("sim", AllBut(&["driver", "myriad"])),
     ("myriad", AllBut(&["sim"])),
 ];

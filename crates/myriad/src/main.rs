@@ -1,6 +1,7 @@
 //! The `myriad` command: one file per subcommand.
 
 mod config_command;
+mod doctor;
 mod load;
 mod local;
 mod log;
@@ -25,6 +26,8 @@ enum Command {
     /// Check a configuration file, or print the default one.
     #[command(subcommand)]
     Config(config_command::Arguments),
+    /// Find out what would stop so many connections here, and what to do about it.
+    Doctor(doctor::Arguments),
     /// Generate load, and measure how it is borne.
     #[command(subcommand)]
     Load(load::Arguments),
@@ -34,6 +37,7 @@ fn main() -> std::process::ExitCode {
     let result = match Arguments::parse().command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Config(arguments) => config_command::run(&arguments),
+        Command::Doctor(arguments) => return doctor::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
     };
     match result {
