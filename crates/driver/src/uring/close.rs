@@ -28,7 +28,8 @@ impl<M> Effects<M> {
         };
         let (marks, armed) = (connection.marks, connection.socket.armed);
         let sending = armed.contains(Armed::SEND) || connection.unsent() > 0;
-        let all_read = armed.contains(Armed::RECEIVE) || marks.contains(Marks::ENDING);
+        let told = armed.intersects(Armed::RECEIVE | Armed::INPUT);
+        let all_read = told || marks.contains(Marks::ENDING);
         let silent = !sending && all_read && !marks.contains(Marks::READABLE);
         let unable = connection.phase != Phase::Open || marks.contains(Marks::BROKEN);
         if silent || unable {

@@ -23,6 +23,7 @@ use crate::worker::{DriverError, Worker};
 use super::accept::Entrance;
 use super::rings::Rings;
 use super::seat::{Armed, Seat};
+use super::sweep::Sweep;
 
 /// The sockets of a worker and what is to be done with them.
 pub(super) struct Effects<M> {
@@ -43,6 +44,9 @@ pub(super) struct Effects<M> {
     pub(super) kept: HashMap<Handle, Vec<u8>>,
     /// Connections that found no buffer to receive into.
     pub(super) starved: VecDeque<Handle>,
+    /// How many connections receive.
+    pub(super) receiving: usize,
+    pub(super) sweep: Sweep,
     /// Connections to be looked at in the next turn without a completion.
     pub(super) ready: Vec<Handle>,
     /// What the handler is to be told in the next turn.
@@ -74,6 +78,8 @@ impl<M> Effects<M> {
             balance: worker.inbox.balance(),
             kept: HashMap::new(),
             starved: VecDeque::new(),
+            receiving: 0,
+            sweep: Sweep::default(),
             ready: Vec::new(),
             notices: Vec::new(),
             now: worker.clock.now(),

@@ -3,7 +3,7 @@
 //!
 //! [`turn`] is the loop; [`effects`] is what the handler sees of it; [`kernel`] holds the rings and
 //! all that is unsafe. Each thing that happens to a connection has its file: [`accept`],
-//! [`connect`], [`receive`], [`send`], [`close`].
+//! [`connect`], [`receive`], [`send`], [`close`]; [`sweep`] is about those that nothing happens to.
 
 mod accept;
 mod close;
@@ -14,6 +14,7 @@ mod receive;
 mod rings;
 mod seat;
 mod send;
+mod sweep;
 mod token;
 mod turn;
 

@@ -33,6 +33,10 @@ impl<H: Handler> Loop<H> {
                 .socket
                 .armed
                 .remove(Armed::RECEIVE | Armed::CANCELLING);
+            self.io.receiving -= 1;
+        }
+        if outcome.as_ref().err() != Some(&Errno::CANCELED) {
+            connection.marks.insert(Marks::HEARD);
         }
         match outcome {
             Ok(Some(filled)) => self.bytes(handle, filled.bytes()),
@@ -72,7 +76,10 @@ impl<H: Handler> Loop<H> {
         let Some(connection) = self.io.table.get_mut(handle) else {
             return;
         };
-        connection.socket.armed.remove(Armed::POLL);
+        if connection.socket.armed.contains(Armed::INPUT) {
+            connection.marks.insert(Marks::HEARD);
+        }
+        connection.socket.armed.remove(Armed::POLL | Armed::INPUT);
         let receives = connection.socket.armed.contains(Armed::RECEIVE);
         match (connection.phase, outcome) {
             (Phase::Connecting { address }, _) => return self.connecting_event(handle, address),
@@ -132,7 +139,7 @@ impl<H: Handler> Loop<H> {
             },
             Phase::Open if marks.contains(Marks::READABLE) => self.deliver_kept(handle),
             Phase::Open | Phase::Lingering if !marks.contains(Marks::ENDING) => {
-                self.io.receive(handle);
+                self.io.listen(handle);
             }
             Phase::Open => self.report_hang_up(handle),
             Phase::Lingering => self.io.discard(handle),
@@ -178,14 +185,34 @@ impl<H: Handler> Loop<H> {
 }
 
 impl<M> Effects<M> {
+    /// Has the kernel tell of input: by receiving it or, for a connection that has been silent for
+    /// long, at the price of a poll.
+    fn listen(&mut self, handle: Handle) {
+        let Some((slot, connection)) = self.seated(handle) else {
+            return;
+        };
+        let silent = connection.phase == Phase::Open && !connection.marks.contains(Marks::HEARD);
+        let armed = &mut connection.socket.armed;
+        if armed.contains(Armed::INPUT) {
+            return;
+        }
+        if !silent || armed.intersects(Armed::RECEIVE | Armed::POLL) {
+            return self.receive(handle);
+        }
+        armed.insert(Armed::POLL | Armed::INPUT);
+        let ring = usize::from(connection.socket.ring);
+        self.rings.ring(ring).poll_input(slot, handle);
+    }
+
     /// Has the kernel receive, unless it does.
-    fn receive(&mut self, handle: Handle) {
+    pub(super) fn receive(&mut self, handle: Handle) {
         if let Some((slot, connection)) = self.seated(handle)
             && !connection.socket.armed.contains(Armed::RECEIVE)
         {
             connection.socket.armed.insert(Armed::RECEIVE);
             let ring = usize::from(connection.socket.ring);
             self.rings.ring(ring).receive(slot, handle);
+            self.receiving += 1;
         }
     }
 

@@ -158,8 +158,10 @@ impl<M> Effects<M> {
         connection.failure.get_or_insert(errno);
         connection.marks.remove(Marks::DRAIN_WANTED);
         connection.marks.insert(Marks::BROKEN);
-        let receives = connection.socket.armed.contains(Armed::RECEIVE);
-        if receives && !connection.marks.contains(Marks::PAUSED) {
+        let armed = connection.socket.armed;
+        let told = armed.intersects(Armed::RECEIVE | Armed::INPUT);
+        if told && !connection.marks.contains(Marks::PAUSED) {
+            self.receive(handle);
             // To end the input behind what is there already.
             self.install(handle);
         } else {

@@ -89,7 +89,7 @@ impl<H: Handler> Loop<H> {
         let closing = self.io.closing.deadline(&self.io.table);
         let entrance = self.io.entrance.as_ref();
         let accepting = entrance.and_then(|entrance| entrance.doors.resume_at());
-        let wake_at = [self.timer, closing, accepting]
+        let wake_at = [self.timer, closing, accepting, self.io.sweep_at()]
             .into_iter()
             .flatten()
             .min()?;
@@ -101,6 +101,7 @@ impl<H: Handler> Loop<H> {
         self.deliver_notices();
         self.deliver_completions();
         self.serve_ready();
+        self.io.sweep();
         self.io.expire_closing();
         self.io.reopen_entrance();
         self.deliver_timer();
@@ -243,6 +244,7 @@ impl<H: Handler> Loop<H> {
 
     fn publish(&mut self) {
         self.io.counts.outbox_bytes = self.io.unsent_total() as u64;
+        self.io.counts.receiving = self.io.receiving as u64;
         self.io.counts.io_uring_enters = self.io.rings.enters;
         self.counters.publish(&self.io.counts);
     }

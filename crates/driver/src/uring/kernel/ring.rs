@@ -1,9 +1,4 @@
 //! One ring: its operations, its table of sockets and its completions.
-#![expect(
-    unsafe_code,
-    reason = "operations name memory, and completions name descriptors, that only this file knows \
-              to be valid"
-)]
 
 use std::collections::VecDeque;
 use std::io;
@@ -161,6 +156,14 @@ impl Ring {
     /// Tells once that the peer of a socket of the table has ended, or that it failed.
     pub(crate) fn poll_end(&mut self, slot: u32, handle: Handle) {
         let flags = u32::from(PollFlags::RDHUP.bits());
+        let entry = opcode::PollAdd::new(Fixed(slot), flags).build();
+        self.push(entry, Token::of(Op::Poll, handle));
+    }
+
+    /// Tells once that a socket of the table has something to be received, or that its peer has
+    /// ended, or that it failed.
+    pub(crate) fn poll_input(&mut self, slot: u32, handle: Handle) {
+        let flags = u32::from((PollFlags::IN | PollFlags::RDHUP).bits());
         let entry = opcode::PollAdd::new(Fixed(slot), flags).build();
         self.push(entry, Token::of(Op::Poll, handle));
     }

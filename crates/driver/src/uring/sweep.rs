@@ -1,0 +1,89 @@
+//! Connections that have been silent for long: the kernel is to hold as little as it can for them.
+//!
+//! An armed receive keeps 864 bytes of the kernel's memory, a poll 256. So a walk over all
+//! connections, a few at each step, cancels the receiving of those that nothing came from between
+//! two visits; [`receive`](super::receive) then polls for them instead, and receives again when
+//! the poll tells. Who is heard from pays for this with one bit. When nobody receives any more the
+//! walk rests, and the worker sleeps.
+
+use events::{Span, Timestamp};
+
+use crate::connection::{Marks, Phase};
+
+use super::effects::Effects;
+use super::seat::Armed;
+
+/// How long all connections together take at least: silent for at least this long is long.
+const LAP: Span = Span::from_secs(1);
+/// How long there is from one step to the next.
+const STEP: Span = Span::from_ms(10);
+/// How many connections a step looks at.
+const LOOKS_MAX: usize = 512;
+/// How many of them stop receiving: this bounds how long a step holds the others up.
+const STOPS_MAX: usize = 64;
+
+/// Where the walk is.
+#[derive(Default)]
+pub(super) struct Sweep {
+    /// The place that is looked at next.
+    place: usize,
+    /// When the next step is due.
+    due: Timestamp,
+    lap_began: Timestamp,
+}
+
+impl<M> Effects<M> {
+    /// When the walk goes on; never while nobody receives.
+    pub(super) fn sweep_at(&self) -> Option<Timestamp> {
+        (self.receiving > 0).then_some(self.sweep.due)
+    }
+
+    /// Takes a step if one is due.
+    pub(super) fn sweep(&mut self) {
+        if self.sweep_at().is_some_and(|due| due <= self.now) {
+            self.step();
+        }
+    }
+
+    fn step(&mut self) {
+        let now = self.now;
+        if self.sweep.place == 0 {
+            self.sweep.lap_began = now;
+        }
+        let end = (self.sweep.place + LOOKS_MAX).min(self.table.places());
+        let mut stopped = 0;
+        while self.sweep.place < end && stopped < STOPS_MAX {
+            stopped += usize::from(self.stop_if_silent(self.sweep.place));
+            self.sweep.place += 1;
+        }
+        self.sweep.due = now + STEP;
+        if self.sweep.place >= self.table.places() {
+            self.sweep.place = 0;
+            self.sweep.due = self.sweep.due.max(self.sweep.lap_began + LAP);
+        }
+    }
+
+    /// Ends the receiving of a connection that nothing came from since the last visit.
+    fn stop_if_silent(&mut self, place: usize) -> bool {
+        let Some((handle, connection)) = self.table.at(place) else {
+            return false;
+        };
+        let heard = connection.marks.contains(Marks::HEARD);
+        connection.marks.remove(Marks::HEARD);
+        let armed = connection.socket.armed;
+        let receives = armed.contains(Armed::RECEIVE) && !armed.contains(Armed::CANCELLING);
+        if heard || !receives || connection.phase != Phase::Open {
+            return false;
+        }
+        connection.socket.armed.insert(Armed::CANCELLING);
+        let wanted = !connection.marks.contains(Marks::PAUSED);
+        let ring = self.rings.of(&connection.socket);
+        if wanted && armed.contains(Armed::POLL) {
+            // For the peer's end only, left from a pause; one for input, too, takes its place.
+            ring.cancel_poll(handle);
+        }
+        ring.cancel_receive(handle);
+        self.counts.idle_polls += 1;
+        true
+    }
+}
