@@ -51,7 +51,9 @@ fn explain_errno(errno: i32) -> Option<&'static str> {
     Some(match errno {
         11 => FULL,
         12 | 105 => "the kernel has no memory for more sockets: raise net.ipv4.tcp_mem",
-        23 | 24 => "too many open files: raise `ulimit -n`",
+        23 | 24 => {
+            "too many open files: raise `ulimit -n`, or lower --connect-concurrency over io_uring"
+        }
         99 => "no source port is left: give more addresses with --source or --host",
         104 | 32 => "the target reset connections: its queue was full, or it was killed",
         110 => "the target did not answer in time: its queue is full, or a firewall drops packets",

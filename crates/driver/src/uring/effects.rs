@@ -59,10 +59,7 @@ pub(super) struct Effects<M> {
 impl<M> Effects<M> {
     /// The sockets of a worker that has none but its listeners yet.
     pub(super) fn new(worker: &Worker<M>) -> Result<Self, DriverError> {
-        let mut rings = Rings::new().map_err(|source| DriverError::Setup {
-            what: "io_uring",
-            source,
-        })?;
+        let mut rings = Rings::new().map_err(DriverError::refused)?;
         rings.watch_mail(worker.inbox.wake_fd());
         let mut effects = Self {
             worker: worker.inbox.worker(),
