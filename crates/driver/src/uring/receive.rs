@@ -76,15 +76,23 @@ impl<H: Handler> Loop<H> {
         let Some(connection) = self.io.table.get_mut(handle) else {
             return;
         };
-        if connection.socket.armed.contains(Armed::INPUT) {
-            connection.marks.insert(Marks::HEARD);
+        let input = connection.socket.armed.contains(Armed::INPUT);
+        if input && connection.marks.contains(Marks::HEARD) {
+            connection.marks.remove(Marks::RARE);
         }
+        connection.marks.set(
+            Marks::HEARD,
+            input || connection.marks.contains(Marks::HEARD),
+        );
         connection.socket.armed.remove(Armed::POLL | Armed::INPUT);
         let receives = connection.socket.armed.contains(Armed::RECEIVE);
         match (connection.phase, outcome) {
             (Phase::Connecting { address }, _) => return self.connecting_event(handle, address),
             // Receiving finds out by itself.
-            (Phase::Open, Ok(_)) if receives || !connection.marks.contains(Marks::PAUSED) => {}
+            (Phase::Open, Ok(_)) if receives => {}
+            (Phase::Open, Ok(_)) if !connection.marks.contains(Marks::PAUSED) => {
+                self.io.receive_rarely(handle);
+            }
             (Phase::Open, Ok(flags)) if flags.contains(PollFlags::ERR) => {
                 return self.io.install(handle);
             }
@@ -185,35 +193,55 @@ impl<H: Handler> Loop<H> {
 }
 
 impl<M> Effects<M> {
-    /// Has the kernel tell of input: by receiving it or, for a connection that has been silent for
-    /// long, at the price of a poll.
+    /// Has the kernel tell of input: by receiving it or, for a connection that is silent for long,
+    /// at the price of a poll.
     fn listen(&mut self, handle: Handle) {
         let Some((slot, connection)) = self.seated(handle) else {
             return;
         };
-        let silent = connection.phase == Phase::Open && !connection.marks.contains(Marks::HEARD);
         let armed = &mut connection.socket.armed;
-        if armed.contains(Armed::INPUT) {
+        if armed.intersects(Armed::RECEIVE | Armed::INPUT) {
             return;
         }
-        if !silent || armed.intersects(Armed::RECEIVE | Armed::POLL) {
+        let silent = !connection.marks.contains(Marks::HEARD);
+        let rare = silent || connection.marks.contains(Marks::RARE);
+        if !rare || connection.phase != Phase::Open || armed.contains(Armed::POLL) {
             return self.receive(handle);
         }
         armed.insert(Armed::POLL | Armed::INPUT);
+        connection.marks.insert(Marks::RARE);
         let ring = usize::from(connection.socket.ring);
         self.rings.ring(ring).poll_input(slot, handle);
     }
 
     /// Has the kernel receive, unless it does.
     pub(super) fn receive(&mut self, handle: Handle) {
-        if let Some((slot, connection)) = self.seated(handle)
-            && !connection.socket.armed.contains(Armed::RECEIVE)
-        {
-            connection.socket.armed.insert(Armed::RECEIVE);
-            let ring = usize::from(connection.socket.ring);
+        if let Some((slot, ring)) = self.begin_to_receive(handle) {
             self.rings.ring(ring).receive(slot, handle);
-            self.receiving += 1;
         }
+    }
+
+    /// The same, but once, if the connection speaks so rarely that it is polled for in between:
+    /// that costs far less than to end a receiving that goes on.
+    fn receive_rarely(&mut self, handle: Handle) {
+        let rare = |connection: &Connection<Seat>| connection.marks.contains(Marks::RARE);
+        if self.table.get(handle).is_some_and(rare)
+            && let Some((slot, ring)) = self.begin_to_receive(handle)
+        {
+            self.rings.ring(ring).receive_once(slot, handle);
+        }
+    }
+
+    /// Notes that the connection receives from now on. Returns its place; nothing if it does.
+    fn begin_to_receive(&mut self, handle: Handle) -> Option<(u32, usize)> {
+        let (slot, connection) = self.seated(handle)?;
+        if connection.socket.armed.contains(Armed::RECEIVE) {
+            return None;
+        }
+        connection.socket.armed.insert(Armed::RECEIVE);
+        let ring = usize::from(connection.socket.ring);
+        self.receiving += 1;
+        Some((slot, ring))
     }
 
     /// Has the kernel tell of the peer's end while nothing is received.

@@ -2,9 +2,11 @@
 //!
 //! An armed receive keeps 864 bytes of the kernel's memory, a poll 256. So a walk over all
 //! connections, a few at each step, cancels the receiving of those that nothing came from between
-//! two visits; [`receive`](super::receive) then polls for them instead, and receives again when
-//! the poll tells. Who is heard from pays for this with one bit. When nobody receives any more the
-//! walk rests, and the worker sleeps.
+//! two visits; [`receive`](super::receive) then polls for them instead. When the poll tells, it
+//! receives once and polls again, and only who is heard twice between two visits receives as
+//! everybody does: cancelling is the dear part, and who speaks now and then is spared it. Who is
+//! heard from all the time pays with one bit. When nobody receives any more the walk rests, and the
+//! worker sleeps.
 
 use events::{Span, Timestamp};
 
@@ -20,7 +22,7 @@ const STEP: Span = Span::from_ms(10);
 /// How many connections a step looks at.
 const LOOKS_MAX: usize = 512;
 /// How many of them stop receiving: this bounds how long a step holds the others up.
-const STOPS_MAX: usize = 64;
+const STOPS_MAX: usize = 32;
 
 /// Where the walk is.
 #[derive(Default)]
