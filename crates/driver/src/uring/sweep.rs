@@ -12,7 +12,7 @@ use events::{Span, Timestamp};
 
 use crate::connection::{Marks, Phase};
 
-use super::effects::Effects;
+use super::completions::{Completions, Effects};
 use super::seat::Armed;
 
 /// How long all connections together take at least: silent for at least this long is long.
@@ -34,34 +34,44 @@ pub(super) struct Sweep {
     lap_began: Timestamp,
 }
 
-impl<M> Effects<M> {
+impl Completions {
     /// When the walk goes on; never while nobody receives.
     pub(super) fn sweep_at(&self) -> Option<Timestamp> {
         (self.receiving > 0).then_some(self.sweep.due)
     }
+}
 
+impl<M> Effects<M> {
     /// Takes a step if one is due.
     pub(super) fn sweep(&mut self) {
-        if self.sweep_at().is_some_and(|due| due <= self.now) {
+        if self
+            .multiplexer
+            .sweep_at()
+            .is_some_and(|due| due <= self.now)
+        {
             self.step();
         }
     }
 
     fn step(&mut self) {
         let now = self.now;
-        if self.sweep.place == 0 {
-            self.sweep.lap_began = now;
+        if self.multiplexer.sweep.place == 0 {
+            self.multiplexer.sweep.lap_began = now;
         }
-        let end = (self.sweep.place + LOOKS_MAX).min(self.table.places());
+        let end = (self.multiplexer.sweep.place + LOOKS_MAX).min(self.table.places());
         let mut stopped = 0;
-        while self.sweep.place < end && stopped < STOPS_MAX {
-            stopped += usize::from(self.stop_if_silent(self.sweep.place));
-            self.sweep.place += 1;
+        while self.multiplexer.sweep.place < end && stopped < STOPS_MAX {
+            stopped += usize::from(self.stop_if_silent(self.multiplexer.sweep.place));
+            self.multiplexer.sweep.place += 1;
         }
-        self.sweep.due = now + STEP;
-        if self.sweep.place >= self.table.places() {
-            self.sweep.place = 0;
-            self.sweep.due = self.sweep.due.max(self.sweep.lap_began + LAP);
+        self.multiplexer.sweep.due = now + STEP;
+        if self.multiplexer.sweep.place >= self.table.places() {
+            self.multiplexer.sweep.place = 0;
+            self.multiplexer.sweep.due = self
+                .multiplexer
+                .sweep
+                .due
+                .max(self.multiplexer.sweep.lap_began + LAP);
         }
     }
 
@@ -79,7 +89,7 @@ impl<M> Effects<M> {
         }
         connection.socket.armed.insert(Armed::CANCELLING);
         let wanted = !connection.marks.contains(Marks::PAUSED);
-        let ring = self.rings.of(&connection.socket);
+        let ring = self.multiplexer.rings.of(&connection.socket);
         if wanted && armed.contains(Armed::POLL) {
             // For the peer's end only, left from a pause; one for input, too, takes its place.
             ring.cancel_poll(handle);
