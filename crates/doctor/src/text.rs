@@ -326,7 +326,7 @@ mod tests {
             ..PLAIN
         };
         let text = text(&Tree::healthy(), verbose);
-        for check in crate::names() {
+        for check in crate::checks::names() {
             assert!(text.contains(check), "{check} is missing in\n{text}");
         }
     }
