@@ -16,7 +16,7 @@ pub(super) const CHECK: Check = Check {
 fn run(host: &Host, need: &Need) -> Result<Observation, Unknown> {
     let available = host.meminfo("MemAvailable")?;
     let cost = model::Cost::of(host, need);
-    let wanted = need.connections * cost.total();
+    let wanted = cost.total(need.connections);
     Ok(Observation::new(
         format!("{} available", bytes(available)),
         format!("{} of memory are available", bytes(available)),
@@ -26,7 +26,7 @@ fn run(host: &Host, need: &Need) -> Result<Observation, Unknown> {
         "without memory connecting fails with errno 12 or 105, or the kernel kills the largest process, \
          which is mostly the database",
     )
-    .limited(available / cost.total().max(1), need.connections, remedies(need)))
+    .limited(cost.connections(available), need.connections, remedies(need)))
 }
 
 /// What each connection costs, in words.
@@ -44,9 +44,10 @@ pub(super) fn arithmetic(need: &Need, cost: &model::Cost) -> String {
         parts.push(format!("{} load generator", bytes(cost.generator)));
     }
     format!(
-        "{} connections × ({})",
+        "{} connections × ({}) + {} for the processes",
         count(need.connections),
-        parts.join(" + ")
+        parts.join(" + "),
+        bytes(cost.fixed)
     )
 }
 
@@ -82,13 +83,14 @@ mod tests {
         assert_eq!(finding.severity, Severity::Fine);
         assert_eq!(
             finding.needs,
-            "100,000 connections × (11 KiB kernel + 1.0 KiB Myriad + 512 B load generator) = 1.2 GiB"
+            "100,000 connections × (9.0 KiB kernel + 600 B Myriad + 300 B load generator) + 18 MiB for the \
+             processes = 987 MiB"
         );
         let small = tree.with("proc/meminfo", "MemAvailable: 512000 kB\n");
         let finding = small.check("memory", &need).observation;
         assert_eq!(finding.severity, Severity::Fatal);
-        let each = 2 * (3_700 + 1_280 + 864) + 1_024 + 512;
-        assert_eq!(finding.limit, Some(512_000 * 1_024 / each));
+        let each = 2 * 3_700 + 864 + 1_000 + 600 + 300;
+        assert_eq!(finding.limit, Some((512_000 * 1_024 - (18 << 20)) / each));
     }
 
     #[test]
@@ -101,7 +103,7 @@ mod tests {
         let finding = Tree::healthy().check("memory", &need).observation;
         assert_eq!(finding.severity, Severity::Fatal);
         assert!(
-            finding.needs.contains("+ 100 KiB database)"),
+            finding.needs.contains("+ 100 KiB database) + 256 MiB"),
             "{}",
             finding.needs
         );

@@ -19,7 +19,7 @@ fn run(host: &Host, need: &Need) -> Result<Observation, Unknown> {
         return Ok(Observation::new("no group limit", found).needs("nothing"));
     };
     let cost = model::Cost::of(host, need);
-    let wanted = need.connections * cost.total() + bound.current;
+    let wanted = cost.total(need.connections) + bound.current;
     let mut remedies = vec![Remedy::advice(format!(
         "raise it to {}: systemd MemoryMax=, docker run --memory, Kubernetes resources.limits.memory",
         bytes(wanted)
@@ -40,7 +40,7 @@ fn run(host: &Host, need: &Need) -> Result<Observation, Unknown> {
         bytes(wanted)
     ))
     .why("sockets count as the group's memory, too; beyond the limit a process of the group is killed")
-    .limited(bound.left() / cost.total().max(1), need.connections, remedies))
+    .limited(cost.connections(bound.left()), need.connections, remedies))
 }
 
 #[cfg(test)]
@@ -73,11 +73,12 @@ mod tests {
             .with("sys/fs/cgroup/system.slice/memory.current", "134217728\n");
         let finding = tree.check("memory-group", &server(100_000)).observation;
         assert_eq!(finding.severity, Severity::Fatal);
-        let each = 3_700 + 1_280 + 864 + 1_024;
-        assert_eq!(finding.limit, Some(134_217_728 / each));
+        let each = 3_700 + 864 + 1_000 + 600;
+        assert_eq!(finding.limit, Some((134_217_728 - (8 << 20)) / each));
         assert_eq!(
             finding.needs,
-            "100,000 connections × (5.7 KiB kernel + 1.0 KiB Myriad) + 128 MiB in use = 783 MiB"
+            "100,000 connections × (5.4 KiB kernel + 600 B Myriad) + 8.0 MiB for the processes + 128 MiB \
+             in use = 724 MiB"
         );
     }
 
@@ -87,7 +88,7 @@ mod tests {
             .with("proc/self/cgroup", "4:memory:/box\n0::/\n")
             .with(
                 "sys/fs/cgroup/memory/box/memory.limit_in_bytes",
-                "6868000\n",
+                "14552608\n",
             )
             .with("sys/fs/cgroup/memory/box/memory.usage_in_bytes", "0\n")
             .with(

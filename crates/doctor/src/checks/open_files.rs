@@ -13,10 +13,12 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Files of a process besides connections: output, listeners, clocks, the log.
-const OWN: u64 = 12;
-/// Files of each worker: its loop, its mailbox, a spare.
-const PER_WORKER: u64 = 3;
+/// Files of Myriad besides connections: output, the log, signals, a spare, the admin's HTTP.
+const MYRIAD_OWN: u64 = 12;
+/// Files of each of its workers, and of each address that it listens on.
+const MYRIAD_EACH: [u64; 2] = [2, 1];
+/// Files of the load generator besides connections, and of each of its workers.
+const GENERATOR_OWN: [u64; 2] = [3, 3];
 /// Files of each ring: itself and what wakes the worker for it.
 const PER_RING: u64 = 2;
 
@@ -25,7 +27,7 @@ fn run(host: &Host, need: &Need) -> Result<Observation, Unknown> {
     if need.serving == Serving::Myriad && model::uring(host, need) {
         return Ok(over_uring(limit, need));
     }
-    let own = OWN + PER_WORKER * need.workers;
+    let own = own(need);
     let (others, parts) = match need.serving {
         _ if !need.serves() => (own, format!("{} of its own", count(own))),
         Serving::Myriad => (
@@ -67,10 +69,20 @@ fn run(host: &Host, need: &Need) -> Result<Observation, Unknown> {
 /// Files of a database besides connections, with a few tables open.
 const DATABASE_OWN: u64 = 40;
 
+/// Files besides connections of the process that needs most of them.
+fn own(need: &Need) -> u64 {
+    let [least, each] = GENERATOR_OWN;
+    if !need.serves() {
+        return least + each * need.workers;
+    }
+    let [worker, address] = MYRIAD_EACH;
+    MYRIAD_OWN + worker * need.workers + address * need.targets
+}
+
 /// The limit bounds a ring's table, of which there can be many.
 fn over_uring(limit: Limit, need: &Need) -> Observation {
     let slots = limit.soft.clamp(1, model::RING_SLOTS);
-    let own = OWN + PER_WORKER * need.workers;
+    let own = own(need);
     let rings = (need.connections + need.backends)
         .div_ceil(slots)
         .max(need.workers);
@@ -138,11 +150,11 @@ mod tests {
         assert_eq!(finding.severity, Severity::Fine);
         assert_eq!(
             finding.needs,
-            "100,000 connections + 32 backends + 18 of its own = 100,050"
+            "100,000 connections + 32 backends + 17 of its own = 100,049"
         );
         let finding = tree.open_files(20_000, 20_000).check("open-files", &need());
         assert_eq!(finding.observation.severity, Severity::Fatal);
-        assert_eq!(finding.observation.limit, Some(20_000 - 32 - 18));
+        assert_eq!(finding.observation.limit, Some(20_000 - 32 - 17));
         let now = finding.observation.remedies[0].now();
         assert_eq!(now, "ulimit -n 100352");
     }
@@ -154,7 +166,7 @@ mod tests {
         assert_eq!(finding.severity, Severity::Fine);
         assert_eq!(
             finding.needs,
-            "100,000 connections + 32 backends in 6 rings of 20,000: 30 open files"
+            "100,000 connections + 32 backends in 6 rings of 20,000: 29 open files"
         );
         assert!(finding.limit.unwrap() > 1_000_000);
         let finding = Tree::healthy()
@@ -188,6 +200,6 @@ mod tests {
             ..need()
         };
         let needs = tree.check("open-files", &clients).observation.needs;
-        assert_eq!(needs, "100,000 connections + 18 of its own = 100,018");
+        assert_eq!(needs, "100,000 connections + 9 of its own = 100,009");
     }
 }

@@ -71,7 +71,7 @@ mod tests {
         let tree = tree.sysctl("vm.overcommit_memory", "2");
         let finding = tree.check("overcommit", &need).observation;
         assert_eq!(finding.severity, Severity::Fatal);
-        let each = 100 * 1_024 + 512 + 299_008;
+        let each = 100 * 1_024 + 300 + 299_008;
         assert_eq!(finding.limit, Some((32_768_000 - 1_000_000) * 1_024 / each));
         assert_eq!(
             finding.remedies[0].now(),

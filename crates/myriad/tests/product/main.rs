@@ -13,6 +13,8 @@ mod crashes;
 #[cfg(test)]
 mod differential;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod drivers;
 #[cfg(test)]
 mod dump;
