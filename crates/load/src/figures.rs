@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::explain::{FULL, LOST, explain};
+use crate::explain::{LOST, explain, full};
 use crate::latencies::Latencies;
 use crate::tally::{ErrorNumber, Tally};
 
@@ -141,7 +141,7 @@ pub(crate) fn explanations(tally: &Tally) -> Vec<String> {
         Some(format!("{number}: {fix}"))
     });
     let lost = (tally.reconnects > 0).then(|| format!("reconnects: {LOST}"));
-    let full = (tally.full > 0).then(|| FULL.to_owned());
+    let full = (tally.full > 0).then(full).flatten();
     known.chain(lost).chain(full).collect()
 }
 

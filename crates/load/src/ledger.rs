@@ -161,6 +161,8 @@ impl Ledger {
             duration_s: self.measured.as_secs_f64(),
             generator_cpu_us_per_statement: self.watches.own_cpu_us_per(total.statements),
             generator_busy: self.watches.own_share(self.measured, threads),
+            generator_rss_bytes_max: self.watches.own_rss_bytes_max(),
+            slab_bytes_per_connection: self.watches.slab_bytes_per(self.connections),
             watched: self.watches.results(total.statements, self.connections),
             total,
             groups,

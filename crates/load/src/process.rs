@@ -1,4 +1,5 @@
-//! How much CPU time and memory a process uses. Source: `proc_pid_stat(5)`.
+//! How much CPU time and memory a process uses, and the kernel. Source: `proc_pid_stat(5)`,
+//! `proc_meminfo(5)`.
 
 use std::io;
 
@@ -38,6 +39,20 @@ fn parse(stat: &str) -> Option<Usage> {
     })
 }
 
+/// What the kernel's own data structures take on this machine, sockets among them.
+pub(crate) fn slab_bytes() -> io::Result<u64> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo")?;
+    parse_slab(&meminfo).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+fn parse_slab(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("Slab:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib * 1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +65,13 @@ mod tests {
         let ticks = usage.cpu_us * rustix::param::clock_ticks_per_second() / 1_000_000;
         assert_eq!(ticks, 200);
         assert_eq!(parse("7 (a) S"), None);
+    }
+
+    #[test]
+    fn slab_is_one_line_of_meminfo() {
+        let meminfo = "MemTotal:  24 kB\nSlab:             346960 kB\nSReclaimable: 1 kB\n";
+        assert_eq!(parse_slab(meminfo), Some(346_960 * 1024));
+        assert_eq!(parse_slab("MemTotal:  24 kB\n"), None);
     }
 
     #[test]

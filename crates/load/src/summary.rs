@@ -26,6 +26,11 @@ pub struct Summary {
     pub generator_cpu_us_per_statement: Option<f64>,
     /// The part of the time for which this process' threads were busy: 1 is all of it.
     pub generator_busy: f64,
+    /// The most memory that this process was seen to hold.
+    pub generator_rss_bytes_max: u64,
+    /// How much the kernel's slabs grew on this machine, divided by the number of connections: both
+    /// ends if the target is on this machine. `None` where the kernel does not say.
+    pub slab_bytes_per_connection: Option<u64>,
     /// What the watched processes used.
     pub watched: Vec<Watched>,
     /// Each group alone.
@@ -95,9 +100,16 @@ impl fmt::Display for Summary {
         );
         write!(
             f,
-            "generator:        {cpu}; busy for {:.0} % of the time",
+            "generator:        {cpu}; RSS {:.1} MiB at most; busy for {:.0} % of the time",
+            mib(self.generator_rss_bytes_max),
             busy * 100.0
         )?;
+        if let Some(bytes) = self.slab_bytes_per_connection {
+            write!(
+                f,
+                "\nkernel:           slabs of this machine grown by {bytes} bytes per connection"
+            )?;
+        }
         for watched in &self.watched {
             write!(f, "\nprocess {:<9} {watched}", watched.pid)?;
         }
@@ -113,7 +125,6 @@ impl fmt::Display for Summary {
 
 impl fmt::Display for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         write!(
             f,
             "{}; RSS {:.1} MiB now, {:.1} MiB at most, grown by {} bytes per connection",
@@ -123,6 +134,10 @@ impl fmt::Display for Watched {
             self.rss_bytes_per_connection
         )
     }
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 struct Cpu(Option<f64>);

@@ -1,11 +1,12 @@
 //! Processes that are watched while a run is under way, and this one.
 
+use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::error::LoadError;
-use crate::process::{Usage, usage};
+use crate::process::{Usage, slab_bytes, usage};
 
 /// What a watched process used.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,10 +26,18 @@ pub struct Watched {
     pub cpu_us_per_statement: Option<f64>,
 }
 
-/// The watched processes.
+/// The watched processes, this one, and the kernel beneath them.
 pub(crate) struct Watches {
     watches: Vec<Watch>,
-    own: Span,
+    own: Watch,
+    slab: Option<Growth>,
+}
+
+/// The kernel's memory before the first connection and when last looked at.
+#[derive(Clone, Copy)]
+struct Growth {
+    start: u64,
+    now: u64,
 }
 
 /// CPU time from when to when.
@@ -39,7 +48,8 @@ struct Span {
 }
 
 struct Watch {
-    pid: u32,
+    /// `None` is this process.
+    pid: Option<u32>,
     start: Usage,
     now: Usage,
     rss_bytes_max: u64,
@@ -49,87 +59,111 @@ struct Watch {
 impl Watches {
     /// Looks at the processes for the first time. Fails if one of them is not there.
     pub(crate) fn begin(pids: &[u32]) -> Result<Self, LoadError> {
-        let watch = |&pid: &u32| {
-            let start = usage(Some(pid)).map_err(|cause| LoadError::Watch { pid, cause })?;
-            Ok(Watch {
-                pid,
-                start,
-                now: start,
-                rss_bytes_max: start.rss_bytes,
-                cpu: Span::default(),
-            })
-        };
+        let watch =
+            |&pid: &u32| Watch::begin(Some(pid)).map_err(|cause| LoadError::Watch { pid, cause });
         let watches: Result<_, LoadError> = pids.iter().map(watch).collect();
         Ok(Self {
             watches: watches?,
-            own: Span::default(),
+            own: Watch::begin(None).map_err(|cause| LoadError::Watch {
+                pid: std::process::id(),
+                cause,
+            })?,
+            slab: slab_bytes().ok().map(|start| Growth { start, now: start }),
         })
     }
 
     /// Looks again.
     pub(crate) fn look(&mut self) {
-        for watch in &mut self.watches {
-            // One that has ended keeps its last figures.
-            if let Ok(now) = usage(Some(watch.pid)) {
-                watch.now = now;
-                watch.rss_bytes_max = watch.rss_bytes_max.max(now.rss_bytes);
-            }
+        self.each(Watch::look);
+        if let (Some(slab), Ok(now)) = (&mut self.slab, slab_bytes()) {
+            slab.now = now;
         }
     }
 
     /// CPU time counts from here.
     pub(crate) fn begin_measuring(&mut self) {
         self.look();
-        self.own.begin_us = own_cpu_us();
-        for watch in &mut self.watches {
-            watch.cpu.begin_us = watch.now.cpu_us;
-        }
+        self.each(|watch| watch.cpu.begin_us = watch.now.cpu_us);
     }
 
     /// CPU time counts up to here.
     pub(crate) fn end_measuring(&mut self) {
-        self.own.end_us = own_cpu_us();
         self.look();
-        for watch in &mut self.watches {
-            watch.cpu.end_us = watch.now.cpu_us;
-        }
+        self.each(|watch| watch.cpu.end_us = watch.now.cpu_us);
+    }
+
+    fn each(&mut self, what: impl Fn(&mut Watch)) {
+        what(&mut self.own);
+        self.watches.iter_mut().for_each(what);
     }
 
     /// This process' CPU time per statement, in microseconds.
     pub(crate) fn own_cpu_us_per(&self, statements: u64) -> Option<f64> {
-        self.own.per(statements)
+        self.own.cpu.per(statements)
+    }
+
+    /// The most memory that this process was seen to hold.
+    pub(crate) fn own_rss_bytes_max(&self) -> u64 {
+        self.own.rss_bytes_max
     }
 
     /// The part of `measured` for which this process' `threads` were busy.
     pub(crate) fn own_share(&self, measured: Duration, threads: u32) -> f64 {
-        let us = self.own.end_us.saturating_sub(self.own.begin_us) as f64;
+        let us = self.own.cpu.us() as f64;
         us / (measured.as_micros() as f64 * f64::from(threads)).max(1.0)
+    }
+
+    /// How much the slabs of the kernel grew, divided by the number of connections; `None` where
+    /// the kernel does not say.
+    pub(crate) fn slab_bytes_per(&self, connections: u32) -> Option<u64> {
+        let grown = self.slab.map(|slab| slab.now.saturating_sub(slab.start));
+        grown.map(|bytes| bytes / u64::from(connections.max(1)))
     }
 
     /// What the watched processes used for so many statements over so many connections.
     pub(crate) fn results(&self, statements: u64, connections: u32) -> Vec<Watched> {
         let result = |watch: &Watch| {
             let grown = watch.now.rss_bytes.saturating_sub(watch.start.rss_bytes);
-            Watched {
-                pid: watch.pid,
+            Some(Watched {
+                pid: watch.pid?,
                 rss_bytes_start: watch.start.rss_bytes,
                 rss_bytes: watch.now.rss_bytes,
                 rss_bytes_max: watch.rss_bytes_max,
                 rss_bytes_per_connection: grown / u64::from(connections.max(1)),
                 cpu_us_per_statement: watch.cpu.per(statements),
-            }
+            })
         };
-        self.watches.iter().map(result).collect()
+        self.watches.iter().filter_map(result).collect()
+    }
+}
+
+impl Watch {
+    fn begin(pid: Option<u32>) -> io::Result<Self> {
+        let start = usage(pid)?;
+        Ok(Self {
+            pid,
+            start,
+            now: start,
+            rss_bytes_max: start.rss_bytes,
+            cpu: Span::default(),
+        })
+    }
+
+    fn look(&mut self) {
+        // One that has ended keeps its last figures.
+        if let Ok(now) = usage(self.pid) {
+            self.now = now;
+            self.rss_bytes_max = self.rss_bytes_max.max(now.rss_bytes);
+        }
     }
 }
 
 impl Span {
-    fn per(self, statements: u64) -> Option<f64> {
-        let us = self.end_us.saturating_sub(self.begin_us);
-        (statements > 0).then(|| us as f64 / statements as f64)
+    fn us(self) -> u64 {
+        self.end_us.saturating_sub(self.begin_us)
     }
-}
 
-fn own_cpu_us() -> u64 {
-    usage(None).map_or(0, |usage| usage.cpu_us)
+    fn per(self, statements: u64) -> Option<f64> {
+        (statements > 0).then(|| self.us() as f64 / statements as f64)
+    }
 }

@@ -11,7 +11,7 @@ use events::Span;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::workers::{Workers, drain};
-use crate::{local, log};
+use crate::{doctor, local, log};
 
 /// How many connections the kernel may queue until they are accepted.
 const BACKLOG: i32 = 4_096;
@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if settings.accounts.is_empty() {
         tracing::warn!("nobody can log in: the configuration has no [[account]]");
     }
+    doctor::warn_of_obstacles(&settings);
     let workers = Workers::start(&settings, &listeners)?;
     for address in listeners.local_addresses() {
         tracing::info!(%address, backend = %settings.backend.address, "listening");

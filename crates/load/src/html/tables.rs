@@ -2,11 +2,10 @@
 
 use std::fmt::{Result, Write};
 
+use page::{escape, grouped, number};
+
 use crate::figures::Figures;
 use crate::summary::Summary;
-
-use super::chart::number;
-use super::escape;
 
 /// The figures that matter most.
 pub(super) fn tiles(page: &mut String, summary: &Summary) -> Result {
@@ -141,13 +140,22 @@ fn processes(page: &mut String, summary: &Summary) -> Result {
     );
     let busy = summary.generator_busy * 100.0;
     let own = cpu(summary.generator_cpu_us_per_statement);
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let most = mib(summary.generator_rss_bytes_max);
     writeln!(
         page,
         "<tr><th>generator, busy for {busy:.0} % of the time</th><td class=\"n\">{own}</td>\
-         <td></td><td></td></tr>"
+         <td class=\"n\">{most:.1} MiB</td><td></td></tr>"
     )?;
+    if let Some(bytes) = summary.slab_bytes_per_connection {
+        writeln!(
+            page,
+            "<tr><th>kernel, slabs of the machine</th><td></td><td></td><td class=\"n\">{bytes} \
+             bytes</td></tr>"
+        )?;
+    }
     for watched in &summary.watched {
-        let most = watched.rss_bytes_max as f64 / f64::from(1 << 20);
+        let most = mib(watched.rss_bytes_max);
         writeln!(
             page,
             "<tr><th>process {}</th><td class=\"n\">{}</td><td class=\"n\">{most:.1} MiB</td>\
@@ -159,17 +167,4 @@ fn processes(page: &mut String, summary: &Summary) -> Result {
     }
     page.push_str("</table>\n</section>\n");
     Ok(())
-}
-
-/// A whole number with commas.
-pub(super) fn grouped(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

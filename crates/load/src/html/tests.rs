@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use events::Span;
 
-use super::chart::number;
-use super::tables::grouped;
 use super::*;
 use crate::figures::Figures;
 use crate::latencies::Latencies;
@@ -41,6 +39,8 @@ fn summary(tally: &Tally) -> Summary {
         total: figures.clone(),
         generator_cpu_us_per_statement: Some(1.5),
         generator_busy: 0.9,
+        generator_rss_bytes_max: 7 << 20,
+        slab_bytes_per_connection: Some(9390),
         watched: Vec::new(),
         groups: vec![GroupSummary {
             name: "all".into(),
@@ -64,6 +64,7 @@ fn a_report_needs_nothing_from_elsewhere() {
     assert!(page.contains("12,345 connections") && page.contains("point-select"));
     assert!(page.contains("prefers-color-scheme: dark"));
     assert!(page.contains("threads were nearly always busy"));
+    assert!(page.contains("7.0 MiB") && page.contains("9390 bytes"));
 }
 
 #[test]
@@ -80,14 +81,4 @@ fn a_run_without_anything_has_a_report_too() {
     let mut summary = summary(&Tally::new(Latencies::new().unwrap()));
     summary.series.clear();
     assert_eq!(summary.to_html().matches("<svg").count(), 0);
-}
-
-#[test]
-fn numbers_are_short() {
-    let texts = [0.0, 0.05, 1.5, 12.34, 5_000.0, 12_000.0, 3.4e6].map(number);
-    assert_eq!(texts, ["0", "0.05", "1.5", "12.3", "5000", "12k", "3.4M"]);
-    assert_eq!(
-        [0.0, 999.0, 1_000.0, 1_234_567.0].map(grouped),
-        ["0", "999", "1,000", "1,234,567"]
-    );
 }

@@ -7,10 +7,9 @@ use std::time::Duration;
 use anyhow::Context;
 use driver::{Driver, Wanted};
 
-use super::duration;
 use super::flags::Where;
 use super::group::GroupFlags;
-use crate::log;
+use crate::{duration, log};
 
 /// The name of the only group.
 const ONLY: &str = "all";

@@ -7,11 +7,15 @@
 #[cfg(test)]
 mod binary;
 #[cfg(test)]
+mod challenge;
+#[cfg(test)]
 mod command_line;
 #[cfg(test)]
 mod crashes;
 #[cfg(test)]
 mod differential;
+#[cfg(test)]
+mod doctor;
 #[cfg(test)]
 mod drivers;
 #[cfg(test)]

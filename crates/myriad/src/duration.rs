@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Reads a duration; zero needs no unit.
-pub(super) fn parse(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let number = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit_ms = match &text[number.len()..] {
         "ms" => 1,
