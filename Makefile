@@ -1,5 +1,5 @@
-# The two that matter: `make serve` to see it work, `make test` to check everything.
-# Both install what is missing, and say so before they do.
+# Those that matter: `make challenge` to see what it can do, `make serve` to use it, `make test` to check
+# everything. All install what is missing, and say so before they do.
 
 SHELL := /bin/bash
 # Where rustup and `cargo install` put programs, if the login shell does not know yet.
@@ -8,10 +8,15 @@ RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help serve test setup lint test-unit fuzz test-product test-drivers test-mysql test-mysql-if-possible
+.PHONY: help challenge serve test setup lint test-unit fuzz test-product test-drivers test-mysql test-mysql-if-possible
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+challenge: ## Climb to 100,000 connections that all execute, and write a report (CHALLENGE=--quick)
+	@scripts/setup rust database
+	cargo build --release --package myriad
+	exec $(RELEASE)/myriad challenge $(CHALLENGE)
 
 serve: ## Build and serve on 127.0.0.1:6033, in front of a private MariaDB under var/
 	@scripts/setup rust database

@@ -10,7 +10,7 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 14] = [
+const ARROWS: [(&str, Allowed); 16] = [
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
@@ -24,11 +24,13 @@ const ARROWS: [(&str, Allowed); 14] = [
     ("config", Only(&[])),
     ("control", Only(&["engine", "events"])),
     ("localdb", Only(&[])),
+    ("page", Only(&[])),
     ("doctor", Only(&[])),
     (
         "load",
-        Only(&["doctor", "driver", "events", "membership", "wire"]),
+        Only(&["doctor", "driver", "events", "membership", "page", "wire"]),
     ),
+    ("challenge", Only(&["doctor", "localdb", "page"])),
     ("sim", AllBut(&["driver", "myriad"])),
     ("myriad", AllBut(&["sim"])),
 ];

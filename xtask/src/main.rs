@@ -9,6 +9,7 @@ mod finding;
 mod functions;
 mod mask;
 mod sizes;
+mod trust;
 mod whitespace;
 mod words;
 
@@ -52,6 +53,7 @@ fn tidy(files: &[TextFile]) -> Vec<Finding> {
     for file in files {
         findings.extend(words::check(file));
         findings.extend(whitespace::check(file));
+        findings.extend(trust::check(file));
         findings.extend(sizes::check_header(file));
         measures.extend(sizes::measure(file));
     }

@@ -62,6 +62,10 @@ bitflags! {
         const BROKEN = 1 << 8;
         /// Came from a listener and is counted among this worker's.
         const ACCEPTED = 1 << 9;
+        /// Something came since this was last looked at; who is new counts as heard.
+        const HEARD = 1 << 10;
+        /// Was silent for long and has hardly spoken since: receives once per poll.
+        const RARE = 1 << 11;
     }
 }
 
@@ -69,7 +73,7 @@ impl<S> Connection<S> {
     /// A connection that a listener gave.
     pub(crate) fn accepted(socket: S) -> Self {
         Self {
-            marks: Marks::ACCEPTED,
+            marks: Marks::ACCEPTED | Marks::HEARD,
             ..Self::new(Phase::Open, Tag(0), socket)
         }
     }
@@ -77,7 +81,7 @@ impl<S> Connection<S> {
     /// A connection that is to be made; until then it takes no output.
     pub(crate) fn connecting(tag: Tag, socket: S) -> Self {
         Self {
-            marks: Marks::BLOCKED,
+            marks: Marks::BLOCKED | Marks::HEARD,
             ..Self::new(Phase::Connecting { address: 0 }, tag, socket)
         }
     }

@@ -15,7 +15,9 @@ pub struct DriverCounters {
     loop_events: AtomicU64,
     io_uring_enters: AtomicU64,
     buffer_shortages: AtomicU64,
+    idle_polls: AtomicU64,
     outbox_bytes: AtomicU64,
+    receiving: AtomicU64,
 }
 
 /// What one worker has counted up to some loop turn.
@@ -39,8 +41,13 @@ pub struct DriverCounts {
     pub io_uring_enters: u64,
     /// How often receiving stopped because all buffers of a ring were in use.
     pub buffer_shortages: u64,
+    /// How often a connection that was silent for long stopped receiving, to be polled instead.
+    pub idle_polls: u64,
     /// Bytes waiting in outboxes at the end of the last turn (a level, not a count).
     pub outbox_bytes: u64,
+    /// Connections that the kernel receives for at the end of the last turn, instead of polling (a
+    /// level; 0 where epoll runs).
+    pub receiving: u64,
 }
 
 impl DriverCounters {
@@ -57,7 +64,9 @@ impl DriverCounters {
             loop_events: load(&self.loop_events),
             io_uring_enters: load(&self.io_uring_enters),
             buffer_shortages: load(&self.buffer_shortages),
+            idle_polls: load(&self.idle_polls),
             outbox_bytes: load(&self.outbox_bytes),
+            receiving: load(&self.receiving),
         }
     }
 
@@ -73,7 +82,9 @@ impl DriverCounters {
         store(&self.loop_events, counts.loop_events);
         store(&self.io_uring_enters, counts.io_uring_enters);
         store(&self.buffer_shortages, counts.buffer_shortages);
+        store(&self.idle_polls, counts.idle_polls);
         store(&self.outbox_bytes, counts.outbox_bytes);
+        store(&self.receiving, counts.receiving);
     }
 }
 
@@ -93,7 +104,9 @@ impl DriverCounts {
                 loop_events: sum.loop_events + counts.loop_events,
                 io_uring_enters: sum.io_uring_enters + counts.io_uring_enters,
                 buffer_shortages: sum.buffer_shortages + counts.buffer_shortages,
+                idle_polls: sum.idle_polls + counts.idle_polls,
                 outbox_bytes: sum.outbox_bytes + counts.outbox_bytes,
+                receiving: sum.receiving + counts.receiving,
             })
     }
 
@@ -136,6 +149,11 @@ impl DriverCounts {
                 "receive_buffer_shortages",
                 "Times that receiving stopped for want of a buffer (io_uring).",
                 self.buffer_shortages,
+            ),
+            (
+                "idle_polls",
+                "Times that a connection silent for long stopped receiving, to be polled (io_uring).",
+                self.idle_polls,
             ),
         ]
     }

@@ -68,6 +68,18 @@ impl<S> Table<S> {
         Some(connection)
     }
 
+    /// How many places there are, taken or not.
+    pub(crate) fn places(&self) -> usize {
+        self.pages.len() * PAGE
+    }
+
+    /// The connection at a place, if there is one.
+    pub(crate) fn at(&mut self, place: usize) -> Option<(Handle, &mut Connection<S>)> {
+        let slot = self.pages.get_mut(place / PAGE)?.get_mut(place % PAGE)?;
+        let handle = handle(place as u32, slot.generation);
+        Some((handle, slot.connection.as_mut()?))
+    }
+
     /// The handles of all connections.
     pub(crate) fn handles(&self) -> impl Iterator<Item = Handle> {
         let slots = self.pages.iter().flatten().zip(0..);
@@ -156,5 +168,8 @@ mod tests {
         }
         let left: Vec<_> = handles.into_iter().skip(1).step_by(2).collect();
         assert_eq!(table.handles().collect::<Vec<_>>(), left);
+        let places = 0..table.places();
+        let found = places.filter_map(|place| table.at(place).map(|(handle, _)| handle));
+        assert_eq!(found.collect::<Vec<_>>(), left);
     }
 }

@@ -22,11 +22,17 @@ mod echo;
 #[path = "loopback/hang_up.rs"]
 mod hang_up;
 #[cfg(test)]
+#[path = "loopback/idle.rs"]
+mod idle;
+#[cfg(test)]
 #[path = "loopback/mail.rs"]
 mod mail;
 #[cfg(test)]
 #[path = "loopback/puppet.rs"]
 mod puppet;
+#[cfg(test)]
+#[path = "loopback/shortage.rs"]
+mod shortage;
 #[cfg(test)]
 #[path = "loopback/stage.rs"]
 mod stage;

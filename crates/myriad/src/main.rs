@@ -1,10 +1,13 @@
 //! The `myriad` command: one file per subcommand.
 
+mod challenge;
 mod config_command;
 mod doctor;
+mod duration;
 mod load;
 mod local;
 mod log;
+mod parent;
 mod serve;
 mod workers;
 
@@ -15,6 +18,9 @@ use clap::{Parser, Subcommand};
 #[derive(Parser)]
 #[command(version, about, disable_help_subcommand = true)]
 struct Arguments {
+    /// End with this process, which must have started this one.
+    #[arg(long, value_name = "PID", hide = true)]
+    end_with: Option<u32>,
     #[command(subcommand)]
     command: Command,
 }
@@ -26,6 +32,8 @@ enum Command {
     /// Check a configuration file, or print the default one.
     #[command(subcommand)]
     Config(config_command::Arguments),
+    /// Find out how many connections can execute at once on this machine, and write a report of it.
+    Challenge(challenge::Arguments),
     /// Find out what would stop so many connections here, and what to do about it.
     Doctor(doctor::Arguments),
     /// Generate load, and measure how it is borne.
@@ -34,7 +42,12 @@ enum Command {
 }
 
 fn main() -> std::process::ExitCode {
-    let result = match Arguments::parse().command {
+    let arguments = Arguments::parse();
+    if let Err(error) = arguments.end_with.map_or(Ok(()), parent::end_with) {
+        return failed(&error);
+    }
+    let result = match arguments.command {
+        Command::Challenge(arguments) => challenge::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Config(arguments) => config_command::run(&arguments),
         Command::Doctor(arguments) => return doctor::run(&arguments),
@@ -42,9 +55,11 @@ fn main() -> std::process::ExitCode {
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("myriad: {error:#}");
-            std::process::ExitCode::FAILURE
-        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &anyhow::Error) -> std::process::ExitCode {
+    eprintln!("myriad: {error:#}");
+    std::process::ExitCode::FAILURE
 }

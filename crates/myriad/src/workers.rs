@@ -34,10 +34,8 @@ impl Workers {
         let (inboxes, postboxes) = driver::mailboxes(count)?;
         let shared = Shared::new(count, settings.backend.max_connections as usize);
         let engine_settings = Arc::new(engine_settings(settings, count));
-        let (clock, driver) = (
-            Clock::start(),
-            Driver::choose(wanted(settings.server.driver)),
-        );
+        let driver = Driver::choose(wanted(settings.server.driver))?;
+        let clock = Clock::start();
         let ended = Arc::new(Semaphore::new(0));
         let (mut threads, mut counters) = (Vec::new(), Vec::new());
         for (number, inbox) in inboxes.into_iter().enumerate() {

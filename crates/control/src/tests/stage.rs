@@ -179,6 +179,7 @@ fn driver_counters() -> Vec<crate::DriverCount> {
         "loop_events",
         "io_uring_enters",
         "receive_buffer_shortages",
+        "idle_polls",
     ];
     let count = |(value, name): (usize, _)| (name, "Counted by the driver.", value as u64);
     names.into_iter().enumerate().map(count).collect()

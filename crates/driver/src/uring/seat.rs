@@ -30,6 +30,8 @@ bitflags! {
         const SEND = 1 << 2;
         /// Receiving was asked to end.
         const CANCELLING = 1 << 3;
+        /// Polls for input, too.
+        const INPUT = 1 << 4;
     }
 }
 

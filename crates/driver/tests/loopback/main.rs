@@ -16,9 +16,13 @@ mod echo;
 #[cfg(test)]
 mod hang_up;
 #[cfg(test)]
+mod idle;
+#[cfg(test)]
 mod mail;
 #[cfg(test)]
 mod puppet;
+#[cfg(test)]
+mod shortage;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]

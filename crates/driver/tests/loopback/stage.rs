@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use driver::{
-    Address, Clock, DriverCounters, DriverError, Listeners, Postboxes, Worker, mailboxes,
+    Address, Clock, Driver, DriverCounters, DriverError, Listeners, Postboxes, Worker, mailboxes,
 };
 use events::{Close, Io, Peer, Span, Tag, Timestamp};
 
@@ -33,6 +33,7 @@ pub(crate) struct Setup {
     pub(crate) habit: Habit,
     pub(crate) listen: Vec<Address>,
     pub(crate) backend: Vec<Address>,
+    pub(crate) driver: Driver,
 }
 
 impl Default for Setup {
@@ -43,6 +44,7 @@ impl Default for Setup {
             habit: Habit::Obey,
             listen,
             backend: Vec::new(),
+            driver: crate::driver(),
         }
     }
 }
@@ -68,7 +70,7 @@ impl Setup {
                 backend: Arc::clone(&backend),
                 sources: driver::Sources::default(),
                 clock,
-                driver: crate::driver(),
+                driver: self.driver,
                 counters: Arc::clone(&counters),
             };
             stage.counters.push(counters);

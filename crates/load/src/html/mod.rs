@@ -1,16 +1,15 @@
 //! The report of a run as one HTML file: no script, nothing to be fetched, plots as inline SVG.
 //!
-//! [`chart`] draws, [`plots`] says what, [`tables`] writes the figures out.
+//! The crate `page` draws, [`plots`] says what, [`tables`] writes the figures out.
 
-mod chart;
 mod plots;
 mod tables;
 
 use std::fmt::Write;
 
-use crate::summary::Summary;
+use page::{escape, grouped};
 
-const STYLE: &str = include_str!("style.css");
+use crate::summary::Summary;
 
 impl Summary {
     /// The summary as a self-contained HTML page.
@@ -22,15 +21,12 @@ impl Summary {
     }
 
     fn write_page(&self, page: &mut String) -> std::fmt::Result {
-        write!(
+        let title = format!("myriad load: {} connections", self.connections);
+        page::begin(page, &title, "")?;
+        writeln!(
             page,
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>myriad load: {} connections</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-             <main>\n<header>\n<h1>{} connections</h1>\n<p>{}, measured for {:.1} s</p>\n</header>\n",
-            self.connections,
-            tables::grouped(f64::from(self.connections)),
+            "<header>\n<h1>{} connections</h1>\n<p>{}, measured for {:.1} s</p>\n</header>",
+            grouped(f64::from(self.connections)),
             escape(&self.workloads()),
             self.duration_s
         )?;
@@ -40,7 +36,7 @@ impl Summary {
             chart.write(page)?;
         }
         tables::figures(page, self)?;
-        page.push_str("</main>\n</body>\n</html>\n");
+        page::end(page);
         Ok(())
     }
 
@@ -52,13 +48,6 @@ impl Summary {
             .collect();
         names.join(", ")
     }
-}
-
-/// Text as HTML.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('"', "&quot;")
 }
 
 #[cfg(test)]

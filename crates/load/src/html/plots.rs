@@ -1,9 +1,9 @@
 //! Which plots there are, and of what.
 
+use page::{Chart, Series, WIDE, number};
+
 use crate::progress::{Progress, Stage};
 use crate::summary::Summary;
-
-use super::chart::{Chart, Series};
 
 /// About how many marks an axis of time has.
 const MARKS: f64 = 8.0;
@@ -82,10 +82,16 @@ fn distribution(summary: &Summary) -> Chart {
         .map(|(text, nines)| (f64::from(nines), (*text).to_owned()));
     Chart {
         title: "Latency in milliseconds that a part of the transactions did not exceed",
-        series: vec![Series { name: "ms", points }],
+        series: coloured(vec![Series {
+            name: "ms",
+            points,
+            ..Series::default()
+        }]),
         marks: marks.take_while(|(at, _)| *at <= last).collect(),
         measured_from: 0.0,
         name_of: |nines| format!("{:.4} %", 100.0 * (1.0 - 10f64.powf(-nines))),
+        size: WIDE,
+        dots: false,
     }
 }
 
@@ -108,12 +114,12 @@ fn over_time(summary: &Summary, title: &'static str, all: Vec<Series>) -> Chart 
         .filter(|interval| interval.stage != Stage::Measure);
     Chart {
         title,
-        series: all,
-        marks: marks
-            .map(|at| (at, format!("{} s", super::chart::number(at))))
-            .collect(),
+        series: coloured(all),
+        marks: marks.map(|at| (at, format!("{} s", number(at)))).collect(),
         measured_from: unmeasured.map(seconds).fold(0.0, f64::max),
         name_of: |at| format!("{at:.1} s"),
+        size: WIDE,
+        dots: false,
     }
 }
 
@@ -124,7 +130,16 @@ fn series(summary: &Summary, name: &'static str, value: impl Fn(&Progress) -> f6
         points: intervals
             .map(|interval| (seconds(interval), value(interval)))
             .collect(),
+        ..Series::default()
     }
+}
+
+/// Each line in a colour of its own.
+fn coloured(mut all: Vec<Series>) -> Vec<Series> {
+    for (series, colour) in all.iter_mut().zip(1..) {
+        series.colour = colour;
+    }
+    all
 }
 
 fn seconds(interval: &Progress) -> f64 {

@@ -2,11 +2,10 @@
 
 use std::fmt::{Result, Write};
 
+use page::{escape, grouped, number};
+
 use crate::figures::Figures;
 use crate::summary::Summary;
-
-use super::chart::number;
-use super::escape;
 
 /// The figures that matter most.
 pub(super) fn tiles(page: &mut String, summary: &Summary) -> Result {
@@ -168,17 +167,4 @@ fn processes(page: &mut String, summary: &Summary) -> Result {
     }
     page.push_str("</table>\n</section>\n");
     Ok(())
-}
-
-/// A whole number with commas.
-pub(super) fn grouped(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

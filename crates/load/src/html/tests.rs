@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use events::Span;
 
-use super::chart::number;
-use super::tables::grouped;
 use super::*;
 use crate::figures::Figures;
 use crate::latencies::Latencies;
@@ -83,14 +81,4 @@ fn a_run_without_anything_has_a_report_too() {
     let mut summary = summary(&Tally::new(Latencies::new().unwrap()));
     summary.series.clear();
     assert_eq!(summary.to_html().matches("<svg").count(), 0);
-}
-
-#[test]
-fn numbers_are_short() {
-    let texts = [0.0, 0.05, 1.5, 12.34, 5_000.0, 12_000.0, 3.4e6].map(number);
-    assert_eq!(texts, ["0", "0.05", "1.5", "12.3", "5000", "12k", "3.4M"]);
-    assert_eq!(
-        [0.0, 999.0, 1_000.0, 1_234_567.0].map(grouped),
-        ["0", "999", "1,000", "1,234,567"]
-    );
 }

@@ -80,7 +80,7 @@ fn show(report: &Report, arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// Whether the kernel offers io_uring, asked by making a ring.
-fn uring() -> Uring {
+pub(crate) fn uring() -> Uring {
     match driver::Driver::IoUring.probe() {
         Ok(()) => Uring::Works,
         Err(error) => Uring::Refused(error.to_string()),

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 
-use super::duration;
 use super::flags::{Tables, Who};
+use crate::duration;
 
 /// The flags of a group.
 #[derive(Clone, Debug, clap::Args)]

@@ -1,6 +1,5 @@
 //! `myriad load`: the load generator. One file per command, and one per kind of flags.
 
-mod duration;
 mod flags;
 mod group;
 mod prepare;

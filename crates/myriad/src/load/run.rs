@@ -7,10 +7,9 @@ use std::time::Duration;
 use anyhow::Context;
 use driver::{Driver, Wanted};
 
-use super::duration;
 use super::flags::Where;
 use super::group::GroupFlags;
-use crate::log;
+use crate::{duration, log};
 
 /// The name of the only group.
 const ONLY: &str = "all";
@@ -122,7 +121,7 @@ impl Run {
             DriverName::IoUring => Wanted::IoUring,
         };
         Ok(load::Plan {
-            driver: Driver::choose(wanted),
+            driver: Driver::choose(wanted)?,
             spread: self.target.takes_turns(),
             target,
             sources,

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod binary;
 #[cfg(test)]
+mod challenge;
+#[cfg(test)]
 mod command_line;
 #[cfg(test)]
 mod crashes;

@@ -1,8 +1,4 @@
 //! The memory that a ring receives into, lent to the kernel piece by piece.
-#![expect(
-    unsafe_code,
-    reason = "the kernel reads the list of buffers and writes into them"
-)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::io;

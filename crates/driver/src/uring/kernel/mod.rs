@@ -4,9 +4,21 @@
 //! [`Ring`], from the submission of an operation until its completion has been taken. Descriptors
 //! may be closed at any time: the kernel keeps what its operations work on.
 
+#[expect(
+    unsafe_code,
+    reason = "the kernel reads the list of buffers and writes into them"
+)]
 mod buffers;
 mod flights;
+#[expect(
+    unsafe_code,
+    reason = "operations name memory, and completions name descriptors, that only this file knows \
+              to be valid"
+)]
 mod ring;
 
 pub(super) use buffers::Filled;
 pub(super) use ring::{Completion, Ring};
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,4 @@
 //! One ring: its operations, its table of sockets and its completions.
-#![expect(
-    unsafe_code,
-    reason = "operations name memory, and completions name descriptors, that only this file knows \
-              to be valid"
-)]
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,8 +21,9 @@ use super::flights::{Flight, Flights};
 
 /// How many operations can be noted before they are submitted.
 const SUBMISSIONS: u32 = 512;
-/// How many completions can wait in memory that the kernel shares.
-const COMPLETIONS: u32 = 4096;
+/// How many completions can wait in memory that the kernel shares. It also says into how many
+/// chains the kernel puts what can be cancelled; with fewer, cancelling takes longer.
+const COMPLETIONS: u32 = 8192;
 /// Wakes one of those who wait for the same event instead of all (EPOLLEXCLUSIVE).
 const EXCLUSIVE: u32 = 1 << 28;
 /// How long the end of a ring waits for what is in flight.
@@ -158,9 +154,25 @@ impl Ring {
         self.push(entry, Token::of(Op::Receive, handle));
     }
 
+    /// Receives once from a socket of the table.
+    pub(crate) fn receive_once(&mut self, slot: u32, handle: Handle) {
+        let into = opcode::Recv::new(Fixed(slot), std::ptr::null_mut(), 0);
+        let entry = into.buf_group(GROUP).build();
+        let entry = entry.flags(squeue::Flags::BUFFER_SELECT);
+        self.push(entry, Token::of(Op::Receive, handle));
+    }
+
     /// Tells once that the peer of a socket of the table has ended, or that it failed.
     pub(crate) fn poll_end(&mut self, slot: u32, handle: Handle) {
         let flags = u32::from(PollFlags::RDHUP.bits());
+        let entry = opcode::PollAdd::new(Fixed(slot), flags).build();
+        self.push(entry, Token::of(Op::Poll, handle));
+    }
+
+    /// Tells once that a socket of the table has something to be received, or that its peer has
+    /// ended, or that it failed.
+    pub(crate) fn poll_input(&mut self, slot: u32, handle: Handle) {
+        let flags = u32::from((PollFlags::IN | PollFlags::RDHUP).bits());
         let entry = opcode::PollAdd::new(Fixed(slot), flags).build();
         self.push(entry, Token::of(Op::Poll, handle));
     }
@@ -427,6 +439,7 @@ fn require(ring: &IoUring) -> io::Result<()> {
         opcode::Close::CODE,
         opcode::FixedFdInstall::CODE,
         opcode::PollAdd::CODE,
+        opcode::Recv::CODE,
         opcode::RecvMulti::CODE,
         opcode::Send::CODE,
     ];

@@ -1,0 +1,97 @@
+//! The front door of a run: its configuration, and its process.
+
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::child::Child;
+use crate::database::{Database, PASSWORD, USER, free_port};
+use crate::error::ChallengeError;
+use crate::{Plan, Stop};
+
+const READY_LIMIT: Duration = Duration::from_secs(20);
+const READY_LOOK: Duration = Duration::from_millis(10);
+/// Clients besides those of the run.
+const SPARE_CONNECTIONS: u32 = 1_000;
+
+/// A front door that accepts clients.
+pub(crate) struct Door {
+    child: Child,
+    port: u16,
+}
+
+/// The configuration of a front door on `port`.
+pub(crate) fn configuration(plan: &Plan, connections: u32, port: u16, socket: &str) -> String {
+    let (workers, backends) = (plan.threads(), plan.backends());
+    let most = connections.saturating_add(SPARE_CONNECTIONS);
+    format!(
+        "[server]\nlisten = [\"127.0.0.1:{port}\"]\nworkers = {workers}\nmax_connections = {most}\n\n\
+         [backend]\naddress = \"unix:{socket}\"\nmax_connections = {backends}\n\
+         # At very many connections a statement rightly waits longer than the usual 30 s.\n\
+         queue_timeout = \"10m\"\n\n\
+         [[account]]\nuser = \"{USER}\"\npassword = \"{PASSWORD}\"\n\n[log]\nlevel = \"warn\"\n"
+    )
+}
+
+impl Door {
+    /// Starts one before the database, and waits until it listens.
+    pub(crate) fn start(
+        plan: &Plan,
+        database: &Database,
+        connections: u32,
+        stop: &Stop,
+    ) -> Result<Self, ChallengeError> {
+        let port = free_port()?;
+        let file = plan.out.join("myriad.toml");
+        let text = configuration(plan, connections, port, &database.socket());
+        private(&file, &text)?;
+        let arguments = ["serve".to_owned(), format!("--config={}", file.display())];
+        let log = plan.out.join("myriad.log");
+        let child = Child::start("myriad serve", &plan.program, &arguments, &log)?;
+        let mut door = Self { child, port };
+        door.await_ready(stop)?;
+        Ok(door)
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// Where it listens on 127.0.0.1.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn await_ready(&mut self, stop: &Stop) -> Result<(), ChallengeError> {
+        let address = SocketAddr::from(([127, 0, 0, 1], self.port));
+        let deadline = Instant::now() + READY_LIMIT;
+        while Instant::now() < deadline {
+            stop.check()?;
+            if let Some(status) = self.child.ended()? {
+                return Err(self.child.error(format!("ended with {status}")));
+            }
+            if TcpStream::connect(address).is_ok() {
+                return Ok(());
+            }
+            std::thread::sleep(READY_LOOK);
+        }
+        Err(self.child.error("does not listen"))
+    }
+}
+
+/// Writes a file that only its owner may read: it holds a password.
+fn private(file: &Path, text: &str) -> Result<(), ChallengeError> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let mut options = std::fs::OpenOptions::new();
+    let opened = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(file);
+    let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(ChallengeError::system("write", file))
+}

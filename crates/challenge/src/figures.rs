@@ -1,0 +1,135 @@
+//! What was measured in one run, and the arithmetic of it.
+
+use serde::{Deserialize, Serialize};
+
+/// The figures of one run. As JSON its keys are the names of these fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Statements answered rightly per second; with reconnecting users, each with a connection of its own.
+    pub statements_per_s: f64,
+    /// How long they took.
+    pub latency_ms: Latency,
+    /// The mean that follows from the other figures; see [`mean_ms`].
+    pub mean_ms: f64,
+    /// Errors, wrong answers, lost connections and statements without an answer, over the whole run.
+    pub errors: u64,
+    /// What the errors were, for people; empty if there were none.
+    pub errors_text: String,
+    /// Memory of the kernel per connection, both ends together; `None` if it cannot be told.
+    pub kernel_per_connection: Option<KernelMemory>,
+    /// The database's process.
+    pub database: Process,
+    /// The front door's process, if the run went through it.
+    pub myriad: Option<Process>,
+    /// CPU time of the generator per statement.
+    pub generator_cpu_us: Option<f64>,
+    /// The part of the time for which the generator's threads were busy; close to 1 it was the limit.
+    pub generator_busy: f64,
+}
+
+/// Milliseconds that a part of the statements did not exceed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Half of them.
+    pub p50: f64,
+    /// 95 %.
+    pub p95: f64,
+    /// 99 %.
+    pub p99: f64,
+    /// All.
+    pub max: f64,
+}
+
+/// A process during a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its resident memory with all connections open.
+    pub rss_bytes: u64,
+    /// How much that grew since there were none, divided by their number; `None` if connections come
+    /// and go.
+    pub rss_bytes_per_connection: Option<u64>,
+    /// Its CPU time per statement.
+    pub cpu_us: Option<f64>,
+}
+
+/// Memory of the kernel, in bytes. It belongs to the whole machine: what grew while connections
+/// were opened is taken to be theirs, and each has two ends here, the generator's and the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelMemory {
+    /// Objects: sockets, files, tasks, what waits on them.
+    pub slab_bytes: u64,
+    /// Stacks of threads.
+    pub stack_bytes: u64,
+    /// Page tables.
+    pub page_table_bytes: u64,
+    /// Bytes on their way in sockets.
+    pub socket_bytes: u64,
+}
+
+impl KernelMemory {
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.slab_bytes + self.stack_bytes + self.page_table_bytes + self.socket_bytes
+    }
+}
+
+impl Figures {
+    /// Memory that a connection costs, in bytes: what the processes grew by, and the kernel.
+    pub(crate) fn bytes_per_connection(&self) -> Option<u64> {
+        let myriad = self.myriad.map(|myriad| myriad.rss_bytes_per_connection);
+        let processes = self.database.rss_bytes_per_connection? + myriad.unwrap_or(Some(0))?;
+        Some(processes + self.kernel_per_connection?.total())
+    }
+}
+
+/// Little's law: where each of `connections` always has exactly one statement under way, the mean
+/// time that statements take is their number divided by the rate. In milliseconds; 0 without a rate.
+///
+/// It needs no clock of the generator's, and so is a check of the percentiles.
+pub(crate) fn mean_ms(connections: u32, per_s: f64) -> f64 {
+    if per_s > 0.0 {
+        rounded(f64::from(connections) / per_s * 1_000.0)
+    } else {
+        0.0
+    }
+}
+
+/// As many digits as mean something.
+pub(crate) fn rounded(value: f64) -> f64 {
+    (value * 1_000.0).round() / 1_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_connections_divided_by_the_rate() {
+        assert_eq!(mean_ms(100_000, 32_260.0), 3_099.814);
+        assert_eq!(mean_ms(10_000, 33_367.48), 299.693);
+        assert_eq!(mean_ms(1, 1_000.0), 1.0);
+        assert_eq!(mean_ms(5, 0.0), 0.0);
+    }
+
+    #[test]
+    fn the_memory_of_a_connection_is_that_of_all_sides() {
+        let process = Process {
+            rss_bytes: 1,
+            rss_bytes_per_connection: Some(500),
+            cpu_us: None,
+        };
+        let kernel = KernelMemory {
+            slab_bytes: 1_000,
+            stack_bytes: 200,
+            page_table_bytes: 30,
+            socket_bytes: 4,
+        };
+        let mut figures = crate::report::tests::figures(1.0);
+        figures.database = process;
+        figures.myriad = Some(process);
+        figures.kernel_per_connection = Some(kernel);
+        assert_eq!(figures.bytes_per_connection(), Some(2_234));
+        figures.kernel_per_connection = None;
+        assert_eq!(figures.bytes_per_connection(), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! Plots over the numbers of connections: a line for each way, and one for published figures.
+
+use page::{Chart, NARROW, Series, number};
+
+use crate::{Figures, Part, Reference, Way};
+
+/// Characters of a note that fit beside a point.
+const NOTE_MAX: usize = 44;
+
+/// The axis of all plots of a chapter. Each number of connections takes the same room.
+pub(crate) struct Plot<'a> {
+    part: &'a Part,
+    counts: Vec<u32>,
+}
+
+/// A plot that is being put together.
+pub(crate) struct Drawing<'a> {
+    plot: &'a Plot<'a>,
+    chart: Chart,
+}
+
+impl<'a> Plot<'a> {
+    pub(crate) fn of(part: &'a Part) -> Self {
+        let mut counts: Vec<u32> = part.rows.iter().map(|row| row.connections).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        Self { part, counts }
+    }
+
+    /// A plot of one figure.
+    pub(crate) fn chart(
+        &'a self,
+        title: &'static str,
+        value: fn(&Figures) -> Option<f64>,
+    ) -> Drawing<'a> {
+        let lines = Way::ALL.into_iter().zip([2, 3, 1]);
+        let mut series: Vec<Series> = lines
+            .map(|(way, colour)| self.line(way, colour, value))
+            .filter(|line| !line.points.is_empty())
+            .collect();
+        drop_repeated_notes(&mut series);
+        let marks = self.counts.iter().zip(0..);
+        let marks = marks.map(|(count, at)| (f64::from(at), number(f64::from(*count))));
+        Drawing {
+            plot: self,
+            chart: Chart {
+                title,
+                series,
+                marks: marks.collect(),
+                measured_from: 0.0,
+                name_of: |_| String::new(),
+                size: NARROW,
+                dots: true,
+            },
+        }
+    }
+
+    fn line(&self, way: Way, colour: usize, value: fn(&Figures) -> Option<f64>) -> Series {
+        let rows = || self.part.rows.iter().filter(|row| row.way == way);
+        let mut points: Vec<(f64, f64)> = rows()
+            .filter_map(|row| Some((self.place(row.connections)?, value(row.figures()?)?)))
+            .collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let limit = rows().find_map(|row| row.limit());
+        let note = limit.map(|limit| format!("✕ {}", limit.short));
+        Series {
+            name: way.name(),
+            points,
+            colour,
+            is_reference: false,
+            note: note.filter(|note| note.len() <= NOTE_MAX),
+        }
+    }
+
+    fn place(&self, connections: u32) -> Option<f64> {
+        let index = self.counts.iter().position(|count| *count == connections)?;
+        Some(index as f64)
+    }
+}
+
+impl Drawing<'_> {
+    /// Adds published figures.
+    pub(crate) fn with_reference(mut self, value: fn(&Reference) -> f64) -> Self {
+        let published = self.plot.part.reference.iter();
+        let points: Vec<(f64, f64)> = published
+            .filter_map(|one| Some((self.plot.place(one.connections)?, value(one))))
+            .collect();
+        if !points.is_empty() {
+            self.chart.series.push(Series {
+                name: "2019, 24 cores",
+                points,
+                colour: 4,
+                is_reference: true,
+                note: None,
+            });
+        }
+        self
+    }
+
+    pub(crate) fn done(self) -> Chart {
+        self.chart
+    }
+}
+
+/// Lines that stop at the same place for the same reason say so once.
+fn drop_repeated_notes(series: &mut [Series]) {
+    for index in 1..series.len() {
+        let (before, rest) = series.split_at_mut(index);
+        let place = |line: &Series| line.points.last().map(|point| point.0);
+        let this = &mut rest[0];
+        let said = |line: &Series| line.note == this.note && place(line) == place(this);
+        if before.iter().any(said) {
+            this.note = None;
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Tables of all runs of a chapter. On a narrow page each run becomes a card of its own.
+//!
+//! Each figure stands in a `<data>` whose value is that of the JSON.
+
+use std::fmt::{Result, Write};
+
+use page::escape;
+
+use crate::columns::{Column, MEAN};
+use crate::{Outcome, Part, Reference, Row};
+
+/// How published figures are called.
+const PUBLISHED: &str = "published in 2019";
+
+/// A figure as people read it, with its exact value.
+pub(super) fn data(value: f64, text: &str) -> String {
+    format!("<data value=\"{value}\">{}</data>", escape(text))
+}
+
+/// Appends a table; nothing if no run has any of these figures.
+pub(super) fn write(
+    page: &mut String,
+    part: &Part,
+    columns: &[Column],
+    reference: &[Reference],
+) -> Result {
+    let figures = || part.rows.iter().filter_map(Row::figures);
+    let has_values = |column: &&Column| figures().any(|f| (column.value)(f).is_some());
+    let columns: Vec<&Column> = columns.iter().filter(has_values).collect();
+    if columns.is_empty() {
+        return Ok(());
+    }
+    page.push_str("<table class=\"runs\">\n<thead><tr><th></th>");
+    for column in &columns {
+        write!(page, "<th class=\"n\">{}</th>", column.head)?;
+    }
+    page.push_str("</tr></thead>\n");
+    let mut counts: Vec<u32> = part.rows.iter().map(|row| row.connections).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    for count in counts {
+        let text = page::grouped(f64::from(count));
+        let name = part.chapter.story().connections;
+        writeln!(
+            page,
+            "<tbody>\n<tr class=\"step\"><th colspan=\"{}\">{} {name}</th></tr>",
+            columns.len() + 1,
+            data(f64::from(count), &text)
+        )?;
+        for row in part.rows.iter().filter(|row| row.connections == count) {
+            run(page, row, &columns)?;
+        }
+        for published in reference.iter().filter(|one| one.connections == count) {
+            self::published(page, published, &columns)?;
+        }
+        page.push_str("</tbody>\n");
+    }
+    page.push_str("</table>\n");
+    Ok(())
+}
+
+fn run(page: &mut String, row: &Row, columns: &[&Column]) -> Result {
+    let name = row.way.name();
+    match &row.outcome {
+        Outcome::Measured(figures) => {
+            write!(page, "<tr class=\"{}\"><th>{name}</th>", class(row))?;
+            for column in columns {
+                cell(page, column, (column.value)(figures))?;
+            }
+            page.push_str("</tr>\n");
+            Ok(())
+        }
+        Outcome::Stopped(limit) => {
+            let (allows, span) = (limit.allows as f64, columns.len());
+            let most = data(allows, &page::grouped(allows));
+            writeln!(
+                page,
+                "<tr class=\"stopped\"><th>{name}</th><td colspan=\"{span}\" title=\"{}\">✕ stopped by {}: \
+                 at most about {most}</td></tr>",
+                escape(&limit.text),
+                escape(&limit.short)
+            )
+        }
+        Outcome::Failed(why) => writeln!(
+            page,
+            "<tr class=\"failed\"><th>{name}</th><td colspan=\"{}\">✕ {}</td></tr>",
+            columns.len(),
+            escape(why)
+        ),
+    }
+}
+
+fn published(page: &mut String, one: &Reference, columns: &[&Column]) -> Result {
+    write!(page, "<tr class=\"published\"><th>{PUBLISHED}</th>")?;
+    for column in columns {
+        let value = match column.head {
+            "statements/s" => Some(one.statements_per_s),
+            "95 % ms" => Some(one.p95_ms),
+            MEAN => Some(one.mean_ms),
+            _ => None,
+        };
+        cell(page, column, value)?;
+    }
+    page.push_str("</tr>\n");
+    Ok(())
+}
+
+fn cell(page: &mut String, column: &Column, value: Option<f64>) -> Result {
+    let Some(value) = value else {
+        return write!(page, "<td class=\"n none\">–</td>");
+    };
+    let bad = if column.counts_errors && value > 0.0 {
+        " bad"
+    } else {
+        ""
+    };
+    let text = data(value, &(column.show)(value));
+    write!(
+        page,
+        "<td class=\"n{bad}\" data-name=\"{}\">{text}</td>",
+        column.head
+    )
+}
+
+fn class(row: &Row) -> &'static str {
+    match row.way {
+        crate::Way::Myriad => "myriad",
+        _ => "alone",
+    }
+}

@@ -1,0 +1,162 @@
+//! What a challenge has found out. It is kept as JSON; terminal and HTML show the same.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ChallengeError;
+use crate::figures::mean_ms;
+use crate::{Chapter, Figures, Limit, Machine, Plan, Way};
+
+/// All of it. As JSON its keys are the names of these fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// When it began.
+    pub began: String,
+    /// Whether somebody ended it early.
+    pub interrupted: bool,
+    /// The machine.
+    pub machine: Machine,
+    /// How everything was set.
+    pub settings: Settings,
+    /// What was found out, chapter by chapter.
+    pub chapters: Vec<Part>,
+}
+
+/// How everything was set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// What the doctor found, with the settings of the challenge.
+    pub host: Vec<String>,
+    /// Settings of the host that were changed for the time of the challenge.
+    pub changed: Vec<doctor::Change>,
+    /// The database's arguments, but for `max_connections` and the thread pool, which depend on the run.
+    pub database: Vec<String>,
+    /// The front door's configuration for the largest step.
+    pub myriad: String,
+    /// The generator's command for the largest step.
+    pub generator: String,
+    /// Connections from the front door to the database.
+    pub backends: u32,
+    /// The front door's workers, and the generator's threads.
+    pub threads: u32,
+    /// Tables, and rows in each of them.
+    pub tables: [u32; 2],
+}
+
+/// A chapter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Which.
+    pub chapter: Chapter,
+    /// For how long each run was measured.
+    pub duration_s: f64,
+    /// Its runs, in their order.
+    pub rows: Vec<Row>,
+    /// Somebody else's figures to compare with.
+    pub reference: Vec<Reference>,
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// How many connections.
+    pub connections: u32,
+    /// Which way.
+    pub way: Way,
+    /// What became of it; its key stands beside the others.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What became of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was done.
+    Measured(Box<Figures>),
+    /// A limit of the host does not let it be done.
+    Stopped(Limit),
+    /// It was tried and could not be done; why.
+    Failed(String),
+}
+
+/// Published figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reference {
+    /// How many connections.
+    pub connections: u32,
+    /// Statements per second.
+    pub statements_per_s: f64,
+    /// Milliseconds that 95 % did not exceed.
+    pub p95_ms: f64,
+    /// The mean that follows from connections and rate; not published.
+    pub mean_ms: f64,
+}
+
+impl Report {
+    /// The report as it is kept.
+    ///
+    /// # Errors
+    /// None in practice: all values can be written as JSON.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+
+    /// Reads a report that was kept.
+    ///
+    /// # Errors
+    /// The text is none.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// Writes JSON and HTML where the plan wants them.
+    pub(crate) fn write(&self, plan: &Plan) -> Result<(), ChallengeError> {
+        for (extension, text) in [("json", self.to_json()?), ("html", self.to_html())] {
+            let file = plan.report(extension);
+            std::fs::write(&file, text).map_err(ChallengeError::system("write", &file))?;
+        }
+        Ok(())
+    }
+
+    /// Whether all that was run went well. Limits that were foretold are no failure.
+    pub fn is_clean(&self) -> bool {
+        let mut rows = self.chapters.iter().flat_map(|part| &part.rows);
+        rows.all(|row| match &row.outcome {
+            Outcome::Measured(figures) => figures.errors == 0,
+            Outcome::Stopped(_) => true,
+            Outcome::Failed(_) => false,
+        })
+    }
+}
+
+impl Row {
+    /// What was measured.
+    pub fn figures(&self) -> Option<&Figures> {
+        match &self.outcome {
+            Outcome::Measured(figures) => Some(figures),
+            _ => None,
+        }
+    }
+
+    /// What stopped it.
+    pub fn limit(&self) -> Option<&Limit> {
+        match &self.outcome {
+            Outcome::Stopped(limit) => Some(limit),
+            _ => None,
+        }
+    }
+}
+
+impl Reference {
+    pub(crate) fn new(connections: u32, statements_per_s: f64, p95_ms: f64) -> Self {
+        Self {
+            connections,
+            statements_per_s,
+            p95_ms,
+            mean_ms: mean_ms(connections, statements_per_s),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

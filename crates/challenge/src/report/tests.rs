@@ -1,0 +1,185 @@
+//! Made-up reports, and what holds for all of them.
+
+use super::*;
+use crate::figures::rounded;
+use crate::{KernelMemory, Latency, Process};
+
+/// Figures of which none is like another, so that each can be found again.
+pub(crate) fn figures(scale: f64) -> Figures {
+    let bytes = |base: f64| (base * scale) as u64;
+    let process = |base: f64| Process {
+        rss_bytes: bytes(base * 1e8),
+        rss_bytes_per_connection: Some(bytes(base * 1_000.0)),
+        cpu_us: Some(rounded(base * scale)),
+    };
+    Figures {
+        statements_per_s: rounded(33_367.48 * scale),
+        latency_ms: Latency {
+            p50: rounded(1_234.567 * scale),
+            p95: rounded(3_681.42 * scale),
+            p99: rounded(4_003.25 * scale),
+            max: rounded(6_021.125 * scale),
+        },
+        mean_ms: rounded(299.693 * scale),
+        errors: 0,
+        errors_text: String::new(),
+        kernel_per_connection: Some(KernelMemory {
+            slab_bytes: bytes(8_437.0),
+            stack_bytes: bytes(16_384.0),
+            page_table_bytes: bytes(4_011.0),
+            socket_bytes: bytes(733.0),
+        }),
+        database: process(89.0),
+        myriad: Some(process(13.7)),
+        generator_cpu_us: Some(rounded(15.25 * scale)),
+        generator_busy: 0.51,
+    }
+}
+
+fn row(connections: u32, way: Way, outcome: Outcome) -> Row {
+    Row {
+        connections,
+        way,
+        outcome,
+    }
+}
+
+fn measured(scale: f64, way: Way) -> Outcome {
+    let mut figures = figures(scale);
+    if way != Way::Myriad {
+        figures.myriad = None;
+    }
+    Outcome::Measured(Box::new(figures))
+}
+
+fn limit() -> Limit {
+    Limit {
+        name: "open-files".into(),
+        short: "20,000 open files".into(),
+        text: "20,000 open files (RLIMIT_NOFILE): <why>".into(),
+        allows: 19_500,
+    }
+}
+
+/// A ladder of two steps, of which the database alone stands only on the first, and a connect rate.
+pub(crate) fn report() -> Report {
+    let mut rows = Vec::new();
+    for (way, scale) in Way::ALL.into_iter().zip([1.1, 0.9, 1.05]) {
+        rows.push(row(10_000, way, measured(scale, way)));
+    }
+    rows.push(row(25_000, Way::Alone, Outcome::Stopped(limit())));
+    rows.push(row(
+        25_000,
+        Way::ThreadPool,
+        Outcome::Failed("it <broke>".into()),
+    ));
+    rows.push(row(25_000, Way::Myriad, measured(1.2, Way::Myriad)));
+    let connecting = |way, scale| {
+        let Outcome::Measured(mut figures) = measured(scale, way) else {
+            panic!("nothing else was made");
+        };
+        figures.kernel_per_connection = None;
+        figures.database.rss_bytes_per_connection = None;
+        if let Some(myriad) = &mut figures.myriad {
+            myriad.rss_bytes_per_connection = None;
+        }
+        row(8, way, Outcome::Measured(figures))
+    };
+    let part = |chapter, rows, reference| Part {
+        chapter,
+        duration_s: 20.0,
+        rows,
+        reference,
+    };
+    Report {
+        began: "Sun, 06 Nov 1994 08:49:37 GMT".into(),
+        interrupted: false,
+        machine: Machine {
+            cpu: "A & B".into(),
+            cores: 2,
+            memory_bytes: 24 << 30,
+            kernel: "6.18.44".into(),
+            system: "Debian 12".into(),
+            database: "MariaDB 10.11.19".into(),
+            myriad: "0.1.0".into(),
+        },
+        settings: settings(),
+        chapters: vec![
+            part(
+                Chapter::Ladder,
+                rows,
+                vec![Reference::new(10_000, 33_367.0, 3_681.0)],
+            ),
+            part(
+                Chapter::ConnectRate,
+                vec![connecting(Way::Alone, 0.31), connecting(Way::Myriad, 0.37)],
+                Vec::new(),
+            ),
+        ],
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        host: vec!["open-files: a process may have 20,000 files open".into()],
+        changed: vec![doctor::Change {
+            name: "kernel.pid_max".into(),
+            old: "32768".into(),
+            new: "105000".into(),
+        }],
+        database: vec!["--back-log=4096".into()],
+        myriad: "[server]\nworkers = 1\n".into(),
+        generator: "myriad load run".into(),
+        backends: 32,
+        threads: 1,
+        tables: [10, 100_000],
+    }
+}
+
+#[test]
+fn what_is_kept_can_be_read_again() {
+    let report = report();
+    let json = report.to_json().unwrap();
+    assert_eq!(Report::from_json(&json).unwrap(), report);
+    for part in [
+        r#""way": "myriad""#,
+        r#""stopped": {"#,
+        r#""chapter": "connect-rate""#,
+    ] {
+        assert!(json.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn a_failed_run_or_an_error_is_not_clean() {
+    let mut report = report();
+    assert!(!report.is_clean(), "a run failed");
+    report.chapters[0].rows.remove(4);
+    assert!(report.is_clean(), "a limit is no failure");
+    if let Outcome::Measured(figures) = &mut report.chapters[0].rows[0].outcome {
+        figures.errors = 1;
+    }
+    assert!(!report.is_clean());
+}
+
+#[test]
+fn the_terminal_shows_what_was_found_out() {
+    let text = report().to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "The ladder");
+    for column in ["statements/s", "95 % ms", "mean by Little", "kernel each"] {
+        assert!(lines[2].contains(column), "{text}");
+    }
+    assert!(lines[3].contains("10,000  database alone") && lines[3].contains("36,704"));
+    assert!(text.contains(
+        "25,000  database alone      ✕ stopped by 20,000 open files: at most about 19,500"
+    ));
+    assert!(text.contains("✕ it <broke>"));
+    assert!(text.contains("connects/s") && !text.contains("statements/s\n"));
+    let last = lines.last().unwrap();
+    assert!(
+        last.starts_with("25,000 connections executing, 40,041 statements/s, "),
+        "{last}"
+    );
+    assert!(last.ends_with(" bytes of Myriad each"), "{last}");
+}

@@ -1,0 +1,155 @@
+//! The event loop: wait, deliver, send, again.
+//!
+//! A turn reads the clock once. Its order: what the last turn left to be told, what has happened,
+//! connections known to have more, timer, mail, the end of the turn, and then all outboxes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use events::{Handle, Handler, Io, Span, Timestamp};
+
+use crate::clock::Clock;
+use crate::counters::DriverCounters;
+use crate::doors::Doors;
+use crate::mailbox::{Inbox, Letter};
+use crate::worker::{DriverError, Worker};
+
+use super::effects::Effects;
+use super::multiplexer::Multiplexer;
+
+/// How long the end of a worker waits for the kernel to let go of what was discarded.
+const LEAVING_MAX: Span = Span::from_secs(2);
+
+/// A worker at work.
+pub(crate) struct Loop<H: Handler, X: Multiplexer<H::Mail>> {
+    pub(crate) handler: H,
+    pub(crate) io: Effects<H::Mail, X>,
+    /// What the multiplexer has at hand beside the sockets.
+    pub(crate) desk: X::Desk,
+    /// Emptied each turn, kept for its memory.
+    pub(super) serving: Vec<Handle>,
+    letters: VecDeque<Letter<H::Mail>>,
+    pub(crate) inbox: Inbox<H::Mail>,
+    timer: Option<Timestamp>,
+    clock: Clock,
+    counters: Arc<DriverCounters>,
+}
+
+impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
+    pub(crate) fn new(handler: H, io: Effects<H::Mail, X>, worker: Worker<H::Mail>) -> Self {
+        Self {
+            io,
+            timer: handler.next_timer(),
+            handler,
+            desk: X::Desk::default(),
+            serving: Vec::new(),
+            letters: VecDeque::new(),
+            inbox: worker.inbox,
+            clock: worker.clock,
+            counters: worker.counters,
+        }
+    }
+
+    pub(crate) fn run(mut self) -> Result<H, DriverError> {
+        while !self.handler.finished() {
+            self.wait()?;
+            self.deliver();
+            self.io.flush_dirty();
+            self.publish();
+            self.timer = self.handler.next_timer();
+        }
+        self.wind_down()
+    }
+
+    /// Sleeps until there is something to do, which may be now.
+    fn wait(&mut self) -> Result<(), DriverError> {
+        X::wait(self)?;
+        self.io.now = self.clock.now();
+        self.io.counts.turns += 1;
+        Ok(())
+    }
+
+    /// How long there is nothing to do unless something happens; `None` is for ever.
+    pub(crate) fn timeout(&mut self) -> Option<Duration> {
+        if self.io.has_work() || !self.inbox.fall_asleep() {
+            return Some(Duration::ZERO);
+        }
+        let closing = self.io.closing.deadline(&self.io.table);
+        let accepting = self.io.doors.as_ref().and_then(Doors::resume_at);
+        let other = self.io.multiplexer.wake_at();
+        let wake_at = [self.timer, closing, accepting, other]
+            .into_iter()
+            .flatten()
+            .min()?;
+        // The turn has taken time since it read the clock.
+        Some(Duration::from(wake_at.since(self.clock.now())))
+    }
+
+    fn deliver(&mut self) {
+        self.deliver_notices();
+        X::deliver(self);
+        self.serve_ready();
+        X::served(self);
+        self.io.expire_closing();
+        self.io.reopen_doors();
+        self.deliver_timer();
+        self.deliver_mail();
+        let now = self.io.now;
+        self.handler.turn_ended(&mut self.io, now);
+        self.io.handled();
+    }
+
+    fn deliver_timer(&mut self) {
+        let now = self.io.now;
+        if self.timer.is_some_and(|at| at <= now) {
+            self.handler.timer(&mut self.io, now);
+            self.io.handled();
+        }
+    }
+
+    fn deliver_mail(&mut self) {
+        let now = self.io.now;
+        let mut letters = std::mem::take(&mut self.letters);
+        self.inbox.take(&mut letters);
+        for letter in letters.drain(..) {
+            match letter {
+                Letter::Mail(mail) => {
+                    self.handler.mail(&mut self.io, mail, now);
+                    self.io.handled();
+                }
+                Letter::Adopt(fd, peer) => self.adopt(fd, peer),
+            }
+        }
+        self.letters = letters;
+    }
+
+    /// The handler has finished: only what it closed gently is still brought to its end.
+    fn wind_down(mut self) -> Result<H, DriverError> {
+        self.inbox.end();
+        self.io.close_doors();
+        self.io.abandon_owned();
+        while !self.io.closing.is_done() || !self.io.multiplexer.is_clear() {
+            // Nothing of the handler is due any more; a last bound is.
+            self.timer = Some(self.io.now + LEAVING_MAX);
+            self.wait()?;
+            let late = self.timer.is_some_and(|at| at <= self.io.now);
+            if late && self.io.closing.is_done() {
+                break;
+            }
+            X::deliver(&mut self);
+            self.serve_ready();
+            X::served(&mut self);
+            self.io.expire_closing();
+            self.io.flush_dirty();
+        }
+        self.publish();
+        Ok(self.handler)
+    }
+
+    fn publish(&mut self) {
+        self.io.counts.outbox_bytes = self.io.unsent_total() as u64;
+        self.io.multiplexer.count(&mut self.io.counts);
+        self.counters.publish(&self.io.counts);
+    }
+}

@@ -1,0 +1,115 @@
+//! What a challenge reports of itself.
+
+use serde_json::Value;
+
+use super::{Challenge, is_for_this_server};
+
+/// Runs of one chapter, as (connections, way, measured figures).
+fn runs<'a>(json: &'a Value, chapter: &str) -> Vec<(u64, &'a str, &'a Value)> {
+    let chapters = json["chapters"].as_array().unwrap();
+    let chapter = chapters
+        .iter()
+        .find(|part| part["chapter"] == chapter)
+        .unwrap();
+    let rows = chapter["rows"].as_array().unwrap().iter();
+    let runs = rows.map(|row| {
+        let connections = row["connections"].as_u64().unwrap();
+        (connections, row["way"].as_str().unwrap(), &row["measured"])
+    });
+    runs.collect()
+}
+
+#[test]
+fn a_small_challenge_measures_every_run_and_tells_the_same_everywhere() {
+    if !is_for_this_server() {
+        return;
+    }
+    let mut challenge = Challenge::start(&[], &["--steps=50,200", "--users=8", "--keep-settings"]);
+    let (code, said) = challenge.finish();
+    assert_eq!(code, Some(0), "{said:#?}");
+    let (json, page) = (challenge.json(), challenge.read("out/challenge.html"));
+    let ladder = runs(&json, "ladder");
+    let expected: Vec<(u64, &str)> = [50, 200]
+        .into_iter()
+        .flat_map(|step| ["alone", "thread_pool", "myriad"].map(|way| (step, way)))
+        .collect();
+    let found: Vec<(u64, &str)> = ladder.iter().map(|run| (run.0, run.1)).collect();
+    assert_eq!(found, expected);
+    let rates = runs(&json, "connect-rate");
+    assert_eq!(rates.len(), 2);
+    for (connections, way, figures) in ladder.iter().chain(&rates) {
+        assert_sound(*connections, way, figures);
+        for figure in ["statements_per_s", "mean_ms"] {
+            let shown = format!("<data value=\"{}\">", figures[figure].as_f64().unwrap());
+            assert!(page.contains(&shown), "{figure} {shown}");
+        }
+    }
+    let terminal = challenge.read("stdout");
+    assert!(
+        terminal.contains("200 connections executing, "),
+        "{terminal}"
+    );
+    assert!(terminal.contains("challenge.html") && terminal.contains("connects/s"));
+    assert_eq!(json["interrupted"], false);
+    assert_eq!(json["settings"]["changed"], Value::Array(Vec::new()));
+    challenge.await_no_process();
+}
+
+/// The figures agree with each other, and nothing went wrong.
+fn assert_sound(connections: u64, way: &str, figures: &Value) {
+    let number = |key: &str| figures[key].as_f64().unwrap();
+    assert_eq!(figures["errors"], 0, "{way}: {figures}");
+    assert!(number("statements_per_s") > 1.0, "{way}: {figures}");
+    let mean = connections as f64 / number("statements_per_s") * 1_000.0;
+    assert!((number("mean_ms") - mean).abs() < 0.001, "{way}: {figures}");
+    let latency = |part: &str| figures["latency_ms"][part].as_f64().unwrap();
+    assert!(latency("p50") > 0.0 && latency("p50") <= latency("p95"));
+    assert!(latency("p95") <= latency("p99") && latency("p99") <= latency("max"));
+    assert!(figures["database"]["rss_bytes"].as_u64().unwrap() > 1 << 20);
+    assert_eq!(figures["myriad"].is_null(), way != "myriad", "{figures}");
+}
+
+#[test]
+fn what_stops_a_step_is_said_and_the_others_are_run() {
+    if !is_for_this_server() {
+        return;
+    }
+    // A thousand open files, of which MariaDB keeps 410 for itself.
+    let few_files = ["prlimit", "--nofile=1000:1000"];
+    let arguments = ["ladder", "--steps=100,700", "--keep-settings"];
+    let mut challenge = Challenge::start(&few_files, &arguments);
+    let (code, said) = challenge.finish();
+    assert_eq!(code, Some(0), "{said:#?}");
+    let json = challenge.json();
+    let rows = json["chapters"][0]["rows"].as_array().unwrap();
+    for (row, way) in rows[3..5].iter().zip(["alone", "thread_pool"]) {
+        assert_eq!(row["way"], way);
+        assert_eq!(row["stopped"]["name"], "open-files", "{row}");
+        assert_eq!(row["stopped"]["allows"], 590, "{row}");
+    }
+    for row in &rows[..3] {
+        assert_eq!(row["measured"]["errors"], 0, "{row}");
+    }
+    // Whether the front door needs files for its clients depends on the kernel.
+    let last = &rows[5];
+    assert!(
+        last["measured"]["errors"] == 0 || last["stopped"]["name"] == "open-files",
+        "{last}"
+    );
+    let page = challenge.read("out/challenge.html");
+    assert!(page.contains("✕ stopped by 1,000 open files"));
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_a_reason() {
+    for (arguments, reason) in [
+        (["--steps=0", "--users=8"], "is not between 1 and"),
+        (["laddder", "--users=8"], "there is no chapter laddder"),
+    ] {
+        let mut challenge = Challenge::start(&[], &arguments);
+        let (code, said) = challenge.finish();
+        assert_eq!(code, Some(2), "{said:#?}");
+        assert!(said.concat().contains(reason), "{said:#?}");
+        assert!(!challenge.file("out").exists());
+    }
+}
