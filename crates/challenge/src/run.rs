@@ -117,7 +117,7 @@ impl<'a> Challenge<'a> {
         let mut failed: Vec<(Way, u32)> = Vec::new();
         let most = courses
             .iter()
-            .map(|course| course.connections)
+            .map(Course::connections_max)
             .max()
             .unwrap_or(1);
         for course in &courses {
@@ -146,7 +146,7 @@ impl<'a> Challenge<'a> {
     fn afresh(&mut self, course: &Course) -> Result<Outcome, ChallengeError> {
         let text = format!("starting what is needed for {course}");
         self.watcher.prepare(&text);
-        let bench = Bench::start(self.plan, course.way, course.connections, self.stop);
+        let bench = Bench::start(self.plan, course.way, course.connections_max(), self.stop);
         self.measured(bench, course).map(|(outcome, _)| outcome)
     }
 
