@@ -205,7 +205,7 @@ fn settings(plan: &Plan, changed: Vec<doctor::Change>) -> Settings {
     let host = most.map(|course| doctor::examine(&plan.host(), &need(plan, &course)));
     let findings = host.map_or_else(Vec::new, |report| report.findings);
     let generator = most.map(|course| {
-        let arguments = generator::arguments(plan, &course, 6033, &[]);
+        let arguments = generator::orders(plan, &course, 6033, &[]).arguments;
         format!("myriad {}", arguments.join(" "))
     });
     let connections = most.map_or(0, |course| course.connections);
