@@ -28,26 +28,37 @@ impl Engine {
         let Some(record) = self.clients.get(client) else {
             return Taken::Now;
         };
-        if record.backend.is_some() {
-            return self.dispatch(turn, client, packet);
+        let (attached, id) = (record.backend.is_some(), record.key);
+        let statement = self.judge(client, packet.payload);
+        if attached {
+            return self.dispatch(turn, client, packet, statement);
         }
-        let id = record.key;
+        if let Some(taken) = self.take_lane(turn, client, packet, &statement) {
+            return taken;
+        }
         // Whoever waits already comes first.
         if self.clients.count(State::Waiting(id)) == 0
             && let Choice::Attach(backend) = self.choose(client)
         {
             self.attach(turn, client, backend);
-            return self.dispatch(turn, client, packet);
+            return self.dispatch(turn, client, packet, statement);
         }
         self.counters.queued += 1;
         self.clients.move_to(client, State::Waiting(id), turn.now);
+        self.wake(id);
         self.grow(turn, id);
         Taken::Later
     }
 
     /// Gives idle backends of `id` to the sessions that wait for one, the longest waiting first,
-    /// and opens more if there are not enough.
+    /// and opens more if there are not enough; then fills lanes.
     pub(crate) fn serve<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        self.serve_alone(turn, id);
+        self.serve_lanes(turn, id);
+    }
+
+    /// The same for those who go alone.
+    pub(crate) fn serve_alone<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
         while let Some(client) = self.clients.first(State::Waiting(id)) {
             let Choice::Attach(backend) = self.choose(client) else {
                 break;
@@ -65,9 +76,7 @@ impl Engine {
 
     /// The same for all keys.
     pub(crate) fn serve_all<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        for id in self.pool.key_ids() {
-            self.serve(turn, id);
-        }
+        self.each_awake(|engine, id| engine.serve(turn, id));
     }
 
     /// Sends the command that waits at the front of the client's inbox.
@@ -82,15 +91,13 @@ impl Engine {
         };
         let (consumed, sequence_id) = (packet.consumed, packet.sequence_id);
         let payload = packet.payload.bytes();
-        let taken = self.dispatch(
-            turn,
-            client,
-            Packet {
-                raw: &inbox[..consumed],
-                payload,
-                sequence_id,
-            },
-        );
+        let statement = self.judge(client, payload);
+        let raw = Packet {
+            raw: &inbox[..consumed],
+            payload,
+            sequence_id,
+        };
+        let taken = self.dispatch(turn, client, raw, statement);
         if taken == Taken::Now {
             drop(packet);
             inbox.drain(..consumed);
@@ -162,7 +169,7 @@ impl Engine {
     }
 
     /// Says in full what the collation of the handshake stands for, as soon as that is known.
-    fn resolve_charset(&mut self, client: Key) {
+    pub(crate) fn resolve_charset(&mut self, client: Key) {
         if let Some(client) = self.clients.get_mut(client)
             && client.session.charset.is_none()
         {
@@ -196,7 +203,7 @@ impl Engine {
         if let Some(record) = self.pool.get_mut(backend) {
             record.client = None;
         }
-        self.pool.move_to(backend, BackendState::Idle, turn.now);
+        self.rest(turn, backend);
     }
 
     fn backing_off<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {
@@ -222,12 +229,14 @@ impl Engine {
         let backend = self.new_backend(Facts::unknown("").collation, turn.now);
         let slot = self.shared.ledger.reserve(self.worker);
         let key = self.pool.insert_reserved(id, slot, backend, turn.now);
+        self.wake(id);
         self.connect(turn, key);
     }
 
     fn open<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, slot: Slot, collation: u8) {
         let backend = self.new_backend(collation, turn.now);
         let key = self.pool.insert(id, slot, backend, turn.now);
+        self.wake(id);
         self.connect(turn, key);
     }
 
@@ -252,6 +261,7 @@ impl Engine {
             client: None,
             paused: false,
             opened: now,
+            head_since: now,
             retired: false,
             due: Due::empty(),
             upload: None,

@@ -59,7 +59,9 @@ impl Watch {
         let owned = gauges.backends_connecting
             + gauges.backends_resetting
             + gauges.backends_idle
-            + gauges.backends_active;
+            + gauges.backends_active
+            + gauges.backends_lane
+            + gauges.backends_draining;
         let agree = taken == owned && owned + gauges.backends_reserved == open as u64;
         ensure(Rule::Budget, agree || !all_live, || {
             format!("{taken} slots are taken, {owned} backends known and {open} open")
@@ -135,6 +137,10 @@ impl World {
             + gauges.clients_waiting
             + gauges.clients_active
             + gauges.clients_held
+            + gauges.clients_for_lane
+            + gauges.clients_in_lane
+            + gauges.backends_lane
+            + gauges.backends_draining
             + gauges.backends_resetting
             + gauges.backends_active;
         ensure(Rule::End, left == 0 && self.shared.clients() == 0, || {

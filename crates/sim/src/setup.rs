@@ -132,6 +132,8 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
             OnDisconnect::KillAll,
             OnDisconnect::Finish,
         ][rng.usize(..3)],
+        lanes: rng.u8(0..8) > 0,
+        lane_stall: Span::from_us([300, 2_000, 10_000][rng.usize(..3)]),
         server_version: "8.0.11-Myriad".to_owned(),
         address: PublicAddress::default(),
     }

@@ -1,0 +1,309 @@
+//! Lanes: backends that are kept filled with plain reads of several sessions, one behind the other, so
+//! that a busy server finds the next one without being woken. Owns who joins which lane, and what
+//! follows an answer there; what goes wrong with lanes is in `lane_trouble`.
+//!
+//! Only reads that are known to be fast and small share a lane, and only sessions whose state is the
+//! lane's: nothing is restored in one. A read that finds an idle backend goes there at once.
+
+use events::{Io, Timestamp};
+use membership::Key;
+use pool::{Choice, Fit, KeyId, State as BackendState};
+use session::statement::{Kind, PinReasons, Statement, Traits};
+use wire::{Command, ResponseWalk, ServerStatus, Shape, Translation};
+
+use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
+use crate::client::{Client, State};
+use crate::commands::{Packet, Taken};
+use crate::counters::DisconnectReason;
+use crate::diagnostics::{Counts, Warnings, clears_warnings};
+use crate::digests::{Bounds, Digest, Sample};
+use crate::retry::{COMMAND_MAX, Retry};
+use crate::{Engine, Mail, Turn};
+
+/// So many reads are in a lane at most.
+pub(crate) const LANE_DEPTH: usize = 32;
+
+/// A lane is filled again, in one go, when no more than so many are left.
+const FILL_AT: usize = LANE_DEPTH / 2;
+
+/// So many of those who wait for lanes are looked at for one that suits.
+const LOOK_AT: usize = 64;
+
+impl Backend {
+    /// True if a lane may get one more read.
+    fn takes_more(&self, now: Timestamp, max_age: Option<events::Span>) -> bool {
+        let too_old = max_age.is_some_and(|max| now.since(self.opened) > max);
+        !(self.retired || self.dirty || self.paused || self.kill_outstanding || too_old)
+            && self.due.is_empty()
+    }
+}
+
+impl Engine {
+    /// Puts a command into a lane, or among those who wait for one. `None` if it must go alone.
+    pub(crate) fn take_lane<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> Option<Taken> {
+        let digest = self.digest(key, packet, statement);
+        let bounds = self.lane_bounds();
+        let client = self.clients.get_mut(key)?;
+        client.digest = digest;
+        let behind = turn.io.unsent(client.handle) > self.settings.answer_buffer;
+        if digest == Digest::NONE
+            || client.retry != Retry::Fresh
+            || behind
+            || !self.settings.lanes
+            || !self.digests.is_fast(digest, &bounds, turn.now)
+        {
+            return None;
+        }
+        let id = client.key;
+        self.resolve_charset(key);
+        if self.clients.count(State::ForLane(id)) == 0
+            && let Some(lane) = self.lane_with_room(turn, key)
+        {
+            self.put_in_lane(turn, (lane, key), packet);
+            return Some(Taken::Later);
+        }
+        if !self.has_lane(key) {
+            return None;
+        }
+        self.counters.queued += 1;
+        self.clients.move_to(key, State::ForLane(id), turn.now);
+        self.wake(id);
+        Some(Taken::Later)
+    }
+
+    /// What a plain read outside of transactions and pins has in common with others.
+    pub(crate) fn digest(&self, key: Key, packet: Packet<'_>, statement: &Statement) -> Digest {
+        let Some(client) = self.clients.get(key) else {
+            return Digest::NONE;
+        };
+        let plain = statement.traits.contains(Traits::PURE_READ)
+            && packet.payload.first() == Some(&(Command::Query as u8))
+            && packet.raw.len() <= COMMAND_MAX
+            && client.login.is_none()
+            && client.status.contains(ServerStatus::AUTOCOMMIT)
+            && !client.holds_backend();
+        if !plain {
+            return Digest::NONE;
+        }
+        let clears = clears_warnings(statement, packet.text(), self.flavor());
+        let schema = client.session.schema.as_deref();
+        Digest::new(statement.digest, (client.key, schema), clears)
+    }
+
+    /// What counts as fast and small enough for a lane.
+    pub(crate) fn lane_bounds(&self) -> Bounds {
+        Bounds {
+            service: events::Span::from_us(self.settings.lane_stall.as_us() / 2),
+            bytes: self.settings.answer_buffer / 2,
+        }
+    }
+
+    /// A lane that takes a client's read at once: one that has room, or an idle backend in the
+    /// session's state, as long as there may be more lanes.
+    fn lane_with_room<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> Option<Key> {
+        let client = self.clients.get(key)?;
+        let id = client.key;
+        let suits = |backend: &Backend| backend.session.matches(&client.session);
+        let lanes = self.pool.iter(id, BackendState::Lane);
+        let (mut count, mut best) = (0, None);
+        for (lane, backend) in lanes.filter(|(_, backend)| suits(backend)) {
+            count += 1;
+            let depth = backend.exchanges.len();
+            let takes = backend.takes_more(turn.now, self.settings.backend_max_age);
+            if takes && best.is_none_or(|(_, least)| depth < least) {
+                best = Some((lane, depth));
+            }
+        }
+        let fit = |backend: &Backend| if suits(backend) { Fit::Same } else { Fit::Never };
+        if count < self.lane_limit()
+            && let Choice::Attach(idle) = self.pool.choose(id, 1, fit)
+        {
+            self.pool.move_to(idle, BackendState::Lane, turn.now);
+            self.wake(id);
+            self.watch_lanes(turn.now);
+            return Some(idle);
+        }
+        let (lane, depth) = best?;
+        (depth <= FILL_AT && !self.must_yield(turn, id)).then_some(lane)
+    }
+
+    /// True if a lane is in the state of this client's session.
+    fn has_lane(&self, key: Key) -> bool {
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        let mut lanes = self.pool.iter(client.key, BackendState::Lane);
+        lanes.any(|(_, lane)| lane.session.matches(&client.session))
+    }
+
+    /// Sends a read into a lane. Its bytes stay at the front of the client's inbox until it is
+    /// answered: it may have to be sent again.
+    fn put_in_lane<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        (lane, key): (Key, Key),
+        packet: Packet<'_>,
+    ) {
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.pool.get_mut(lane)) else {
+            return;
+        };
+        if backend.exchanges.is_empty() {
+            backend.head_since = turn.now;
+        }
+        let outbox = turn.io.outbox(backend.handle);
+        outbox.extend_from_slice(packet.raw);
+        backend.exchanges.push_back(Exchange {
+            walk: ResponseWalk::shaped(Shape::Results, true, packet.sequence_id),
+            purpose: Purpose::Command(lane_command(key, client)),
+            bytes: 0,
+        });
+        self.clients.move_to(key, State::InLane, turn.now);
+        self.counters.statements += 1;
+        self.counters.lane_statements += 1;
+    }
+
+    /// Gives lanes what waits for them.
+    pub(crate) fn serve_lanes<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        while let Some(first) = self.clients.first(State::ForLane(id)) {
+            if let Some(lane) = self.lane_with_room(turn, first) {
+                self.send_in_lane(turn, lane, first);
+                self.fill(turn, lane);
+            } else if self.has_lane(first) {
+                return;
+            } else {
+                // Its lane is gone: it takes its turn among those who go alone.
+                self.clients.move_to(first, State::Waiting(id), turn.now);
+                self.serve_alone(turn, id);
+            }
+        }
+    }
+
+    /// Fills a lane that is running empty, in one go.
+    fn fill<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, lane: Key) {
+        let Some(id) = self.pool.key_of(lane) else {
+            return;
+        };
+        if self.clients.count(State::ForLane(id)) == 0 || self.must_yield(turn, id) {
+            return;
+        }
+        let max_age = self.settings.backend_max_age;
+        while let Some(backend) = self.pool.get(lane) {
+            let room = backend.exchanges.len() < LANE_DEPTH;
+            if !room || !backend.takes_more(turn.now, max_age) {
+                return;
+            }
+            let suits = |client: &Client| backend.session.matches(&client.session);
+            let waiting = self.clients.iter(State::ForLane(id)).take(LOOK_AT);
+            let next = { waiting }.find(|(_, client)| suits(client)).map(|(key, _)| key);
+            let Some(client) = next else { return };
+            self.send_in_lane(turn, lane, client);
+        }
+    }
+
+    /// Sends the read that waits at the front of a client's inbox.
+    fn send_in_lane<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, lane: Key, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let waited = turn.now.since(client.since);
+        let inbox = std::mem::take(&mut client.inbox);
+        if let Ok(packet) = wire::whole_packet(&inbox) {
+            let packet = Packet {
+                raw: &inbox[..packet.consumed],
+                payload: packet.payload.bytes(),
+                sequence_id: packet.sequence_id,
+            };
+            self.counters.queue_wait.record(waited);
+            self.put_in_lane(turn, (lane, key), packet);
+        }
+        if let Some(client) = self.clients.get_mut(key) {
+            client.inbox = inbox;
+        }
+    }
+
+    /// The answer to the oldest read of a lane is complete.
+    pub(crate) fn lane_answered<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        lane: Key,
+        command: &ClientCommand,
+        sample: Sample,
+    ) {
+        if let Some(backend) = self.pool.get_mut(lane)
+            && sample.odd
+        {
+            backend.warnings = Warnings::Foreign;
+        }
+        let bounds = self.lane_bounds();
+        self.digests
+            .learn(command.digest, &sample, (&bounds, false), turn.now);
+        if let Some(client) = command.client {
+            self.lane_client_answered(turn, client, (command, sample.odd));
+        }
+        let left = self.pool.get(lane).map_or(0, |lane| lane.exchanges.len());
+        match self.pool.state(lane) {
+            Some(BackendState::Lane) if left <= FILL_AT => self.fill(turn, lane),
+            Some(BackendState::Draining) => self.watch_lanes(turn.now),
+            _ => {}
+        }
+    }
+
+    /// A client whose read was in a lane has its answer.
+    fn lane_client_answered<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (command, odd): (&ClientCommand, bool),
+    ) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let failed = odd && !command.counts.warned;
+        self.counters.statement_errors += u64::from(failed);
+        client.capture.answered(command, failed);
+        if odd {
+            client.capture.repeatable(&client.inbox);
+        }
+        self.drop_first_command(key);
+        self.clients.move_to(key, State::Idle, turn.now);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if self.draining.is_some() {
+            return self.close_client(turn, key, DisconnectReason::Drain);
+        }
+        if client.inbox.is_empty() && !client.paused {
+            let inbox = std::mem::take(&mut client.inbox);
+            return self.recycle(inbox);
+        }
+        self.consume_inbox(turn, key);
+    }
+
+    /// How many lanes there may be for one state of sessions.
+    pub(crate) fn lane_limit(&self) -> usize {
+        1
+    }
+}
+
+fn lane_command(key: Key, client: &Client) -> ClientCommand {
+    ClientCommand {
+        client: Some(key),
+        translation: Translation::new(client.dialect(), 0),
+        kind: Kind::Select,
+        traits: Traits::PURE_READ,
+        pins: PinReasons::NONE,
+        counts: Counts::default(),
+        clears_warnings: client.digest.clears_warnings(),
+        in_transaction: false,
+        effect: None,
+        counts_all_rows: false,
+        answered: false,
+        digest: client.digest,
+    }
+}
