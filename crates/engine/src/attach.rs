@@ -33,45 +33,83 @@ impl Engine {
         if attached {
             return self.dispatch(turn, client, packet, statement);
         }
-        if let Some(taken) = self.take_lane(turn, client, packet, &statement) {
-            return taken;
+        let eligible = self.may_share(turn, client, packet, &statement);
+        if eligible && self.join_lane(turn, client, packet) {
+            return Taken::Later;
         }
-        // Whoever waits already comes first.
-        if self.clients.count(State::Waiting(id)) == 0
+        let queue = match eligible {
+            true => State::ForLane(id),
+            false => State::Waiting(id),
+        };
+        // Whoever waits already comes first; and a lane is deepened before another backend is woken.
+        if self.clients.count(queue) == 0
+            && !(eligible && self.has_lane(client))
             && let Choice::Attach(backend) = self.choose(client)
         {
             self.attach(turn, client, backend);
             return self.dispatch(turn, client, packet, statement);
         }
         self.counters.queued += 1;
-        self.clients.move_to(client, State::Waiting(id), turn.now);
+        self.clients.move_to(client, queue, turn.now);
         self.wake(id);
         self.grow(turn, id);
         Taken::Later
     }
 
-    /// Gives idle backends of `id` to the sessions that wait for one, the longest waiting first,
-    /// and opens more if there are not enough; then fills lanes.
+    /// Gives lanes and idle backends of `id` to the sessions that wait for one, the longest waiting
+    /// first, and opens more if there are not enough.
     pub(crate) fn serve<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
-        self.serve_alone(turn, id);
-        self.serve_lanes(turn, id);
+        while self.serve_one(turn, id) {}
+        self.grow(turn, id);
     }
 
-    /// The same for those who go alone.
-    pub(crate) fn serve_alone<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
-        while let Some(client) = self.clients.first(State::Waiting(id)) {
-            let Choice::Attach(backend) = self.choose(client) else {
-                break;
-            };
-            let waited = self
-                .clients
-                .get(client)
-                .map(|client| turn.now.since(client.since));
-            self.counters.queue_wait.record(waited.unwrap_or_default());
-            self.attach(turn, client, backend);
-            self.send_from_inbox(turn, client);
-        }
-        self.grow(turn, id);
+    fn serve_one<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) -> bool {
+        let (alone, shared) = (State::Waiting(id), State::ForLane(id));
+        let lane_first = match (self.clients.oldest(alone), self.clients.oldest(shared)) {
+            (Some(alone), Some(shared)) => shared < alone,
+            (alone, _) => alone.is_none(),
+        };
+        let order = if lane_first {
+            [shared, alone]
+        } else {
+            [alone, shared]
+        };
+        order
+            .into_iter()
+            .any(|queue| match self.clients.first(queue) {
+                Some(first) if queue == shared => self.serve_lanes(turn, first),
+                Some(first) => self.serve_alone(turn, first),
+                None => false,
+            })
+    }
+
+    /// Sends what waits, if a backend is free for it.
+    pub(crate) fn serve_alone<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) -> bool {
+        let Choice::Attach(backend) = self.choose(client) else {
+            return false;
+        };
+        let waited = self
+            .clients
+            .get(client)
+            .map(|client| turn.now.since(client.since));
+        self.counters.queue_wait.record(waited.unwrap_or_default());
+        self.attach(turn, client, backend);
+        self.send_from_inbox(turn, client);
+        true
+    }
+
+    /// Who waits for a backend of its own: of two, the one that has waited longer.
+    pub(crate) fn first_in_need(&self, id: KeyId) -> Option<Key> {
+        let lane = self.clients.first(State::ForLane(id));
+        let lane = lane.filter(|&first| !self.has_lane(first));
+        let since = |key: &Key| self.clients.get(*key).map(|client| client.since);
+        let alone = self.clients.first(State::Waiting(id));
+        [alone, lane].into_iter().flatten().min_by_key(since)
+    }
+
+    /// Since when somebody has waited for a backend of its own.
+    pub(crate) fn in_need_since(&self, id: KeyId) -> Option<Timestamp> {
+        Some(self.clients.get(self.first_in_need(id)?)?.since)
     }
 
     /// The same for all keys.
@@ -113,7 +151,7 @@ impl Engine {
 
     /// Opens connections for those who wait, as far as there are slots.
     pub(crate) fn grow<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
-        while let Some(first) = self.clients.first(State::Waiting(id)) {
+        while let Some(first) = self.first_in_need(id) {
             if self.choose(first) != Choice::Open || self.backing_off(turn, id) {
                 return;
             }

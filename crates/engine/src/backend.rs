@@ -13,8 +13,8 @@ use crate::backend_auth::BackendLogin;
 use crate::diagnostics::{Counts, Warnings};
 use crate::digests::Digest;
 use crate::holdings::Effect;
-use crate::views::ReadTables;
 use crate::local_infile::Upload;
+use crate::views::ReadTables;
 use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSet, Translation};
 
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).

@@ -244,7 +244,7 @@ impl Engine {
         if temporary.contains(&error.code) {
             return;
         }
-        while let Some(client) = id.and_then(|id| self.clients.first(State::Waiting(id))) {
+        while let Some(client) = id.and_then(|id| self.first_in_need(id)) {
             self.answer_waiter(turn, client, &error);
         }
     }

@@ -287,8 +287,9 @@ fn may_follow(from: State, to: State) -> bool {
         (State::Idle, State::Waiting(_) | State::Active | State::Login | State::Asking) => true,
         (State::Idle, State::ForLane(_) | State::InLane) => true,
         (State::Waiting(_), State::Active | State::Idle) => true,
-        // To the queue of those who go alone: its lane is gone.
-        (State::ForLane(_), State::InLane | State::Idle | State::Waiting(_)) => true,
+        // To the queue of those who go alone: what it reads is not known to be fast any more.
+        (State::ForLane(_), State::InLane | State::Active | State::Idle) => true,
+        (State::ForLane(_), State::Waiting(_)) => true,
         (State::InLane, State::Idle | State::Waiting(_)) => true,
         // Back to the queue: its backend was lost before the command was sent.
         (State::Active, State::Idle | State::Held | State::Active | State::Waiting(_)) => true,

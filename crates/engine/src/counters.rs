@@ -166,6 +166,8 @@ counters! {
     statement_errors,
     /// Statements sent in lanes, behind those of other sessions if there were any.
     lane_statements,
+    /// Those of them that went behind another.
+    lane_followers,
     /// Statements sent again elsewhere, because the one before them in their lane took too long, said too much or was killed.
     lane_moves,
     /// Statements that ran again because their warnings were asked for after they had been in a lane.

@@ -142,7 +142,9 @@ impl Capture {
     /// The warnings of the command at the front of `inbox`, a COM_QUERY, were not read.
     pub(crate) fn repeatable(&mut self, inbox: &[u8]) {
         let packet = wire::whole_packet(inbox).ok();
-        let text = packet.as_ref().and_then(|packet| packet.payload.bytes().get(1..));
+        let text = packet
+            .as_ref()
+            .and_then(|packet| packet.payload.bytes().get(1..));
         (self.repeat, self.warnings) = (text.map(Into::into), None);
     }
 

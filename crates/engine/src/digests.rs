@@ -164,7 +164,12 @@ impl Digests {
     }
 
     /// A backend said whether a statement with this digest reads base tables only.
-    pub(crate) fn learn_tables(&mut self, digest: Digest, (base, epoch): (bool, u32), now: Timestamp) {
+    pub(crate) fn learn_tables(
+        &mut self,
+        digest: Digest,
+        (base, epoch): (bool, u32),
+        now: Timestamp,
+    ) {
         if epoch != self.epoch {
             // Something was defined meanwhile.
             return;
@@ -173,7 +178,11 @@ impl Digests {
             return;
         };
         entry.epoch = epoch;
-        entry.base_until = if base { now + TABLES_FRESH } else { Timestamp::ZERO };
+        entry.base_until = if base {
+            now + TABLES_FRESH
+        } else {
+            Timestamp::ZERO
+        };
         entry.ask_at = match base {
             true => now + TABLES_ASKED,
             false => now + TABLES_FRESH,
@@ -286,8 +295,14 @@ mod tests {
         known(&mut digests, a, at(1));
         assert!(digests.is_fast(a, &BOUNDS, at(2)) && !digests.is_fast(digest(2), &BOUNDS, at(2)));
         for worse in [
-            Sample { service: Span::from_ms(20), ..FAST },
-            Sample { bytes: 5_000, ..FAST },
+            Sample {
+                service: Span::from_ms(20),
+                ..FAST
+            },
+            Sample {
+                bytes: 5_000,
+                ..FAST
+            },
             Sample { odd: true, ..FAST },
         ] {
             digests.learn(a, &worse, (&BOUNDS, false), at(3));
@@ -295,7 +310,10 @@ mod tests {
             for _ in 0..400 {
                 digests.learn(a, &FAST, (&BOUNDS, true), at(3));
             }
-            assert!(digests.is_fast(a, &BOUNDS, at(3)), "{worse:?} was not forgotten");
+            assert!(
+                digests.is_fast(a, &BOUNDS, at(3)),
+                "{worse:?} was not forgotten"
+            );
         }
     }
 
@@ -323,11 +341,20 @@ mod tests {
         digests.forget_tables();
         assert!(!digests.is_fast(a, &BOUNDS, at(1)));
         digests.learn_tables(a, (true, before), at(1));
-        assert!(!digests.is_fast(a, &BOUNDS, at(1)), "an answer of before counts");
+        assert!(
+            !digests.is_fast(a, &BOUNDS, at(1)),
+            "an answer of before counts"
+        );
         known(&mut digests, b, at(0));
         assert!(digests.is_fast(b, &BOUNDS, at(44_999)));
-        assert!(!digests.is_fast(b, &BOUNDS, at(45_000)), "nobody asks ahead");
-        assert!(digests.is_fast(b, &BOUNDS, at(45_001)), "more than one asks ahead");
+        assert!(
+            !digests.is_fast(b, &BOUNDS, at(45_000)),
+            "nobody asks ahead"
+        );
+        assert!(
+            digests.is_fast(b, &BOUNDS, at(45_001)),
+            "more than one asks ahead"
+        );
         assert!(digests.learn(b, &FAST, (&BOUNDS, true), at(45_001)));
         assert!(!digests.is_fast(b, &BOUNDS, at(60_000)));
     }

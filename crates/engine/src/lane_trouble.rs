@@ -91,7 +91,8 @@ impl Engine {
 
     /// Lanes are looked at again when a head that began now would have taken too long.
     pub(crate) fn watch_lanes(&mut self, now: Timestamp) {
-        self.lane_due = self.lane_due.or(Some(now + self.settings.lane_stall));
+        let stall = self.settings.lane_stall.unwrap_or_default();
+        self.lane_due = self.lane_due.or(Some(now + stall));
     }
 
     /// Finds the heads that take too long.
@@ -101,7 +102,7 @@ impl Engine {
         }
         self.lane_due = None;
         let (mut stalled, mut next) = (Vec::new(), None);
-        let limit = self.settings.lane_stall;
+        let limit = self.settings.lane_stall.unwrap_or_default();
         for &id in &self.awake {
             for (key, backend) in LANES.into_iter().flat_map(|s| self.pool.iter(id, s)) {
                 let at = backend.head_since + limit;
@@ -136,7 +137,10 @@ impl Engine {
     /// The answer at the head of a lane is more than its client takes, or than lanes are for: the
     /// others do not wait for it.
     pub(crate) fn hold_back_lane<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, lane: Key) {
-        let Some((backend, front)) = self.pool.get(lane).and_then(|b| Some((b, b.exchanges.front()?)))
+        let Some((backend, front)) = self
+            .pool
+            .get(lane)
+            .and_then(|b| Some((b, b.exchanges.front()?)))
         else {
             return;
         };
@@ -200,11 +204,7 @@ impl Engine {
 
     /// A lane was lost with its connection. What nothing was told of is sent again; the head's client
     /// may have been told a part.
-    pub(crate) fn lane_lost<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        backend: &mut Backend,
-    ) {
+    pub(crate) fn lane_lost<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, backend: &mut Backend) {
         for exchange in &mut backend.exchanges {
             let Purpose::Command(command) = &exchange.purpose else {
                 continue;

@@ -7,13 +7,13 @@
 
 use events::{Io, Timestamp};
 use membership::Key;
-use pool::{Choice, Fit, KeyId, State as BackendState};
+use pool::{Choice, Fit, State as BackendState};
 use session::statement::{Kind, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, ServerStatus, Shape, Translation};
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::client::{Client, State};
-use crate::commands::{Packet, Taken};
+use crate::commands::Packet;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::digests::{Bounds, Digest, Sample};
@@ -39,42 +39,48 @@ impl Backend {
 }
 
 impl Engine {
-    /// Puts a command into a lane, or among those who wait for one. `None` if it must go alone.
-    pub(crate) fn take_lane<I: Io<Mail>>(
+    /// True if a command may share a lane.
+    pub(crate) fn may_share<I: Io<Mail>>(
+        &mut self,
+        turn: &Turn<'_, I>,
+        key: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> bool {
+        let digest = self.digest(key, packet, statement);
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        client.digest = digest;
+        let fresh = client.retry == Retry::Fresh;
+        let behind = turn.io.unsent(client.handle) > self.settings.answer_buffer;
+        digest != Digest::NONE && fresh && !behind && self.is_fast(turn, digest)
+    }
+
+    fn is_fast<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, digest: Digest) -> bool {
+        let bounds = self.lane_bounds();
+        self.settings.lane_stall.is_some() && self.digests.is_fast(digest, &bounds, turn.now)
+    }
+
+    /// Puts a command into a lane at once, unless others wait for lanes or none has room.
+    pub(crate) fn join_lane<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
         packet: Packet<'_>,
-        statement: &Statement,
-    ) -> Option<Taken> {
-        let digest = self.digest(key, packet, statement);
-        let bounds = self.lane_bounds();
-        let client = self.clients.get_mut(key)?;
-        client.digest = digest;
-        let behind = turn.io.unsent(client.handle) > self.settings.answer_buffer;
-        if digest == Digest::NONE
-            || client.retry != Retry::Fresh
-            || behind
-            || !self.settings.lanes
-            || !self.digests.is_fast(digest, &bounds, turn.now)
-        {
-            return None;
-        }
-        let id = client.key;
+    ) -> bool {
         self.resolve_charset(key);
-        if self.clients.count(State::ForLane(id)) == 0
-            && let Some(lane) = self.lane_with_room(turn, key)
-        {
-            self.put_in_lane(turn, (lane, key), packet);
-            return Some(Taken::Later);
+        let Some(id) = self.clients.get(key).map(|client| client.key) else {
+            return false;
+        };
+        if self.clients.count(State::ForLane(id)) > 0 {
+            return false;
         }
-        if !self.has_lane(key) {
-            return None;
-        }
-        self.counters.queued += 1;
-        self.clients.move_to(key, State::ForLane(id), turn.now);
-        self.wake(id);
-        Some(Taken::Later)
+        let Some(lane) = self.lane_with_room(turn, key) else {
+            return false;
+        };
+        self.put_in_lane(turn, (lane, key), packet);
+        true
     }
 
     /// What a plain read outside of transactions and pins has in common with others.
@@ -98,8 +104,9 @@ impl Engine {
 
     /// What counts as fast and small enough for a lane.
     pub(crate) fn lane_bounds(&self) -> Bounds {
+        let stall = self.settings.lane_stall.unwrap_or_default();
         Bounds {
-            service: events::Span::from_us(self.settings.lane_stall.as_us() / 2),
+            service: events::Span::from_us(stall.as_us() / 2),
             bytes: self.settings.answer_buffer / 2,
         }
     }
@@ -120,7 +127,13 @@ impl Engine {
                 best = Some((lane, depth));
             }
         }
-        let fit = |backend: &Backend| if suits(backend) { Fit::Same } else { Fit::Never };
+        let fit = |backend: &Backend| {
+            if suits(backend) {
+                Fit::Same
+            } else {
+                Fit::Never
+            }
+        };
         if count < self.lane_limit()
             && let Choice::Attach(idle) = self.pool.choose(id, 1, fit)
         {
@@ -134,7 +147,7 @@ impl Engine {
     }
 
     /// True if a lane is in the state of this client's session.
-    fn has_lane(&self, key: Key) -> bool {
+    pub(crate) fn has_lane(&self, key: Key) -> bool {
         let Some(client) = self.clients.get(key) else {
             return false;
         };
@@ -156,6 +169,7 @@ impl Engine {
         if backend.exchanges.is_empty() {
             backend.head_since = turn.now;
         }
+        self.counters.lane_followers += u64::from(!backend.exchanges.is_empty());
         let outbox = turn.io.outbox(backend.handle);
         outbox.extend_from_slice(packet.raw);
         backend.exchanges.push_back(Exchange {
@@ -168,20 +182,31 @@ impl Engine {
         self.counters.lane_statements += 1;
     }
 
-    /// Gives lanes what waits for them.
-    pub(crate) fn serve_lanes<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
-        while let Some(first) = self.clients.first(State::ForLane(id)) {
-            if let Some(lane) = self.lane_with_room(turn, first) {
-                self.send_in_lane(turn, lane, first);
-                self.fill(turn, lane);
-            } else if self.has_lane(first) {
-                return;
-            } else {
-                // Its lane is gone: it takes its turn among those who go alone.
-                self.clients.move_to(first, State::Waiting(id), turn.now);
-                self.serve_alone(turn, id);
-            }
+    /// Sends the read that waits first, and those who wait behind it, if there is a lane with room, or
+    /// a backend that can be brought to its state.
+    pub(crate) fn serve_lanes<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, first: Key) -> bool {
+        if !self.still_shares(turn, first) {
+            return true;
         }
+        if let Some(lane) = self.lane_with_room(turn, first) {
+            self.send_in_lane(turn, lane, first);
+            self.fill(turn, lane);
+            return true;
+        }
+        !self.has_lane(first) && self.serve_alone(turn, first)
+    }
+
+    /// True if a read that waits for a lane may still have one; else it waits to go alone.
+    fn still_shares<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, key: Key) -> bool {
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        let (id, digest) = (client.key, client.digest);
+        let shares = self.is_fast(turn, digest);
+        if !shares {
+            self.clients.move_to(key, State::Waiting(id), turn.now);
+        }
+        shares
     }
 
     /// Fills a lane that is running empty, in one go.
@@ -200,9 +225,13 @@ impl Engine {
             }
             let suits = |client: &Client| backend.session.matches(&client.session);
             let waiting = self.clients.iter(State::ForLane(id)).take(LOOK_AT);
-            let next = { waiting }.find(|(_, client)| suits(client)).map(|(key, _)| key);
+            let next = { waiting }
+                .find(|(_, client)| suits(client))
+                .map(|(key, _)| key);
             let Some(client) = next else { return };
-            self.send_in_lane(turn, lane, client);
+            if self.still_shares(turn, client) {
+                self.send_in_lane(turn, lane, client);
+            }
         }
     }
 
@@ -248,7 +277,9 @@ impl Engine {
         }
         let left = self.pool.get(lane).map_or(0, |lane| lane.exchanges.len());
         match self.pool.state(lane) {
-            Some(BackendState::Lane) if left <= FILL_AT => self.fill(turn, lane),
+            Some(BackendState::Lane) if left <= FILL_AT => {
+                self.fill(turn, lane);
+            }
             Some(BackendState::Draining) => self.watch_lanes(turn.now),
             _ => {}
         }
@@ -287,7 +318,13 @@ impl Engine {
 
     /// How many lanes there may be for one state of sessions.
     pub(crate) fn lane_limit(&self) -> usize {
-        1
+        static L: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+        *L.get_or_init(|| {
+            std::env::var("MYRIAD_L")
+                .ok()
+                .and_then(|l| l.parse().ok())
+                .unwrap_or(1)
+        })
     }
 }
 

@@ -42,9 +42,7 @@ impl Engine {
     /// Tells the others since when somebody has waited here, at the end of each turn.
     pub(crate) fn publish_need<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let ids = self.awake.iter();
-        let oldest = ids
-            .filter_map(|&id| self.clients.oldest(State::Waiting(id)))
-            .min();
+        let oldest = ids.filter_map(|&id| self.in_need_since(id)).min();
         self.lending.seen = turn.now;
         if oldest == self.lending.waiting_since {
             return;
@@ -121,7 +119,7 @@ impl Engine {
             pool::State::Resetting,
         ];
         let only_lanes = || OTHERS.iter().all(|&state| self.pool.count(id, state) == 0);
-        (self.clients.count(State::Waiting(id)) > 0 && only_lanes())
+        (self.first_in_need(id).is_some() && only_lanes())
             || self.needier_key(turn, id).is_some()
             || self.worker_is_needier(turn, id, false)
     }
@@ -134,16 +132,11 @@ impl Engine {
         let holder = self.holder(id);
         let ids = self.awake.iter().copied().filter(|&other| other != id);
         let needy = ids.filter(|&other| gives_way(holder, self.claim(other), turn.now));
-        needy.min_by_key(|&other| self.clients.oldest(State::Waiting(other)))
+        needy.min_by_key(|&other| self.in_need_since(other))
     }
 
     /// True if another worker has a better claim to a slot of `id`, which has `rested` for a while.
-    fn worker_is_needier<I: Io<Mail>>(
-        &self,
-        turn: &Turn<'_, I>,
-        id: KeyId,
-        rested: bool,
-    ) -> bool {
+    fn worker_is_needier<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId, rested: bool) -> bool {
         let ledger = &self.shared.ledger;
         let Some((_, theirs)) = ledger.neediest(self.worker) else {
             return false;
@@ -214,7 +207,7 @@ impl Engine {
     }
 
     fn claim(&self, id: KeyId) -> Claim {
-        let waiting_since = self.clients.oldest(State::Waiting(id));
+        let waiting_since = self.in_need_since(id);
         Claim {
             owned: self.pool.owned(id),
             waiting_since,

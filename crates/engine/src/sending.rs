@@ -73,7 +73,11 @@ impl Engine {
             effect: effect.map(Box::new),
             counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
-            digest: if backend.replay.is_empty() { Digest::NONE } else { client.digest },
+            digest: if backend.replay.is_empty() {
+                Digest::NONE
+            } else {
+                client.digest
+            },
         };
         backend.head_since = turn.now;
         backend.exchanges.push_back(Exchange {

@@ -33,7 +33,7 @@ impl Engine {
         command: &ClientCommand,
         sample: Sample,
     ) {
-        if command.digest == Digest::NONE || !self.settings.lanes {
+        if command.digest == Digest::NONE || self.settings.lane_stall.is_none() {
             return;
         }
         let bounds = self.lane_bounds();
@@ -50,11 +50,7 @@ impl Engine {
 
     /// Asks whether the read that the backend answered last names a view. False if that cannot be
     /// asked: then it never shares a lane.
-    pub(crate) fn ask_for_tables<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-    ) -> bool {
+    pub(crate) fn ask_for_tables<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };
@@ -64,7 +60,9 @@ impl Engine {
         let facts = self.facts.as_ref();
         let dialect = facts.and_then(|facts| facts.dialect(&client.session));
         let packet = whole_packet(&backend.replay).ok();
-        let text = packet.as_ref().and_then(|packet| packet.payload.bytes().get(1..));
+        let text = packet
+            .as_ref()
+            .and_then(|packet| packet.payload.bytes().get(1..));
         let question = dialect
             .zip(text)
             .and_then(|(dialect, text)| names(text, &dialect))

@@ -95,13 +95,18 @@ impl Watch {
         let taken = world.shared.ledger.taken();
         // Connections under way are waited for, however long the database takes.
         let coming = gauges.backends_connecting + gauges.backends_resetting;
-        let short = coming < gauges.clients_waiting;
+        let for_lanes = match gauges.backends_lane {
+            0 => gauges.clients_for_lane,
+            _ => 0,
+        };
+        let waiting = gauges.clients_waiting + for_lanes;
+        let short = coming < waiting;
         let free = short && (taken < world.setup.slots || gauges.backends_idle > 0);
         let health = &world.database.health;
         // An attempt that began while it was unwell may take all its time before it fails.
         let attempt = world.setup.settings.connect_timeout;
         let recovering = now < health.unwell_until() + attempt + RETRY_MAX;
-        if gauges.clients_waiting == 0 || !free || recovering {
+        if waiting == 0 || !free || recovering {
             self.unserved_since = None;
             return Ok(());
         }

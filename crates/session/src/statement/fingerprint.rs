@@ -93,19 +93,24 @@ mod tests {
     use super::super::{Dialect, Flavor, classify};
 
     fn digest(text: &str) -> u64 {
-        classify(
-            text.as_bytes(),
-            &Dialect::new(Flavor::MariaDb, 101_119),
-        )
-        .digest
+        classify(text.as_bytes(), &Dialect::new(Flavor::MariaDb, 101_119)).digest
     }
 
     #[test]
     fn values_do_not_count() {
         for (a, b) in [
-            ("SELECT c FROM t WHERE id=7", "SELECT  c FROM t WHERE id = 8 /* x */"),
-            ("SELECT c FROM t WHERE a='x' AND b=1", "SELECT c FROM t WHERE a=1 AND b='y'"),
-            ("SELECT c FROM t WHERE id IN (1,2)", "SELECT c FROM t WHERE id IN (4,5,6)"),
+            (
+                "SELECT c FROM t WHERE id=7",
+                "SELECT  c FROM t WHERE id = 8 /* x */",
+            ),
+            (
+                "SELECT c FROM t WHERE a='x' AND b=1",
+                "SELECT c FROM t WHERE a=1 AND b='y'",
+            ),
+            (
+                "SELECT c FROM t WHERE id IN (1,2)",
+                "SELECT c FROM t WHERE id IN (4,5,6)",
+            ),
         ] {
             assert_eq!(digest(a), digest(b), "{a} {b}");
         }
@@ -129,7 +134,9 @@ mod tests {
             "SELECT a_long_name_that_spans_wordz FROM t",
         ];
         for (place, text) in texts.into_iter().enumerate() {
-            let same = texts.into_iter().position(|other| digest(other) == digest(text));
+            let same = texts
+                .into_iter()
+                .position(|other| digest(other) == digest(text));
             assert_eq!(same, Some(place), "{text}");
         }
     }

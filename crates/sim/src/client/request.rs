@@ -259,6 +259,7 @@ fn text(sql: &Sql) -> String {
         Sql::CountViews(names) => format!("{COUNT_VIEWS}{}')", names.join("','")),
         Sql::Clear => "SELECT 1 FROM (SELECT 1) AS cleared".to_owned(),
         Sql::Warn => "SELECT CAST('1x' AS SIGNED)".to_owned(),
+        Sql::Harmless => "SELECT CAST('1' AS SIGNED)".to_owned(),
         Sql::RowCount => "SELECT ROW_COUNT()".to_owned(),
         Sql::FoundRows => "SELECT FOUND_ROWS()".to_owned(),
         Sql::ToldCount => "SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `told`".to_owned(),
