@@ -11,7 +11,6 @@ use wire::{
 
 use crate::backend::{Backend, Purpose};
 use crate::backend_auth::{BackendLogin, Challenge};
-use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::dispatch::{put_command, put_query};
 use crate::facts::{Facts, Modes};

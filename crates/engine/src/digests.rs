@@ -23,8 +23,10 @@ const TABLES_ASKED: Span = Span::from_secs(45);
 /// A question that was not answered is asked again after so long.
 const ASK_AGAIN: Span = Span::from_secs(5);
 
-/// What an error or a warning counts as: whoever asks for them makes the read run twice.
-const ODD: Span = Span::from_secs(1);
+/// So large a share of executions may be slow: about one of 32. One that gave an error or a warning
+/// counts like many, since whoever asks for those makes it run twice.
+const SLOW_MAX: u32 = ALL / 32;
+const ALL: u32 = 1 << 16;
 
 /// Names what statements of one account and schema have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,8 +84,8 @@ impl Sample {
 /// What counts as fast and small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// The longest service time.
-    pub service: Span,
+    /// Who takes so long loses those behind it.
+    pub stall: Span,
     /// The largest answer.
     pub bytes: usize,
 }
@@ -93,8 +95,10 @@ pub(crate) struct Bounds {
 struct Entry {
     digest: Digest,
     runs: u32,
-    /// A maximum that fades.
+    /// A moving average.
     service_us: u32,
+    /// The share of executions that took too long, of 65,536.
+    slow: u32,
     /// A maximum that fades.
     bytes: u32,
     /// What was known of the tables in another epoch is forgotten.
@@ -150,7 +154,7 @@ impl Digests {
     ) -> bool {
         let epoch = self.epoch;
         let entry = self.find_or_make(digest);
-        entry.take_in(sample);
+        entry.take_in(sample, bounds);
         if entry.epoch != epoch {
             (entry.epoch, entry.asks) = (epoch, false);
             (entry.ask_at, entry.base_until) = (Timestamp::ZERO, Timestamp::ZERO);
@@ -242,17 +246,26 @@ impl Digests {
 impl Entry {
     fn is_small(&self, bounds: &Bounds) -> bool {
         self.runs >= RUNS_MIN
-            && u64::from(self.service_us) <= bounds.service.as_us()
+            && u64::from(self.service_us) * 4 <= bounds.stall.as_us()
+            && self.slow <= SLOW_MAX
             && self.bytes as usize <= bounds.bytes
     }
 
-    fn take_in(&mut self, sample: &Sample) {
-        let service = if sample.odd { ODD } else { sample.service };
-        let fade = |value: u32| value - value / 32;
-        let us = u32::try_from(service.as_us()).unwrap_or(u32::MAX);
+    fn take_in(&mut self, sample: &Sample, bounds: &Bounds) {
+        let us = sample.service.as_us().min(bounds.stall.as_us());
+        let us = u32::try_from(us).unwrap_or(u32::MAX);
         let bytes = u32::try_from(sample.bytes).unwrap_or(u32::MAX);
-        self.service_us = us.max(fade(self.service_us));
-        self.bytes = bytes.max(fade(self.bytes));
+        self.service_us = match self.runs {
+            0 => us,
+            _ => self.service_us - self.service_us / 16 + us / 16,
+        };
+        self.slow -= self.slow / 64;
+        if sample.odd {
+            self.slow = ALL;
+        } else if sample.service >= bounds.stall {
+            self.slow += ALL / 64;
+        }
+        self.bytes = bytes.max(self.bytes - self.bytes / 32);
         self.runs = self.runs.saturating_add(1);
     }
 }
@@ -262,7 +275,7 @@ mod tests {
     use super::*;
 
     const BOUNDS: Bounds = Bounds {
-        service: Span::from_ms(5),
+        stall: Span::from_ms(10),
         bytes: 1_000,
     };
     const FAST: Sample = Sample {
@@ -294,18 +307,20 @@ mod tests {
         assert!(!digests.learn(a, &FAST, (&BOUNDS, true), at(1)));
         known(&mut digests, a, at(1));
         assert!(digests.is_fast(a, &BOUNDS, at(2)) && !digests.is_fast(digest(2), &BOUNDS, at(2)));
-        for worse in [
-            Sample {
-                service: Span::from_ms(20),
-                ..FAST
-            },
-            Sample {
-                bytes: 5_000,
-                ..FAST
-            },
-            Sample { odd: true, ..FAST },
-        ] {
-            digests.learn(a, &worse, (&BOUNDS, false), at(3));
+        let slow = Sample {
+            service: Span::from_ms(20),
+            ..FAST
+        };
+        let large = Sample {
+            bytes: 5_000,
+            ..FAST
+        };
+        let odd = Sample { odd: true, ..FAST };
+        for (times, worse) in [(3, slow), (1, large), (1, odd)] {
+            for _ in 0..times {
+                assert!(digests.is_fast(a, &BOUNDS, at(3)), "{worse:?}");
+                digests.learn(a, &worse, (&BOUNDS, false), at(3));
+            }
             assert!(!digests.is_fast(a, &BOUNDS, at(3)), "{worse:?}");
             for _ in 0..400 {
                 digests.learn(a, &FAST, (&BOUNDS, true), at(3));

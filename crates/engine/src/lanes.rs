@@ -104,9 +104,8 @@ impl Engine {
 
     /// What counts as fast and small enough for a lane.
     pub(crate) fn lane_bounds(&self) -> Bounds {
-        let stall = self.settings.lane_stall.unwrap_or_default();
         Bounds {
-            service: events::Span::from_us(stall.as_us() / 2),
+            stall: self.settings.lane_stall.unwrap_or_default(),
             bytes: self.settings.answer_buffer / 2,
         }
     }
@@ -134,7 +133,7 @@ impl Engine {
                 Fit::Never
             }
         };
-        if count < self.lane_limit()
+        if count < self.lane_limit.limit()
             && let Choice::Attach(idle) = self.pool.choose(id, 1, fit)
         {
             self.pool.move_to(idle, BackendState::Lane, turn.now);
@@ -272,6 +271,8 @@ impl Engine {
         let bounds = self.lane_bounds();
         self.digests
             .learn(command.digest, &sample, (&bounds, false), turn.now);
+        let followed = self.pool.get(lane).is_some_and(Backend::is_working);
+        self.lane_limit.answered(sample.service, followed, turn.now);
         if let Some(client) = command.client {
             self.lane_client_answered(turn, client, (command, sample.odd));
         }
@@ -314,17 +315,6 @@ impl Engine {
             return self.recycle(inbox);
         }
         self.consume_inbox(turn, key);
-    }
-
-    /// How many lanes there may be for one state of sessions.
-    pub(crate) fn lane_limit(&self) -> usize {
-        static L: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-        *L.get_or_init(|| {
-            std::env::var("MYRIAD_L")
-                .ok()
-                .and_then(|l| l.parse().ok())
-                .unwrap_or(1)
-        })
     }
 }
 

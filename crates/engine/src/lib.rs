@@ -83,7 +83,7 @@ use std::sync::Arc;
 
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
 use membership::Key;
-use pool::{KeyId, Pool};
+use pool::{Concurrency, KeyId, Pool};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use session::Interner;
@@ -129,6 +129,8 @@ pub struct Engine {
     awake: Vec<KeyId>,
     /// What was learned of plain reads.
     digests: digests::Digests,
+    /// How many lanes there may be for one state of sessions.
+    lane_limit: Concurrency,
     /// When lanes are to be looked at.
     lane_due: Option<Timestamp>,
     /// When idle backends are to be looked at.
@@ -204,6 +206,7 @@ impl Engine {
         worker: usize,
         seed: [u8; 32],
     ) -> Self {
+        let lanes_max = shared.ledger.total() / shared.ledger.workers().max(1);
         Self {
             settings,
             shared,
@@ -222,6 +225,7 @@ impl Engine {
             pin_log: pin_log::PinLog::default(),
             awake: Vec::new(),
             digests: digests::Digests::new(),
+            lane_limit: Concurrency::new(lanes_max),
             lane_due: None,
             idle_due: None,
             short_idle: None,

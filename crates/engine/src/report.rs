@@ -34,6 +34,8 @@ pub struct Gauges {
     pub backends_active: u64,
     /// Backend connections that are lanes: several sessions share each.
     pub backends_lane: u64,
+    /// Lanes that there may be for one state of sessions.
+    pub lane_limit: u64,
     /// Backend connections that finish what was sent to them as lanes.
     pub backends_draining: u64,
     /// Backend connections that are kept for KILL, outside the budget.
@@ -72,6 +74,7 @@ impl Gauges {
         self.backends_idle += other.backends_idle;
         self.backends_active += other.backends_active;
         self.backends_lane += other.backends_lane;
+        self.lane_limit += other.lane_limit;
         self.backends_draining += other.backends_draining;
         self.backends_reserved += other.backends_reserved;
         for (count, more) in self.pinned.iter_mut().zip(other.pinned) {
@@ -102,6 +105,7 @@ impl Engine {
             backends_idle: backends(BackendState::Idle),
             backends_active: backends(BackendState::Active),
             backends_lane: backends(BackendState::Lane),
+            lane_limit: self.lane_limit.limit() as u64,
             backends_draining: backends(BackendState::Draining),
             backends_reserved: backends(BackendState::Reserved),
             pinned: self.pinned(),

@@ -2,8 +2,9 @@
 //! shown that it would suit a lane. A view can call a function that writes, and what is in a lane may
 //! have to be sent twice (rule 6).
 
-use events::Io;
+use events::{Io, Span};
 use membership::Key;
+use pool::State as BackendState;
 use session::statement::names;
 use wire::{TextResultSet, whole_packet};
 
@@ -36,6 +37,14 @@ impl Engine {
         if command.digest == Digest::NONE || self.settings.lane_stall.is_none() {
             return;
         }
+        // The more others are at work, the less of the time is its own.
+        let id = self.pool.key_of(key);
+        let busy = id.map_or(0, |id| self.pool.count(id, BackendState::Active));
+        let own = Span::from_us(sample.service.as_us() / (busy as u64 / 4).max(1));
+        let sample = Sample {
+            service: own,
+            ..sample
+        };
         let bounds = self.lane_bounds();
         let asks = self
             .digests

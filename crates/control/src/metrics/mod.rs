@@ -198,6 +198,11 @@ fn levels(page: &mut Page<'_>, gauges: &Gauges) -> Result {
         "Backend connections by state",
         "state",
         backends(gauges),
+    )?;
+    page.gauge(
+        "myriad_lane_limit",
+        "Lanes that there may be for one state of sessions, over all workers",
+        gauges.lane_limit,
     )
 }
 
