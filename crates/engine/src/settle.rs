@@ -82,6 +82,11 @@ impl Engine {
                 return self.backend_broken(turn, key);
             }
         }
+        self.goes_on(turn, key);
+    }
+
+    /// What is due once an answer was dealt with.
+    fn goes_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         if self.has_kill_outstanding(key) {
             let id = self.pool.key_of(key);
             id.into_iter().for_each(|id| self.send_kills(turn, id));
