@@ -10,6 +10,7 @@
 
 mod adjust;
 mod checks;
+mod database;
 mod explain;
 mod finding;
 mod host;
@@ -22,7 +23,7 @@ mod text;
 mod tree;
 
 pub use adjust::{AdjustError, Adjusted, Change, Refusal, Setting, set};
-pub use checks::names;
+pub use database::{Facts, Ours, examine_database, unreachable_database};
 pub use explain::{Explanation, Kind, explain, explain_os, explain_server, explanations};
 pub use finding::{Finding, Group, Observation, Severity};
 pub use host::{Host, Unknown, Uring};
@@ -30,3 +31,8 @@ pub use need::{Driver, Need, Role, Serving};
 pub use remedy::{Place, Remedy};
 pub use report::{FirstLimit, Report, examine};
 pub use text::Style;
+
+/// The names of all checks; each has a page in `docs/doctor`.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    checks::names().chain(database::names())
+}

@@ -38,6 +38,11 @@ pub fn examine(host: &Host, need: &Need) -> Report {
 }
 
 impl Report {
+    /// Adds what the checks of the database say.
+    pub fn add(&mut self, findings: Vec<Finding>) {
+        self.findings.extend(findings);
+    }
+
     /// The limit that would be hit first if connections grew without end.
     pub fn first_limit(&self) -> Option<FirstLimit> {
         let limits = self.findings.iter().filter_map(|finding| {

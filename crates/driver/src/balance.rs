@@ -3,6 +3,7 @@
 //! The kernel wakes whichever worker sleeps longest in the queue of a shared listener, so on a
 //! quiet host one worker would collect nearly all connections, and they live long. The accepting
 //! worker therefore deals a connection to the one that holds fewest, unless it is close to that.
+//! Few connections are dealt evenly, one by one: each is a large part of what a worker has to do.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,7 +26,8 @@ impl Balance {
 
     /// The worker that shall take a connection that worker `own` has just accepted.
     ///
-    /// Handing over wakes another thread, so small differences are left alone.
+    /// Handing over may wake another thread, so differences that are small beside what is there
+    /// are left alone.
     pub(crate) fn choose(&self, own: usize) -> usize {
         let held = |worker: usize| self.open[worker].load(Ordering::Relaxed);
         let mut chosen = own;
@@ -34,7 +36,7 @@ impl Balance {
                 chosen = worker;
             }
         }
-        let slack = (held(chosen) / 16).max(2);
+        let slack = held(chosen) / 16;
         if held(own) > held(chosen).saturating_add(slack) {
             chosen
         } else {
@@ -79,10 +81,24 @@ mod tests {
     }
 
     #[test]
-    fn a_small_lead_is_left_alone() {
+    fn few_are_dealt_one_by_one() {
         let balance = Balance::new(2);
-        dealt(&balance, 0, 3);
-        assert_eq!(balance.open[0].load(Ordering::Relaxed), 3);
+        dealt(&balance, 0, 8);
+        let held = [0, 1].map(|worker: usize| balance.open[worker].load(Ordering::Relaxed));
+        assert_eq!(held, [4, 4]);
+    }
+
+    #[test]
+    fn a_lead_that_is_small_beside_the_rest_is_left_alone() {
+        let balance = Balance::new(2);
+        balance.open[0].store(101, Ordering::Relaxed);
+        balance.open[1].store(100, Ordering::Relaxed);
+        // A sixteenth of what the other one holds, rounded down.
+        for lead in 1..=6 {
+            assert_eq!(balance.choose(0), 0, "a lead of {lead}");
+            balance.opened(0);
+        }
+        assert_eq!(balance.choose(0), 1);
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::io;
 
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use crate::uring;
+use crate::worker::DriverError;
 
 /// An event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,51 +26,52 @@ pub enum Wanted {
     Auto,
     /// epoll.
     Epoll,
-    /// io_uring; epoll where it is refused.
+    /// io_uring, and nothing else.
     IoUring,
 }
 
+/// Descriptors that are no connections: standard streams, log, listeners, event loops, mailboxes
+/// and the administrator's connections.
+const OTHER_FILES: u64 = 64;
+
 impl Driver {
-    /// Finds out what can run, and logs what will, why, and how many connections it can hold.
-    pub fn choose(wanted: Wanted) -> Self {
-        let probed = match wanted {
-            Wanted::Epoll => None,
-            Wanted::Auto | Wanted::IoUring => Some(uring::probe()),
-        };
-        let open_files = getrlimit(Resource::Nofile).current;
-        match probed {
-            None => {
+    /// Finds out what can run, and logs what will, why, and how many connections it can hold. Fails
+    /// only if nothing but io_uring is wanted and that is refused.
+    pub fn choose(wanted: Wanted) -> Result<Self, DriverError> {
+        let why = match wanted {
+            Wanted::Epoll => {
                 tracing::info!(
                     driver = %Self::Epoll,
-                    open_files_max = open_files,
-                    "the driver is as configured; clients and backends together cannot be more than \
-                     the limit of open files"
+                    connections_max = open_connections_max(),
+                    "the driver is as configured; clients and backends are open files, so their \
+                     limit bounds them"
                 );
-                Self::Epoll
+                return Ok(Self::Epoll);
             }
-            Some(Ok(())) => {
-                let why = match wanted {
-                    Wanted::Auto => "the kernel has all that io_uring needs",
-                    Wanted::Epoll | Wanted::IoUring => "as configured",
-                };
+            Wanted::Auto => "the kernel has all that io_uring needs",
+            Wanted::IoUring => "as configured",
+        };
+        match uring::probe() {
+            Ok(()) => {
                 tracing::info!(
                     driver = %Self::IoUring,
                     why,
                     "connections are no open files, so their limit does not matter"
                 );
-                Self::IoUring
+                Ok(Self::IoUring)
             }
-            Some(Err(error)) => {
+            Err(error) if wanted == Wanted::Auto => {
                 tracing::warn!(
                     driver = %Self::Epoll,
+                    connections_max = open_connections_max(),
                     %error,
-                    open_files_max = open_files,
-                    "io_uring is refused; clients and backends together cannot be more than the \
-                     limit of open files: raise it, or allow io_uring (container seccomp profile, \
-                     sysctl kernel.io_uring_disabled)"
+                    "io_uring is refused, so clients and backends are open files, and their limit \
+                     bounds them: raise it, or {}",
+                    remedy(&error)
                 );
-                Self::Epoll
+                Ok(Self::Epoll)
             }
+            Err(error) => Err(DriverError::refused(error)),
         }
     }
 
@@ -78,6 +81,24 @@ impl Driver {
             Self::Epoll => Ok(()),
             Self::IoUring => uring::probe(),
         }
+    }
+}
+
+/// How many connections there can be where each is an open file.
+fn open_connections_max() -> Option<u64> {
+    let open_files = getrlimit(Resource::Nofile).current?;
+    Some(open_files.saturating_sub(OTHER_FILES))
+}
+
+/// What to do so that io_uring is not refused any more.
+pub(crate) fn remedy(error: &io::Error) -> &'static str {
+    match Errno::from_io_error(error) {
+        Some(Errno::PERM | Errno::ACCESS) => {
+            "allow io_uring (seccomp profile of the container, sysctl kernel.io_uring_disabled)"
+        }
+        Some(Errno::NOMEM) => "raise the limit of locked memory (`ulimit -l`)",
+        Some(Errno::MFILE | Errno::NFILE) => "raise the limit of open files (`ulimit -n`)",
+        _ => "run Linux 6.8 or later with io_uring built in",
     }
 }
 

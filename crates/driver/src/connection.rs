@@ -64,6 +64,8 @@ bitflags! {
         const ACCEPTED = 1 << 9;
         /// Something came since this was last looked at; who is new counts as heard.
         const HEARD = 1 << 10;
+        /// Was silent for long and has hardly spoken since: receives once per poll.
+        const RARE = 1 << 11;
     }
 }
 

@@ -17,6 +17,20 @@ const RETRY: Span = Span::from_ms(100);
 /// How often failures are logged at most.
 const WARN_INTERVAL: Span = Span::from_secs(1);
 
+/// What to do about it. Also where connections are no open files, each is one for a moment.
+fn remedy(errno: Errno) -> &'static str {
+    match errno {
+        Errno::MFILE | Errno::NFILE => {
+            "raise the limit of open files (`ulimit -n`), or lower the number of connections"
+        }
+        Errno::NOMEM | Errno::NOBUFS => {
+            "raise net.ipv4.tcp_mem and the limit of locked memory (`ulimit -l`), or lower the \
+             number of connections"
+        }
+        _ => "lower the number of connections, or start another process",
+    }
+}
+
 /// The listeners of a worker that accepts.
 pub(crate) struct Doors {
     listeners: Listeners,
@@ -71,8 +85,8 @@ impl Doors {
             tracing::warn!(
                 error = %errno,
                 errors = self.errors_unlogged,
-                "cannot accept connections; raise the limit of open files or lower the number of \
-                 connections"
+                "cannot accept connections for now; {}",
+                remedy(errno)
             );
             self.warned_at = Some(now);
             self.errors_unlogged = 0;

@@ -18,6 +18,7 @@ mod connection;
 mod counters;
 mod doors;
 mod epoll;
+mod event_loop;
 mod listener;
 mod mailbox;
 mod nonces;

@@ -18,7 +18,7 @@ pub fn run<H: Handler>(handler: H, worker: Worker<H::Mail>) -> Result<H, DriverE
         Driver::IoUring => match uring::Prepared::new(&worker) {
             Ok(prepared) => prepared.run(handler, worker),
             Err(error) => {
-                tracing::warn!(%error, "this worker runs over epoll");
+                tracing::warn!(%error, "this worker runs over epoll, where connections are open files");
                 epoll::run(handler, worker)
             }
         },

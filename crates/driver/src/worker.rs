@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::choice::Driver;
+use crate::choice::{Driver, remedy};
 use crate::clock::Clock;
 use crate::counters::DriverCounters;
 use crate::listener::Listeners;
@@ -43,12 +43,25 @@ pub enum DriverError {
         /// What the operating system says.
         source: io::Error,
     },
+    /// io_uring, which is wanted, is not to be had.
+    #[error("io_uring is refused: {cause}; {remedy}, or choose another driver")]
+    Refused {
+        /// What the operating system says.
+        cause: io::Error,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// Waiting for events failed.
     #[error("cannot wait for events: {0}; report this as a defect")]
     Wait(io::Error),
 }
 
 impl DriverError {
+    pub(crate) fn refused(cause: io::Error) -> Self {
+        let remedy = remedy(&cause);
+        Self::Refused { cause, remedy }
+    }
+
     pub(crate) fn setup(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
         move |errno| Self::Setup {
             what,

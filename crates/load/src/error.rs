@@ -3,7 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 
-use driver::{Address, DriverError};
+use driver::{Address, Driver, DriverError};
 use events::ConnectError;
 
 use crate::plan::Plan;
@@ -29,13 +29,12 @@ pub enum LoadError {
         open: usize,
     },
     /// The process may not open more files.
-    #[error(
-        "too many open files with {open} connections in one of the threads (errno 24); raise the limit \
-         (`ulimit -n`), or spread the connections over several processes of at most its size"
-    )]
+    #[error("too many open files with {open} connections in one of the threads (errno 24); {fix}")]
     NoDescriptor {
         /// Connections of the worker that gave up.
         open: usize,
+        /// What to do, which depends on the driver.
+        fix: &'static str,
     },
     /// A source address is not one of this machine.
     #[error(
@@ -49,7 +48,7 @@ pub enum LoadError {
     /// The kernel has no memory for another socket.
     #[error(
         "the kernel has no memory for another connection after {open} in one of the threads (errno \
-         {errno}); raise net.ipv4.tcp_mem, or use fewer connections"
+         {errno}); raise net.ipv4.tcp_mem (over io_uring also `ulimit -l`), or use fewer connections"
     )]
     NoMemory {
         /// Connections of the worker that gave up.
@@ -169,7 +168,10 @@ impl LoadError {
     ) -> Option<Self> {
         let target = list(&plan.target);
         let cause = match error {
-            ConnectError::Os(ENFILE | EMFILE) => return Some(Self::NoDescriptor { open }),
+            ConnectError::Os(ENFILE | EMFILE) => {
+                let fix = fewer_files(plan.driver);
+                return Some(Self::NoDescriptor { open, fix });
+            }
             ConnectError::Os(errno @ (ENOMEM | ENOBUFS)) => {
                 return Some(Self::NoMemory { open, errno });
             }
@@ -187,6 +189,20 @@ impl LoadError {
     }
 }
 
+/// What to do when no descriptor is left.
+fn fewer_files(driver: Driver) -> &'static str {
+    match driver {
+        Driver::Epoll => {
+            "raise the limit (`ulimit -n`), spread the connections over several processes of at \
+             most its size, or use --driver io_uring"
+        }
+        Driver::IoUring => {
+            "over io_uring only connections that are being made are open files: lower \
+             --connect-concurrency, or raise the limit (`ulimit -n`)"
+        }
+    }
+}
+
 /// The addresses in one line.
 pub(crate) fn list(target: &[Address]) -> String {
     let addresses: Vec<String> = target.iter().map(Address::to_string).collect();
@@ -198,14 +214,24 @@ mod tests {
     use super::*;
 
     fn text(errno: i32, ever: bool) -> Option<String> {
+        text_over(Driver::Epoll, errno, ever)
+    }
+
+    fn text_over(driver: Driver, errno: i32, ever: bool) -> Option<String> {
         let mut plan = crate::generator::tests::plan(crate::workload::Workload::Idle, 1, 1);
         plan.target = vec![Address::Tcp("127.0.0.1:3306".parse().unwrap())];
+        plan.driver = driver;
         LoadError::of_connect(ConnectError::Os(errno), &plan, 9, ever).map(|e| e.to_string())
     }
 
     #[test]
     fn limits_of_this_side_end_the_run_and_say_what_to_do() {
         assert!(text(EMFILE, true).unwrap().contains("ulimit -n"));
+        let over_io_uring = text_over(Driver::IoUring, EMFILE, true).unwrap();
+        assert!(
+            over_io_uring.contains("--connect-concurrency"),
+            "{over_io_uring}"
+        );
         let ports = text(EADDRNOTAVAIL, true).unwrap();
         assert!(ports.contains("127.0.0.1:3306 after 9"), "{ports}");
         assert!(text(ENOMEM, true).unwrap().contains("tcp_mem"));

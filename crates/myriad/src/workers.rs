@@ -34,10 +34,8 @@ impl Workers {
         let (inboxes, postboxes) = driver::mailboxes(count)?;
         let shared = Shared::new(count, settings.backend.max_connections as usize);
         let engine_settings = Arc::new(engine_settings(settings, count));
-        let (clock, driver) = (
-            Clock::start(),
-            Driver::choose(wanted(settings.server.driver)),
-        );
+        let driver = Driver::choose(wanted(settings.server.driver))?;
+        let clock = Clock::start();
         let ended = Arc::new(Semaphore::new(0));
         let (mut threads, mut counters) = (Vec::new(), Vec::new());
         for (number, inbox) in inboxes.into_iter().enumerate() {
@@ -154,6 +152,7 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
         max_pinned: backend.pinned_max() as usize,
         backend_idle_timeout: backend.idle_timeout.map(Into::into),
         backend_max_age: backend.max_age.map(Into::into),
+        lane_stall: backend.lane_stall.map(Into::into),
         server_version: backend
             .server_version
             .clone()

@@ -73,11 +73,11 @@ pub(crate) fn run(host: &Host, need: &Need) -> Vec<Finding> {
     findings.collect()
 }
 
-/// The names of all checks of the machine; each has a page in `docs/doctor`.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     CHECKS.iter().map(|check| check.name)
 }
 
-fn unknown(Unknown(why): Unknown) -> Observation {
+/// What a check that could not be made has observed.
+pub(crate) fn unknown(Unknown(why): Unknown) -> Observation {
     Observation::new("unknown", why).judged(true, Severity::Unknown, [])
 }

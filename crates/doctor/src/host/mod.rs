@@ -130,6 +130,11 @@ impl Host {
         number(key, value)
     }
 
+    /// How much memory the machine has, if that can be told.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        self.meminfo("MemTotal").ok()
+    }
+
     /// Whether this is a container, as far as can be told.
     pub fn in_container(&self) -> bool {
         let marks = ["/.dockerenv", "/run/.containerenv"];

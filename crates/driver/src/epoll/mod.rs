@@ -1,24 +1,22 @@
-//! The event loop over epoll: one per worker thread, edge-triggered, no system call to ask for
-//! what the kernel will report anyway.
+//! Epoll as the event loop's multiplexer: edge-triggered, no system call to ask for what the kernel
+//! will report anyway.
 //!
-//! [`turn`] is the loop; [`effects`] is what the handler sees of it. Each thing that happens to a
-//! connection has its file: [`accept`], [`connect`], [`receive`], [`send`], [`close`].
+//! [`readiness`] is what the loop sees of it; [`poll`] is the epoll instance. What happens to the
+//! bytes of a connection has its file: [`receive`], [`send`].
 
-mod accept;
-mod close;
-mod connect;
-mod effects;
-mod notice;
 mod poll;
+mod readiness;
 mod receive;
 mod send;
-mod turn;
 
 use events::Handler;
 
+use crate::event_loop::{Effects, Loop};
 use crate::worker::{DriverError, Worker};
 
 /// Runs `handler` on this thread until it is finished.
 pub(crate) fn run<H: Handler>(handler: H, worker: Worker<H::Mail>) -> Result<H, DriverError> {
-    turn::Loop::new(handler, worker)?.run()
+    let readiness = readiness::Readiness::new(worker.inbox.wake_fd())?;
+    let io = Effects::new(&worker, readiness).map_err(DriverError::setup("accepting"))?;
+    Loop::new(handler, io, worker).run()
 }

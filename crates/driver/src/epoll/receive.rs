@@ -6,9 +6,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
 use crate::connection::{Connection, Marks, Phase};
+use crate::event_loop::Loop;
 
-use super::effects::{Effects, Socket};
-use super::turn::Loop;
+use super::readiness::{Effects, Readiness, Socket};
 
 /// What one look at a socket brought.
 enum Input {
@@ -20,7 +20,7 @@ enum Input {
     End(HangUp),
 }
 
-impl<H: Handler> Loop<H> {
+impl<H: Handler> Loop<H, Readiness> {
     /// Epoll reported something about a connection.
     pub(super) fn connection_event(&mut self, handle: Handle, flags: EventFlags) {
         let Some(connection) = self.io.table.get(handle) else {
@@ -36,20 +36,8 @@ impl<H: Handler> Loop<H> {
         }
     }
 
-    /// Reads those connections that are known to hold more.
-    pub(super) fn serve_ready(&mut self) {
-        let mut serving = std::mem::take(&mut self.serving);
-        std::mem::swap(&mut serving, &mut self.io.ready);
-        for handle in serving.drain(..) {
-            if let Some(connection) = self.io.table.get_mut(handle) {
-                connection.marks.remove(Marks::READY);
-                self.serve(handle);
-            }
-        }
-        self.serving = serving;
-    }
-
-    fn serve(&mut self, handle: Handle) {
+    /// Reads a connection if it is to be read, and tells its end.
+    pub(super) fn serve(&mut self, handle: Handle) {
         let Some(connection) = self.io.table.get(handle) else {
             return;
         };
@@ -64,7 +52,7 @@ impl<H: Handler> Loop<H> {
             }
             Phase::Open => self.receive(handle),
             Phase::Lingering => {
-                if let Input::End(_) = self.io.read(handle, &mut self.buffer) {
+                if let Input::End(_) = self.io.read(handle, &mut self.desk.buffer) {
                     self.io.discard(handle);
                 }
             }
@@ -74,29 +62,19 @@ impl<H: Handler> Loop<H> {
 
     fn receive(&mut self, handle: Handle) {
         let now = self.io.now;
-        match self.io.read(handle, &mut self.buffer) {
+        match self.io.read(handle, &mut self.desk.buffer) {
             Input::Bytes(count) => {
                 let Some(connection) = self.io.table.get(handle) else {
                     return;
                 };
                 let tag = connection.tag;
                 self.handler
-                    .received(&mut self.io, tag, &self.buffer[..count], now);
+                    .received(&mut self.io, tag, &self.desk.buffer[..count], now);
                 self.io.handled();
             }
             Input::Nothing => {}
             Input::End(how) => self.report_hang_up(handle, how),
         }
-    }
-
-    fn report_hang_up(&mut self, handle: Handle, how: HangUp) {
-        let Some(connection) = self.io.table.get_mut(handle) else {
-            return;
-        };
-        connection.marks.insert(Marks::HUNG_UP);
-        let (tag, now) = (connection.tag, self.io.now);
-        self.handler.hung_up(&mut self.io, tag, how, now);
-        self.io.handled();
     }
 }
 
@@ -159,11 +137,11 @@ fn input_of(connection: &Connection<Socket>, buffer: &mut [u8]) -> Input {
             .socket()
             .and_then(|fd| recv(fd, &mut *buffer, RecvFlags::DONTWAIT));
         return match received {
-            Ok((0, _)) => Input::End(end_of(connection)),
+            Ok((0, _)) => Input::End(connection.end()),
             Ok((count, _)) => Input::Bytes(count),
             Err(Errno::INTR) => continue,
             Err(Errno::AGAIN) if connection.marks.contains(Marks::ENDING) => {
-                Input::End(end_of(connection))
+                Input::End(connection.end())
             }
             Err(Errno::AGAIN) => Input::Nothing,
             Err(errno) => Input::End(HangUp::Failed(errno.raw_os_error())),
@@ -171,19 +149,11 @@ fn input_of(connection: &Connection<Socket>, buffer: &mut [u8]) -> Input {
     }
 }
 
-/// How a connection ended whose input has been read.
-fn end_of(connection: &Connection<Socket>) -> HangUp {
-    match connection.failure {
-        Some(errno) => HangUp::Failed(errno.raw_os_error()),
-        None => HangUp::Closed,
-    }
-}
-
 /// How a connection ended whose input nobody wants to read.
 fn hang_up_unread(connection: &Connection<Socket>) -> HangUp {
     let pending = connection.socket().and_then(sockopt::socket_error);
     match pending {
-        Ok(Ok(())) => end_of(connection),
+        Ok(Ok(())) => connection.end(),
         Ok(Err(errno)) | Err(errno) => HangUp::Failed(errno.raw_os_error()),
     }
 }

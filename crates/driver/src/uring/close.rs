@@ -1,8 +1,4 @@
-//! Closing without losing the last answer, and without leaving anything to the kernel.
-//!
-//! A socket that is closed with unread input resets the connection, and the reset may destroy an
-//! answer that the peer has not read yet. So a gentle close sends what is left, ends the sending
-//! direction and reads on until the peer closes, too; both for a bounded time.
+//! Leaving nothing to the kernel.
 //!
 //! A slot may be used again only when nothing is in flight for it any more, so a connection that
 //! is gone for everybody else leaves the table when the kernel has ended all of that.
@@ -13,82 +9,28 @@ use rustix::net::{Shutdown, shutdown, sockopt};
 use std::os::fd::OwnedFd;
 
 use crate::connection::{Marks, Phase};
+use crate::event_loop::Loop;
 
-use super::effects::Effects;
+use super::completions::{Completions, Effects};
 use super::seat::Armed;
 use super::token::Op;
-use super::turn::Loop;
 
 impl<M> Effects<M> {
-    /// Sends what is left and closes. A connection with nothing to say and nothing unread is
-    /// closed at once.
-    pub(super) fn close_gently(&mut self, handle: Handle) {
-        let Some(connection) = self.table.get_mut(handle) else {
-            return;
-        };
-        let (marks, armed) = (connection.marks, connection.socket.armed);
-        let sending = armed.contains(Armed::SEND) || connection.unsent() > 0;
-        let told = armed.intersects(Armed::RECEIVE | Armed::INPUT);
-        let all_read = told || marks.contains(Marks::ENDING);
-        let silent = !sending && all_read && !marks.contains(Marks::READABLE);
-        let unable = connection.phase != Phase::Open || marks.contains(Marks::BROKEN);
-        if silent || unable {
-            return self.discard(handle);
-        }
-        connection.phase = Phase::Flushing;
-        connection
-            .marks
-            .remove(Marks::PAUSED | Marks::DRAIN_WANTED | Marks::READABLE);
-        self.kept.remove(&handle);
-        self.closing.flush(handle, self.now);
-        if !sending {
-            self.linger(handle);
-        }
-    }
-
-    /// Nothing is left to send: waits for the peer's end, unless it is here already.
-    pub(super) fn linger(&mut self, handle: Handle) {
-        let Some(connection) = self.table.get_mut(handle) else {
-            return;
-        };
-        if connection.marks.contains(Marks::ENDING) {
-            return self.discard(handle);
-        }
-        connection.phase = Phase::Lingering;
-        self.closing.linger(handle, self.now);
-        // To end the sending direction.
-        self.install(handle);
-        self.make_ready(handle);
-    }
-
     /// Asks for a descriptor of the socket, for what only system calls can do.
     pub(super) fn install(&mut self, handle: Handle) {
         if let Some(connection) = self.table.get(handle)
             && let Some(slot) = connection.socket.slot()
         {
-            self.rings.of(&connection.socket).install(slot, handle);
-        }
-    }
-
-    /// Closes those whose time is over.
-    pub(super) fn expire_closing(&mut self) {
-        while let Some(handle) = self.closing.expired(&self.table, self.now) {
-            self.discard(handle);
-        }
-    }
-
-    /// Closes whatever the handler has not closed.
-    pub(super) fn abandon_owned(&mut self) {
-        let owned = |handle: &Handle| self.table.get(*handle).is_some_and(|c| c.is_owned());
-        let abandoned: Vec<_> = self.table.handles().filter(owned).collect();
-        for handle in abandoned {
-            self.discard(handle);
+            self.multiplexer
+                .rings
+                .of(&connection.socket)
+                .install(slot, handle);
         }
     }
 
     /// Takes the connection out of everything and closes its socket as soon as nothing is in
     /// flight for it.
-    pub(super) fn discard(&mut self, handle: Handle) {
+    pub(super) fn begin_to_leave(&mut self, handle: Handle) {
         let Some(connection) = self.table.get_mut(handle) else {
             return;
         };
@@ -98,12 +40,12 @@ impl<M> Effects<M> {
             Phase::Connecting { .. } | Phase::Open => {}
         }
         connection.phase = Phase::Leaving;
-        self.leaving += 1;
+        self.multiplexer.leaving += 1;
         if connection.marks.contains(Marks::ACCEPTED) {
             self.balance.closed(self.worker);
         }
         if connection.marks.contains(Marks::READABLE) {
-            self.kept.remove(&handle);
+            self.multiplexer.kept.remove(&handle);
         }
         if let Some(outbox) = connection.outbox.take() {
             self.outgoing.give_back(outbox);
@@ -121,9 +63,9 @@ impl<M> Effects<M> {
         let Some(connection) = self.table.remove(handle) else {
             return;
         };
-        self.leaving -= 1;
+        self.multiplexer.leaving -= 1;
         if let Some(slot) = connection.socket.slot() {
-            self.rings.of(&connection.socket).close(slot);
+            self.multiplexer.rings.of(&connection.socket).close(slot);
         }
     }
 
@@ -132,7 +74,7 @@ impl<M> Effects<M> {
             return;
         };
         let seat = &connection.socket;
-        let ring = self.rings.of(seat);
+        let ring = self.multiplexer.rings.of(seat);
         if seat.armed.contains(Armed::RECEIVE) {
             ring.cancel_receive(handle);
         }
@@ -158,7 +100,7 @@ impl<M> Effects<M> {
             return;
         }
         let seat = &connection.socket;
-        let ring = self.rings.of(seat);
+        let ring = self.multiplexer.rings.of(seat);
         match op {
             Op::CancelReceive if seat.armed.contains(Armed::RECEIVE) => ring.cancel_receive(handle),
             Op::CancelPoll if seat.armed.contains(Armed::POLL) => ring.cancel_poll(handle),
@@ -170,7 +112,7 @@ impl<M> Effects<M> {
     }
 }
 
-impl<H: Handler> Loop<H> {
+impl<H: Handler> Loop<H, Completions> {
     /// The descriptor that was asked for.
     pub(super) fn installed(&mut self, handle: Handle, outcome: Result<OwnedFd, Errno>) {
         let Some(connection) = self.io.table.get_mut(handle) else {

@@ -1,14 +1,13 @@
-//! The event loop over io_uring: one per worker thread, one system call per turn, and connections
-//! that are no open files, so that a process holds more of them than it may have.
+//! io_uring as the event loop's multiplexer: one system call per turn, and connections that are no
+//! open files, so that a process holds more of them than it may have.
 //!
-//! [`turn`] is the loop; [`effects`] is what the handler sees of it; [`kernel`] holds the rings and
-//! all that is unsafe. Each thing that happens to a connection has its file: [`accept`],
-//! [`connect`], [`receive`], [`send`], [`close`]; [`sweep`] is about those that nothing happens to.
+//! [`completions`] is what the loop sees of it; [`kernel`] holds the rings and all that is unsafe.
+//! What happens to a connection has its file: [`receive`], [`send`], [`close`]; [`sweep`] is about
+//! those that nothing happens to.
 
-mod accept;
 mod close;
-mod connect;
-mod effects;
+mod completions;
+mod deliver;
 mod kernel;
 mod receive;
 mod rings;
@@ -16,13 +15,15 @@ mod seat;
 mod send;
 mod sweep;
 mod token;
-mod turn;
 
 use std::io;
 
 use events::Handler;
 
+use crate::event_loop::{Effects, Loop};
 use crate::worker::{DriverError, Worker};
+
+use completions::Completions;
 
 /// Tries everything that a worker will need. The error says what is refused.
 pub(crate) fn probe() -> io::Result<()> {
@@ -31,14 +32,15 @@ pub(crate) fn probe() -> io::Result<()> {
 
 /// What a worker needs of the kernel, made.
 pub(crate) struct Prepared<M> {
-    effects: effects::Effects<M>,
+    io: Effects<M, Completions>,
 }
 
 impl<M> Prepared<M> {
     /// Makes the first ring, on the thread that will use it, and begins to accept.
     pub(crate) fn new(worker: &Worker<M>) -> Result<Self, DriverError> {
-        let effects = effects::Effects::new(worker)?;
-        Ok(Self { effects })
+        let completions = Completions::new(worker.inbox.wake_fd())?;
+        let io = Effects::new(worker, completions).map_err(DriverError::setup("accepting"))?;
+        Ok(Self { io })
     }
 
     /// Runs `handler` on this thread until it is finished.
@@ -47,6 +49,6 @@ impl<M> Prepared<M> {
         handler: H,
         worker: Worker<M>,
     ) -> Result<H, DriverError> {
-        turn::Loop::new(handler, self.effects, worker).run()
+        Loop::new(handler, self.io, worker).run()
     }
 }

@@ -1,23 +1,23 @@
 //! Input as it comes, in buffers of the rings; what comes unwanted is kept and receiving stops;
 //! then the peer's end.
 
-use events::{Handle, Handler, HangUp};
+use events::{Handle, Handler};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 
 use crate::connection::{Connection, Marks, Phase};
+use crate::event_loop::Loop;
 
-use super::effects::Effects;
+use super::completions::{Completions, Effects};
 use super::kernel::Filled;
 use super::seat::{Armed, Seat};
-use super::turn::Loop;
 
 /// The most kept input that the handler is told of at once.
 const PIECE: usize = 64 * 1024;
 /// How many connections that found no buffer receive again at a time: fewer than a ring has buffers.
 const FED_MAX: usize = 128;
 
-impl<H: Handler> Loop<H> {
+impl<H: Handler> Loop<H, Completions> {
     /// Bytes or an end came. With `more`, receiving goes on.
     pub(super) fn received(
         &mut self,
@@ -33,7 +33,7 @@ impl<H: Handler> Loop<H> {
                 .socket
                 .armed
                 .remove(Armed::RECEIVE | Armed::CANCELLING);
-            self.io.receiving -= 1;
+            self.io.multiplexer.receiving -= 1;
         }
         if outcome.as_ref().err() != Some(&Errno::CANCELED) {
             connection.marks.insert(Marks::HEARD);
@@ -43,7 +43,7 @@ impl<H: Handler> Loop<H> {
             Ok(None) => connection.marks.insert(Marks::ENDING),
             Err(Errno::NOBUFS) if connection.phase != Phase::Leaving => {
                 self.io.counts.buffer_shortages += 1;
-                return self.io.starved.push_back(handle);
+                return self.io.multiplexer.starved.push_back(handle);
             }
             Err(Errno::NOBUFS) => {}
             Err(Errno::CANCELED | Errno::INTR | Errno::AGAIN) => {}
@@ -76,15 +76,22 @@ impl<H: Handler> Loop<H> {
         let Some(connection) = self.io.table.get_mut(handle) else {
             return;
         };
-        if connection.socket.armed.contains(Armed::INPUT) {
-            connection.marks.insert(Marks::HEARD);
+        let input = connection.socket.armed.contains(Armed::INPUT);
+        if input && connection.marks.contains(Marks::HEARD) {
+            connection.marks.remove(Marks::RARE);
         }
+        connection.marks.set(
+            Marks::HEARD,
+            input || connection.marks.contains(Marks::HEARD),
+        );
         connection.socket.armed.remove(Armed::POLL | Armed::INPUT);
         let receives = connection.socket.armed.contains(Armed::RECEIVE);
         match (connection.phase, outcome) {
-            (Phase::Connecting { address }, _) => return self.connecting_event(handle, address),
             // Receiving finds out by itself.
-            (Phase::Open, Ok(_)) if receives || !connection.marks.contains(Marks::PAUSED) => {}
+            (Phase::Open, Ok(_)) if receives => {}
+            (Phase::Open, Ok(_)) if !connection.marks.contains(Marks::PAUSED) => {
+                self.io.receive_rarely(handle);
+            }
             (Phase::Open, Ok(flags)) if flags.contains(PollFlags::ERR) => {
                 return self.io.install(handle);
             }
@@ -96,30 +103,33 @@ impl<H: Handler> Loop<H> {
         self.serve(handle);
     }
 
-    /// Looks at those connections that need no completion to go on.
-    pub(super) fn serve_ready(&mut self) {
-        let mut serving = std::mem::take(&mut self.serving);
-        std::mem::swap(&mut serving, &mut self.io.ready);
-        for handle in serving.drain(..) {
-            if let Some(connection) = self.io.table.get_mut(handle) {
-                connection.marks.remove(Marks::READY);
-                self.serve(handle);
-            }
-        }
-        self.serving = serving;
-        self.feed_starved();
-    }
-
     /// Has those receive again that found no buffer, once the buffers have come back: they are in
     /// completions that have not been taken, and until then receiving would only fail again.
-    fn feed_starved(&mut self) {
-        if self.io.starved.is_empty() || self.io.rings.have_told() {
+    pub(super) fn feed_starved(&mut self) {
+        if self.io.multiplexer.starved.is_empty() || self.io.multiplexer.rings.have_told() {
             return;
         }
         for _ in 0..FED_MAX {
-            let Some(handle) = self.io.starved.pop_front() else {
+            let Some(handle) = self.io.multiplexer.starved.pop_front() else {
                 return;
             };
+            self.serve(handle);
+        }
+    }
+
+    fn hang_up(&mut self, handle: Handle) {
+        if let Some(connection) = self.io.table.get(handle) {
+            let how = connection.end();
+            self.report_hang_up(handle, how);
+        }
+    }
+
+    /// An attempt to connect has come to its end.
+    pub(super) fn attempted(&mut self, handle: Handle, address: u16) {
+        if let Some(connection) = self.io.table.get_mut(handle) {
+            connection.socket.armed.remove(Armed::POLL);
+        }
+        if self.connecting_event(handle, address) {
             self.serve(handle);
         }
     }
@@ -134,14 +144,14 @@ impl<H: Handler> Loop<H> {
         match connection.phase {
             Phase::Open if marks.contains(Marks::HUNG_UP) => {}
             Phase::Open if marks.contains(Marks::PAUSED) => match marks.contains(Marks::ENDING) {
-                true => self.report_hang_up(handle),
+                true => self.hang_up(handle),
                 false => self.io.await_end(handle),
             },
             Phase::Open if marks.contains(Marks::READABLE) => self.deliver_kept(handle),
             Phase::Open | Phase::Lingering if !marks.contains(Marks::ENDING) => {
                 self.io.listen(handle);
             }
-            Phase::Open => self.report_hang_up(handle),
+            Phase::Open => self.hang_up(handle),
             Phase::Lingering => self.io.discard(handle),
             Phase::Leaving => self.io.leave(handle),
             Phase::Connecting { .. } | Phase::Flushing => {}
@@ -152,68 +162,70 @@ impl<H: Handler> Loop<H> {
         let Some(connection) = self.io.table.get_mut(handle) else {
             return;
         };
-        let mut kept = self.io.kept.remove(&handle).unwrap_or_default();
+        let mut kept = self.io.multiplexer.kept.remove(&handle).unwrap_or_default();
         let rest = kept.split_off(kept.len().min(PIECE));
         if rest.is_empty() {
             connection.marks.remove(Marks::READABLE);
         } else {
-            self.io.kept.insert(handle, rest);
+            self.io.multiplexer.kept.insert(handle, rest);
         }
         let (tag, now) = (connection.tag, self.io.now);
         self.io.make_ready(handle);
         self.handler.received(&mut self.io, tag, &kept, now);
         self.io.handled();
     }
-
-    fn report_hang_up(&mut self, handle: Handle) {
-        let Some(connection) = self.io.table.get_mut(handle) else {
-            return;
-        };
-        connection.marks.insert(Marks::HUNG_UP);
-        if connection.marks.contains(Marks::READABLE) {
-            connection.marks.remove(Marks::READABLE);
-            self.io.kept.remove(&handle);
-        }
-        let how = match connection.failure {
-            Some(errno) => HangUp::Failed(errno.raw_os_error()),
-            None => HangUp::Closed,
-        };
-        let (tag, now) = (connection.tag, self.io.now);
-        self.handler.hung_up(&mut self.io, tag, how, now);
-        self.io.handled();
-    }
 }
 
 impl<M> Effects<M> {
-    /// Has the kernel tell of input: by receiving it or, for a connection that has been silent for
-    /// long, at the price of a poll.
+    /// Has the kernel tell of input: by receiving it or, for a connection that is silent for long,
+    /// at the price of a poll.
     fn listen(&mut self, handle: Handle) {
         let Some((slot, connection)) = self.seated(handle) else {
             return;
         };
-        let silent = connection.phase == Phase::Open && !connection.marks.contains(Marks::HEARD);
         let armed = &mut connection.socket.armed;
-        if armed.contains(Armed::INPUT) {
+        if armed.intersects(Armed::RECEIVE | Armed::INPUT) {
             return;
         }
-        if !silent || armed.intersects(Armed::RECEIVE | Armed::POLL) {
+        let silent = !connection.marks.contains(Marks::HEARD);
+        let rare = silent || connection.marks.contains(Marks::RARE);
+        if !rare || connection.phase != Phase::Open || armed.contains(Armed::POLL) {
             return self.receive(handle);
         }
         armed.insert(Armed::POLL | Armed::INPUT);
+        connection.marks.insert(Marks::RARE);
         let ring = usize::from(connection.socket.ring);
-        self.rings.ring(ring).poll_input(slot, handle);
+        self.multiplexer.rings.ring(ring).poll_input(slot, handle);
     }
 
     /// Has the kernel receive, unless it does.
     pub(super) fn receive(&mut self, handle: Handle) {
-        if let Some((slot, connection)) = self.seated(handle)
-            && !connection.socket.armed.contains(Armed::RECEIVE)
-        {
-            connection.socket.armed.insert(Armed::RECEIVE);
-            let ring = usize::from(connection.socket.ring);
-            self.rings.ring(ring).receive(slot, handle);
-            self.receiving += 1;
+        if let Some((slot, ring)) = self.begin_to_receive(handle) {
+            self.multiplexer.rings.ring(ring).receive(slot, handle);
         }
+    }
+
+    /// The same, but once, if the connection speaks so rarely that it is polled for in between:
+    /// that costs far less than to end a receiving that goes on.
+    fn receive_rarely(&mut self, handle: Handle) {
+        let rare = |connection: &Connection<Seat>| connection.marks.contains(Marks::RARE);
+        if self.table.get(handle).is_some_and(rare)
+            && let Some((slot, ring)) = self.begin_to_receive(handle)
+        {
+            self.multiplexer.rings.ring(ring).receive_once(slot, handle);
+        }
+    }
+
+    /// Notes that the connection receives from now on. Returns its place; nothing if it does.
+    fn begin_to_receive(&mut self, handle: Handle) -> Option<(u32, usize)> {
+        let (slot, connection) = self.seated(handle)?;
+        if connection.socket.armed.contains(Armed::RECEIVE) {
+            return None;
+        }
+        connection.socket.armed.insert(Armed::RECEIVE);
+        let ring = usize::from(connection.socket.ring);
+        self.multiplexer.receiving += 1;
+        Some((slot, ring))
     }
 
     /// Has the kernel tell of the peer's end while nothing is received.
@@ -226,7 +238,7 @@ impl<M> Effects<M> {
         {
             connection.socket.armed.insert(Armed::POLL);
             let ring = usize::from(connection.socket.ring);
-            self.rings.ring(ring).poll_end(slot, handle);
+            self.multiplexer.rings.ring(ring).poll_end(slot, handle);
         }
     }
 
@@ -242,7 +254,8 @@ impl<M> Effects<M> {
             return;
         };
         connection.marks.insert(Marks::READABLE);
-        self.kept
+        self.multiplexer
+            .kept
             .entry(handle)
             .or_default()
             .extend_from_slice(bytes);
@@ -250,7 +263,7 @@ impl<M> Effects<M> {
         if armed.contains(Armed::RECEIVE) && !armed.contains(Armed::CANCELLING) {
             armed.insert(Armed::CANCELLING);
             let ring = usize::from(connection.socket.ring);
-            self.rings.ring(ring).cancel_receive(handle);
+            self.multiplexer.rings.ring(ring).cancel_receive(handle);
         }
         if !connection.marks.contains(Marks::PAUSED) {
             self.make_ready(handle);

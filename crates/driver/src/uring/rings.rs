@@ -92,9 +92,9 @@ impl Rings {
     fn add_ring(&mut self) -> Result<usize, Errno> {
         let number = self.rings.len();
         if number >= RINGS_MAX {
-            return Err(Errno::MFILE);
+            return Err(Errno::USERS);
         }
-        let errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE);
+        let errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
         let mut ring = Ring::new(self.slots).map_err(errno)?;
         ring.make_signal().map_err(errno)?;
         self.rings.push(ring);

@@ -6,66 +6,35 @@ use events::{Handle, Handler};
 use rustix::io::Errno;
 
 use crate::connection::{Marks, Phase};
-use crate::notice::Notice;
+use crate::event_loop::Loop;
 use crate::outbox::Outbox;
 
-use super::effects::Effects;
+use super::completions::{Completions, Effects};
 use super::kernel::Completion;
 use super::seat::Armed;
-use super::turn::Loop;
 
 impl<M> Effects<M> {
-    /// Counts what the handler has appended to the outbox that it got last.
-    pub(super) fn settle(&mut self) {
-        self.outgoing.settle(&mut self.table);
-    }
-
-    /// To be called whenever the handler returns: what it wrote is counted, and sent if it is much.
-    #[inline]
-    pub(super) fn handled(&mut self) {
-        self.settle();
-        if !self.outgoing.large.is_empty() {
-            self.flush_large();
-        }
-    }
-
-    fn flush_large(&mut self) {
+    /// Sends the large ones at once, and takes in what of that has ended.
+    pub(super) fn flush_large(&mut self) {
         while let Some(handle) = self.outgoing.large.pop() {
             self.flush(handle);
         }
         // An error shows itself when the loop waits.
-        let _ = self.rings.submit();
-        while let Some((ring, completion)) = self.rings.take_new() {
+        let _ = self.multiplexer.rings.submit();
+        while let Some((ring, completion)) = self.multiplexer.rings.take_new() {
             match completion {
                 Completion::Sent {
                     handle,
                     outbox,
                     outcome,
                 } => self.sent(handle, outbox, outcome),
-                other => self.rings.put_back(ring, other),
+                other => self.multiplexer.rings.put_back(ring, other),
             }
         }
     }
 
-    /// Sends all outboxes that were touched in this turn.
-    pub(super) fn flush_dirty(&mut self) {
-        let mut dirty = std::mem::take(&mut self.outgoing.dirty);
-        for handle in dirty.drain(..) {
-            if let Some(connection) = self.table.get_mut(handle) {
-                connection.marks.remove(Marks::DIRTY);
-                self.flush(handle);
-            }
-        }
-        // What came up meanwhile belongs to the next turn.
-        dirty.append(&mut self.outgoing.dirty);
-        self.outgoing.dirty = dirty;
-    }
-
-    pub(super) fn mark_dirty(&mut self, handle: Handle) {
-        self.outgoing.mark_dirty(&mut self.table, handle);
-    }
-
-    fn flush(&mut self, handle: Handle) {
+    /// Has the kernel send what is in the outbox, unless it sends already.
+    pub(super) fn flush(&mut self, handle: Handle) {
         let Some(connection) = self.table.get_mut(handle) else {
             return;
         };
@@ -88,7 +57,7 @@ impl<M> Effects<M> {
         let Some((slot, connection)) = seated else {
             return self.outgoing.give_back(outbox);
         };
-        let ring = self.rings.of(&connection.socket);
+        let ring = self.multiplexer.rings.of(&connection.socket);
         connection.socket.flight = ring.send(slot, handle, outbox);
         connection.socket.armed.insert(Armed::SEND);
         connection.marks.insert(Marks::BLOCKED);
@@ -129,35 +98,11 @@ impl<M> Effects<M> {
         }
     }
 
-    /// All is sent.
-    fn emptied(&mut self, handle: Handle) {
+    /// Has a connection that cannot send find the end of its input behind what is there.
+    pub(super) fn end_input(&mut self, handle: Handle) {
         let Some(connection) = self.table.get_mut(handle) else {
             return;
         };
-        if connection.marks.contains(Marks::DRAIN_WANTED) {
-            connection.marks.remove(Marks::DRAIN_WANTED);
-            self.notices.push((handle, Notice::Drained));
-        }
-        if connection.phase == Phase::Flushing {
-            self.linger(handle);
-        }
-    }
-
-    /// Nothing can be sent any more. What the peer sent before is still worth reading, so the
-    /// failure is reported behind it.
-    fn broke(&mut self, handle: Handle, errno: Errno) {
-        let Some(connection) = self.table.get_mut(handle) else {
-            return;
-        };
-        if connection.phase == Phase::Flushing {
-            return self.discard(handle);
-        }
-        if let Some(outbox) = connection.outbox.take() {
-            self.outgoing.give_back(outbox);
-        }
-        connection.failure.get_or_insert(errno);
-        connection.marks.remove(Marks::DRAIN_WANTED);
-        connection.marks.insert(Marks::BROKEN);
         let armed = connection.socket.armed;
         let told = armed.intersects(Armed::RECEIVE | Armed::INPUT);
         if told && !connection.marks.contains(Marks::PAUSED) {
@@ -171,13 +116,13 @@ impl<M> Effects<M> {
     }
 }
 
-impl<H: Handler> Loop<H> {
+impl<H: Handler> Loop<H, Completions> {
     /// Takes in the sends that have ended; true if that is all there is to do.
     pub(super) fn only_sent(&mut self) -> bool {
-        if self.io.rings.has_put_back() {
+        if self.io.multiplexer.rings.has_put_back() {
             return false;
         }
-        while let Some((ring, completion)) = self.io.rings.take_new() {
+        while let Some((ring, completion)) = self.io.multiplexer.rings.take_new() {
             match completion {
                 Completion::Sent {
                     handle,
@@ -186,7 +131,7 @@ impl<H: Handler> Loop<H> {
                 } => self.io.sent(handle, outbox, outcome),
                 Completion::Nothing => {}
                 other => {
-                    self.io.rings.put_back(ring, other);
+                    self.io.multiplexer.rings.put_back(ring, other);
                     return false;
                 }
             }

@@ -2,15 +2,17 @@
 //!
 //! An armed receive keeps 864 bytes of the kernel's memory, a poll 256. So a walk over all
 //! connections, a few at each step, cancels the receiving of those that nothing came from between
-//! two visits; [`receive`](super::receive) then polls for them instead, and receives again when
-//! the poll tells. Who is heard from pays for this with one bit. When nobody receives any more the
-//! walk rests, and the worker sleeps.
+//! two visits; [`receive`](super::receive) then polls for them instead. When the poll tells, it
+//! receives once and polls again, and only who is heard twice between two visits receives as
+//! everybody does: cancelling is the dear part, and who speaks now and then is spared it. Who is
+//! heard from all the time pays with one bit. When nobody receives any more the walk rests, and the
+//! worker sleeps.
 
 use events::{Span, Timestamp};
 
 use crate::connection::{Marks, Phase};
 
-use super::effects::Effects;
+use super::completions::{Completions, Effects};
 use super::seat::Armed;
 
 /// How long all connections together take at least: silent for at least this long is long.
@@ -20,7 +22,7 @@ const STEP: Span = Span::from_ms(10);
 /// How many connections a step looks at.
 const LOOKS_MAX: usize = 512;
 /// How many of them stop receiving: this bounds how long a step holds the others up.
-const STOPS_MAX: usize = 64;
+const STOPS_MAX: usize = 32;
 
 /// Where the walk is.
 #[derive(Default)]
@@ -32,34 +34,44 @@ pub(super) struct Sweep {
     lap_began: Timestamp,
 }
 
-impl<M> Effects<M> {
+impl Completions {
     /// When the walk goes on; never while nobody receives.
     pub(super) fn sweep_at(&self) -> Option<Timestamp> {
         (self.receiving > 0).then_some(self.sweep.due)
     }
+}
 
+impl<M> Effects<M> {
     /// Takes a step if one is due.
     pub(super) fn sweep(&mut self) {
-        if self.sweep_at().is_some_and(|due| due <= self.now) {
+        if self
+            .multiplexer
+            .sweep_at()
+            .is_some_and(|due| due <= self.now)
+        {
             self.step();
         }
     }
 
     fn step(&mut self) {
         let now = self.now;
-        if self.sweep.place == 0 {
-            self.sweep.lap_began = now;
+        if self.multiplexer.sweep.place == 0 {
+            self.multiplexer.sweep.lap_began = now;
         }
-        let end = (self.sweep.place + LOOKS_MAX).min(self.table.places());
+        let end = (self.multiplexer.sweep.place + LOOKS_MAX).min(self.table.places());
         let mut stopped = 0;
-        while self.sweep.place < end && stopped < STOPS_MAX {
-            stopped += usize::from(self.stop_if_silent(self.sweep.place));
-            self.sweep.place += 1;
+        while self.multiplexer.sweep.place < end && stopped < STOPS_MAX {
+            stopped += usize::from(self.stop_if_silent(self.multiplexer.sweep.place));
+            self.multiplexer.sweep.place += 1;
         }
-        self.sweep.due = now + STEP;
-        if self.sweep.place >= self.table.places() {
-            self.sweep.place = 0;
-            self.sweep.due = self.sweep.due.max(self.sweep.lap_began + LAP);
+        self.multiplexer.sweep.due = now + STEP;
+        if self.multiplexer.sweep.place >= self.table.places() {
+            self.multiplexer.sweep.place = 0;
+            self.multiplexer.sweep.due = self
+                .multiplexer
+                .sweep
+                .due
+                .max(self.multiplexer.sweep.lap_began + LAP);
         }
     }
 
@@ -77,7 +89,7 @@ impl<M> Effects<M> {
         }
         connection.socket.armed.insert(Armed::CANCELLING);
         let wanted = !connection.marks.contains(Marks::PAUSED);
-        let ring = self.rings.of(&connection.socket);
+        let ring = self.multiplexer.rings.of(&connection.socket);
         if wanted && armed.contains(Armed::POLL) {
             // For the peer's end only, left from a pause; one for input, too, takes its place.
             ring.cancel_poll(handle);

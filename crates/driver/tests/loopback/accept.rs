@@ -28,6 +28,25 @@ fn two_workers_share_the_connections_evenly() {
 }
 
 #[test]
+fn eight_connections_on_two_workers_are_four_and_four() {
+    let stage = Setup {
+        workers: 2,
+        habit: Habit::Echo,
+        ..Setup::default()
+    }
+    .start();
+    let held = || [0, 1].map(|worker| stage.ask_at(worker, |puppet, _| puppet.handles.len()));
+    // All at once, so that both workers accept and neither waits for what the other did.
+    let clients: Vec<_> = (0..8)
+        .map(|_| TcpStream::connect(stage.tcp()).unwrap())
+        .collect();
+    until("all are known", || held().iter().sum::<usize>() == 8);
+    assert_eq!(held(), [4, 4]);
+    drop(clients);
+    stage.end();
+}
+
+#[test]
 fn a_worker_that_ended_is_dealt_nothing() {
     let stage = Setup {
         workers: 2,

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
 
 use crate::puppet::{Habit, Heard};
-use crate::stage::{PATIENCE, Setup, Stage, unix_client, until};
+use crate::stage::{PATIENCE, Setup, Stage, pattern, unix_client, until};
 
 impl Stage {
     /// Waits until the driver has taken notice that all connections are silent.
@@ -28,14 +28,17 @@ impl Stage {
 fn silence_and_speech_take_turns() {
     let stage = Setup::default().start();
     let (mut client, tag) = stage.client();
-    for _ in 0..3 {
+    // Once, a few times, and then more than a buffer at once.
+    for (times, much) in [(1, 12), (5, 12), (2, 100_000)] {
         stage.falls_silent();
-        client.write_all(b"good morning").unwrap();
-        assert_eq!(stage.hear_bytes(tag, 12), b"good morning");
-        stage.send(tag, b"and to you");
-        let mut answer = [0; 10];
-        client.read_exact(&mut answer).unwrap();
-        assert_eq!(&answer, b"and to you");
+        for _ in 0..times {
+            client.write_all(&pattern(much)).unwrap();
+            assert!(stage.hear_bytes(tag, much) == pattern(much));
+            stage.send(tag, b"and to you");
+            let mut answer = [0; 10];
+            client.read_exact(&mut answer).unwrap();
+            assert_eq!(&answer, b"and to you");
+        }
     }
     stage.end();
 }
@@ -109,7 +112,7 @@ fn a_silent_connection_of_our_own() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let backend = vec![Address::Tcp(listener.local_addr().unwrap())];
     let stage = Setup {
-        backend,
+        backend: Some(backend),
         ..Setup::default()
     }
     .start();

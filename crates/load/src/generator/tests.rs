@@ -290,7 +290,10 @@ fn a_limit_of_this_process_ends_the_run() {
         .connect_failed(&mut bench.io, tag, error, NOW);
     assert!(bench.generator.finished());
     let failure = bench.generator.failure.take();
-    assert!(matches!(failure, Some(LoadError::NoDescriptor { open: 0 })));
+    assert!(matches!(
+        failure,
+        Some(LoadError::NoDescriptor { open: 0, .. })
+    ));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use doctor::{Host, Need};
+use doctor::{Finding, Host, Need, Ours};
+
+use super::backend::Backend;
 
 /// What so many connections are wanted for.
 #[derive(clap::Args)]
@@ -14,6 +16,10 @@ pub(super) struct Wanted {
     /// The configuration that Myriad is to run with.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// The database behind: mysql://user:password@host:port or user:password@unix:/path; that of
+    /// --config, as its first account, if not given.
+    #[arg(long, value_name = "WHERE")]
+    backend: Option<Backend>,
     /// Which ends of the connections are on this machine; server with --config, or else both.
     #[arg(long, value_enum)]
     role: Option<Role>,
@@ -26,6 +32,9 @@ pub(super) struct Wanted {
     /// How many workers Myriad has.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     workers: Option<u64>,
+    /// How many connections to the database it has.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    backends: Option<u64>,
     /// How many addresses clients connect to.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     targets: Option<u64>,
@@ -80,6 +89,7 @@ impl Wanted {
         };
         need.connections = self.connections.unwrap_or(need.connections);
         need.workers = self.workers.unwrap_or(need.workers);
+        need.backends = self.backends.unwrap_or(need.backends);
         need.targets = self.targets.unwrap_or(need.targets);
         need.sources = self.sources;
         need.reconnects_per_s = self.reconnects;
@@ -107,6 +117,29 @@ impl Wanted {
             need.sources = Some(1);
         }
         Ok(need)
+    }
+
+    /// What the database says, if one is known.
+    pub(super) fn examine_database(
+        &self,
+        host: &Host,
+        need: &Need,
+    ) -> anyhow::Result<Vec<Finding>> {
+        let settings = match &self.config {
+            Some(file) => config::load(file)?,
+            None => config::Settings::default(),
+        };
+        let backend = self.backend.clone().or_else(|| Backend::of(&settings));
+        let Some(backend) = backend else {
+            return Ok(Vec::new());
+        };
+        let idle_timeout = settings.backend.idle_timeout;
+        let ours = Ours {
+            max_allowed_packet: settings.server.max_allowed_packet as u64,
+            idle_timeout_s: idle_timeout.map(|timeout| timeout.as_secs()),
+            local_memory_bytes: host.memory_bytes(),
+        };
+        backend.examine(need, ours)
     }
 
     /// The machine, as the process that is asked about may use it.

@@ -1,6 +1,7 @@
 //! `myriad doctor`: what would stop so many connections here. One file per part: the flags, what is
 //! done about findings, what errors mean.
 
+mod backend;
 mod explain;
 mod fix;
 mod flags;
@@ -59,7 +60,8 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 fn examine(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let need = arguments.wanted.need()?;
     let host = arguments.wanted.host(Host::here(uring()));
-    let report = doctor::examine(&host, &need);
+    let mut report = doctor::examine(&host, &need);
+    report.add(arguments.wanted.examine_database(&host, &need)?);
     if arguments.fix.wanted() {
         return arguments.fix.run(&report);
     }

@@ -124,7 +124,7 @@ impl Run {
             DriverName::IoUring => Wanted::IoUring,
         };
         Ok(load::Plan {
-            driver: Driver::choose(wanted),
+            driver: Driver::choose(wanted)?,
             spread: self.target.takes_turns(),
             target,
             sources,

@@ -15,6 +15,8 @@ mod crashes;
 #[cfg(test)]
 mod differential;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod drivers;
 #[cfg(test)]
 mod dump;
@@ -24,6 +26,8 @@ mod idle_transactions;
 mod kills;
 #[cfg(test)]
 mod kinds;
+#[cfg(test)]
+mod lanes;
 #[cfg(test)]
 mod lifecycle;
 #[cfg(test)]

@@ -21,8 +21,9 @@ use super::flights::{Flight, Flights};
 
 /// How many operations can be noted before they are submitted.
 const SUBMISSIONS: u32 = 512;
-/// How many completions can wait in memory that the kernel shares.
-const COMPLETIONS: u32 = 4096;
+/// How many completions can wait in memory that the kernel shares. It also says into how many
+/// chains the kernel puts what can be cancelled; with fewer, cancelling takes longer.
+const COMPLETIONS: u32 = 8192;
 /// Wakes one of those who wait for the same event instead of all (EPOLLEXCLUSIVE).
 const EXCLUSIVE: u32 = 1 << 28;
 /// How long the end of a ring waits for what is in flight.
@@ -150,6 +151,14 @@ impl Ring {
     /// Receives from a socket of the table until it ends or is cancelled.
     pub(crate) fn receive(&mut self, slot: u32, handle: Handle) {
         let entry = opcode::RecvMulti::new(Fixed(slot), GROUP).build();
+        self.push(entry, Token::of(Op::Receive, handle));
+    }
+
+    /// Receives once from a socket of the table.
+    pub(crate) fn receive_once(&mut self, slot: u32, handle: Handle) {
+        let into = opcode::Recv::new(Fixed(slot), std::ptr::null_mut(), 0);
+        let entry = into.buf_group(GROUP).build();
+        let entry = entry.flags(squeue::Flags::BUFFER_SELECT);
         self.push(entry, Token::of(Op::Receive, handle));
     }
 
@@ -430,6 +439,7 @@ fn require(ring: &IoUring) -> io::Result<()> {
         opcode::Close::CODE,
         opcode::FixedFdInstall::CODE,
         opcode::PollAdd::CODE,
+        opcode::Recv::CODE,
         opcode::RecvMulti::CODE,
         opcode::Send::CODE,
     ];

@@ -96,6 +96,11 @@ impl FrontDoor {
         up
     }
 
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its unix socket.
     pub(crate) fn address(&self) -> Address {
         Address::Unix(self.socket())
@@ -227,11 +232,17 @@ fn configuration(
         Address::Tcp(address) => address.to_string(),
     };
     let settings = settings.join("\n");
-    // The whole suite may be run over either driver.
+    // The whole suite may be run over either driver, but for tests that are about one.
+    let is_about_one = settings.contains("server.driver");
     let driver = std::env::var("MYRIAD_TEST_DRIVER").unwrap_or_else(|_| "auto".into());
+    let driver = if is_about_one {
+        String::new()
+    } else {
+        format!("server.driver = {driver:?}\n")
+    };
     format!(
         "server.listen = [{tcp_text:?}, {socket:?}]\nbackend.address = {backend:?}\n\
-         server.driver = {driver:?}\nadmin.http = {http_text:?}\n{settings}\n{ACCOUNTS}",
+         {driver}admin.http = {http_text:?}\n{settings}\n{ACCOUNTS}",
         tcp_text = tcp.to_string(),
         http_text = http.to_string(),
     )

@@ -4,29 +4,31 @@
 //! answer that the peer has not read yet. So a gentle close sends what is left, ends the sending
 //! direction and reads on until the peer closes, too; both for a bounded time.
 
-use events::Handle;
-use rustix::net::{Shutdown, shutdown};
+use events::{Handle, Io};
 
 use crate::connection::{Marks, Phase};
 
 use super::effects::Effects;
+use super::multiplexer::Multiplexer;
 
-impl<M> Effects<M> {
+impl<M, X: Multiplexer<M>> Effects<M, X> {
     /// Sends what is left and closes. A connection with nothing to say and nothing unread is
     /// closed at once.
     pub(super) fn close_gently(&mut self, handle: Handle) {
+        let sending = self.unsent(handle) > 0;
         let Some(connection) = self.table.get_mut(handle) else {
             return;
         };
-        let silent = connection.unsent() == 0 && !connection.marks.contains(Marks::READABLE);
+        let silent = !sending && X::all_read(connection);
         let unable = connection.phase != Phase::Open || connection.marks.contains(Marks::BROKEN);
         if silent || unable {
             return self.discard(handle);
         }
         connection.phase = Phase::Flushing;
         connection.marks.remove(Marks::PAUSED | Marks::DRAIN_WANTED);
+        X::forget_unread(self, handle);
         self.closing.flush(handle, self.now);
-        if connection.unsent() == 0 {
+        if !sending {
             self.linger(handle);
         }
     }
@@ -38,15 +40,14 @@ impl<M> Effects<M> {
         };
         let marks = connection.marks;
         let peer_is_gone = marks.contains(Marks::ENDING) && !marks.contains(Marks::READABLE);
-        let cannot_end = |fd| shutdown(fd, Shutdown::Write).is_err();
-        if peer_is_gone || connection.socket().is_ok_and(cannot_end) {
+        if peer_is_gone || X::end_sending(self, handle).is_err() {
             return self.discard(handle);
         }
-        connection.phase = Phase::Lingering;
-        self.closing.linger(handle, self.now);
-        if marks.contains(Marks::READABLE) {
-            self.make_ready(handle);
+        if let Some(connection) = self.table.get_mut(handle) {
+            connection.phase = Phase::Lingering;
         }
+        self.closing.linger(handle, self.now);
+        self.make_ready(handle);
     }
 
     /// Closes those whose time is over.

@@ -1,5 +1,4 @@
-//! Accepting: a bounded batch per turn, dealt to the workers, and a pause when the process has no
-//! descriptors left.
+//! Accepting: a bounded batch per turn, dealt to the workers, and a pause while no more can be held.
 
 use std::os::fd::OwnedFd;
 
@@ -12,24 +11,24 @@ use crate::listener::Listeners;
 use crate::mailbox::Letter;
 
 use super::effects::Effects;
-use super::poll::Poll;
+use super::multiplexer::Multiplexer;
 use super::turn::Loop;
 
-impl<M> Effects<M> {
+impl<M, X: Multiplexer<M>> Effects<M, X> {
     /// Begins to accept.
     pub(super) fn open_doors(&mut self, listeners: Listeners) -> Result<(), Errno> {
         let doors = Doors::new(listeners);
-        register(&doors, &self.poll)?;
+        self.multiplexer.watch(&doors)?;
         self.doors = Some(doors);
         Ok(())
     }
 
-    /// Stops accepting for good. Listeners that did not leave the epoll instance would stay
-    /// registered as long as any other worker has them.
+    /// Stops accepting for good. A listener lives as long as anybody watches it, even if it is
+    /// closed, so it is let go of here.
     pub(super) fn close_doors(&mut self) {
         if let Some(doors) = self.doors.take() {
             self.balance.retire(self.worker);
-            deregister(&doors, &self.poll);
+            self.multiplexer.let_go(&doors);
         }
     }
 
@@ -37,7 +36,7 @@ impl<M> Effects<M> {
     pub(super) fn reopen_doors(&mut self) {
         if let Some(doors) = &mut self.doors
             && doors.resume(self.now)
-            && let Err(errno) = register(doors, &self.poll)
+            && let Err(errno) = self.multiplexer.watch(doors)
         {
             self.suspend(errno);
         }
@@ -50,23 +49,29 @@ impl<M> Effects<M> {
 
     fn suspend(&mut self, errno: Errno) {
         if let Some(doors) = &mut self.doors {
-            deregister(doors, &self.poll);
+            self.multiplexer.look_away(doors);
             doors.suspend(errno, self.now);
         }
     }
 
-    fn register_accepted(&mut self, fd: OwnedFd) -> Result<(Handle, [u8; 32]), Errno> {
+    /// The next client of a listener; none is taken that cannot be held.
+    fn next_client(&mut self, number: usize) -> Result<(OwnedFd, Peer), Errno> {
+        self.multiplexer.find_room()?;
+        match &self.doors {
+            Some(doors) => doors.accept(number),
+            None => Err(Errno::AGAIN),
+        }
+    }
+
+    fn seat_accepted(&mut self, fd: OwnedFd) -> Result<(Handle, [u8; 32]), Errno> {
         let nonce = self
             .doors
             .as_mut()
             .map_or(Err(Errno::CONNABORTED), Doors::nonce);
         let nonce = nonce.inspect_err(|_| self.balance.closed(self.worker))?;
-        let handle = self.table.insert(Connection::accepted(Some(fd)));
-        let registered = match self.table.get(handle).map(Connection::socket) {
-            Some(Ok(fd)) => self.poll.add_connection(fd, handle),
-            _ => Err(Errno::BADF),
-        };
-        if let Err(errno) = registered {
+        let connection = Connection::accepted(X::no_socket());
+        let handle = self.table.insert(connection);
+        if let Err(errno) = X::seat(self, handle, fd) {
             self.discard(handle);
             return Err(errno);
         }
@@ -74,12 +79,11 @@ impl<M> Effects<M> {
     }
 }
 
-impl<H: Handler> Loop<H> {
-    /// Accepts from a listener. What is left there is reported again in the next turn.
-    pub(super) fn accept(&mut self, number: usize) {
+impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
+    /// Accepts from a listener.
+    pub(crate) fn accept(&mut self, number: usize) {
         for _ in 0..BATCH {
-            let Some(doors) = &self.io.doors else { return };
-            match doors.accept(number) {
+            match self.io.next_client(number) {
                 Ok((fd, peer)) => self.deal(fd, peer),
                 Err(Errno::AGAIN) => return,
                 // About that one connection only.
@@ -112,7 +116,7 @@ impl<H: Handler> Loop<H> {
 
     /// Makes an accepted connection, already counted as this worker's, known to the handler.
     pub(super) fn adopt(&mut self, fd: OwnedFd, peer: Peer) {
-        match self.io.register_accepted(fd) {
+        match self.io.seat_accepted(fd) {
             Ok((handle, nonce)) => {
                 let now = self.io.now;
                 let tag: Tag = self
@@ -122,25 +126,9 @@ impl<H: Handler> Loop<H> {
                     connection.tag = tag;
                 }
                 self.io.handled();
+                X::serve(self, handle);
             }
             Err(errno) => self.io.accept_failed(errno),
         }
-    }
-}
-
-fn register(doors: &Doors, poll: &Poll) -> Result<(), Errno> {
-    for (number, listener) in doors.sockets().iter().enumerate() {
-        match poll.add_listener(listener, number) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
-}
-
-/// Leaves the epoll instance; those not registered there are as wanted.
-fn deregister(doors: &Doors, poll: &Poll) {
-    for listener in doors.sockets() {
-        let _ = poll.remove(listener);
     }
 }

@@ -1,13 +1,14 @@
 //! Telling the handler what followed from its own effects.
 
-use events::{ConnectError, Handle, Handler};
+use events::{ConnectError, Handle, Handler, Io};
 
 use crate::connection::Marks;
 use crate::notice::Notice;
 
+use super::multiplexer::Multiplexer;
 use super::turn::Loop;
 
-impl<H: Handler> Loop<H> {
+impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
     /// Tells the handler what followed from the effects of the last turn.
     pub(super) fn deliver_notices(&mut self) {
         let mut notices = std::mem::take(&mut self.io.notices);
@@ -23,10 +24,11 @@ impl<H: Handler> Loop<H> {
     }
 
     fn deliver_drained(&mut self, handle: Handle) {
+        let unsent = self.io.unsent(handle);
         let Some(connection) = self.io.owned(handle) else {
             return;
         };
-        if connection.unsent() > 0 {
+        if unsent > 0 {
             connection.marks.insert(Marks::DRAIN_WANTED);
             return;
         }

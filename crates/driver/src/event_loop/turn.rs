@@ -1,13 +1,13 @@
-//! The event loop: wait, deliver, flush, again.
+//! The event loop: wait, deliver, send, again.
 //!
-//! A turn reads the clock once. Its order: what the last turn left to be told, events, sockets
-//! known to hold more, timer, mail, the end of the turn, and then all outboxes.
+//! A turn reads the clock once. Its order: what the last turn left to be told, what has happened,
+//! connections known to have more, timer, mail, the end of the turn, and then all outboxes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use events::{Handler, Timestamp};
+use events::{Handle, Handler, Io, Span, Timestamp};
 
 use crate::clock::Clock;
 use crate::counters::DriverCounters;
@@ -16,43 +16,42 @@ use crate::mailbox::{Inbox, Letter};
 use crate::worker::{DriverError, Worker};
 
 use super::effects::Effects;
-use super::poll::{Events, Token};
+use super::multiplexer::Multiplexer;
 
-/// Size of the worker's one receive buffer: the most that a socket may bring per turn.
-const BUFFER: usize = 64 * 1024;
+/// How long the end of a worker waits for the kernel to let go of what was discarded.
+const LEAVING_MAX: Span = Span::from_secs(2);
 
 /// A worker at work.
-pub(super) struct Loop<H: Handler> {
-    pub(super) handler: H,
-    pub(super) io: Effects<H::Mail>,
-    pub(super) buffer: Box<[u8]>,
+pub(crate) struct Loop<H: Handler, X: Multiplexer<H::Mail>> {
+    pub(crate) handler: H,
+    pub(crate) io: Effects<H::Mail, X>,
+    /// What the multiplexer has at hand beside the sockets.
+    pub(crate) desk: X::Desk,
     /// Emptied each turn, kept for its memory.
-    pub(super) serving: Vec<events::Handle>,
-    events: Events,
+    pub(super) serving: Vec<Handle>,
     letters: VecDeque<Letter<H::Mail>>,
-    inbox: Inbox<H::Mail>,
+    pub(crate) inbox: Inbox<H::Mail>,
     timer: Option<Timestamp>,
     clock: Clock,
     counters: Arc<DriverCounters>,
 }
 
-impl<H: Handler> Loop<H> {
-    pub(super) fn new(handler: H, worker: Worker<H::Mail>) -> Result<Self, DriverError> {
-        Ok(Self {
-            io: Effects::new(&worker)?,
+impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
+    pub(crate) fn new(handler: H, io: Effects<H::Mail, X>, worker: Worker<H::Mail>) -> Self {
+        Self {
+            io,
             timer: handler.next_timer(),
             handler,
-            buffer: vec![0; BUFFER].into(),
+            desk: X::Desk::default(),
             serving: Vec::new(),
-            events: Events::new(),
             letters: VecDeque::new(),
             inbox: worker.inbox,
             clock: worker.clock,
             counters: worker.counters,
-        })
+        }
     }
 
-    pub(super) fn run(mut self) -> Result<H, DriverError> {
+    pub(crate) fn run(mut self) -> Result<H, DriverError> {
         while !self.handler.finished() {
             self.wait()?;
             self.deliver();
@@ -65,24 +64,21 @@ impl<H: Handler> Loop<H> {
 
     /// Sleeps until there is something to do, which may be now.
     fn wait(&mut self) -> Result<(), DriverError> {
-        let timeout = self.timeout();
-        self.io
-            .poll
-            .wait(&mut self.events, timeout)
-            .map_err(|e| DriverError::Wait(e.into()))?;
+        X::wait(self)?;
         self.io.now = self.clock.now();
         self.io.counts.turns += 1;
-        self.io.counts.loop_events += self.events.len() as u64;
         Ok(())
     }
 
-    fn timeout(&mut self) -> Option<Duration> {
+    /// How long there is nothing to do unless something happens; `None` is for ever.
+    pub(crate) fn timeout(&mut self) -> Option<Duration> {
         if self.io.has_work() || !self.inbox.fall_asleep() {
             return Some(Duration::ZERO);
         }
         let closing = self.io.closing.deadline(&self.io.table);
         let accepting = self.io.doors.as_ref().and_then(Doors::resume_at);
-        let wake_at = [self.timer, closing, accepting]
+        let other = self.io.multiplexer.wake_at();
+        let wake_at = [self.timer, closing, accepting, other]
             .into_iter()
             .flatten()
             .min()?;
@@ -92,8 +88,9 @@ impl<H: Handler> Loop<H> {
 
     fn deliver(&mut self) {
         self.deliver_notices();
-        self.deliver_events();
+        X::deliver(self);
         self.serve_ready();
+        X::served(self);
         self.io.expire_closing();
         self.io.reopen_doors();
         self.deliver_timer();
@@ -101,18 +98,6 @@ impl<H: Handler> Loop<H> {
         let now = self.io.now;
         self.handler.turn_ended(&mut self.io, now);
         self.io.handled();
-    }
-
-    fn deliver_events(&mut self) {
-        let mut events = std::mem::take(&mut self.events);
-        for event in events.drain(..) {
-            match Token::of(&event) {
-                Token::Connection(handle) => self.connection_event(handle, event.flags),
-                Token::Listener(number) => self.accept(number),
-                Token::Wake => {}
-            }
-        }
-        self.events = events;
     }
 
     fn deliver_timer(&mut self) {
@@ -142,14 +127,19 @@ impl<H: Handler> Loop<H> {
     /// The handler has finished: only what it closed gently is still brought to its end.
     fn wind_down(mut self) -> Result<H, DriverError> {
         self.inbox.end();
-
         self.io.close_doors();
         self.io.abandon_owned();
-        self.timer = None;
-        while !self.io.closing.is_done() {
+        while !self.io.closing.is_done() || !self.io.multiplexer.is_clear() {
+            // Nothing of the handler is due any more; a last bound is.
+            self.timer = Some(self.io.now + LEAVING_MAX);
             self.wait()?;
-            self.deliver_events();
+            let late = self.timer.is_some_and(|at| at <= self.io.now);
+            if late && self.io.closing.is_done() {
+                break;
+            }
+            X::deliver(&mut self);
             self.serve_ready();
+            X::served(&mut self);
             self.io.expire_closing();
             self.io.flush_dirty();
         }
@@ -158,7 +148,8 @@ impl<H: Handler> Loop<H> {
     }
 
     fn publish(&mut self) {
-        self.io.counts.outbox_bytes = events::Io::unsent_total(&self.io) as u64;
+        self.io.counts.outbox_bytes = self.io.unsent_total() as u64;
+        self.io.multiplexer.count(&mut self.io.counts);
         self.counters.publish(&self.io.counts);
     }
 }

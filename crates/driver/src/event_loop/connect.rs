@@ -1,23 +1,17 @@
 //! Connections that this worker makes: to the first backend address that takes one.
-//!
-//! Until it stands, a connection has a descriptor of its own, so that all that is done to sockets
-//! before that is done as everywhere.
-
-use std::os::fd::{AsFd, OwnedFd};
 
 use events::{ConnectError, Handle, Handler};
 use rustix::io::Errno;
-use rustix::net::sockopt;
 
 use crate::connection::{Marks, Phase};
 use crate::notice::Notice;
 use crate::socket;
 
 use super::effects::Effects;
-use super::seat::{Armed, Seat};
+use super::multiplexer::Multiplexer;
 use super::turn::Loop;
 
-impl<M> Effects<M> {
+impl<M, X: Multiplexer<M>> Effects<M, X> {
     /// Connects to the backend addresses from number `first` on until one of them takes the
     /// attempt; `error` is what is reported if none is left.
     pub(super) fn try_addresses(&mut self, handle: Handle, first: u16, error: ConnectError) {
@@ -41,43 +35,26 @@ impl<M> Effects<M> {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
+        X::await_connected(self, handle, fd)?;
         if let Some(connection) = self.table.get_mut(handle) {
-            self.rings.first().poll_connected(fd.as_fd(), handle);
             connection.phase = Phase::Connecting { address: number };
-            connection.socket.fd = Some(fd);
-            connection.socket.armed.insert(Armed::POLL);
         }
         Ok(())
     }
-
-    /// Looks at an attempt that has come to its end.
-    fn connect_outcome(&mut self, fd: Option<OwnedFd>) -> Result<Seat, Errno> {
-        let fd = fd.ok_or(Errno::NOTCONN)?;
-        sockopt::socket_error(&fd)??;
-        self.rings.seat(&fd)
-    }
 }
 
-impl<H: Handler> Loop<H> {
-    /// An attempt has come to its end.
-    pub(super) fn connecting_event(&mut self, handle: Handle, address: u16) {
+impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
+    /// An attempt has come to its end. True if the connection stands.
+    pub(crate) fn connecting_event(&mut self, handle: Handle, address: u16) -> bool {
+        if let Err(errno) = X::connected(&mut self.io, handle) {
+            let error = ConnectError::Os(errno.raw_os_error());
+            let next = address.saturating_add(1);
+            self.io.try_addresses(handle, next, error);
+            return false;
+        }
         let Some(connection) = self.io.table.get_mut(handle) else {
-            return;
+            return false;
         };
-        let fd = connection.socket.fd.take();
-        let seat = match self.io.connect_outcome(fd) {
-            Ok(seat) => seat,
-            Err(errno) => {
-                let error = ConnectError::Os(errno.raw_os_error());
-                return self
-                    .io
-                    .try_addresses(handle, address.saturating_add(1), error);
-            }
-        };
-        let Some(connection) = self.io.table.get_mut(handle) else {
-            return;
-        };
-        connection.socket = seat;
         connection.phase = Phase::Open;
         let (tag, marks, now) = (connection.tag, connection.marks, self.io.now);
         connection.marks.remove(Marks::BLOCKED);
@@ -86,6 +63,6 @@ impl<H: Handler> Loop<H> {
         }
         self.handler.connected(&mut self.io, tag, now);
         self.io.handled();
-        self.serve(handle);
+        true
     }
 }
