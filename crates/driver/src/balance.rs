@@ -91,7 +91,9 @@ mod tests {
     #[test]
     fn a_lead_that_is_small_beside_the_rest_is_left_alone() {
         let balance = Balance::new(2);
-        dealt(&balance, 0, 200);
+        for worker in 0..200 {
+            balance.opened(worker % 2);
+        }
         for _ in 0..5 {
             assert_eq!(balance.choose(0), 0);
             balance.opened(0);
