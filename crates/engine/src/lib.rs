@@ -31,6 +31,7 @@
 //! | `kill` | KILL, of statements and of connections |
 //! | `timers` | everything that is due at some time |
 //! | `lending` | slots between workers |
+//! | `memory` | what the clients take of it |
 
 mod answers;
 mod attach;
@@ -52,6 +53,7 @@ mod kill;
 mod lending;
 mod local_infile;
 mod login;
+mod memory;
 mod orphans;
 mod pin_log;
 mod prepared;

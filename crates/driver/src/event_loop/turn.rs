@@ -149,6 +149,7 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
 
     fn publish(&mut self) {
         self.io.counts.outbox_bytes = self.io.unsent_total() as u64;
+        self.io.counts.connection_bytes = self.io.table.bytes() as u64;
         self.io.multiplexer.count(&mut self.io.counts);
         self.counters.publish(&self.io.counts);
     }
