@@ -58,7 +58,7 @@ impl Bench {
                     .max_by_key(KernelMemory::total);
             }
         };
-        let summary = generator::run(plan, &self.arguments(plan, course), stop, look)?;
+        let summary = generator::run(plan, &self.orders(plan, course), stop, look)?;
         let kernel = kernel::per_connection(before, most, course.connections);
         let figures = summary.figures(course, kernel);
         figures.ok_or_else(|| ChallengeError::Child {
@@ -68,11 +68,11 @@ impl Bench {
         })
     }
 
-    fn arguments(&self, plan: &Plan, course: &Course) -> Vec<String> {
+    fn orders(&self, plan: &Plan, course: &Course) -> generator::Orders {
         let database = self.database.pid();
         match &self.door {
-            Some(door) => generator::arguments(plan, course, door.port(), &[database, door.pid()]),
-            None => generator::arguments(plan, course, self.database.port(), &[database]),
+            Some(door) => generator::orders(plan, course, door.port(), &[database, door.pid()]),
+            None => generator::orders(plan, course, self.database.port(), &[database]),
         }
     }
 }

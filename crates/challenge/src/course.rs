@@ -61,6 +61,17 @@ pub struct Course {
     pub duration: Duration,
 }
 
+impl Course {
+    /// How many connections there may be at a moment: those of users who connect anew, and those that
+    /// they have just closed.
+    pub(crate) fn connections_max(&self) -> u32 {
+        match self.workload {
+            Workload::PointSelect => self.connections,
+            Workload::Reconnect => self.connections.saturating_mul(2),
+        }
+    }
+}
+
 impl fmt::Display for Course {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let connections = page::grouped(f64::from(self.connections));

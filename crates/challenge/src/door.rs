@@ -25,7 +25,8 @@ pub(crate) fn configuration(plan: &Plan, connections: u32, port: u16, socket: &s
     let (workers, backends) = (plan.threads(), plan.backends());
     let most = connections.saturating_add(SPARE_CONNECTIONS);
     format!(
-        "[server]\nlisten = [\"127.0.0.1:{port}\"]\nworkers = {workers}\nmax_connections = {most}\n\n\
+        "[server]\nlisten = [\"127.0.0.1:{port}\"]\nworkers = {workers}\nmax_connections = {most}\n\
+         # All may log in at once.\nmax_logins = {most}\n\n\
          [backend]\naddress = \"unix:{socket}\"\nmax_connections = {backends}\n\
          # At very many connections a statement rightly waits longer than the usual 30 s.\n\
          queue_timeout = \"10m\"\n\n\
@@ -94,4 +95,24 @@ fn private(file: &Path, text: &str) -> Result<(), ChallengeError> {
         .open(file);
     let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(ChallengeError::system("write", file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::tests::plan;
+
+    #[test]
+    fn the_front_door_has_room_for_all_clients_at_any_moment() {
+        let text = configuration(&plan("1000"), 1_000, 7_000, "/run/a.sock");
+        for line in [
+            "listen = [\"127.0.0.1:7000\"]",
+            "max_connections = 2000",
+            "max_logins = 2000",
+            "address = \"unix:/run/a.sock\"",
+            "max_connections = 32",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in {text}");
+        }
+    }
 }

@@ -16,8 +16,8 @@ use crate::{Course, KernelMemory, Latency, Live, Plan, Process, Stop, Workload};
 
 /// How often somebody who asks for an end is heard.
 const LOOK: Duration = Duration::from_millis(50);
-/// A generator that says nothing for so long hangs: it says something each second, but for its last
-/// statements, for which it waits for 10 s.
+/// A generator that says nothing for so long, and for as long as it awaits its last answers, hangs: it
+/// else says something each second.
 const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 /// Kinds of errors that are told.
 const ERRORS_TOLD: usize = 5;
@@ -43,8 +43,16 @@ struct Watched {
     cpu_us_per_statement: Option<f64>,
 }
 
-/// Its flags for a run to `port`, while `watched` are watched.
-pub(crate) fn arguments(plan: &Plan, course: &Course, port: u16, watched: &[u32]) -> Vec<String> {
+/// What it is told to do.
+pub(crate) struct Orders {
+    /// Its arguments.
+    pub(crate) arguments: Vec<String>,
+    /// How long it may say nothing.
+    silence: Duration,
+}
+
+/// Its orders for a run to `port`, while `watched` are watched.
+pub(crate) fn orders(plan: &Plan, course: &Course, port: u16, watched: &[u32]) -> Orders {
     let workload = match course.workload {
         Workload::PointSelect => "point-select",
         Workload::Reconnect => "reconnect",
@@ -60,17 +68,30 @@ pub(crate) fn arguments(plan: &Plan, course: &Course, port: u16, watched: &[u32]
         format!("--threads={}", plan.threads()),
         format!("--warmup={}", ms(course.warmup)),
         format!("--duration={}", ms(course.duration)),
+        format!(
+            "--answer-timeout={}",
+            ms(answer_timeout(course.connections))
+        ),
         format!("--report-interval={}", ms(interval)),
         format!("--json={}", plan.out.join("load.json").display()),
     ]);
     arguments.extend(watched.iter().map(|pid| format!("--watch-pid={pid}")));
-    arguments
+    Orders {
+        arguments,
+        silence: SILENCE_LIMIT + answer_timeout(course.connections),
+    }
+}
+
+/// How long answers are awaited in the end: each connection has a statement under way, and a busy
+/// machine may answer no more than a thousand of them per second.
+fn answer_timeout(connections: u32) -> Duration {
+    Duration::from_secs(10) + Duration::from_millis(connections.into())
 }
 
 /// Runs it to its end. `look` is told what it is doing.
 pub(crate) fn run(
     plan: &Plan,
-    arguments: &[String],
+    orders: &Orders,
     stop: &Stop,
     mut look: impl FnMut(Live),
 ) -> Result<Summary, ChallengeError> {
@@ -79,9 +100,14 @@ pub(crate) fn run(
         std::fs::remove_file(&file).map_err(ChallengeError::system("remove", &file))?;
     }
     let log = plan.out.join("load.log");
-    let (child, output) = Child::start_heard("myriad load", &plan.program, arguments, &log)?;
-    let lines = lines(output);
-    follow(&child, &lines, stop, &mut look)?;
+    let name = "myriad load";
+    let (child, output) = Child::start_heard(name, &plan.program, &orders.arguments, &log)?;
+    let heard = Heard {
+        child: &child,
+        lines: lines(output),
+        silence: orders.silence,
+    };
+    heard.follow(stop, &mut look)?;
     // It exits with an error, too, when it has counted some: they are among the figures.
     match std::fs::read_to_string(&file) {
         Ok(text) => Ok(serde_json::from_str(&text)?),
@@ -89,26 +115,30 @@ pub(crate) fn run(
     }
 }
 
-/// Tells what it says until it says no more.
-fn follow(
-    child: &Child,
-    lines: &Receiver<String>,
-    stop: &Stop,
-    look: &mut impl FnMut(Live),
-) -> Result<(), ChallengeError> {
-    let mut silent = Duration::ZERO;
-    loop {
-        stop.check()?;
-        match lines.recv_timeout(LOOK) {
-            Ok(line) => {
-                silent = Duration::ZERO;
-                live(&line).into_iter().for_each(&mut *look);
+/// A generator that is listened to.
+struct Heard<'a> {
+    child: &'a Child,
+    lines: Receiver<String>,
+    silence: Duration,
+}
+
+impl Heard<'_> {
+    /// Tells what it says until it says no more.
+    fn follow(&self, stop: &Stop, look: &mut impl FnMut(Live)) -> Result<(), ChallengeError> {
+        let mut silent = Duration::ZERO;
+        loop {
+            stop.check()?;
+            match self.lines.recv_timeout(LOOK) {
+                Ok(line) => {
+                    silent = Duration::ZERO;
+                    live(&line).into_iter().for_each(&mut *look);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) if silent > self.silence => {
+                    return Err(self.child.error("says nothing any more"));
+                }
+                Err(RecvTimeoutError::Timeout) => silent += LOOK,
             }
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            Err(RecvTimeoutError::Timeout) if silent > SILENCE_LIMIT => {
-                return Err(child.error("says nothing any more"));
-            }
-            Err(RecvTimeoutError::Timeout) => silent += LOOK,
         }
     }
 }

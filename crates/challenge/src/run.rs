@@ -117,7 +117,7 @@ impl<'a> Challenge<'a> {
         let mut failed: Vec<(Way, u32)> = Vec::new();
         let most = courses
             .iter()
-            .map(|course| course.connections)
+            .map(Course::connections_max)
             .max()
             .unwrap_or(1);
         for course in &courses {
@@ -146,7 +146,7 @@ impl<'a> Challenge<'a> {
     fn afresh(&mut self, course: &Course) -> Result<Outcome, ChallengeError> {
         let text = format!("starting what is needed for {course}");
         self.watcher.prepare(&text);
-        let bench = Bench::start(self.plan, course.way, course.connections, self.stop);
+        let bench = Bench::start(self.plan, course.way, course.connections_max(), self.stop);
         self.measured(bench, course).map(|(outcome, _)| outcome)
     }
 
@@ -205,7 +205,7 @@ fn settings(plan: &Plan, changed: Vec<doctor::Change>) -> Settings {
     let host = most.map(|course| doctor::examine(&plan.host(), &need(plan, &course)));
     let findings = host.map_or_else(Vec::new, |report| report.findings);
     let generator = most.map(|course| {
-        let arguments = generator::arguments(plan, &course, 6033, &[]);
+        let arguments = generator::orders(plan, &course, 6033, &[]).arguments;
         format!("myriad {}", arguments.join(" "))
     });
     let connections = most.map_or(0, |course| course.connections);

@@ -30,6 +30,9 @@ pub struct Backend {
     pub max_age: Option<Duration>,
     /// What was set for [`Backend::pinned_max`]; `None` = all but a reserve.
     pub max_pinned: Option<NonZero<u32>>,
+    /// A read that takes longer loses those behind it in its lane, which go elsewhere; `None` = there
+    /// are no lanes: no statement is sent to a connection that is busy.
+    pub lane_stall: Option<Duration>,
     /// What clients are told of the server's version while no backend was ever reached, up to 64
     /// printable ASCII bytes; `None` = Myriad's own choice.
     pub server_version: Option<String>,
@@ -71,6 +74,11 @@ impl Backend {
             max_pinned: section.read("max_pinned", default.max_pinned, |v| {
                 value::number_unless_zero(v, CONNECTIONS_MAX)
             }),
+            lane_stall: section.read(
+                "lane_stall",
+                default.lane_stall,
+                value::duration_unless_zero,
+            ),
             server_version: section.read("server_version", default.server_version, version),
         };
         backend.check_pinned(section);
@@ -108,6 +116,7 @@ impl Default for Backend {
             idle_timeout: Some(Duration::from_secs(600)),
             max_age: Some(Duration::from_secs(3_600)),
             max_pinned: None,
+            lane_stall: Some(Duration::from_millis(10)),
             server_version: None,
         }
     }

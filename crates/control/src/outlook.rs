@@ -27,7 +27,11 @@ impl Outlook {
     /// Judges the reports of a round.
     pub(crate) fn update(&mut self, total: &Report) -> Backend {
         let gauges = &total.gauges;
-        let open = gauges.backends_resetting + gauges.backends_idle + gauges.backends_active;
+        let open = gauges.backends_resetting
+            + gauges.backends_idle
+            + gauges.backends_active
+            + gauges.backends_lane
+            + gauges.backends_draining;
         let connections = total.counters.backend_connections;
         let errors = total.counters.backend_connect_errors;
         self.backend = match () {

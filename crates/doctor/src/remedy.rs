@@ -76,6 +76,18 @@ const OF_NAMESPACE: [&str; 10] = [
     "net.ipv4.tcp_wmem",
 ];
 
+impl Place {
+    /// What to write before the text, where that does not say itself where it belongs.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Systemd => "systemd: ",
+            Self::Kubernetes => "Kubernetes: ",
+            Self::Database => "its settings: ",
+            Self::SysctlD | Self::LimitsD | Self::Container | Self::Boot => "",
+        }
+    }
+}
+
 impl Remedy {
     /// A setting of the kernel that is one number.
     pub(crate) fn sysctl(key: &'static str, value: u64) -> Self {

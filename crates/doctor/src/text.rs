@@ -86,12 +86,9 @@ impl Report {
         line("why", &observation.why);
         for remedy in &observation.remedies {
             line("now", &remedy.now());
-            for (_, lasting) in remedy
-                .lasting()
-                .iter()
-                .filter(|(place, _)| self.suits(*place))
-            {
-                line("keep", lasting);
+            let lasting = remedy.lasting().into_iter();
+            for (place, text) in lasting.filter(|(place, _)| self.suits(*place)) {
+                line("keep", &format!("{}{text}", place.title()));
             }
         }
         if observation.severity != Severity::Fine {
@@ -135,8 +132,13 @@ impl Report {
                 format!("{wanted} connections will not work here; see what is marked ✗.")
             }
             (Severity::Fine, None) => format!("{wanted} connections will work here.{first}"),
-            _ => format!(
-                "{wanted} connections will work here, but see what is marked ! or ? ({warnings} and {unknown}).{first}"
+            (Severity::Unknown, None) => format!(
+                "Nothing that could be checked stops {wanted} connections here, but {unknown} facts are \
+                 unknown.{first}"
+            ),
+            (Severity::Warning, None) => format!(
+                "{wanted} connections will work here, but see what is marked ! ({warnings}) or ? \
+                 ({unknown}).{first}"
             ),
         };
         let mut text = format!("{mark} {}\n", style.wrap(&sentence, 2));
@@ -295,7 +297,7 @@ mod tests {
             "✗ open files  open-files: ends at 997 connections\n",
             "              needs  20,000 connections + 27 of its own = 20,027\n",
             "              now    ulimit -n 20480\n",
-            "              keep   [Service] LimitNOFILE=20480,",
+            "              keep   systemd: [Service] LimitNOFILE=20480,",
             "              more   docs/doctor/ports.md\n",
             "open-files stops them at 997.\n  Then: ports (10,000).\n",
             "`myriad doctor --fix` sets",
@@ -316,7 +318,10 @@ mod tests {
         };
         let text = text(&tree, colour);
         assert!(text.contains("\x1b[33m?\x1b[0m network"), "{text}");
-        assert!(text.contains("here, but see"), "{text}");
+        assert!(
+            text.contains("Nothing that could be checked stops"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -44,10 +44,10 @@ pub enum DriverError {
         source: io::Error,
     },
     /// io_uring, which is wanted, is not to be had.
-    #[error("io_uring is refused: {source}; {remedy}, or choose another driver")]
+    #[error("io_uring is refused: {cause}; {remedy}, or choose another driver")]
     Refused {
         /// What the operating system says.
-        source: io::Error,
+        cause: io::Error,
         /// What to do about it.
         remedy: &'static str,
     },
@@ -57,9 +57,9 @@ pub enum DriverError {
 }
 
 impl DriverError {
-    pub(crate) fn refused(source: io::Error) -> Self {
-        let remedy = remedy(&source);
-        Self::Refused { source, remedy }
+    pub(crate) fn refused(cause: io::Error) -> Self {
+        let remedy = remedy(&cause);
+        Self::Refused { cause, remedy }
     }
 
     pub(crate) fn setup(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {

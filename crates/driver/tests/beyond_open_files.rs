@@ -2,136 +2,35 @@
 //! limit is the process's.
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::mpsc::{Sender, channel};
-    use std::time::Duration;
+#[allow(dead_code, reason = "each test binary uses some of it")]
+#[path = "loopback/puppet.rs"]
+mod puppet;
+#[cfg(test)]
+#[allow(dead_code, reason = "each test binary uses some of it")]
+#[path = "loopback/stage.rs"]
+mod stage;
 
-    use driver::{Address, Clock, Driver, DriverCounters, Listeners, Worker, mailboxes, run};
-    use events::{Close, ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
+#[cfg(test)]
+fn driver() -> driver::Driver {
+    driver::Driver::IoUring
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, HashSet};
+
+    use driver::Driver;
+    use events::{Close, HangUp, Tag};
     use rustix::process::{Resource, Rlimit, setrlimit};
+
+    use crate::puppet::Heard;
+    use crate::stage::{Setup, Stage};
 
     const OPEN_FILES: u64 = 60;
     /// Each of them has both of its ends in this process.
-    const CONNECTIONS: u64 = 500;
+    const CONNECTIONS: usize = 500;
     /// While it is made, a connection is an open file; so it is until it has been accepted.
-    const AT_ONCE: u64 = 8;
-    const OURS: u64 = 1 << 32;
-
-    enum Mail {
-        Begin,
-        End,
-    }
-
-    /// Connects to itself, says its number on each connection and hears it come back, then keeps
-    /// all of them open, and in the end closes them.
-    struct Mirror {
-        handles: Vec<Handle>,
-        begun: u64,
-        heard: Vec<usize>,
-        accepted: Vec<Handle>,
-        hung_up: u64,
-        told: Sender<Result<(), String>>,
-        done: bool,
-    }
-
-    impl Mirror {
-        fn connect<I: Io<Mail>>(&mut self, io: &mut I) {
-            if self.begun < CONNECTIONS {
-                let handle = io.connect(Tag(OURS | self.begun));
-                self.handles.push(handle);
-                self.heard.push(0);
-                self.begun += 1;
-            }
-        }
-
-        fn word(number: u64) -> [u8; 8] {
-            number.to_be_bytes()
-        }
-    }
-
-    impl Handler for Mirror {
-        type Mail = Mail;
-
-        fn accepted<I: Io<Mail>>(
-            &mut self,
-            _: &mut I,
-            handle: Handle,
-            _: Peer,
-            _: [u8; 32],
-            _: Timestamp,
-        ) -> Tag {
-            self.accepted.push(handle);
-            Tag(self.accepted.len() as u64 - 1)
-        }
-
-        fn connected<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, _: Timestamp) {
-            let number = tag.0 & !OURS;
-            io.outbox(self.handles[number as usize])
-                .extend_from_slice(&Self::word(number));
-        }
-
-        fn connect_failed<I: Io<Mail>>(
-            &mut self,
-            _: &mut I,
-            tag: Tag,
-            error: ConnectError,
-            _: Timestamp,
-        ) {
-            let what = format!("connection {}: {error:?}", tag.0 & !OURS);
-            self.told.send(Err(what)).unwrap();
-        }
-
-        fn received<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], _: Timestamp) {
-            if tag.0 & OURS == 0 {
-                io.outbox(self.accepted[tag.0 as usize])
-                    .extend_from_slice(bytes);
-                return;
-            }
-            let number = tag.0 & !OURS;
-            let heard = &mut self.heard[number as usize];
-            assert_eq!(bytes, &Self::word(number)[*heard..*heard + bytes.len()]);
-            *heard += bytes.len();
-            if *heard < 8 {
-                return;
-            }
-            self.connect(io);
-            if self.heard.iter().filter(|&&heard| heard == 8).count() as u64 == CONNECTIONS {
-                self.told.send(Ok(())).unwrap();
-            }
-        }
-
-        fn drained<I: Io<Mail>>(&mut self, _: &mut I, _: Tag, _: Timestamp) {}
-
-        fn hung_up<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, _: HangUp, _: Timestamp) {
-            io.close(self.accepted[tag.0 as usize], Close::Flush);
-            self.hung_up += 1;
-            self.done = self.hung_up == CONNECTIONS;
-        }
-
-        fn mail<I: Io<Mail>>(&mut self, io: &mut I, mail: Mail, _: Timestamp) {
-            match mail {
-                Mail::Begin => (0..AT_ONCE).for_each(|_| self.connect(io)),
-                Mail::End => {
-                    for handle in &self.handles {
-                        io.close(*handle, Close::Flush);
-                    }
-                }
-            }
-        }
-
-        fn timer<I: Io<Mail>>(&mut self, _: &mut I, _: Timestamp) {}
-
-        fn next_timer(&self) -> Option<Timestamp> {
-            None
-        }
-
-        fn turn_ended<I: Io<Mail>>(&mut self, _: &mut I, _: Timestamp) {}
-
-        fn finished(&self) -> bool {
-            self.done
-        }
-    }
+    const AT_ONCE: usize = 8;
 
     #[test]
     fn io_uring_holds_more_connections_than_there_may_be_open_files() {
@@ -141,36 +40,93 @@ mod tests {
         }
         let (current, maximum) = (Some(OPEN_FILES), Some(OPEN_FILES));
         setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
-        let listen = [Address::Tcp("127.0.0.1:0".parse().unwrap())];
-        let listeners = Listeners::bind(&listen, 64).unwrap();
-        let (mut inboxes, postboxes) = mailboxes(1).unwrap();
-        let counters = Arc::new(DriverCounters::default());
-        let worker = Worker {
-            sources: driver::Sources::default(),
-            inbox: inboxes.remove(0),
-            postboxes: postboxes.clone(),
-            backend: listeners.local_addresses().into(),
-            listeners,
-            clock: Clock::start(),
-            driver: Driver::IoUring,
-            counters: Arc::clone(&counters),
-        };
-        let (told, hears) = channel();
-        let mirror = Mirror {
-            handles: Vec::new(),
-            begun: 0,
-            heard: Vec::new(),
-            accepted: Vec::new(),
-            hung_up: 0,
-            told,
-            done: false,
-        };
-        let thread = std::thread::spawn(|| run(mirror, worker));
-        assert!(postboxes.post(0, Mail::Begin).is_ok());
-        let outcome = hears.recv_timeout(Duration::from_secs(20));
-        assert_eq!(outcome.expect("it takes too long"), Ok(()));
-        assert_eq!(counters.read().accepts, CONNECTIONS);
-        assert!(postboxes.post(0, Mail::End).is_ok());
-        assert_eq!(thread.join().unwrap().unwrap().hung_up, CONNECTIONS);
+        let stage = mirror();
+        let mut ends = Ends::default();
+        while ends.ours.len() < CONNECTIONS {
+            let count = AT_ONCE.min(CONNECTIONS - ends.ours.len());
+            ends.make(&stage, count);
+        }
+        assert_eq!(stage.counters[0].read().accepts, CONNECTIONS as u64);
+        ends.close(&stage);
+        stage.end();
+    }
+
+    /// A worker that connects to itself, and whose accepted ends send back what they hear.
+    fn mirror() -> Stage {
+        let stage = Setup {
+            backend: None,
+            ..Setup::default()
+        }
+        .start();
+        let mut accepted = HashSet::new();
+        stage.ask(|puppet, _| {
+            puppet.reflex = Some(Box::new(move |heard, handles, io| match heard {
+                Heard::Accepted(tag, _) => {
+                    accepted.insert(*tag);
+                }
+                Heard::Received(tag, bytes) if accepted.contains(tag) => {
+                    io.outbox(handles[tag]).extend_from_slice(bytes);
+                }
+                _ => {}
+            }));
+        });
+        stage
+    }
+
+    #[derive(Default)]
+    struct Ends {
+        ours: Vec<Tag>,
+        theirs: HashSet<Tag>,
+    }
+
+    impl Ends {
+        /// Makes so many connections, says its number on each and hears it come back.
+        fn make(&mut self, stage: &Stage, count: usize) {
+            let tags = stage.ask(move |puppet, io| {
+                let tags = (0..count).map(|_| {
+                    let tag = puppet.connect(io);
+                    let word = tag.0.to_be_bytes();
+                    io.outbox(puppet.handle(tag)).extend_from_slice(&word);
+                    tag
+                });
+                tags.collect::<Vec<_>>()
+            });
+            self.ours.extend(&tags);
+            let mut awaited: BTreeMap<_, _> =
+                tags.into_iter().map(|tag| (tag, Vec::new())).collect();
+            while awaited
+                .iter()
+                .any(|(tag, word)| word.as_slice() != tag.0.to_be_bytes())
+            {
+                match stage.hear() {
+                    Heard::Accepted(tag, _) => assert!(self.theirs.insert(tag)),
+                    Heard::Connected(tag) => assert!(awaited.contains_key(&tag)),
+                    Heard::Received(tag, bytes) => match awaited.get_mut(&tag) {
+                        Some(word) => word.extend(bytes),
+                        None => assert!(self.theirs.contains(&tag)),
+                    },
+                    other => panic!("heard {other:?}"),
+                }
+            }
+        }
+
+        /// Closes all of ours, and each of theirs when it hears of that.
+        fn close(mut self, stage: &Stage) {
+            let ours = self.ours;
+            stage.ask(move |puppet, io| {
+                for tag in ours {
+                    io.close(puppet.handle(tag), Close::Flush);
+                }
+            });
+            while !self.theirs.is_empty() {
+                match stage.hear() {
+                    Heard::HungUp(tag, HangUp::Closed) => {
+                        assert!(self.theirs.remove(&tag));
+                        stage.close(tag, Close::Flush);
+                    }
+                    other => panic!("heard {other:?}"),
+                }
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ use session::statement::PinReason;
 use wire::{OkPacket, Piece, ServerStatus, TextResultSet, Told, WalkError};
 
 use crate::backend::{Backend, Exchange, Purpose};
+use crate::client::State;
 use crate::{Engine, Mail, Turn, diagnostics, tracking};
 
 /// How an answer ended.
@@ -123,6 +124,7 @@ impl Engine {
         let mut at = 0;
         while let Some(piece) = exchange.walk.next(&input[at..])? {
             at += piece.bytes().len();
+            exchange.bytes += piece.bytes().len();
             let ending = self.piece(turn, key, exchange, &piece)?;
             if let Some(ending) = ending.filter(|_| exchange.walk.is_done()) {
                 return Ok((at, Progress::Complete(ending)));
@@ -185,7 +187,9 @@ impl Engine {
                 collect(rows, piece)?;
             }
             Purpose::ReadWarnings(answer) => diagnostics::keep(answer, piece),
+            Purpose::ReadTables(read) => collect(&mut read.rows, piece)?,
             Purpose::Restore(_)
+            | Purpose::Repeat
             | Purpose::Reset
             | Purpose::Setup
             | Purpose::Kill(_)
@@ -264,6 +268,10 @@ impl Engine {
 
     /// Takes a backend's answers no faster than its client takes them (rule 8).
     fn hold_back<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        if self.is_lane(key) {
+            return self.hold_back_lane(turn, key);
+        }
+        let limit = self.answers_ahead(turn);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -272,12 +280,6 @@ impl Engine {
             .and_then(|client| Some((client, self.clients.get(client)?)))
         else {
             return;
-        };
-        let crowded = turn.io.unsent_total() > self.settings.answer_buffer_total;
-        let limit = if crowded {
-            0
-        } else {
-            self.settings.answer_buffer
         };
         let unsent = turn.io.unsent(client.handle);
         if unsent > limit && !backend.paused && !backend.exchanges.is_empty() {
@@ -289,10 +291,24 @@ impl Engine {
         }
     }
 
+    /// Bytes of an answer that may wait for their client now.
+    pub(crate) fn answers_ahead<I: Io<Mail>>(&self, turn: &Turn<'_, I>) -> usize {
+        match turn.io.unsent_total() > self.settings.answer_buffer_total {
+            true => 0,
+            false => self.settings.answer_buffer,
+        }
+    }
+
     /// The client took all that was there for it.
     pub(crate) fn client_drained<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
         self.stalls.retain(|stall| stall.client != client);
-        let backend = self.clients.get(client).and_then(|client| client.backend);
+        let lane = match self.clients.state(client) {
+            Some(State::InLane) => self.place_in_lane(client),
+            _ => None,
+        };
+        let lane = lane.filter(|&(_, place)| place == 0).map(|(lane, _)| lane);
+        let attached = self.clients.get(client).and_then(|client| client.backend);
+        let backend = attached.or(lane);
         if let Some(backend) = backend.and_then(|key| self.pool.get_mut(key))
             && backend.paused
         {

@@ -28,46 +28,93 @@ impl Engine {
         let Some(record) = self.clients.get(client) else {
             return Taken::Now;
         };
-        if record.backend.is_some() {
-            return self.dispatch(turn, client, packet);
+        let (attached, id) = (record.backend.is_some(), record.key);
+        let statement = self.judge(client, packet.payload);
+        if attached {
+            return self.dispatch(turn, client, packet, statement);
         }
-        let id = record.key;
-        // Whoever waits already comes first.
-        if self.clients.count(State::Waiting(id)) == 0
+        let eligible = self.may_share(turn, client, packet, &statement);
+        if eligible && self.join_lane(turn, client, packet) {
+            return Taken::Later;
+        }
+        let queue = match eligible {
+            true => State::ForLane(id),
+            false => State::Waiting(id),
+        };
+        // Whoever waits already comes first; and a lane is deepened before another backend is woken.
+        if self.clients.count(queue) == 0
+            && !(eligible && self.has_lane(client))
             && let Choice::Attach(backend) = self.choose(client)
         {
             self.attach(turn, client, backend);
-            return self.dispatch(turn, client, packet);
+            return self.dispatch(turn, client, packet, statement);
         }
         self.counters.queued += 1;
-        self.clients.move_to(client, State::Waiting(id), turn.now);
+        self.clients.move_to(client, queue, turn.now);
+        self.wake(id);
         self.grow(turn, id);
         Taken::Later
     }
 
-    /// Gives idle backends of `id` to the sessions that wait for one, the longest waiting first,
-    /// and opens more if there are not enough.
+    /// Gives lanes and idle backends of `id` to the sessions that wait for one, the longest waiting
+    /// first, and opens more if there are not enough.
     pub(crate) fn serve<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
-        while let Some(client) = self.clients.first(State::Waiting(id)) {
-            let Choice::Attach(backend) = self.choose(client) else {
-                break;
-            };
-            let waited = self
-                .clients
-                .get(client)
-                .map(|client| turn.now.since(client.since));
-            self.counters.queue_wait.record(waited.unwrap_or_default());
-            self.attach(turn, client, backend);
-            self.send_from_inbox(turn, client);
-        }
+        while self.serve_one(turn, id) {}
         self.grow(turn, id);
+    }
+
+    fn serve_one<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) -> bool {
+        let (alone, shared) = (State::Waiting(id), State::ForLane(id));
+        let lane_first = match (self.clients.oldest(alone), self.clients.oldest(shared)) {
+            (Some(alone), Some(shared)) => shared < alone,
+            (alone, _) => alone.is_none(),
+        };
+        let order = if lane_first {
+            [shared, alone]
+        } else {
+            [alone, shared]
+        };
+        order
+            .into_iter()
+            .any(|queue| match self.clients.first(queue) {
+                Some(first) if queue == shared => self.serve_lanes(turn, first),
+                Some(first) => self.serve_alone(turn, first),
+                None => false,
+            })
+    }
+
+    /// Sends what waits, if a backend is free for it.
+    pub(crate) fn serve_alone<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) -> bool {
+        let Choice::Attach(backend) = self.choose(client) else {
+            return false;
+        };
+        let waited = self
+            .clients
+            .get(client)
+            .map(|client| turn.now.since(client.since));
+        self.counters.queue_wait.record(waited.unwrap_or_default());
+        self.attach(turn, client, backend);
+        self.send_from_inbox(turn, client);
+        true
+    }
+
+    /// Who waits for a backend of its own: of two, the one that has waited longer.
+    pub(crate) fn first_in_need(&self, id: KeyId) -> Option<Key> {
+        let lane = self.clients.first(State::ForLane(id));
+        let lane = lane.filter(|&first| !self.has_lane(first));
+        let since = |key: &Key| self.clients.get(*key).map(|client| client.since);
+        let alone = self.clients.first(State::Waiting(id));
+        [alone, lane].into_iter().flatten().min_by_key(since)
+    }
+
+    /// Since when somebody has waited for a backend of its own.
+    pub(crate) fn in_need_since(&self, id: KeyId) -> Option<Timestamp> {
+        Some(self.clients.get(self.first_in_need(id)?)?.since)
     }
 
     /// The same for all keys.
     pub(crate) fn serve_all<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        for id in self.pool.key_ids() {
-            self.serve(turn, id);
-        }
+        self.each_awake(|engine, id| engine.serve(turn, id));
     }
 
     /// Sends the command that waits at the front of the client's inbox.
@@ -82,15 +129,13 @@ impl Engine {
         };
         let (consumed, sequence_id) = (packet.consumed, packet.sequence_id);
         let payload = packet.payload.bytes();
-        let taken = self.dispatch(
-            turn,
-            client,
-            Packet {
-                raw: &inbox[..consumed],
-                payload,
-                sequence_id,
-            },
-        );
+        let statement = self.judge(client, payload);
+        let raw = Packet {
+            raw: &inbox[..consumed],
+            payload,
+            sequence_id,
+        };
+        let taken = self.dispatch(turn, client, raw, statement);
         if taken == Taken::Now {
             drop(packet);
             inbox.drain(..consumed);
@@ -106,7 +151,7 @@ impl Engine {
 
     /// Opens connections for those who wait, as far as there are slots.
     pub(crate) fn grow<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
-        while let Some(first) = self.clients.first(State::Waiting(id)) {
+        while let Some(first) = self.first_in_need(id) {
             if self.choose(first) != Choice::Open || self.backing_off(turn, id) {
                 return;
             }
@@ -162,7 +207,7 @@ impl Engine {
     }
 
     /// Says in full what the collation of the handshake stands for, as soon as that is known.
-    fn resolve_charset(&mut self, client: Key) {
+    pub(crate) fn resolve_charset(&mut self, client: Key) {
         if let Some(client) = self.clients.get_mut(client)
             && client.session.charset.is_none()
         {
@@ -196,7 +241,7 @@ impl Engine {
         if let Some(record) = self.pool.get_mut(backend) {
             record.client = None;
         }
-        self.pool.move_to(backend, BackendState::Idle, turn.now);
+        self.rest(turn, backend);
     }
 
     fn backing_off<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {
@@ -222,12 +267,14 @@ impl Engine {
         let backend = self.new_backend(Facts::unknown("").collation, turn.now);
         let slot = self.shared.ledger.reserve(self.worker);
         let key = self.pool.insert_reserved(id, slot, backend, turn.now);
+        self.wake(id);
         self.connect(turn, key);
     }
 
     fn open<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, slot: Slot, collation: u8) {
         let backend = self.new_backend(collation, turn.now);
         let key = self.pool.insert(id, slot, backend, turn.now);
+        self.wake(id);
         self.connect(turn, key);
     }
 
@@ -252,6 +299,7 @@ impl Engine {
             client: None,
             paused: false,
             opened: now,
+            head_since: now,
             retired: false,
             due: Due::empty(),
             upload: None,

@@ -11,8 +11,10 @@ use wire::ServerStatus;
 
 use crate::backend_auth::BackendLogin;
 use crate::diagnostics::{Counts, Warnings};
+use crate::digests::Digest;
 use crate::holdings::Effect;
 use crate::local_infile::Upload;
+use crate::views::ReadTables;
 use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSet, Translation};
 
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).
@@ -71,6 +73,8 @@ pub(crate) struct Backend {
     pub paused: bool,
     /// When it was opened.
     pub opened: Timestamp,
+    /// Since when the oldest command under way may have been worked on.
+    pub head_since: Timestamp,
     /// Not to be used again once it is free.
     pub retired: bool,
     /// What must happen before the session can be detached.
@@ -98,6 +102,8 @@ bitflags::bitflags! {
         const PING = 1 << 1;
         /// The character sets changed and must be read back.
         const CHARSET = 1 << 2;
+        /// It is not known whether the read that was answered last is of base tables.
+        const TABLES = 1 << 3;
     }
 }
 
@@ -118,6 +124,8 @@ pub(crate) struct Exchange {
     pub walk: ResponseWalk,
     /// Whose it is.
     pub purpose: Purpose,
+    /// Bytes of the answer that came so far.
+    pub bytes: usize,
 }
 
 /// Why a command was sent.
@@ -142,6 +150,10 @@ pub(crate) enum Purpose {
     ReadWarnings(Vec<u8>),
     /// Whether a command that is to be sent again names a view.
     ReadViews(TextResultSet),
+    /// Whether a read that was answered names a view.
+    ReadTables(Box<ReadTables>),
+    /// A read whose warnings are asked for: its answer was told before.
+    Repeat,
     /// KILL QUERY of what this backend runs.
     Kill(Key),
     /// COM_PING, for the status flags that an ERR packet does not have.
@@ -185,6 +197,8 @@ pub(crate) struct ClientCommand {
     pub counts_all_rows: bool,
     /// True once part of the answer went to the client.
     pub answered: bool,
+    /// What it has in common with others, if it is a plain read.
+    pub digest: Digest,
 }
 
 impl ClientCommand {

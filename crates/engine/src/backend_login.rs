@@ -11,10 +11,9 @@ use wire::{
 
 use crate::backend::{Backend, Purpose};
 use crate::backend_auth::{BackendLogin, Challenge};
-use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::dispatch::{put_command, put_query};
-use crate::facts::Facts;
+use crate::facts::{Facts, Modes};
 use crate::{Engine, Mail, Turn};
 
 /// What Myriad negotiates with each backend, whatever its key.
@@ -137,7 +136,7 @@ impl Engine {
         response.encode(turn.io.outbox(backend.handle), 1);
         let mut facts = Facts::from_handshake(&handshake);
         if let Some(known) = &self.facts {
-            facts.sql_mode.clone_from(&known.sql_mode);
+            facts.modes = known.modes;
         }
         if self.facts.as_ref() != Some(&facts) {
             self.learn_facts(turn, facts);
@@ -181,6 +180,9 @@ impl Engine {
     pub(crate) fn reset_backend<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.counters.backend_resets += 1;
         self.pool.move_to(key, BackendState::Resetting, turn.now);
+        if let Some(id) = self.pool.key_of(key) {
+            self.wake(id);
+        }
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -211,7 +213,7 @@ impl Engine {
         backend.warnings = crate::diagnostics::Warnings::None;
         (backend.dirty, backend.due) = (false, crate::backend::Due::empty());
         if let (Some(known), Some(sql_mode)) = (&mut self.facts, facts.first(3)) {
-            known.sql_mode = sql_mode.into();
+            known.modes = Modes::of(sql_mode);
         }
     }
 
@@ -241,7 +243,7 @@ impl Engine {
         if temporary.contains(&error.code) {
             return;
         }
-        while let Some(client) = id.and_then(|id| self.clients.first(State::Waiting(id))) {
+        while let Some(client) = id.and_then(|id| self.first_in_need(id)) {
             self.answer_waiter(turn, client, &error);
         }
     }
@@ -309,6 +311,7 @@ impl Engine {
         state.failures += 1;
         state.retry_at = Some(turn.now + Span::from_us(step.as_us() / 2 + spread));
         state.last_error = text;
+        self.wake(id);
         self.learn_nothing(turn);
         self.slot_returned(turn);
         self.serve_all(turn);

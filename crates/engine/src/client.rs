@@ -8,6 +8,7 @@ use session::statement::PinReasons;
 use wire::{AuthPlugin, Capabilities, ClientDialect, ExtendedCapabilities, ServerStatus};
 
 use crate::diagnostics::Capture;
+use crate::digests::Digest;
 use crate::holdings::Holdings;
 use crate::retry::Retry;
 use crate::shared::{LoginSlot, PinSlot};
@@ -23,6 +24,10 @@ pub(crate) enum State {
     Idle,
     /// Its next command waits for a backend of this key.
     Waiting(KeyId),
+    /// Its next command waits for room in a lane of this key.
+    ForLane(KeyId),
+    /// Its command is in a lane; it stands at the front of the inbox until it is answered.
+    InLane,
     /// Attached to a backend that works for it.
     Active,
     /// Attached to a backend, in a transaction or pinned, and silent.
@@ -65,6 +70,8 @@ pub(crate) struct Client {
     pub uploading: bool,
     /// How often its command was sent.
     pub retry: Retry,
+    /// What its last plain read has in common with others.
+    pub digest: Digest,
     /// The backend it is attached to.
     pub backend: Option<Key>,
     /// When it came to the list it is on.
@@ -146,7 +153,8 @@ const IDLE: ListId = ListId(2);
 const ACTIVE: ListId = ListId(3);
 const HELD: ListId = ListId(4);
 const ASKING: ListId = ListId(5);
-const FIXED: u32 = 6;
+const IN_LANE: ListId = ListId(6);
+const FIXED: u32 = 7;
 
 /// All client connections of a worker.
 pub(crate) struct Clients {
@@ -163,7 +171,7 @@ impl Clients {
 
     /// Makes room for the waiters of `key`. Keys come in the order of their ids.
     pub(crate) fn add_key(&mut self, key: KeyId) {
-        while self.roster.lists() <= FIXED + key.0 {
+        while self.roster.lists() <= FIXED + 2 * key.0 + 1 {
             self.roster.add_list();
         }
     }
@@ -218,7 +226,11 @@ impl Clients {
             ACTIVE => State::Active,
             HELD => State::Held,
             ASKING => State::Asking,
-            ListId(other) => State::Waiting(KeyId(other - FIXED)),
+            IN_LANE => State::InLane,
+            ListId(other) => match (other - FIXED) % 2 {
+                0 => State::Waiting(KeyId((other - FIXED) / 2)),
+                _ => State::ForLane(KeyId((other - FIXED) / 2)),
+            },
         })
     }
 
@@ -261,7 +273,9 @@ fn list(state: State) -> ListId {
         State::Active => ACTIVE,
         State::Held => HELD,
         State::Asking => ASKING,
-        State::Waiting(key) => ListId(FIXED + key.0),
+        State::InLane => IN_LANE,
+        State::Waiting(key) => ListId(FIXED + 2 * key.0),
+        State::ForLane(key) => ListId(FIXED + 2 * key.0 + 1),
     }
 }
 
@@ -271,7 +285,12 @@ fn may_follow(from: State, to: State) -> bool {
         (State::Login, State::Idle | State::Waiting(_) | State::Active) => true,
         // COM_CHANGE_USER is a login.
         (State::Idle, State::Waiting(_) | State::Active | State::Login | State::Asking) => true,
+        (State::Idle, State::ForLane(_) | State::InLane) => true,
         (State::Waiting(_), State::Active | State::Idle) => true,
+        // To the queue of those who go alone: what it reads is not known to be fast any more.
+        (State::ForLane(_), State::InLane | State::Active | State::Idle) => true,
+        (State::ForLane(_), State::Waiting(_)) => true,
+        (State::InLane, State::Idle | State::Waiting(_)) => true,
         // Back to the queue: its backend was lost before the command was sent.
         (State::Active, State::Idle | State::Held | State::Active | State::Waiting(_)) => true,
         (State::Held, State::Active | State::Idle | State::Asking) => true,

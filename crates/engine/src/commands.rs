@@ -109,7 +109,13 @@ impl Engine {
                 Some(State::Active) if self.uploads(key) => {
                     self.upload_bytes(turn, key, &bytes[at..])
                 }
-                Some(State::Waiting(_) | State::Active | State::Asking) => 0,
+                Some(
+                    State::Waiting(_)
+                    | State::ForLane(_)
+                    | State::InLane
+                    | State::Active
+                    | State::Asking,
+                ) => 0,
             };
             if used == 0 {
                 break;
@@ -311,7 +317,13 @@ impl Engine {
     fn balance_receiving<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let busy = matches!(
             self.clients.state(key),
-            Some(State::Waiting(_) | State::Active | State::Asking)
+            Some(
+                State::Waiting(_)
+                    | State::ForLane(_)
+                    | State::InLane
+                    | State::Active
+                    | State::Asking
+            )
         );
         let Some(client) = self.clients.get_mut(key) else {
             return;

@@ -164,6 +164,16 @@ counters! {
     local_answers,
     /// Statements answered with ERR by the backend.
     statement_errors,
+    /// Statements sent in lanes, behind those of other sessions if there were any.
+    lane_statements,
+    /// Those of them that went behind another.
+    lane_followers,
+    /// Statements sent again elsewhere, because the one before them in their lane took too long, said too much or was killed.
+    lane_moves,
+    /// Statements that ran again because their warnings were asked for after they had been in a lane.
+    lane_repeats,
+    /// Lanes that were given up because a statement took longer than lane_stall.
+    lane_stalls,
     /// Statements that had to wait for a backend.
     queued,
     /// Statements that left the queue because their client hung up; they never ran.

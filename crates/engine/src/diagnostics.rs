@@ -11,6 +11,7 @@ use session::statement::{Diagnostics, Flavor, Kind, Known, Statement, Traits, sh
 use wire::{HEADER_LEN, Header, OkPacket, Piece, ResponseWalk, ServerStatus, Told, Translation};
 
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
+use crate::client::Client;
 use crate::dispatch::put_query;
 use crate::{Engine, Mail, Turn};
 
@@ -88,6 +89,9 @@ pub(crate) struct Capture {
     warning_count: u16,
     /// `ROW_COUNT()`
     row_count: i64,
+    /// The text of the last statement, if its warnings were not read: it was a plain read, and runs
+    /// again before somebody asks for them (rule 10).
+    repeat: Option<Box<[u8]>>,
     /// `FOUND_ROWS()`; `None` if only the backend knows, to which the session is pinned then.
     found_rows: Option<u64>,
 }
@@ -99,6 +103,7 @@ impl Default for Capture {
             warnings: None,
             warning_count: 0,
             row_count: 0,
+            repeat: None,
             found_rows: Some(1),
         }
     }
@@ -134,6 +139,15 @@ impl Capture {
         rows
     }
 
+    /// The warnings of the command at the front of `inbox`, a COM_QUERY, were not read.
+    pub(crate) fn repeatable(&mut self, inbox: &[u8]) {
+        let packet = wire::whole_packet(inbox).ok();
+        let text = packet
+            .as_ref()
+            .and_then(|packet| packet.payload.bytes().get(1..));
+        (self.repeat, self.warnings) = (text.map(Into::into), None);
+    }
+
     /// Takes over what an answer said.
     pub(crate) fn answered(&mut self, command: &ClientCommand, failed: bool) {
         let counts = command.counts;
@@ -148,8 +162,10 @@ impl Capture {
         }
         if failed || counts.warnings > 0 {
             self.warning_count = counts.warnings;
+            self.repeat = None;
         } else if command.clears_warnings {
             self.warnings = None;
+            self.repeat = None;
             self.warning_count = 0;
         }
     }
@@ -212,6 +228,25 @@ impl Backend {
         }
     }
 
+    /// If the session asks for warnings that were not read, what gave them runs again. True if so.
+    pub(crate) fn repeat(
+        &mut self,
+        outbox: &mut Vec<u8>,
+        (client, statement): (&Client, &Statement),
+    ) -> bool {
+        let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
+        let Some(text) = client.capture.repeat.as_ref().filter(|_| asks) else {
+            return false;
+        };
+        if self.warnings == Warnings::OfClient {
+            return false;
+        }
+        put_query(outbox, text);
+        self.expect(Purpose::Repeat);
+        self.warnings = Warnings::OfClient;
+        true
+    }
+
     /// Notes whose warnings there are after an answer.
     pub(crate) fn note_warnings(&mut self, command: &ClientCommand, failed: bool) {
         // Which of several statements emptied the list is more than their answers tell.
@@ -257,6 +292,7 @@ impl Engine {
         if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
             let kept = (answer.len() <= CAPTURE_MAX).then(|| answer.into_boxed_slice());
             client.capture.warnings = kept;
+            client.capture.repeat = None;
         }
     }
 

@@ -3,7 +3,7 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::Kind;
+use session::statement::{Kind, Statement};
 use session::{Restore, plan};
 use wire::{Command, PacketWriter, ResponseWalk, write_packet};
 
@@ -20,8 +20,8 @@ impl Engine {
         turn: &mut Turn<'_, I>,
         client: Key,
         packet: Packet<'_>,
+        statement: Statement,
     ) -> Taken {
-        let statement = self.judge(client, packet.payload);
         if !statement.pins.is_empty() && !self.may_be_pinned(client) {
             self.answer_err(
                 turn,
@@ -134,6 +134,7 @@ impl Backend {
         self.exchanges.push_back(Exchange {
             walk: ResponseWalk::new(true, 0),
             purpose,
+            bytes: 0,
         });
     }
 }

@@ -39,7 +39,12 @@ impl Engine {
         key: Key,
         reason: DisconnectReason,
     ) {
-        let waited = matches!(self.clients.state(key), Some(State::Waiting(_)));
+        let state = self.clients.state(key);
+        let waited = matches!(state, Some(State::Waiting(_) | State::ForLane(_)));
+        let lane = match state {
+            Some(State::InLane) => self.place_in_lane(key),
+            _ => None,
+        };
         let Some(client) = self.clients.remove(key) else {
             return;
         };
@@ -56,6 +61,9 @@ impl Engine {
         self.stalls.retain(|stall| stall.client != key);
         if let Some(backend) = client.backend {
             self.leave_behind(turn, backend, client.pins);
+        }
+        if let Some(lane) = lane {
+            self.leave_lane(turn, lane);
         }
         self.recycle(client.inbox);
     }
@@ -79,7 +87,7 @@ impl Engine {
         backend.dirty |= !pins.is_empty();
         // COM_RESET_CONNECTION leaves the role as it was (rule 3).
         backend.retired |= pins.contains(PinReason::Role) || pins.contains(PinReason::Unknown);
-        backend.dirty |= !backend.due.is_empty();
+        backend.dirty |= !(backend.due - Due::TABLES).is_empty();
         backend.due = Due::empty();
         for exchange in &mut backend.exchanges {
             if let Purpose::Command(command) = &mut exchange.purpose {
@@ -127,11 +135,15 @@ impl Engine {
         let Some(id) = self.pool.key_of(key) else {
             return;
         };
+        let lane = self.is_lane(key);
         let Some(mut backend) = self.pool.remove(key) else {
             return;
         };
         turn.io.close(backend.handle, Close::Abort);
         self.counters.backend_losses += 1;
+        if lane {
+            self.lane_lost(turn, &mut backend);
+        }
         if let Some(client) = backend.client {
             if let Some(command) = backend.take_replay() {
                 self.take_back(client, command);
@@ -158,7 +170,7 @@ impl Engine {
 
     /// A client's backend is gone. If its command was not sent, it waits for another one; else it
     /// is told, where the protocol leaves room for that, and closed (rule 16).
-    fn lose_backend<I: Io<Mail>>(
+    pub(crate) fn lose_backend<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
@@ -171,9 +183,11 @@ impl Engine {
         client.backend = None;
         if unsent && !client.holds_backend() {
             let id = client.key;
+            self.wake(id);
             return self.clients.move_to(key, State::Waiting(id), turn.now);
         }
-        let active = self.clients.state(key) == Some(State::Active);
+        let state = self.clients.state(key);
+        let active = matches!(state, Some(State::Active | State::InLane));
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -261,7 +275,7 @@ impl Engine {
     pub(crate) fn drain<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, span: Span) {
         turn.io.stop_accepting();
         self.draining = Some(turn.now + span);
-        let waiting: Vec<_> = self.pool.key_ids().map(State::Waiting).collect();
+        let waiting = self.waiting_states();
         for state in [State::Greeting, State::Login, State::Idle]
             .into_iter()
             .chain(waiting)
@@ -273,11 +287,16 @@ impl Engine {
         }
     }
 
+    /// All lists of those whose command waits to be sent.
+    fn waiting_states(&self) -> Vec<State> {
+        let of_key = |id| [State::Waiting(id), State::ForLane(id)];
+        self.pool.key_ids().flat_map(of_key).collect()
+    }
+
     /// The time for draining is up. Nobody should wait any more, but for those whose backend was
     /// lost before their command was sent.
     pub(crate) fn end_all<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let waiting: Vec<_> = self.pool.key_ids().map(State::Waiting).collect();
-        for state in waiting {
+        for state in self.waiting_states() {
             while let Some(key) = self.clients.first(state) {
                 self.fail(
                     turn,
@@ -293,6 +312,7 @@ impl Engine {
             State::Idle,
             State::Held,
             State::Active,
+            State::InLane,
             State::Asking,
         ] {
             while let Some(key) = self.clients.first(state) {
@@ -304,7 +324,7 @@ impl Engine {
 
 /// The sequence id that an ERR packet in place of the rest of an answer has for the client: `None`
 /// in the middle of a packet.
-fn next_sequence_id(exchange: &mut Exchange) -> Option<u8> {
+pub(crate) fn next_sequence_id(exchange: &mut Exchange) -> Option<u8> {
     let Purpose::Command(command) = &mut exchange.purpose else {
         return Some(1);
     };

@@ -54,8 +54,32 @@ pub(crate) struct Facts {
     pub flavor: Flavor,
     /// 101119 for 10.11.19.
     pub version_number: u32,
-    /// `sql_mode` of a new session.
-    pub sql_mode: Box<[u8]>,
+    /// What of the `sql_mode` of a new session matters for reading texts.
+    pub modes: Modes,
+}
+
+/// The parts of `sql_mode` that change how texts are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Modes {
+    ansi_quotes: bool,
+    no_backslash_escapes: bool,
+    ignore_space: bool,
+}
+
+impl Modes {
+    /// Those of a value of `sql_mode`.
+    pub(crate) fn of(sql_mode: &[u8]) -> Self {
+        let mut modes = Self::default();
+        for part in sql_mode.split(|&byte| byte == b',') {
+            match part {
+                b"ANSI_QUOTES" => modes.ansi_quotes = true,
+                b"NO_BACKSLASH_ESCAPES" => modes.no_backslash_escapes = true,
+                b"IGNORE_SPACE" => modes.ignore_space = true,
+                _ => {}
+            }
+        }
+        modes
+    }
 }
 
 impl Facts {
@@ -70,7 +94,7 @@ impl Facts {
             extended: ExtendedCapabilities::empty(),
             flavor: Flavor::MySql,
             version_number: version_number(version.as_bytes()),
-            sql_mode: Box::default(),
+            modes: Modes::default(),
         }
     }
 
@@ -97,7 +121,7 @@ impl Facts {
                 Flavor::MySql
             },
             version_number: version_number(plain),
-            sql_mode: Box::default(),
+            modes: Modes::default(),
         }
     }
 
@@ -121,19 +145,15 @@ impl Facts {
     /// How the server reads the texts of a session; `None` if its character set is not one that
     /// the lexer knows.
     pub(crate) fn dialect(&self, session: &SessionState) -> Option<Dialect> {
-        let sql_mode = session.variables.get(b"sql_mode").unwrap_or(&self.sql_mode);
-        let has = |mode: &[u8]| {
-            sql_mode
-                .split(|&byte| byte == b',')
-                .any(|part| part == mode)
-        };
+        let own = session.variables.get(b"sql_mode");
+        let modes = own.map_or(self.modes, Modes::of);
         let charset = session.charset.as_ref();
         let trail = charset.map_or(Some(Trail::Plain), |charset| Trail::of(&charset.client))?;
         let mut dialect = Dialect::new(self.flavor, self.version_number);
         dialect.charset = trail;
-        dialect.ansi_quotes = has(b"ANSI_QUOTES");
-        dialect.no_backslash_escapes = has(b"NO_BACKSLASH_ESCAPES");
-        dialect.ignore_space = has(b"IGNORE_SPACE");
+        dialect.ansi_quotes = modes.ansi_quotes;
+        dialect.no_backslash_escapes = modes.no_backslash_escapes;
+        dialect.ignore_space = modes.ignore_space;
         Some(dialect)
     }
 }

@@ -5,6 +5,7 @@ use pool::State as BackendState;
 
 use crate::Engine;
 use crate::client::{Client, State};
+use crate::lanes::LANE_DEPTH;
 
 impl Engine {
     /// Looks at all records and how they point at each other. `Err` names what does not hold.
@@ -34,6 +35,12 @@ impl Engine {
                 }
             }
         }
+        for id in self.pool.key_ids() {
+            ensure(
+                !self.has_business(id) || self.awake.contains(&id),
+                "a key sleeps although something may be due for it",
+            )?;
+        }
         let stalled = self.stalls.iter().map(|stall| stall.client);
         ensure(
             stalled
@@ -49,12 +56,14 @@ impl Engine {
             State::Login,
             State::Idle,
             State::Active,
+            State::InLane,
             State::Held,
             State::Asking,
         ];
+        let of_key = |id| [State::Waiting(id), State::ForLane(id)];
         fixed
             .into_iter()
-            .chain(self.pool.key_ids().map(State::Waiting))
+            .chain(self.pool.key_ids().flat_map(of_key))
     }
 
     fn check_client(&self, key: Key, client: &Client, state: State) -> Result<(), String> {
@@ -84,15 +93,54 @@ impl Engine {
                 ensure(!client.holds_backend(), "it should hold a backend")
             }
             State::Held => ensure(client.holds_backend(), "it has no reason to hold a backend"),
-            State::Waiting(id) => {
+            State::Waiting(id) | State::ForLane(id) => {
                 ensure(client.key == id, "it waits on another key's list")?;
                 ensure(
                     wire::whole_packet(&client.inbox).is_ok(),
                     "it waits without a complete command",
                 )
             }
+            State::InLane => {
+                ensure(self.place_in_lane(key).is_some(), "no lane has its command")?;
+                ensure(
+                    wire::whole_packet(&client.inbox).is_ok(),
+                    "its command was not kept",
+                )
+            }
             State::Active | State::Asking => Ok(()),
         }
+    }
+
+    fn check_lane(&self, key: Key, state: BackendState) -> Result<(), String> {
+        let Some(backend) = self.pool.get(key) else {
+            return Ok(());
+        };
+        ensure(backend.client.is_none(), "a session is attached")?;
+        ensure(
+            backend.is_working() || backend.kill_outstanding,
+            "nothing is in the lane",
+        )?;
+        ensure(
+            backend.exchanges.len() <= LANE_DEPTH,
+            "more is in the lane than may be",
+        )?;
+        ensure(
+            state == BackendState::Draining || !backend.kill_outstanding,
+            "a lane is filled although its head is being killed",
+        )?;
+        for (_, rider) in backend.riders() {
+            let state = self.clients.state(rider);
+            ensure(
+                state == Some(State::InLane),
+                "it works for a session that is not in it",
+            )?;
+            let session = self.clients.get(rider).map(|client| &client.session);
+            ensure(
+                session.is_some_and(|session| backend.session.matches(session)),
+                "it works for a session in another state",
+            )?;
+        }
+        Ok(())
     }
 
     fn check_backend(&self, key: Key, state: BackendState) -> Result<(), String> {
@@ -119,6 +167,7 @@ impl Engine {
                 ensure(!backend.dirty && backend.due.is_empty(), "it is not clean")?;
                 ensure(!backend.paused, "reading is paused")
             }
+            BackendState::Lane | BackendState::Draining => self.check_lane(key, state),
             BackendState::Active => ensure(
                 backend.client.is_some() || backend.is_working() || backend.kill_outstanding,
                 "it works for nobody and is not free",
@@ -127,7 +176,9 @@ impl Engine {
     }
 }
 
-const BACKEND_STATES: [BackendState; 4] = [
+const BACKEND_STATES: [BackendState; 6] = [
+    BackendState::Lane,
+    BackendState::Draining,
     BackendState::Connecting,
     BackendState::Resetting,
     BackendState::Idle,

@@ -143,7 +143,17 @@ impl Engine {
         if logs_in || !owner {
             return KillOutcome::NotOwner(order.id);
         }
-        let waits = matches!(self.clients.state(key), Some(State::Waiting(_))) && !logs_in;
+        let state = self.clients.state(key);
+        let waits = matches!(state, Some(State::Waiting(_) | State::ForLane(_))) && !logs_in;
+        if let (Some(State::InLane), true) = (state, order.query)
+            && let Some(lane) = self.place_in_lane(key)
+        {
+            self.kill_in_lane(turn, key, lane);
+            return KillOutcome::Done;
+        }
+        let Some(client) = self.clients.get(key) else {
+            return KillOutcome::NoSuchThread(order.id);
+        };
         if let Some(backend) = client.backend {
             self.interrupt(turn, backend);
         }

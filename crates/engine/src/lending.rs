@@ -41,10 +41,8 @@ impl Lending {
 impl Engine {
     /// Tells the others since when somebody has waited here, at the end of each turn.
     pub(crate) fn publish_need<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let ids = self.pool.key_ids();
-        let oldest = ids
-            .filter_map(|id| self.clients.oldest(State::Waiting(id)))
-            .min();
+        let ids = self.awake.iter();
+        let oldest = ids.filter_map(|&id| self.in_need_since(id)).min();
         self.lending.seen = turn.now;
         if oldest == self.lending.waiting_since {
             return;
@@ -90,38 +88,65 @@ impl Engine {
         idle: Key,
         id: KeyId,
     ) -> bool {
-        let holder = self.claim(id);
-        let ids = self.pool.key_ids().filter(|&other| other != id);
-        let needy = ids.filter(|&other| gives_way(holder, self.claim(other), turn.now));
-        if let Some(other) = needy.min_by_key(|&other| self.clients.oldest(State::Waiting(other))) {
+        if let Some(other) = self.needier_key(turn, id) {
             self.counters.slots_lent += 1;
             self.drop_backend(turn, idle);
             self.grow(turn, other);
             self.serve(turn, id);
             return true;
         }
-        let ledger = &self.shared.ledger;
-        let mine = Claim {
-            waiting_since: holder.waiting_since,
-            owned: ledger.claim(self.worker).owned,
-        };
         // A connection that became idle just now is most likely wanted again in a moment, and a new
         // one costs more than the other's wait: whoever still waits asks again.
         let rested = self
             .pool
             .since(idle)
             .is_some_and(|since| turn.now.since(since) >= PATIENCE);
-        let lends = |theirs: Claim| {
-            (rested || mine.waiting_since.is_some() || theirs.owned == 0)
-                && gives_way(mine, theirs, turn.now)
-        };
-        let neediest = ledger.neediest(self.worker);
-        if neediest.is_some_and(|(_, theirs)| lends(theirs)) {
+        let gives = self.worker_is_needier(turn, id, rested);
+        if gives {
             self.counters.slots_lent += 1;
             self.drop_backend(turn, idle);
-            return true;
         }
-        false
+        gives
+    }
+
+    /// True if a lane of `id` gets no more for now: somebody has the better claim to its slot, or
+    /// goes alone and finds none but lanes.
+    pub(crate) fn must_yield<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {
+        const OTHERS: [pool::State; 4] = [
+            pool::State::Active,
+            pool::State::Idle,
+            pool::State::Connecting,
+            pool::State::Resetting,
+        ];
+        let only_lanes = || OTHERS.iter().all(|&state| self.pool.count(id, state) == 0);
+        (self.first_in_need(id).is_some() && only_lanes())
+            || self.needier_key(turn, id).is_some()
+            || self.worker_is_needier(turn, id, false)
+    }
+
+    /// The key with a better claim to a slot of `id`.
+    fn needier_key<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> Option<KeyId> {
+        if self.awake.len() < 2 {
+            return None;
+        }
+        let holder = self.holder(id);
+        let ids = self.awake.iter().copied().filter(|&other| other != id);
+        let needy = ids.filter(|&other| gives_way(holder, self.claim(other), turn.now));
+        needy.min_by_key(|&other| self.in_need_since(other))
+    }
+
+    /// True if another worker has a better claim to a slot of `id`, which has `rested` for a while.
+    fn worker_is_needier<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId, rested: bool) -> bool {
+        let ledger = &self.shared.ledger;
+        let Some((_, theirs)) = ledger.neediest(self.worker) else {
+            return false;
+        };
+        let mine = Claim {
+            owned: ledger.claim(self.worker).owned,
+            waiting_since: self.holder(id).waiting_since,
+        };
+        (rested || mine.waiting_since.is_some() || theirs.owned == 0)
+            && gives_way(mine, theirs, turn.now)
     }
 
     /// A slot went back to the budget: whoever waits elsewhere is told.
@@ -143,6 +168,7 @@ impl Engine {
     /// A schema was dropped, or rights were taken away: logins are checked again, on all workers.
     pub(crate) fn forget_schemas<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         self.known_schemas.forget_all();
+        self.digests.forget_tables();
         for other in (0..self.shared.ledger.workers()).filter(|&other| other != self.worker) {
             let _ended = turn.io.post(other, Mail::SchemasChanged);
         }
@@ -155,6 +181,8 @@ impl Engine {
         let ids: Vec<_> = self.pool.key_ids().collect();
         let busy = [
             pool::State::Active,
+            pool::State::Lane,
+            pool::State::Draining,
             pool::State::Resetting,
             pool::State::Connecting,
         ];
@@ -168,8 +196,18 @@ impl Engine {
         }
     }
 
+    /// The claim of a key that has slots: those who wait for its lanes have one, too.
+    fn holder(&self, id: KeyId) -> Claim {
+        let claim = self.claim(id);
+        let waiting = [claim.waiting_since, self.clients.oldest(State::ForLane(id))];
+        Claim {
+            waiting_since: waiting.into_iter().flatten().min(),
+            ..claim
+        }
+    }
+
     fn claim(&self, id: KeyId) -> Claim {
-        let waiting_since = self.clients.oldest(State::Waiting(id));
+        let waiting_since = self.in_need_since(id);
         Claim {
             owned: self.pool.owned(id),
             waiting_since,

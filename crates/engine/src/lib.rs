@@ -24,6 +24,11 @@
 //! | `diagnostics` | warnings and row counts, captured and asked for |
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
 //! | `holdings` | pins that end, because what was held is let go of |
+//! | `lanes` | backends that several sessions share |
+//! | `lane_trouble` | what goes wrong with those |
+//! | `digests` | what was learned of plain reads |
+//! | `views` | whether a plain read is of base tables |
+//! | `awake` | the keys for which something may be due |
 //! | `retry` | plain reads whose backend was lost |
 //! | `orphans` | what still runs for clients that hung up |
 //! | `settle` | what follows an answer: reading back, detaching, cleaning |
@@ -35,6 +40,7 @@
 
 mod answers;
 mod attach;
+mod awake;
 mod backend;
 mod backend_auth;
 mod backend_login;
@@ -42,6 +48,7 @@ mod client;
 mod commands;
 mod counters;
 mod diagnostics;
+mod digests;
 mod dispatch;
 mod endings;
 mod errors;
@@ -50,6 +57,8 @@ mod holdings;
 mod identity;
 mod invariants;
 mod kill;
+mod lane_trouble;
+mod lanes;
 mod lending;
 mod local_infile;
 mod login;
@@ -69,13 +78,14 @@ mod shared;
 mod statements;
 mod timers;
 mod tracking;
+mod views;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
 use membership::Key;
-use pool::{KeyId, Pool};
+use pool::{Concurrency, KeyId, Pool};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use session::Interner;
@@ -117,6 +127,16 @@ pub struct Engine {
     killed_orphans: VecDeque<orphans::Orphan>,
     /// Why sessions were pinned, as far as it was logged.
     pin_log: pin_log::PinLog,
+    /// Keys for which something may be due.
+    awake: Vec<KeyId>,
+    /// What was learned of plain reads.
+    digests: digests::Digests,
+    /// How many lanes there may be for one state of sessions.
+    lane_limit: Concurrency,
+    /// When lanes are to be looked at.
+    lane_due: Option<Timestamp>,
+    /// When idle backends are to be looked at.
+    idle_due: Option<Timestamp>,
     /// When the first idle backend must be closed because of the `wait_timeout` it carries.
     short_idle: Option<Timestamp>,
     /// Backends whose statement is to be ended, the first first.
@@ -142,6 +162,8 @@ struct KeyState {
     kills_others: bool,
     /// What the last failure was, for whoever waits in vain.
     last_error: String,
+    /// It is among the keys for which something may be due.
+    awake: bool,
 }
 
 /// One event's view of the world.
@@ -186,6 +208,7 @@ impl Engine {
         worker: usize,
         seed: [u8; 32],
     ) -> Self {
+        let lanes_max = shared.ledger.total() / shared.ledger.workers().max(1);
         Self {
             settings,
             shared,
@@ -202,6 +225,11 @@ impl Engine {
             orphans: VecDeque::new(),
             killed_orphans: VecDeque::new(),
             pin_log: pin_log::PinLog::default(),
+            awake: Vec::new(),
+            digests: digests::Digests::new(),
+            lane_limit: Concurrency::new(lanes_max),
+            lane_due: None,
+            idle_due: None,
             short_idle: None,
             kills: VecDeque::new(),
             counters: Counters::default(),
@@ -314,7 +342,10 @@ impl Handler for Engine {
             }
             Mail::Killed(asker, outcome) => self.kill_done(turn, asker, outcome),
             Mail::GlobalChanged => self.retire_backends(turn),
-            Mail::SchemasChanged => self.known_schemas.forget_all(),
+            Mail::SchemasChanged => {
+                self.known_schemas.forget_all();
+                self.digests.forget_tables();
+            }
             Mail::Report(reply) => reply(self.report()),
             Mail::Drain(span) => self.drain(turn, span),
         }
@@ -335,6 +366,7 @@ impl Handler for Engine {
             self.probe(turn);
         }
         self.publish_need(turn);
+        self.doze();
     }
 
     fn finished(&self) -> bool {

@@ -12,6 +12,7 @@ use wire::{
 use crate::client::{Client, Login, LoginStep, Origin, State};
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Capture;
+use crate::digests::Digest;
 use crate::errors::ClientError;
 use crate::facts::Facts;
 use crate::identity::Claim;
@@ -104,6 +105,7 @@ impl Engine {
             rekeyed: false,
             uploading: false,
             retry: Retry::Fresh,
+            digest: Digest::NONE,
             session: SessionState::new(0, &self.interner),
             last_insert_id: 0,
             capture: Capture::default(),

@@ -19,9 +19,11 @@ impl Engine {
     /// their state for longest, because there may be a million. Buffers that are kept for the next
     /// ones are counted, too.
     pub(crate) fn client_inbox_bytes(&self) -> u64 {
-        let waiting = self.pool.key_ids().map(State::Waiting);
-        let states = [State::Login, State::Active, State::Held].into_iter();
+        let waiting = self.pool.key_ids();
+        let waiting = waiting.flat_map(|id| [State::Waiting(id), State::ForLane(id)]);
+        let states = [State::Login, State::InLane, State::Active, State::Held];
         let inboxes: usize = states
+            .into_iter()
             .chain(waiting)
             .map(|state| self.inbox_bytes(state))
             .sum();

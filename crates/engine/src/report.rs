@@ -18,6 +18,10 @@ pub struct Gauges {
     pub clients_waiting: u64,
     /// Clients whose statement runs.
     pub clients_active: u64,
+    /// Clients whose statement waits for room in a lane.
+    pub clients_for_lane: u64,
+    /// Clients whose statement is in a lane.
+    pub clients_in_lane: u64,
     /// Silent clients in a transaction or pinned.
     pub clients_held: u64,
     /// Backend connections being made.
@@ -28,6 +32,12 @@ pub struct Gauges {
     pub backends_idle: u64,
     /// Backend connections that are attached.
     pub backends_active: u64,
+    /// Backend connections that are lanes: several sessions share each.
+    pub backends_lane: u64,
+    /// Lanes that there may be for one state of sessions.
+    pub lane_limit: u64,
+    /// Backend connections that finish what was sent to them as lanes.
+    pub backends_draining: u64,
     /// Backend connections that are kept for KILL, outside the budget.
     pub backends_reserved: u64,
     /// Pinned sessions by reason; one may have several.
@@ -60,11 +70,16 @@ impl Gauges {
         self.clients_idle += other.clients_idle;
         self.clients_waiting += other.clients_waiting;
         self.clients_active += other.clients_active;
+        self.clients_for_lane += other.clients_for_lane;
+        self.clients_in_lane += other.clients_in_lane;
         self.clients_held += other.clients_held;
         self.backends_connecting += other.backends_connecting;
         self.backends_resetting += other.backends_resetting;
         self.backends_idle += other.backends_idle;
         self.backends_active += other.backends_active;
+        self.backends_lane += other.backends_lane;
+        self.lane_limit += other.lane_limit;
+        self.backends_draining += other.backends_draining;
         self.backends_reserved += other.backends_reserved;
         for (count, more) in self.pinned.iter_mut().zip(other.pinned) {
             *count += more;
@@ -80,6 +95,7 @@ impl Engine {
     /// What there is and what has happened.
     pub fn report(&self) -> Report {
         let waiting = |key| self.clients.count(State::Waiting(key)) as u64;
+        let for_lane = |key| self.clients.count(State::ForLane(key)) as u64;
         let clients = |state| self.clients.count(state) as u64;
         let backends = |state| self.pool.count_all(state) as u64;
         let gauges = Gauges {
@@ -87,11 +103,16 @@ impl Engine {
             clients_idle: clients(State::Idle),
             clients_waiting: self.pool.key_ids().map(waiting).sum(),
             clients_active: clients(State::Active),
+            clients_for_lane: self.pool.key_ids().map(for_lane).sum(),
+            clients_in_lane: clients(State::InLane),
             clients_held: clients(State::Held),
             backends_connecting: backends(BackendState::Connecting),
             backends_resetting: backends(BackendState::Resetting),
             backends_idle: backends(BackendState::Idle),
             backends_active: backends(BackendState::Active),
+            backends_lane: backends(BackendState::Lane),
+            lane_limit: self.lane_limit.limit() as u64,
+            backends_draining: backends(BackendState::Draining),
             backends_reserved: backends(BackendState::Reserved),
             pinned: self.pinned(),
             queue_wait_us_max: self.lending.oldest_wait().as_us(),

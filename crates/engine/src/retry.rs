@@ -17,7 +17,7 @@ use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
 
 /// Longer commands, and those that name more, are not run again.
-const COMMAND_MAX: usize = 16 << 10;
+pub(crate) const COMMAND_MAX: usize = 16 << 10;
 const NAMES_MAX: usize = 64;
 
 /// How often a client's command was sent.
@@ -30,6 +30,8 @@ pub(crate) enum Retry {
     Unchecked,
     /// Twice: that is all it gets.
     Resent,
+    /// Twice, because what was before it in its lane took too long.
+    Moved,
 }
 
 impl Backend {
@@ -130,7 +132,7 @@ impl Engine {
 
 /// Counts the views among `names`; `None` if a name cannot be written as a literal in every
 /// `sql_mode`, or there are too many.
-fn question(names: &[&[u8]]) -> Option<Vec<u8>> {
+pub(crate) fn question(names: &[&[u8]]) -> Option<Vec<u8>> {
     let plain = |name: &&[u8]| {
         name.iter()
             .all(|&byte| byte >= 0x80 || byte.is_ascii_alphanumeric() || b"_$".contains(&byte))

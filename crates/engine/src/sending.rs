@@ -10,10 +10,12 @@ use crate::backend::{Backend, ClientCommand, Exchange, InsertId, Purpose, Restor
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::diagnostics::{Counts, Warnings, clears_warnings};
+use crate::digests::Digest;
 use crate::dispatch::put_query;
 use crate::holdings::{self, Effect};
 use crate::prepared::{Prepared, asks_for_cursor, statement_id};
 use crate::rewrite::{self, Rewrite, rewrite};
+use crate::settle::defines;
 use crate::statements::shape;
 use crate::{Engine, Mail, Turn};
 
@@ -28,6 +30,9 @@ impl Engine {
     ) {
         let text = packet.text();
         let dialect = self.dialect_if_needed(client_key, &statement);
+        if defines(statement.kind, statement.traits) {
+            self.forget_schemas(turn);
+        }
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let clears = self.clears(client_key, packet, &statement);
@@ -37,11 +42,12 @@ impl Engine {
         let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
             return;
         };
+        let outbox = turn.io.outbox(backend.handle);
+        self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
         let live = backend.warnings == Warnings::OfClient;
         let rewrite = dialect.as_ref().and_then(|dialect| {
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
-        let outbox = turn.io.outbox(backend.handle);
         bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
         match &rewrite {
             Some(rewrite) => put_query(outbox, &rewrite.text),
@@ -67,10 +73,17 @@ impl Engine {
             effect: effect.map(Box::new),
             counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
+            digest: if backend.replay.is_empty() {
+                Digest::NONE
+            } else {
+                client.digest
+            },
         };
+        backend.head_since = turn.now;
         backend.exchanges.push_back(Exchange {
             walk: ResponseWalk::shaped(shape(packet.payload), true, packet.sequence_id),
             purpose: Purpose::Command(command),
+            bytes: 0,
         });
     }
 

@@ -46,6 +46,9 @@ pub struct Settings {
     pub backend_max_age: Option<Span>,
     /// What becomes of a statement whose client hangs up.
     pub on_disconnect: OnDisconnect,
+    /// A read that takes longer loses those behind it in its lane; `None`: there are no lanes. Never
+    /// zero.
+    pub lane_stall: Option<Span>,
     /// What clients are told while no backend has been reached.
     pub server_version: String,
     /// What clients are told of where the front door is.
@@ -102,6 +105,7 @@ impl Default for Settings {
             backend_idle_timeout: Some(Span::from_secs(600)),
             backend_max_age: Some(Span::from_secs(3_600)),
             on_disconnect: OnDisconnect::KillReads,
+            lane_stall: Some(Span::from_ms(10)),
             server_version: "8.0.11-Myriad".into(),
             address: PublicAddress::default(),
         }

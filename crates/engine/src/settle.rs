@@ -12,6 +12,7 @@ use crate::backend::{ClientCommand, Due, InsertId, Purpose, RestorePart};
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
+use crate::digests::Sample;
 use crate::dispatch::{put_command, put_query};
 use crate::retry::Retry;
 use crate::timers::carried_timeout;
@@ -28,18 +29,32 @@ impl Engine {
         key: Key,
         ending: &Ending,
     ) {
+        let lane = self.is_lane(key);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         let Some(exchange) = backend.exchanges.pop_front() else {
             return;
         };
+        let since = std::mem::replace(&mut backend.head_since, turn.now);
+        let bytes = exchange.bytes;
         match (exchange.purpose, ending) {
-            (Purpose::Command(command), _) => self.command_answered(turn, key, &command, ending),
+            (Purpose::Command(command), _) if lane => {
+                let service = turn.now.since(since);
+                let sample = Sample::new((service, bytes), &command, ending);
+                self.lane_answered(turn, key, &command, sample);
+            }
+            (Purpose::Command(command), _) => {
+                let service = turn.now.since(since);
+                let sample = Sample::new((service, bytes), &command, ending);
+                self.learn_read(turn, key, &command, sample);
+                self.command_answered(turn, key, &command, ending);
+            }
             (Purpose::Restore(part), Ending::Err(error)) => {
                 self.restore_failed(turn, key, part, error);
             }
-            (Purpose::Restore(_), Ending::Ok) => {}
+            (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat, _) => {}
+            (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
             (Purpose::ReadFacts(facts), Ending::Ok) => self.learn_session(key, &facts),
             (Purpose::ReadPrivileges(rows), Ending::Ok) => self.learn_privileges(key, &rows),
             (Purpose::ReadInsertId(rows), Ending::Ok) => self.learn_insert_id(key, &rows),
@@ -67,6 +82,11 @@ impl Engine {
                 return self.backend_broken(turn, key);
             }
         }
+        self.goes_on(turn, key);
+    }
+
+    /// What is due once an answer was dealt with.
+    fn goes_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         if self.has_kill_outstanding(key) {
             let id = self.pool.key_of(key);
             id.into_iter().for_each(|id| self.send_kills(turn, id));
@@ -129,8 +149,7 @@ impl Engine {
         if command.traits.contains(Traits::SETS_GLOBAL) && !failed {
             self.global_changed(turn);
         }
-        let drops = command.kind == Kind::Ddl && command.traits.contains(Traits::CHANGES_SCHEMA);
-        if drops || command.kind == Kind::Account {
+        if defines(command.kind, command.traits) {
             self.forget_schemas(turn);
         }
         if let Some(client) = command.client {
@@ -333,6 +352,11 @@ impl Engine {
             put_query(turn.io.outbox(backend.handle), READ_CHARSET);
             backend.expect(Purpose::ReadCharset(rows));
             backend.due -= Due::CHARSET;
+        } else if backend.due.contains(Due::TABLES) {
+            backend.due -= Due::TABLES;
+            if !self.ask_for_tables(turn, key) {
+                return false;
+            }
         } else {
             return false;
         }
@@ -383,7 +407,7 @@ impl Engine {
             backend.warnings = Warnings::Foreign;
         }
         let carried = carried_timeout(backend);
-        self.pool.move_to(key, BackendState::Idle, turn.now);
+        self.rest(turn, key);
         self.close_before(carried.map(|timeout| turn.now + timeout));
         let Some(id) = self.pool.key_of(key) else {
             return;
@@ -396,6 +420,16 @@ impl Engine {
         if idle && !self.give_way(turn, key, id) {
             self.serve(turn, id);
         }
+    }
+}
+
+/// True if the statement may define what was known to be a table, or a schema, as something else, or
+/// take it away.
+pub(crate) fn defines(kind: Kind, traits: Traits) -> bool {
+    match kind {
+        Kind::Account => true,
+        Kind::Ddl | Kind::Multiple | Kind::Unknown => traits.contains(Traits::IMPLICIT_COMMIT),
+        _ => false,
     }
 }
 

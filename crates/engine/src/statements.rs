@@ -47,6 +47,7 @@ fn plain(kind: Kind) -> Statement {
         kind,
         traits: Traits::empty(),
         pins: PinReasons::NONE,
+        digest: 0,
     }
 }
 

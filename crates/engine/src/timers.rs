@@ -28,9 +28,8 @@ impl Engine {
             client(State::Login, Some(settings.login_timeout)),
             client(State::Idle, settings.wait_timeout),
             client(State::Held, settings.idle_transaction_timeout),
-            self.pool
-                .oldest_idle()
-                .and_then(|(_, since)| Some(since + settings.backend_idle_timeout?)),
+            self.idle_due,
+            self.lane_due,
             self.lending
                 .ask_at()
                 .filter(|_| self.shared.ledger.workers() > 1 || self.keys.len() > 1),
@@ -42,9 +41,11 @@ impl Engine {
         .into_iter()
         .flatten()
         .min();
-        for id in self.pool.key_ids() {
-            let waiting = State::Waiting(id);
-            let queue = client(waiting, Some(settings.queue_timeout));
+        for &id in &self.awake {
+            let queue = [State::Waiting(id), State::ForLane(id)]
+                .into_iter()
+                .filter_map(|waiting| client(waiting, Some(settings.queue_timeout)))
+                .min();
             let retry = self.keys[id.0 as usize]
                 .retry_at
                 .filter(|_| queue.is_some() || self.pool.is_empty());
@@ -73,22 +74,8 @@ impl Engine {
         while let Some(key) = self.due(turn, State::Held, settings.idle_transaction_timeout) {
             self.close_client(turn, key, DisconnectReason::IdleTransactionTimeout);
         }
-        for id in self.pool.key_ids() {
-            self.connects_due(turn, id);
-            self.reserved_is_due(turn, id);
-            while let Some(key) = self.due(turn, State::Waiting(id), Some(settings.queue_timeout)) {
-                self.queue_timeout(turn, key, id);
-            }
-            let retry = &mut self.keys[id.0 as usize].retry_at;
-            if retry.is_some_and(|at| turn.now >= at) {
-                *retry = None;
-                self.grow(turn, id);
-                if self.pool.is_empty() {
-                    // Nobody waits; but whether the backend is back is worth knowing.
-                    self.probe(turn);
-                }
-            }
-        }
+        self.each_awake(|engine, id| engine.key_due(turn, id));
+        self.lanes_due(turn);
         self.backends_due(turn);
         self.short_idle_due(turn);
         self.stalls_due(turn);
@@ -98,6 +85,27 @@ impl Engine {
         }
         if self.draining.is_some_and(|deadline| turn.now >= deadline) {
             self.end_all(turn);
+        }
+    }
+
+    /// Does what is due for one key.
+    fn key_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: pool::KeyId) {
+        self.connects_due(turn, id);
+        self.reserved_is_due(turn, id);
+        let limit = Some(self.settings.queue_timeout);
+        for state in [State::Waiting(id), State::ForLane(id)] {
+            while let Some(key) = self.due(turn, state, limit) {
+                self.queue_timeout(turn, key, id);
+            }
+        }
+        let retry = &mut self.keys[id.0 as usize].retry_at;
+        if retry.is_some_and(|at| turn.now >= at) {
+            *retry = None;
+            self.grow(turn, id);
+            if self.pool.is_empty() {
+                // Nobody waits; but whether the backend is back is worth knowing.
+                self.probe(turn);
+            }
         }
     }
 
@@ -126,7 +134,7 @@ impl Engine {
         if client.is_some_and(|client| client.login.is_some()) {
             return self.fail(turn, key, &error, DisconnectReason::LoginTimeout);
         }
-        if client.is_some_and(|client| client.retry != Retry::Fresh) {
+        if client.is_some_and(|client| !matches!(client.retry, Retry::Fresh | Retry::Moved)) {
             // It was sent once, to a backend that was lost.
             let error = ClientError::server_shutdown();
             return self.fail(turn, key, &error, DisconnectReason::BackendLost);
@@ -193,12 +201,25 @@ impl Engine {
         let Some(limit) = self.settings.backend_idle_timeout else {
             return;
         };
+        if self.idle_due.is_none_or(|at| turn.now < at) {
+            return;
+        }
+        self.idle_due = None;
         while let Some((key, since)) = self.pool.oldest_idle() {
             if turn.now < since + limit {
+                self.idle_due = Some(since + limit);
                 return;
             }
             self.drop_backend(turn, key);
         }
+    }
+
+    /// The backend is free. When it is to be closed is not looked up each time: the time of the one
+    /// that was free first stands until it has come.
+    pub(crate) fn rest<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, key: Key) {
+        self.pool.move_to(key, BackendState::Idle, turn.now);
+        let limit = self.settings.backend_idle_timeout;
+        self.idle_due = self.idle_due.or(limit.map(|limit| turn.now + limit));
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Plan {
     pub warmup: Duration,
     /// How long statements are measured; not zero.
     pub duration: Duration,
+    /// How long answers are awaited once no more statements are sent; not zero.
+    pub answer_timeout: Duration,
     /// How often progress is reported; not zero.
     pub report_interval: Duration,
     /// Processes whose CPU time and memory are measured.
@@ -129,6 +131,7 @@ impl Plan {
             ("threads", self.threads == 0),
             ("login timeout", self.login_timeout.is_zero()),
             ("duration", self.duration.is_zero()),
+            ("answer timeout", self.answer_timeout.is_zero()),
             ("report interval", self.report_interval.is_zero()),
         ];
         refuse(&zero)?;

@@ -8,13 +8,10 @@ use crate::connection::List;
 use crate::generator::{Generator, Mail, Phase};
 use crate::workload::{Workload, put_ping, put_quit};
 
-/// How long answers are awaited.
-const ANSWERS_MAX: Span = Span::from_secs(10);
-
 impl Generator {
     /// Sends no more statements, ends what is idle and awaits the rest.
     pub(crate) fn stop<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
-        self.phase = Phase::Stop(now + ANSWERS_MAX);
+        self.phase = Phase::Stop(now + Span::from(self.plan.answer_timeout));
         for key in self.connections.all(List::Due) {
             self.connections.remove(key);
         }

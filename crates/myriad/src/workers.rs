@@ -152,6 +152,7 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
         max_pinned: backend.pinned_max() as usize,
         backend_idle_timeout: backend.idle_timeout.map(Into::into),
         backend_max_age: backend.max_age.map(Into::into),
+        lane_stall: backend.lane_stall.map(Into::into),
         server_version: backend
             .server_version
             .clone()

@@ -4,10 +4,12 @@
 //! belongs to the engine and is a type parameter here. All workers share one budget of slots, the
 //! [`Ledger`]; each worker's [`Pool`] owns the connections that it opened with slots of its own.
 
+mod concurrency;
 mod ledger;
 mod lending;
 mod members;
 
+pub use concurrency::Concurrency;
 pub use ledger::{Ledger, Slot};
 pub use lending::{Claim, PATIENCE, gives_way};
 pub use members::{Choice, Fit, KeyId, Pool, State};

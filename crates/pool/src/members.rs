@@ -22,6 +22,10 @@ pub enum State {
     Idle,
     /// Attached to a session, or finishing what one left behind.
     Active,
+    /// Filled with reads of several sessions, one behind the other.
+    Lane,
+    /// Finishing what was sent to it as a lane; it gets no more.
+    Draining,
     /// Outside the budget and of no session: kept for KILL.
     Reserved,
 }
@@ -67,6 +71,8 @@ struct Lists {
     resetting: ListId,
     idle: ListId,
     active: ListId,
+    lane: ListId,
+    draining: ListId,
     reserved: ListId,
 }
 
@@ -76,6 +82,8 @@ pub struct Pool<K, B> {
     ids: HashMap<K, KeyId>,
     keys: Vec<K>,
     lists: Vec<Lists>,
+    /// Keys that may have idle connections, each once: those that have are all among them.
+    resting: Vec<KeyId>,
 }
 
 impl<K: Clone + Eq + Hash, B> Pool<K, B> {
@@ -92,6 +100,8 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             resetting: self.members.add_list(),
             idle: self.members.add_list(),
             active: self.members.add_list(),
+            lane: self.members.add_list(),
+            draining: self.members.add_list(),
             reserved: self.members.add_list(),
         });
         id
@@ -149,8 +159,11 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             return;
         };
         entry.since = now;
-        let list = self.list(entry_key(&self.members, member), to);
-        self.members.move_to(member, list);
+        let key = entry_key(&self.members, member);
+        if to == State::Idle && self.count(key, State::Idle) == 0 && !self.resting.contains(&key) {
+            self.resting.push(key);
+        }
+        self.members.move_to(member, self.list(key, to));
     }
 
     /// The connection.
@@ -184,6 +197,8 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             (lists.resetting, State::Resetting),
             (lists.idle, State::Idle),
             (lists.active, State::Active),
+            (lists.lane, State::Lane),
+            (lists.draining, State::Draining),
             (lists.reserved, State::Reserved),
         ];
         states
@@ -213,12 +228,18 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
         }
     }
 
-    /// The connection that has been idle the longest, over all keys.
-    pub fn oldest_idle(&self) -> Option<(Key, Timestamp)> {
-        let oldest_of = |key| self.oldest_idle_of(key);
-        self.key_ids()
+    /// The connection that has been idle the longest, over all keys. Looks at keys that have idle
+    /// connections, however many others there are.
+    pub fn oldest_idle(&mut self) -> Option<(Key, Timestamp)> {
+        let mut resting = std::mem::take(&mut self.resting);
+        resting.retain(|&key| self.count(key, State::Idle) > 0);
+        let oldest_of = |&key: &KeyId| self.oldest_idle_of(key);
+        let oldest = resting
+            .iter()
             .filter_map(oldest_of)
-            .min_by_key(|&(_, since)| since)
+            .min_by_key(|&(_, since)| since);
+        self.resting = resting;
+        oldest
     }
 
     /// The same of one key.
@@ -251,6 +272,8 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             State::Resetting,
             State::Idle,
             State::Active,
+            State::Lane,
+            State::Draining,
         ];
         states.into_iter().map(|state| self.count(key, state)).sum()
     }
@@ -287,6 +310,8 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             State::Resetting => lists.resetting,
             State::Idle => lists.idle,
             State::Active => lists.active,
+            State::Lane => lists.lane,
+            State::Draining => lists.draining,
             State::Reserved => lists.reserved,
         }
     }
@@ -301,20 +326,24 @@ fn may_follow(from: State, to: State) -> bool {
         (from, to),
         (State::Connecting, State::Resetting)
             | (State::Resetting, State::Idle)
-            | (State::Idle, State::Active)
-            | (State::Active, State::Idle | State::Resetting)
+            | (State::Idle, State::Active | State::Lane)
+            | (State::Lane, State::Draining)
+            | (
+                State::Active | State::Lane | State::Draining,
+                State::Idle | State::Resetting
+            )
             | (State::Reserved, State::Reserved)
     )
 }
 
 impl<K, B> Default for Pool<K, B> {
     fn default() -> Self {
-        let (ids, keys, lists) = (HashMap::new(), Vec::new(), Vec::new());
         Self {
             members: Roster::new(0),
-            ids,
-            keys,
-            lists,
+            ids: HashMap::new(),
+            keys: Vec::new(),
+            lists: Vec::new(),
+            resting: Vec::new(),
         }
     }
 }

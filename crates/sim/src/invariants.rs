@@ -59,7 +59,9 @@ impl Watch {
         let owned = gauges.backends_connecting
             + gauges.backends_resetting
             + gauges.backends_idle
-            + gauges.backends_active;
+            + gauges.backends_active
+            + gauges.backends_lane
+            + gauges.backends_draining;
         let agree = taken == owned && owned + gauges.backends_reserved == open as u64;
         ensure(Rule::Budget, agree || !all_live, || {
             format!("{taken} slots are taken, {owned} backends known and {open} open")
@@ -93,13 +95,18 @@ impl Watch {
         let taken = world.shared.ledger.taken();
         // Connections under way are waited for, however long the database takes.
         let coming = gauges.backends_connecting + gauges.backends_resetting;
-        let short = coming < gauges.clients_waiting;
+        let for_lanes = match gauges.backends_lane {
+            0 => gauges.clients_for_lane,
+            _ => 0,
+        };
+        let waiting = gauges.clients_waiting + for_lanes;
+        let short = coming < waiting;
         let free = short && (taken < world.setup.slots || gauges.backends_idle > 0);
         let health = &world.database.health;
         // An attempt that began while it was unwell may take all its time before it fails.
         let attempt = world.setup.settings.connect_timeout;
         let recovering = now < health.unwell_until() + attempt + RETRY_MAX;
-        if gauges.clients_waiting == 0 || !free || recovering {
+        if waiting == 0 || !free || recovering {
             self.unserved_since = None;
             return Ok(());
         }
@@ -135,6 +142,10 @@ impl World {
             + gauges.clients_waiting
             + gauges.clients_active
             + gauges.clients_held
+            + gauges.clients_for_lane
+            + gauges.clients_in_lane
+            + gauges.backends_lane
+            + gauges.backends_draining
             + gauges.backends_resetting
             + gauges.backends_active;
         ensure(Rule::End, left == 0 && self.shared.clients() == 0, || {

@@ -24,6 +24,8 @@ pub enum Scenario {
     /// 40 clients without autocommit read one row each and leave their sessions alone, over 8
     /// backends; 12 others come later.
     IdleTransactions,
+    /// 40 clients in the same state do little else than read, over few backends.
+    Readers,
 }
 
 /// How much a run did.
@@ -45,6 +47,12 @@ pub struct Stats {
     pub files: u64,
     /// Sessions that went on elsewhere after what had pinned them was over.
     pub moved: u64,
+    /// Statements that went behind others in lanes.
+    pub followers: u64,
+    /// Reads sent again elsewhere, because of what was before them in their lane.
+    pub resent: u64,
+    /// Reads that ran again because their warnings were asked for.
+    pub repeated: u64,
     /// How long it took in the world's own time, in µs.
     pub simulated_us: u64,
 }
@@ -60,6 +68,9 @@ impl Stats {
         self.executed += other.executed;
         self.files += other.files;
         self.moved += other.moved;
+        self.followers += other.followers;
+        self.resent += other.resent;
+        self.repeated += other.repeated;
         self.simulated_us += other.simulated_us;
     }
 }

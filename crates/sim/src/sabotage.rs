@@ -27,6 +27,12 @@ pub enum Sabotage {
     ForgetPrepared,
     /// A file whose connection is lost is ended where it stands, as if it had been complete.
     HalfFile,
+    /// A lane's backend answers the second of two statements first now and then.
+    ReorderLanes,
+    /// Views are told to be tables.
+    HideViews,
+    /// A read that runs for the second time gives no warnings.
+    LoseRepeated,
     /// Two clients are sent each other's bytes now and then.
     SwapAnswers,
 }

@@ -15,13 +15,24 @@ pub(crate) struct Setup {
     pub(crate) workers: usize,
     pub(crate) slots: usize,
     pub(crate) clients: usize,
-    /// So many of them come first, and stay in a transaction.
-    pub(crate) idle_in_transaction: usize,
+    /// Who they are.
+    pub(crate) cast: Cast,
     /// Clients come within this time.
     pub(crate) arrivals_us: u64,
     /// The workers are told to drain at this time, while clients are there.
     pub(crate) drain_at_us: Option<u64>,
     pub(crate) settings: Settings,
+}
+
+/// Who comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cast {
+    /// Whoever chance wants.
+    Anybody,
+    /// So many come first, and stay in a transaction; the others behave well.
+    IdleInTransaction(usize),
+    /// Sessions in the same state that read.
+    Readers,
 }
 
 impl Setup {
@@ -31,7 +42,7 @@ impl Setup {
             workers: rng.usize(1..=3),
             slots: rng.usize(1..=6),
             clients,
-            idle_in_transaction: 0,
+            cast: Cast::Anybody,
             arrivals_us: [1_000, 30_000, 400_000][rng.usize(..3)],
             drain_at_us: (rng.u8(0..6) == 0).then(|| rng.u64(1_000..500_000)),
             settings: settings(rng, clients),
@@ -42,7 +53,34 @@ impl Setup {
 impl Setup {
     /// A world for a scenario.
     pub(crate) fn of(scenario: Scenario, rng: &mut Rng) -> Self {
-        let Scenario::IdleTransactions = scenario;
+        match scenario {
+            Scenario::IdleTransactions => Self::idle_transactions(rng),
+            Scenario::Readers => Self::readers(rng),
+        }
+    }
+
+    fn readers(rng: &mut Rng) -> Self {
+        let setup = Self::new(rng);
+        let stall = [500, 2_000, 5_000][rng.usize(..3)];
+        let settings = Settings {
+            max_connections: 1_000_000,
+            answer_buffer: [300, 4_096, 65_536][rng.usize(..3)],
+            answer_buffer_total: 1 << 28,
+            lane_stall: Some(Span::from_us(stall)),
+            ..setup.settings
+        };
+        Self {
+            workers: rng.usize(1..=2),
+            slots: rng.usize(1..=4),
+            clients: 40,
+            arrivals_us: 3_000,
+            cast: Cast::Readers,
+            settings,
+            ..setup
+        }
+    }
+
+    fn idle_transactions(rng: &mut Rng) -> Self {
         let setup = Self::new(rng);
         let settings = Settings {
             max_connections: 1_000_000,
@@ -56,7 +94,7 @@ impl Setup {
         Self {
             slots: 8,
             clients: 52,
-            idle_in_transaction: 40,
+            cast: Cast::IdleInTransaction(40),
             arrivals_us: 30_000,
             drain_at_us: None,
             settings,
@@ -66,20 +104,23 @@ impl Setup {
 
     /// The client with that number.
     pub(crate) fn client(&self, mut rng: Rng, number: usize) -> Client {
-        if self.idle_in_transaction == 0 {
-            return Client::new(rng, number);
-        }
-        let profile = match number < self.idle_in_transaction {
-            true => Profile::idle_in_transaction(&mut rng, number),
-            false => Profile::well_behaved(&mut rng, number),
+        let profile = match self.cast {
+            Cast::Anybody => return Client::new(rng, number),
+            Cast::Readers => Profile::reader(&mut rng, number),
+            Cast::IdleInTransaction(first) if number < first => {
+                Profile::idle_in_transaction(&mut rng, number)
+            }
+            Cast::IdleInTransaction(_) => Profile::well_behaved(&mut rng, number),
         };
         Client::with_profile(rng, profile)
     }
 
     /// When it comes at the earliest.
     pub(crate) fn arrives_after_us(&self, number: usize) -> u64 {
-        let first = number < self.idle_in_transaction || self.idle_in_transaction == 0;
-        if first { 0 } else { self.arrivals_us }
+        match self.cast {
+            Cast::IdleInTransaction(first) if number >= first => self.arrivals_us,
+            _ => 0,
+        }
     }
 }
 
@@ -132,6 +173,9 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
             OnDisconnect::KillAll,
             OnDisconnect::Finish,
         ][rng.usize(..3)],
+        lane_stall: [300, 2_000, 10_000]
+            .get(rng.usize(..4))
+            .map(|&us| Span::from_us(us)),
         server_version: "8.0.11-Myriad".to_owned(),
         address: PublicAddress::default(),
     }

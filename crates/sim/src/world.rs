@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Engine, Mail, Shared};
+use engine::{Counters, Engine, Mail, Shared};
 use events::{Handler, Span, Timestamp};
 use fastrand::Rng;
 
@@ -15,7 +15,7 @@ use crate::network::{Network, WorkerIo};
 use crate::schedule::{Event, Schedule};
 use crate::setup::{self, Setup};
 use crate::trace::{Detail, Trace};
-use crate::{Options, Sabotage, Stats};
+use crate::{Options, Sabotage, Scenario, Stats};
 
 /// No world needs more.
 const STEPS_MAX: u64 = 2_000_000;
@@ -63,8 +63,10 @@ impl World {
             None => Setup::new(&mut rng),
         };
         let mut health = setup::health(&mut rng);
-        if options.scenario.is_some() {
-            health.incidents = Incidents::default();
+        match options.scenario {
+            Some(Scenario::IdleTransactions) => health.incidents = Incidents::default(),
+            Some(Scenario::Readers) => (health.service_us, health.slow) = (40, (1, 200)),
+            None => {}
         }
         let shared = Shared::new(setup.workers, setup.slots);
         let settings = Arc::new(setup.settings.clone());
@@ -320,6 +322,12 @@ impl World {
         (&mut self.clients[number], around)
     }
 
+    /// Adds up what the workers count.
+    fn counted(&self, count: impl Fn(&Counters) -> u64) -> u64 {
+        let reports = self.workers.iter().map(|worker| worker.engine.report());
+        reports.map(|report| count(&report.counters)).sum()
+    }
+
     fn stats(&self) -> Stats {
         Stats {
             steps: self.steps,
@@ -330,6 +338,9 @@ impl World {
             executed: self.database.executed,
             files: self.database.files,
             moved: self.clients.iter().map(Client::moved).sum(),
+            followers: self.counted(|counters| counters.lane_followers),
+            resent: self.counted(|counters| counters.lane_moves),
+            repeated: self.counted(|counters| counters.lane_repeats),
             simulated_us: self.schedule.now().as_us(),
         }
     }

@@ -2,14 +2,20 @@
 
 #[cfg(test)]
 mod tests {
-    use sim::{Options, Rule, Sabotage, run};
+    use sim::{Options, Rule, Sabotage, Scenario, run};
 
     const SEEDS: u64 = 1_000;
 
     /// Runs until a seed fails by breaking one of `expected`. What is sabotaged may show in other
     /// ways as well.
     fn assert_noticed(sabotage: Sabotage, expected: &[Rule]) {
+        assert_noticed_in(None, sabotage, expected);
+    }
+
+    /// The same in worlds of a scenario.
+    fn assert_noticed_in(scenario: Option<Scenario>, sabotage: Sabotage, expected: &[Rule]) {
         let options = Options {
+            scenario,
             sabotage: Some(sabotage),
             ..Options::default()
         };
@@ -82,6 +88,26 @@ mod tests {
     #[test]
     fn a_half_of_a_file() {
         assert_noticed(Sabotage::HalfFile, &[Rule::Abandoned]);
+    }
+
+    #[test]
+    fn a_lane_whose_answers_come_in_another_order() {
+        let expected = [Rule::Answer, Rule::Protocol, Rule::Moved, Rule::State];
+        assert_noticed_in(Some(Scenario::Readers), Sabotage::ReorderLanes, &expected);
+    }
+
+    #[test]
+    fn a_view_that_is_read_in_a_lane() {
+        assert_noticed_in(Some(Scenario::Readers), Sabotage::HideViews, &[Rule::Once]);
+    }
+
+    #[test]
+    fn warnings_of_a_read_that_is_repeated() {
+        assert_noticed_in(
+            Some(Scenario::Readers),
+            Sabotage::LoseRepeated,
+            &[Rule::Answer],
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 mod tests {
-    use sim::{Options, Scenario, run};
+    use sim::{Options, Scenario, Stats, run};
 
     #[test]
     fn idle_transactions_stop_nobody_for_longer_than_their_timeout() {
@@ -15,5 +15,27 @@ mod tests {
             assert_eq!(stats.refused, 0, "seed {seed}: {stats:?}");
             assert!(stats.answers > 80, "seed {seed}: {stats:?}");
         }
+    }
+
+    /// `MYRIAD_SIM_READERS=first..end` runs other seeds, with the whole trace of what fails.
+    #[test]
+    fn reads_share_lanes_and_no_rule_is_broken() {
+        let options = Options {
+            scenario: Some(Scenario::Readers),
+            full_trace: std::env::var("MYRIAD_SIM_READERS").is_ok(),
+            ..Options::default()
+        };
+        let range = std::env::var("MYRIAD_SIM_READERS").unwrap_or_else(|_| "1..200".to_owned());
+        let (first, end) = range.split_once("..").expect("a range of seeds");
+        let seeds = first.parse::<u64>().unwrap()..end.parse().unwrap();
+        let worlds = seeds.end - seeds.start;
+        let mut total = Stats::default();
+        for seed in seeds {
+            total.add(&run(seed, &options).unwrap_or_else(|failure| panic!("{failure}")));
+        }
+        let enough =
+            total.followers > 10 * worlds && total.resent * 2 > worlds && total.repeated > 0;
+        assert!(enough || worlds < 100, "lanes were hardly used: {total:?}");
+        println!("{total:?}");
     }
 }

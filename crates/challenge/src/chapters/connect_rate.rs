@@ -42,6 +42,7 @@ pub(super) fn charts(part: &Part) -> Vec<Chart> {
         plot.chart("Connects per second, each with a statement", |f| {
             Some(f.statements_per_s)
         })
+        .with_stops()
         .done(),
         plot.chart("Milliseconds that 95 % of them did not exceed", |f| {
             Some(f.latency_ms.p95)

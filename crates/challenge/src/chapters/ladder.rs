@@ -54,6 +54,7 @@ pub(super) fn charts(part: &Part) -> Vec<Chart> {
     vec![
         plot.chart("Statements per second", |f| Some(f.statements_per_s))
             .with_reference(|reference| reference.statements_per_s)
+            .with_stops()
             .done(),
         plot.chart("Milliseconds that 95 % of them did not exceed", |f| {
             Some(f.latency_ms.p95)

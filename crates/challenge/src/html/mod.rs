@@ -12,6 +12,7 @@ use crate::chapters::Headline;
 use crate::columns;
 use crate::text::{bytes, ms};
 use crate::{Part, Report};
+use table::Of;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -105,11 +106,11 @@ fn chapter(page: &mut String, part: &Part) -> Result {
         chart.write(page)?;
     }
     page.push_str("</div>\n<section>\n<h2>Speed</h2>\n");
-    table::write(page, part, &columns::speed(&story), &part.reference)?;
+    table::write(page, part, &columns::speed(&story), Of::All)?;
     page.push_str("</section>\n<section>\n<h2>Memory and processor time</h2>\n");
     let memory = columns::memory();
     let cost: Vec<_> = memory.into_iter().chain(columns::processes()).collect();
-    table::write(page, part, &cost, &[])?;
+    table::write(page, part, &cost, Of::Measured)?;
     if part
         .rows
         .iter()
@@ -117,7 +118,7 @@ fn chapter(page: &mut String, part: &Part) -> Result {
         .any(|f| f.kernel_per_connection.is_some())
     {
         page.push_str("<details><summary>What the kernel’s memory consists of</summary>\n");
-        table::write(page, part, &columns::kernel_parts(), &[])?;
+        table::write(page, part, &columns::kernel_parts(), Of::Measured)?;
         page.push_str("</details>\n");
     }
     errors(page, part)?;

@@ -34,11 +34,10 @@ impl<'a> Plot<'a> {
         value: fn(&Figures) -> Option<f64>,
     ) -> Drawing<'a> {
         let lines = Way::ALL.into_iter().zip([2, 3, 1]);
-        let mut series: Vec<Series> = lines
+        let series = lines
             .map(|(way, colour)| self.line(way, colour, value))
             .filter(|line| !line.points.is_empty())
             .collect();
-        drop_repeated_notes(&mut series);
         let marks = self.counts.iter().zip(0..);
         let marks = marks.map(|(count, at)| (f64::from(at), number(f64::from(*count))));
         Drawing {
@@ -61,15 +60,20 @@ impl<'a> Plot<'a> {
             .filter_map(|row| Some((self.place(row.connections)?, value(row.figures()?)?)))
             .collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let limit = rows().find_map(|row| row.limit());
-        let note = limit.map(|limit| format!("✕ {}", limit.short));
         Series {
             name: way.name(),
             points,
             colour,
             is_reference: false,
-            note: note.filter(|note| note.len() <= NOTE_MAX),
+            note: None,
         }
+    }
+
+    /// What stops a way.
+    fn note(&self, way: &str) -> Option<String> {
+        let mut rows = self.part.rows.iter().filter(|row| row.way.name() == way);
+        let note = format!("✕ {}", rows.find_map(|row| row.limit())?.short);
+        (note.len() <= NOTE_MAX).then_some(note)
     }
 
     fn place(&self, connections: u32) -> Option<f64> {
@@ -94,6 +98,15 @@ impl Drawing<'_> {
                 note: None,
             });
         }
+        self
+    }
+
+    /// Says where a line ends what stops it.
+    pub(crate) fn with_stops(mut self) -> Self {
+        for series in &mut self.chart.series {
+            series.note = self.plot.note(series.name);
+        }
+        drop_repeated_notes(&mut self.chart.series);
         self
     }
 

@@ -17,13 +17,17 @@ pub(super) fn data(value: f64, text: &str) -> String {
     format!("<data value=\"{value}\">{}</data>", escape(text))
 }
 
+/// Which runs a table tells of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    /// All, and published figures.
+    All,
+    /// Those that were measured.
+    Measured,
+}
+
 /// Appends a table; nothing if no run has any of these figures.
-pub(super) fn write(
-    page: &mut String,
-    part: &Part,
-    columns: &[Column],
-    reference: &[Reference],
-) -> Result {
+pub(super) fn write(page: &mut String, part: &Part, columns: &[Column], of: Of) -> Result {
     let figures = || part.rows.iter().filter_map(Row::figures);
     let has_values = |column: &&Column| figures().any(|f| (column.value)(f).is_some());
     let columns: Vec<&Column> = columns.iter().filter(has_values).collect();
@@ -35,7 +39,12 @@ pub(super) fn write(
         write!(page, "<th class=\"n\">{}</th>", column.head)?;
     }
     page.push_str("</tr></thead>\n");
-    let mut counts: Vec<u32> = part.rows.iter().map(|row| row.connections).collect();
+    let told = || {
+        part.rows
+            .iter()
+            .filter(|row| of == Of::All || row.figures().is_some())
+    };
+    let mut counts: Vec<u32> = told().map(|row| row.connections).collect();
     counts.sort_unstable();
     counts.dedup();
     for count in counts {
@@ -47,11 +56,12 @@ pub(super) fn write(
             columns.len() + 1,
             data(f64::from(count), &text)
         )?;
-        for row in part.rows.iter().filter(|row| row.connections == count) {
+        for row in told().filter(|row| row.connections == count) {
             run(page, row, &columns)?;
         }
-        for published in reference.iter().filter(|one| one.connections == count) {
-            self::published(page, published, &columns)?;
+        let mut reference = part.reference.iter().filter(|_| of == Of::All);
+        if let Some(one) = reference.find(|one| one.connections == count) {
+            published(page, one, &columns)?;
         }
         page.push_str("</tbody>\n");
     }

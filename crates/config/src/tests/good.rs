@@ -86,6 +86,7 @@ fn every_key_of_backend_arrives() {
         idle_timeout = "4s"
         max_age = "5s"
         max_pinned = 99999
+        lane_stall = "6ms"
         server_version = "11.8.1-MariaDB"
         "#,
     );
@@ -97,6 +98,7 @@ fn every_key_of_backend_arrives() {
         idle_timeout: Some(Duration::from_secs(4)),
         max_age: Some(Duration::from_secs(5)),
         max_pinned: NonZero::new(99_999),
+        lane_stall: Some(Duration::from_millis(6)),
         server_version: Some("11.8.1-MariaDB".to_owned()),
     };
     assert_eq!(backend, expected);
@@ -139,13 +141,14 @@ fn every_key_of_the_others_arrives() {
 fn zero_is_none() {
     let settings = settings(
         "[server]\nworkers = 0\nidle_transaction_timeout = \"0\"\nwait_timeout = \"0s\"\n\
-         [backend]\nidle_timeout = \"0ms\"\nmax_age = \"0d\"\nmax_pinned = 0\n",
+         [backend]\nidle_timeout = \"0ms\"\nmax_age = \"0d\"\nmax_pinned = 0\nlane_stall = \"0s\"\n",
     );
     assert_eq!(settings.server.workers, None);
     assert_eq!(settings.server.idle_transaction_timeout, None);
     assert_eq!(settings.server.wait_timeout, None);
     assert_eq!(settings.backend.idle_timeout, None);
     assert_eq!(settings.backend.max_age, None);
+    assert_eq!(settings.backend.lane_stall, None);
     assert_eq!(settings.backend.max_pinned, None);
 }
 

@@ -175,23 +175,27 @@ impl Collector for Scrape {
 }
 
 /// Clients by state.
-pub(crate) fn clients(gauges: &Gauges) -> [(&'static str, u64); 5] {
+pub(crate) fn clients(gauges: &Gauges) -> [(&'static str, u64); 7] {
     [
         ("login", gauges.clients_login),
         ("idle", gauges.clients_idle),
         ("waiting", gauges.clients_waiting),
+        ("for_lane", gauges.clients_for_lane),
+        ("in_lane", gauges.clients_in_lane),
         ("active", gauges.clients_active),
         ("held", gauges.clients_held),
     ]
 }
 
 /// Backend connections by state.
-pub(crate) fn backends(gauges: &Gauges) -> [(&'static str, u64); 4] {
+pub(crate) fn backends(gauges: &Gauges) -> [(&'static str, u64); 6] {
     [
         ("connecting", gauges.backends_connecting),
         ("resetting", gauges.backends_resetting),
         ("idle", gauges.backends_idle),
         ("active", gauges.backends_active),
+        ("lane", gauges.backends_lane),
+        ("draining", gauges.backends_draining),
     ]
 }
 
@@ -207,6 +211,11 @@ fn levels(page: &mut Page<'_>, gauges: &Gauges) -> Result {
         "Backend connections by state",
         "state",
         backends(gauges),
+    )?;
+    page.gauge(
+        "myriad_lane_limit",
+        "Lanes that there may be for one state of sessions, over all workers",
+        gauges.lane_limit,
     )
 }
 

@@ -141,7 +141,7 @@ fn an_ended_backend_connection_is_closed_on_both_sides() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let backend = vec![Address::Tcp(listener.local_addr().unwrap())];
     let stage = Setup {
-        backend,
+        backend: Some(backend),
         ..Setup::default()
     }
     .start();

@@ -13,7 +13,7 @@ use crate::stage::{Setup, Stage};
 
 fn stage(backend: Vec<Address>) -> Stage {
     Setup {
-        backend,
+        backend: Some(backend),
         ..Setup::default()
     }
     .start()

@@ -112,7 +112,7 @@ fn a_silent_connection_of_our_own() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let backend = vec![Address::Tcp(listener.local_addr().unwrap())];
     let stage = Setup {
-        backend,
+        backend: Some(backend),
         ..Setup::default()
     }
     .start();

@@ -32,7 +32,8 @@ pub(crate) struct Setup {
     pub(crate) workers: usize,
     pub(crate) habit: Habit,
     pub(crate) listen: Vec<Address>,
-    pub(crate) backend: Vec<Address>,
+    /// If there is none, the stage itself.
+    pub(crate) backend: Option<Vec<Address>>,
     pub(crate) driver: Driver,
 }
 
@@ -43,7 +44,7 @@ impl Default for Setup {
             workers: 1,
             habit: Habit::Obey,
             listen,
-            backend: Vec::new(),
+            backend: Some(Vec::new()),
             driver: crate::driver(),
         }
     }
@@ -60,7 +61,8 @@ impl Setup {
             heard: Vec::new(),
             threads: Vec::new(),
         };
-        let (backend, clock) = (Arc::from(self.backend), Clock::start());
+        let backend = self.backend.unwrap_or_else(|| stage.addresses.clone());
+        let (backend, clock) = (Arc::from(backend), Clock::start());
         for inbox in inboxes {
             let counters = Arc::new(DriverCounters::default());
             let worker = Worker {

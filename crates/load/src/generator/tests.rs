@@ -83,6 +83,7 @@ pub(crate) fn plan(workload: Workload, connections: u32, logins_max: u32) -> Pla
         login_timeout: Duration::from_secs(1),
         warmup: Duration::ZERO,
         duration: Duration::from_secs(1),
+        answer_timeout: Duration::from_secs(10),
         report_interval: Duration::from_secs(1),
         watched: Vec::new(),
     }

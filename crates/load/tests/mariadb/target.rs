@@ -78,6 +78,7 @@ impl Target {
             login_timeout: Duration::from_secs(20),
             warmup: Duration::from_millis(200),
             duration: Duration::from_secs(1),
+            answer_timeout: Duration::from_secs(10),
             report_interval: Duration::from_millis(300),
             watched: self.database.pid().into_iter().collect(),
         }

@@ -63,6 +63,9 @@ pub(crate) struct Run {
     /// How long statements are measured.
     #[arg(long, default_value = "60s", value_parser = duration::parse)]
     duration: Duration,
+    /// How long answers are awaited once no more statements are sent.
+    #[arg(long, default_value = "10s", value_parser = duration::parse, value_name = "DURATION")]
+    answer_timeout: Duration,
     /// How often a line is printed.
     #[arg(long, default_value = "1s", value_parser = duration::parse)]
     report_interval: Duration,
@@ -130,6 +133,7 @@ impl Run {
             threads: self.threads.unwrap_or_else(cores),
             ramp: self.ramp,
             login_timeout: self.login_timeout,
+            answer_timeout: self.answer_timeout,
             warmup: self.warmup,
             duration: self.duration,
             report_interval: self.report_interval,

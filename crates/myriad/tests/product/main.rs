@@ -27,6 +27,8 @@ mod kills;
 #[cfg(test)]
 mod kinds;
 #[cfg(test)]
+mod lanes;
+#[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
 mod load;

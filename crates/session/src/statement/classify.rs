@@ -24,6 +24,7 @@ const ALONE: Traits = Traits::PURE_READ
 pub fn classify(text: &[u8], dialect: &Dialect) -> Statement {
     let mut reader = Reader::new(text, dialect);
     let mut statement = single(&mut reader);
+    statement.digest = reader.digest();
     if !reader.ends_text() {
         // Even a comment behind a semicolon is answered for itself.
         statement.traits.remove(Traits::PURE_READ);
@@ -59,6 +60,7 @@ fn join(first: Statement, second: Statement) -> Statement {
         kind: Kind::Multiple,
         traits,
         pins,
+        digest: 0,
     }
 }
 

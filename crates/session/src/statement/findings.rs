@@ -74,6 +74,7 @@ impl Findings {
             kind,
             traits: self.traits,
             pins: self.pins,
+            digest: 0,
         }
     }
 

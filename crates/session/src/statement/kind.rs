@@ -13,6 +13,8 @@ pub struct Statement {
     pub traits: Traits,
     /// Why the session may not be detached after it.
     pub pins: PinReasons,
+    /// The same for statements that differ in their values only; 0 if there are several.
+    pub digest: u64,
 }
 
 /// The family of a statement.

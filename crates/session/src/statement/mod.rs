@@ -14,6 +14,7 @@ mod digest;
 mod explain;
 mod expression;
 mod findings;
+mod fingerprint;
 mod holding;
 mod identifier;
 mod keyword;

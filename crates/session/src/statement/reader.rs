@@ -2,6 +2,7 @@
 //! Owns the one token of lookahead; knows no grammar.
 
 use super::dialect::Dialect;
+use super::fingerprint::Fingerprint;
 use super::keyword::Keyword;
 use super::lexer::Lexer;
 use super::token::Token;
@@ -12,13 +13,18 @@ const SEPARATOR: u8 = b';';
 pub(super) struct Reader<'a> {
     lexer: Lexer<'a>,
     current: Token<'a>,
+    fingerprint: Fingerprint,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a [u8], dialect: &Dialect) -> Self {
         let mut lexer = Lexer::new(text, dialect);
         let current = lexer.next();
-        Self { lexer, current }
+        Self {
+            lexer,
+            current,
+            fingerprint: Fingerprint::new(),
+        }
     }
 
     pub(super) const fn dialect(&self) -> &Dialect {
@@ -52,6 +58,7 @@ impl<'a> Reader<'a> {
     pub(super) fn next(&mut self) -> Token<'a> {
         let token = self.peek();
         if token != Token::End {
+            self.fingerprint.push(token);
             self.current = self.lexer.next();
         }
         token
@@ -78,6 +85,11 @@ impl<'a> Reader<'a> {
     /// Whether the statement is over.
     pub(super) fn at_end(&self) -> bool {
         self.peek() == Token::End
+    }
+
+    /// The number of what was taken so far.
+    pub(super) fn digest(&self) -> u64 {
+        self.fingerprint.finish()
     }
 
     /// Goes to the end of the statement.

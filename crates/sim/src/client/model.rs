@@ -235,7 +235,7 @@ impl Model {
                 insert_id: 0,
             },
             Answer::Rows { rows, .. } => {
-                self.found_rows_unknown &= sql.asks_for_conditions();
+                self.found_rows_unknown &= sql.keeps_found_rows();
                 Outcome::Rows(rows.clone())
             }
             Answer::Err { code, .. } => {

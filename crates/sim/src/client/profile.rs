@@ -56,6 +56,8 @@ pub(crate) struct Profile {
     pub(crate) kills: u8,
     /// Of 256 commands, so many are about prepared statements.
     pub(crate) prepares: u8,
+    /// Reads most of the time.
+    pub(crate) reads: bool,
     /// Uses what pins a session.
     pub(crate) pins: bool,
     pub(crate) exit: Exit,
@@ -77,6 +79,31 @@ impl Profile {
             exit: Exit::Stay,
             script,
             ..Self::well_behaved(rng, client)
+        }
+    }
+
+    /// Somebody who reads, in the same state as others of that kind.
+    pub(crate) fn reader(rng: &mut Rng, client: usize) -> Self {
+        let (user, password) = ACCOUNTS[0];
+        let any = Self::new(rng, client);
+        let answer_changing = Capabilities::FOUND_ROWS
+            | Capabilities::LOCAL_FILES
+            | Capabilities::MULTI_STATEMENTS
+            | Capabilities::MULTI_RESULTS;
+        Self {
+            user: user.to_owned(),
+            password: password.to_owned(),
+            known: true,
+            account: 0,
+            schema: Some(SCHEMAS[0].to_owned()),
+            capabilities: any.capabilities - answer_changing,
+            collation: 45,
+            commands: rng.u32(10..40),
+            think_us: [10, 100, 1_000][rng.usize(..3)],
+            prepares: 0,
+            reads: true,
+            pins: false,
+            ..any
         }
     }
 
@@ -129,6 +156,7 @@ impl Profile {
             pipelines: [0, 0, 0, 60][rng.usize(..4)],
             kills: [0, 0, 0, 0, 20, 100][rng.usize(..6)],
             prepares: [0, 0, 0, 60, 160][rng.usize(..5)],
+            reads: false,
             pins: rng.u8(0..5) == 0,
             script: Vec::new(),
             exit: match rng.u8(0..13) {

@@ -214,9 +214,7 @@ fn text(sql: &Sql) -> String {
     match sql {
         Sql::Literal(text) => format!("SELECT '{text}'"),
         Sql::ReadKey(key) => format!("SELECT v FROM kv WHERE k={key}"),
-        Sql::ReadRange(from, to) => {
-            format!("SELECT k,v FROM kv_view WHERE k BETWEEN {from} AND {to}")
-        }
+        Sql::ReadRange(a, z) => format!("SELECT k,v FROM kv_view WHERE k BETWEEN {a} AND {z}"),
         Sql::WriteKey(key, value) => format!("UPDATE kv SET v={value} WHERE k={key}"),
         Sql::Bump(key) => format!("UPDATE kv SET v=v+1 WHERE k={key}"),
         Sql::Insert => "INSERT INTO auto(v) VALUES(5)".to_owned(),
@@ -259,6 +257,7 @@ fn text(sql: &Sql) -> String {
         Sql::CountViews(names) => format!("{COUNT_VIEWS}{}')", names.join("','")),
         Sql::Clear => "SELECT 1 FROM (SELECT 1) AS cleared".to_owned(),
         Sql::Warn => "SELECT CAST('1x' AS SIGNED)".to_owned(),
+        Sql::Harmless => "SELECT CAST('1' AS SIGNED)".to_owned(),
         Sql::RowCount => "SELECT ROW_COUNT()".to_owned(),
         Sql::FoundRows => "SELECT FOUND_ROWS()".to_owned(),
         Sql::ToldCount => "SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `told`".to_owned(),

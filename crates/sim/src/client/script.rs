@@ -16,6 +16,9 @@ pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: 
     if profile.pins && rng.u8(0..4) == 0 {
         return Request::Query(pinning(rng));
     }
+    if profile.reads && rng.u8(0..12) > 0 {
+        return Request::Query(reading(rng, profile.client, tag));
+    }
     match rng.u8(0..100) {
         0..4 => Request::Query(pick(rng, [Sql::ShowWarnings, Sql::Warn])),
         4..20 => Request::Query(Sql::Literal(format!("token {tag}"))),
@@ -40,6 +43,22 @@ pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: 
         98 if rng.bool() => Request::SetOption(rng.bool()),
         98 => Request::Ping,
         _ => Request::Unsupported,
+    }
+}
+
+/// What somebody sends who reads: some of it with warnings and errors, and some of a view.
+fn reading(rng: &mut Rng, client: usize, tag: &str) -> Sql {
+    let first = SHARED_KEYS + client as u32 * OWN_KEYS;
+    match rng.u8(0..40) {
+        0..4 => Sql::Literal(format!("token {tag}")),
+        4..8 => Sql::ReadRange(first, first + OWN_KEYS - 1),
+        8..11 => write_own(rng, client),
+        11 if rng.bool() => Sql::Warn,
+        11..15 => Sql::Harmless,
+        15 => Sql::NoTable,
+        16..20 => question(rng),
+        20 => Sql::Repeat(rng.usize(1..20_000)),
+        _ => Sql::ReadKey(first + rng.u32(..OWN_KEYS)),
     }
 }
 

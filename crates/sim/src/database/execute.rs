@@ -117,7 +117,7 @@ impl Work<'_> {
             sql if sql.asks_for_conditions() => self.tell_conditions(sql),
             Sql::ToldUnsigned => Outcome::value(self.session.last_insert_id.to_string()),
             Sql::Executed(executed) => self.execute(executed),
-            Sql::Clear | Sql::Warn => Outcome::value("1"),
+            Sql::Clear | Sql::Warn | Sql::Harmless => Outcome::value("1"),
             Sql::RowCount => Outcome::value(self.session.row_count.to_string()),
             Sql::FoundRows => Outcome::value(self.session.found_rows.to_string()),
             Sql::ToldCount => Outcome::value((self.session.last_insert_id as i64).to_string()),

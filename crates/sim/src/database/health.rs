@@ -29,6 +29,8 @@ pub(crate) struct Health {
     pub(crate) lock_wait_us: u64,
     /// The longest an ordinary statement takes.
     pub(crate) service_us: u64,
+    /// Of 256 statements so many take this many times as long as others.
+    pub(crate) slow: (u8, u64),
     /// When a connection last died or was refused.
     pub(crate) last_death: Option<Timestamp>,
     /// When the fickle schema last came or went.
@@ -44,6 +46,7 @@ impl Health {
             incidents,
             lock_wait_us,
             service_us,
+            slow: (4, 20),
             last_death: None,
             last_drop: None,
             refuses_until: Timestamp::ZERO,
@@ -80,7 +83,7 @@ impl Health {
         let usual = rng.u64(10..=self.service_us);
         match rng.u8(..) {
             _ if now < self.slow_until => usual * 30,
-            0..4 => usual * 20,
+            number if number < self.slow.0 => usual * self.slow.1,
             _ => usual,
         }
     }

@@ -113,6 +113,7 @@ pub(super) fn is_interruptible(sql: &Sql) -> bool {
             | Sql::ReadRange(..)
             | Sql::ReadVariables(_)
             | Sql::LastInsertId
+            | Sql::Harmless
             | Sql::ShowWarnings
     )
 }

@@ -198,6 +198,9 @@ impl Database {
             if !matches!(connection.phase, Phase::Login | Phase::Ready) {
                 return Ok(());
             }
+            if self.sabotage == Some(Sabotage::ReorderLanes) && self.rng.u8(..) < 8 {
+                swap_first(&mut connection.inbox);
+            }
             let Ok(packet) = whole_packet(&connection.inbox) else {
                 return Ok(());
             };
@@ -333,5 +336,14 @@ impl Database {
     /// When a connection last died.
     pub(crate) fn last_death(&self) -> Option<Timestamp> {
         self.health.last_death
+    }
+}
+
+/// Exchanges the first two packets.
+fn swap_first(inbox: &mut [u8]) {
+    let whole = |bytes: &[u8]| whole_packet(bytes).ok().map(|packet| packet.consumed);
+    let Some(first) = whole(inbox) else { return };
+    if let Some(second) = whole(&inbox[first..]) {
+        inbox[..first + second].rotate_left(first);
     }
 }

@@ -22,11 +22,12 @@ impl Database {
         sql: &Sql,
         tag: Option<&str>,
     ) -> Result<(), Broken> {
+        let again = tag.is_some_and(|tag| self.executions.contains_key(tag));
         if let Some(tag) = tag {
             self.write_down(id, sql, tag)?;
         }
         self.executed += u64::from(matches!(sql, Sql::Executed(_)));
-        let outcome = self.run_here(id, sql);
+        let outcome = self.run_here(id, sql, again);
         let writes = matches!(sql.inner(), Sql::Bump(_) | Sql::WriteKey(..));
         if let (Some(Sabotage::RepeatWrites), Some(tag), true) = (self.sabotage, tag, writes)
             && self.rng.u8(..) < 32
@@ -64,7 +65,7 @@ impl Database {
         }
         let (mut answer, mut next) = (Vec::new(), 1);
         for (at, sql) in parts.iter().enumerate() {
-            let outcome = self.run_here(id, sql);
+            let outcome = self.run_here(id, sql, false);
             let mut more = ServerStatus::empty();
             more.set(ServerStatus::MORE_RESULTS_EXISTS, at + 1 < parts.len());
             let session = &mut self.connections[id].session;
@@ -78,7 +79,7 @@ impl Database {
         Ok(())
     }
 
-    fn run_here(&mut self, id: usize, sql: &Sql) -> Outcome {
+    fn run_here(&mut self, id: usize, sql: &Sql, again: bool) -> Outcome {
         let session = &mut self.connections[id].session;
         match (sql, self.sabotage) {
             (Sql::Clear, Some(Sabotage::KeepWarnings)) => return Outcome::value("1"),
@@ -86,6 +87,8 @@ impl Database {
                 return Outcome::value(session.row_count.to_string());
             }
             (Sql::SetGlobal(value), _) => self.globals.set(*value),
+            (Sql::CountViews(_), Some(Sabotage::HideViews)) => return Outcome::value("0"),
+            (Sql::Warn, Some(Sabotage::LoseRepeated)) if again => return Outcome::value("1"),
             _ => {}
         }
         self.work(id).run(sql)
@@ -112,6 +115,7 @@ impl Database {
                 | Sql::NoTable
                 | Sql::BrokenRows
                 | Sql::Warn
+                | Sql::Harmless
         );
         ensure(Rule::Once, times == 1 || (repeatable && times == 2), || {
             format!("{tag} ran {times} times: {sql:?}")

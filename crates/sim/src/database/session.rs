@@ -78,7 +78,7 @@ impl Session {
             _ => -1,
         };
         if let (Outcome::Rows(rows) | Outcome::Binary(rows), false) =
-            (outcome, sql.asks_for_conditions())
+            (outcome, sql.keeps_found_rows())
         {
             self.found_rows = rows.len() as u64;
         }

@@ -74,6 +74,8 @@ pub(crate) enum Sql {
     Clear,
     /// `SELECT CAST('1x' AS SIGNED)`: gives a warning.
     Warn,
+    /// `SELECT CAST('1' AS SIGNED)`: the same with a value that gives none.
+    Harmless,
     /// `SELECT ROW_COUNT()`
     RowCount,
     /// `SELECT FOUND_ROWS()`
@@ -160,6 +162,12 @@ impl Sql {
             self,
             Self::ShowWarnings | Self::ShowErrors | Self::ShowLimited(_) | Self::CountConditions(_)
         )
+    }
+
+    /// True if FOUND_ROWS() is afterwards what it was before.
+    pub(crate) fn keeps_found_rows(&self) -> bool {
+        let selects = [Asked::Warnings, Asked::Errors].map(Self::CountConditions);
+        self.asks_for_conditions() && !selects.contains(self)
     }
 
     /// True if it needs the tables of a schema when it is prepared.

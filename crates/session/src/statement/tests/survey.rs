@@ -245,6 +245,10 @@ proptest! {
     fn case_does_not_matter(
         text in "(select|insert|set|lock tables|call|use|kill|begin) ?(@x|a|f\\(1\\)|1|names x|=0){0,3}"
     ) {
-        prop_assert_eq!(judged(&text), judged(&text.to_uppercase()));
+        let without_digest = |text: &str| Statement {
+            digest: 0,
+            ..judged(text)
+        };
+        prop_assert_eq!(without_digest(&text), without_digest(&text.to_uppercase()));
     }
 }

@@ -94,6 +94,7 @@ fn select(rest: &str) -> Option<Sql> {
         "v FROM broken" => Sql::BrokenRows,
         "v FROM nosuch" => Sql::NoTable,
         "CAST('1x' AS SIGNED)" => Sql::Warn,
+        "CAST('1' AS SIGNED)" => Sql::Harmless,
         "ROW_COUNT()" => Sql::RowCount,
         "FOUND_ROWS()" => Sql::FoundRows,
         _ => return select_with(rest),

@@ -1,0 +1,205 @@
+//! How many lanes are filled at once: found by trying, since only the server knows how much it can do
+//! at a time. Owns the number, not the lanes.
+//!
+//! What is compared is capacity: lanes ÷ service time. A quarter more lanes are kept if they brought a
+//! good part of a quarter, a quarter less if they cost a small part: the fewer there are, the longer
+//! each stays filled, and the less the server has to switch.
+
+use events::{Span, Timestamp};
+
+/// What is measured is measured for so long, and over so many answers, at least.
+const WINDOW: Span = Span::from_ms(40);
+const ANSWERS: u64 = 200;
+
+/// More lanes must bring so many percent of what they would bring to a server that is idle.
+const GAIN: u64 = 40;
+/// Fewer may cost so many percent of what they would cost it.
+const LOSS: u64 = 25;
+
+/// Windows between attempts, at first and at most.
+const REST: u32 = 4;
+const REST_MAX: u32 = 128;
+
+/// The number of lanes, and what was seen so far.
+#[derive(Debug)]
+pub struct Concurrency {
+    limit: usize,
+    max: usize,
+    window: Window,
+    /// What is being tried.
+    attempt: Attempt,
+    /// Windows until the next attempt, and how many it will be after one in vain.
+    rest: u32,
+    next_rest: u32,
+    /// The last attempt was to have more.
+    went_up: bool,
+}
+
+/// What is measured now.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    began: Timestamp,
+    answers: u64,
+    busy_us: u64,
+    followers: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    /// None.
+    None,
+    /// The number was just changed: this window has both in it.
+    Settling { from: usize, capacity: u64 },
+    /// This window shows what it brought.
+    Measuring { from: usize, capacity: u64 },
+}
+
+impl Concurrency {
+    /// One lane, of at most `max`.
+    pub fn new(max: usize) -> Self {
+        Self {
+            limit: 1,
+            max: max.max(1),
+            window: Window::default(),
+            attempt: Attempt::None,
+            rest: REST,
+            next_rest: REST,
+            went_up: false,
+        }
+    }
+
+    /// How many lanes there may be now.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// A lane took `service` for an answer, behind which there were others or not.
+    pub fn answered(&mut self, service: Span, followed: bool, now: Timestamp) {
+        self.window.answers += 1;
+        self.window.busy_us += service.as_us();
+        self.window.followers += u64::from(followed);
+        if self.window.answers >= ANSWERS && now.since(self.window.began) >= WINDOW {
+            self.measured(self.window);
+            self.window = Window {
+                began: now,
+                ..Window::default()
+            };
+        }
+    }
+
+    fn measured(&mut self, window: Window) {
+        let capacity = self.limit as u64 * 1_000_000 * window.answers / window.busy_us.max(1);
+        match self.attempt {
+            Attempt::Settling { from, capacity } => {
+                self.attempt = Attempt::Measuring { from, capacity };
+            }
+            Attempt::Measuring {
+                from,
+                capacity: before,
+            } => self.judge(from, (before, capacity)),
+            // Without others behind them, more lanes would have nothing to do.
+            Attempt::None if window.followers * 2 < window.answers => {}
+            Attempt::None if self.rest > 0 => self.rest -= 1,
+            Attempt::None => self.try_another(capacity),
+        }
+    }
+
+    fn try_another(&mut self, capacity: u64) {
+        let from = self.limit;
+        let step = (from / 4).max(1);
+        self.went_up = from < self.max && (from == 1 || !self.went_up);
+        match self.went_up {
+            true => self.limit = (from + step).min(self.max),
+            false if from > 1 => self.limit = from - step,
+            false => return,
+        }
+        self.attempt = Attempt::Settling { from, capacity };
+    }
+
+    /// Stays with what was tried, or goes back.
+    fn judge(&mut self, from: usize, (before, after): (u64, u64)) {
+        self.attempt = Attempt::None;
+        let (now, then) = (self.limit as u64, from as u64);
+        // Before × (1 ± share of the difference), in percent of `then`.
+        let wanted = match now > then {
+            true => 100 * then + GAIN * (now - then),
+            false => 100 * then - LOSS * (then - now),
+        };
+        if after * 100 * then >= before * wanted {
+            // What helped once may help again.
+            self.went_up = self.limit < from;
+            (self.rest, self.next_rest) = (0, REST);
+        } else {
+            self.limit = from;
+            self.rest = self.next_rest;
+            self.next_rest = (self.next_rest * 2).min(REST_MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lanes that are never empty for two seconds, on a server with so many processors.
+    fn run(concurrency: &mut Concurrency, processors: usize, from: u64) -> Vec<usize> {
+        let (mut now, mut seen) = (from, Vec::new());
+        while now < from + 2_000_000 {
+            let lanes = concurrency.limit();
+            // Beyond the processors, each takes its share of them, and switching costs a little.
+            let service = match lanes.saturating_sub(processors) {
+                0 => 50,
+                over => (50 * lanes / processors + over) as u64,
+            };
+            now += service / lanes as u64;
+            concurrency.answered(Span::from_us(service), true, Timestamp::from_us(now));
+            seen.push(concurrency.limit());
+        }
+        seen
+    }
+
+    /// How many there are most of the time towards the end.
+    fn usual(seen: &[usize]) -> usize {
+        let last = &seen[seen.len() / 2..];
+        let count = |lanes: usize| last.iter().filter(|&&at| at == lanes).count();
+        (1..100).max_by_key(|&lanes| count(lanes)).unwrap()
+    }
+
+    #[test]
+    fn as_many_as_the_server_has_use_for() {
+        for processors in [1, 2, 3, 6] {
+            let mut concurrency = Concurrency::new(16);
+            let seen = run(&mut concurrency, processors, 0);
+            assert_eq!(usual(&seen), processors);
+            let stray = seen[seen.len() / 2..].iter().filter(|&&n| n != processors);
+            assert!(
+                stray.count() < seen.len() / 5,
+                "it swings with {processors}"
+            );
+        }
+    }
+
+    #[test]
+    fn it_follows_when_the_server_changes() {
+        let mut concurrency = Concurrency::new(16);
+        assert_eq!(usual(&run(&mut concurrency, 6, 0)), 6);
+        run(&mut concurrency, 1, 2_000_000);
+        assert!(usual(&run(&mut concurrency, 1, 4_000_000)) <= 2);
+    }
+
+    #[test]
+    fn lanes_in_which_nobody_follows_stay_as_they_are() {
+        let mut concurrency = Concurrency::new(16);
+        for at in 0..100_000 {
+            concurrency.answered(Span::from_us(50), false, Timestamp::from_us(at * 100));
+        }
+        assert_eq!(concurrency.limit(), 1);
+    }
+
+    #[test]
+    fn never_more_than_there_may_be() {
+        let mut concurrency = Concurrency::new(3);
+        assert!(run(&mut concurrency, 50, 0).iter().all(|&lanes| lanes <= 3));
+        assert_eq!(concurrency.limit(), 3);
+    }
+}
