@@ -20,7 +20,7 @@ const ARROWS: [(&str, Allowed); 16] = [
         "engine",
         Only(&["events", "membership", "pool", "session", "wire"]),
     ),
-    ("driver", Only(&["events"])),
+    ("driver", Only(&["events", "membership"])),
     ("config", Only(&[])),
     ("control", Only(&["engine", "events"])),
     ("localdb", Only(&[])),

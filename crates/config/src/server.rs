@@ -14,6 +14,7 @@ use crate::value;
 
 const WORKERS_MAX: u32 = 1_024;
 const CONNECTIONS_MAX: u32 = 16_000_000;
+const BACKLOG_MAX: u32 = 16_000_000;
 const LISTEN_FIX: &str = "write a list such as [\"127.0.0.1:6033\"]";
 const DRIVERS: [(&str, Driver); 3] = [
     ("auto", Driver::Auto),
@@ -40,6 +41,9 @@ const ON_DISCONNECT: [(&str, OnDisconnect); 3] = [
 pub struct Server {
     /// Where clients come in: at least one place, none twice.
     pub listen: Vec<Listen>,
+    /// How many connections may wait to be accepted at each of these places. The kernel takes
+    /// its own limit (`net.core.somaxconn`) if that is less.
+    pub listen_backlog: u32,
     /// How many workers share the work; `None` = one per core.
     pub workers: Option<NonZero<u32>>,
     /// How many clients may be connected; more get ERR 1040.
@@ -122,6 +126,9 @@ impl Server {
 
     fn read_limits(self, section: &mut Section<'_, '_>) -> Self {
         Self {
+            listen_backlog: section.read("listen_backlog", self.listen_backlog, |v| {
+                value::number(v, 1..=BACKLOG_MAX)
+            }),
             workers: section.read("workers", self.workers, |v| {
                 value::number_unless_zero(v, WORKERS_MAX)
             }),
@@ -207,6 +214,7 @@ impl Default for Server {
     fn default() -> Self {
         Self {
             listen: vec![Listen::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 6033)))],
+            listen_backlog: 65_535,
             workers: None,
             max_connections: 1_000_000,
             max_logins: None,

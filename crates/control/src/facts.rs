@@ -12,6 +12,7 @@ pub type DriverCount = (&'static str, &'static str, u64);
 pub struct Facts {
     pub(crate) shared: Arc<Shared>,
     pub(crate) driver_counters: Box<dyn Fn() -> Vec<DriverCount> + Send + Sync>,
+    pub(crate) driver_memory: Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>,
     pub(crate) draining: Box<dyn Fn() -> bool + Send + Sync>,
     pub(crate) pin_reasons: Vec<&'static str>,
 }
@@ -26,9 +27,21 @@ impl Facts {
         Self {
             shared,
             driver_counters: Box::new(driver_counters),
+            driver_memory: Box::new(Vec::new),
             draining: Box::new(|| false),
             pin_reasons: Vec::new(),
         }
+    }
+
+    /// How to learn what memory the driver takes, by kind, in bytes. Unless this is said, that is
+    /// not shown.
+    #[must_use]
+    pub fn with_driver_memory(
+        mut self,
+        memory: impl Fn() -> Vec<(&'static str, u64)> + Send + Sync + 'static,
+    ) -> Self {
+        self.driver_memory = Box::new(memory);
+        self
     }
 
     /// How to learn whether the process drains. Unless this is said, it never does.

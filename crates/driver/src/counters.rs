@@ -17,6 +17,8 @@ pub struct DriverCounters {
     buffer_shortages: AtomicU64,
     idle_polls: AtomicU64,
     outbox_bytes: AtomicU64,
+    connection_bytes: AtomicU64,
+    receive_buffer_bytes: AtomicU64,
     receiving: AtomicU64,
 }
 
@@ -45,6 +47,10 @@ pub struct DriverCounts {
     pub idle_polls: u64,
     /// Bytes waiting in outboxes at the end of the last turn (a level, not a count).
     pub outbox_bytes: u64,
+    /// Bytes of the records of connections (a level).
+    pub connection_bytes: u64,
+    /// Bytes of the buffers that all connections are received into (a level).
+    pub receive_buffer_bytes: u64,
     /// Connections that the kernel receives for at the end of the last turn, instead of polling (a
     /// level; 0 where epoll runs).
     pub receiving: u64,
@@ -66,6 +72,8 @@ impl DriverCounters {
             buffer_shortages: load(&self.buffer_shortages),
             idle_polls: load(&self.idle_polls),
             outbox_bytes: load(&self.outbox_bytes),
+            connection_bytes: load(&self.connection_bytes),
+            receive_buffer_bytes: load(&self.receive_buffer_bytes),
             receiving: load(&self.receiving),
         }
     }
@@ -84,6 +92,8 @@ impl DriverCounters {
         store(&self.buffer_shortages, counts.buffer_shortages);
         store(&self.idle_polls, counts.idle_polls);
         store(&self.outbox_bytes, counts.outbox_bytes);
+        store(&self.connection_bytes, counts.connection_bytes);
+        store(&self.receive_buffer_bytes, counts.receive_buffer_bytes);
         store(&self.receiving, counts.receiving);
     }
 }
@@ -106,8 +116,19 @@ impl DriverCounts {
                 buffer_shortages: sum.buffer_shortages + counts.buffer_shortages,
                 idle_polls: sum.idle_polls + counts.idle_polls,
                 outbox_bytes: sum.outbox_bytes + counts.outbox_bytes,
+                connection_bytes: sum.connection_bytes + counts.connection_bytes,
+                receive_buffer_bytes: sum.receive_buffer_bytes + counts.receive_buffer_bytes,
                 receiving: sum.receiving + counts.receiving,
             })
+    }
+
+    /// Memory in bytes, by kind.
+    pub fn memory(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("connections", self.connection_bytes),
+            ("outboxes", self.outbox_bytes),
+            ("receive_buffers", self.receive_buffer_bytes),
+        ]
     }
 
     /// Name, meaning and value of each count that only grows.

@@ -9,9 +9,18 @@ use rustix::io::Errno;
 use crate::listener::{Listener, Listeners};
 use crate::nonces::Nonces;
 
-/// How many connections a listener may bring per turn: a storm of them must not starve those that
-/// are executing statements.
-pub(crate) const BATCH: usize = 32;
+/// How many connections a listener may bring in a turn that follows one with this many events.
+///
+/// A storm of them must not starve those that are executing statements. Connecting costs about
+/// three statements and is some four events itself, as is a statement; so with a sixteenth,
+/// connecting takes no more of a busy worker than statements do. A worker that is not busy turns
+/// often, so that a small share is many all the same.
+pub(crate) fn batch(events: u64) -> usize {
+    usize::try_from(events / 16).map_or(BATCH_MAX, |batch| batch.clamp(BATCH_MIN, BATCH_MAX))
+}
+
+const BATCH_MIN: usize = 4;
+const BATCH_MAX: usize = 32;
 /// How long nothing is accepted after it failed.
 const RETRY: Span = Span::from_ms(100);
 /// How often failures are logged at most.
@@ -100,5 +109,16 @@ impl Doors {
             self.suspended_until = None;
         }
         over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busier_the_worker_the_more_come_in_but_never_many() {
+        let batches = [0, 1, 64, 80, 256, 100_000, u64::MAX].map(batch);
+        assert_eq!(batches, [4, 4, 4, 5, 16, 32, 32]);
     }
 }

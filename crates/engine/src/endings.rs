@@ -16,6 +16,9 @@ use crate::{Engine, Mail, Turn};
 /// How often clients that do not take their answers are looked at.
 const LOOK_AT_STALLS: Span = Span::from_secs(1);
 
+/// The table of ids never becomes smaller than for about so many.
+const IDS_MIN: usize = 256;
+
 /// A client that does not take its answer, which holds a backend.
 pub(crate) struct Stall {
     /// Who.
@@ -52,7 +55,7 @@ impl Engine {
         );
         turn.io.close(client.handle, Close::Flush);
         self.shared.client_gone();
-        self.ids.remove(&client.id);
+        self.forget_id(client.id);
         self.counters.disconnected(reason);
         self.counters.abandoned += u64::from(waited);
         self.stalls.retain(|stall| stall.client != key);
@@ -63,6 +66,15 @@ impl Engine {
             self.leave_lane(turn, lane);
         }
         self.recycle(client.inbox);
+    }
+
+    /// No client has the id any more. After a peak the table gives back what is far too much.
+    fn forget_id(&mut self, id: u32) {
+        self.ids.remove(&id);
+        let enough = self.ids.len().max(IDS_MIN);
+        if self.ids.capacity() > 8 * enough {
+            self.ids.shrink_to(2 * enough);
+        }
     }
 
     /// The session of an attached backend is gone. What it runs is finished or ended

@@ -36,6 +36,7 @@
 //! | `kill` | KILL, of statements and of connections |
 //! | `timers` | everything that is due at some time |
 //! | `lending` | slots between workers |
+//! | `memory` | what the clients take of it |
 
 mod answers;
 mod attach;
@@ -61,6 +62,7 @@ mod lanes;
 mod lending;
 mod local_infile;
 mod login;
+mod memory;
 mod orphans;
 mod pin_log;
 mod prepared;

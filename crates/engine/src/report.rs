@@ -46,6 +46,10 @@ pub struct Gauges {
     pub queue_wait_us_max: u64,
     /// Bytes of the client records.
     pub client_bytes: u64,
+    /// Bytes of the table that finds clients by their ids.
+    pub client_id_bytes: u64,
+    /// Bytes of the buffers with what clients sent and what waits, estimated.
+    pub client_inbox_bytes: u64,
 }
 
 /// What a worker tells.
@@ -82,6 +86,8 @@ impl Gauges {
         }
         self.queue_wait_us_max = self.queue_wait_us_max.max(other.queue_wait_us_max);
         self.client_bytes += other.client_bytes;
+        self.client_id_bytes += other.client_id_bytes;
+        self.client_inbox_bytes += other.client_inbox_bytes;
     }
 }
 
@@ -111,6 +117,8 @@ impl Engine {
             pinned: self.pinned(),
             queue_wait_us_max: self.lending.oldest_wait().as_us(),
             client_bytes: self.clients.bytes() as u64,
+            client_id_bytes: self.client_id_bytes(),
+            client_inbox_bytes: self.client_inbox_bytes(),
         };
         let version = self.facts.as_ref().map_or(&b""[..], |facts| &facts.version);
         Report {

@@ -1,35 +1,8 @@
-//! The slab, its lists and its keys.
+//! The lists, and who stands on which.
 
-/// Entries per page: what the roster grows by at a time.
-const PAGE: usize = 256;
+use crate::slab::{Key, Slab};
+
 const NONE: u32 = u32::MAX;
-
-/// Names an item for as long as it is in its roster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
-    index: u32,
-    generation: u32,
-}
-
-impl Key {
-    /// The key as one number, for whoever can carry only that.
-    pub fn to_bits(self) -> u64 {
-        u64::from(self.generation) << 32 | u64::from(self.index)
-    }
-
-    /// The key of such a number.
-    pub fn from_bits(bits: u64) -> Self {
-        Self {
-            index: bits as u32,
-            generation: (bits >> 32) as u32,
-        }
-    }
-
-    /// The item's place: unique among the items of the roster, used again after it is gone.
-    pub fn index(self) -> usize {
-        self.index as usize
-    }
-}
 
 /// Names one of a roster's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,31 +22,24 @@ const EMPTY: List = List {
 };
 
 struct Entry<T> {
-    generation: u32,
     previous: u32,
     next: u32,
     list: ListId,
-    /// `None`: the entry is vacant, and `next` chains the vacant ones.
-    item: Option<T>,
+    item: T,
 }
 
 /// Items on lists.
 pub struct Roster<T> {
-    pages: Vec<Box<[Entry<T>]>>,
-    vacant: u32,
+    slab: Slab<Entry<T>>,
     lists: Vec<List>,
-    len: usize,
 }
 
 impl<T> Roster<T> {
     /// A roster with the lists 0 to `lists` − 1.
     pub fn new(lists: u32) -> Self {
-        let lists = vec![EMPTY; lists as usize];
         Self {
-            pages: Vec::new(),
-            vacant: NONE,
-            lists,
-            len: 0,
+            slab: Slab::default(),
+            lists: vec![EMPTY; lists as usize],
         }
     }
 
@@ -85,59 +51,43 @@ impl<T> Roster<T> {
 
     /// Puts a new item at the end of `list`.
     pub fn insert(&mut self, list: ListId, item: T) -> Key {
-        if self.vacant == NONE {
-            self.grow();
-        }
-        let index = self.vacant;
-        let entry = self.entry_mut(index);
-        entry.item = Some(item);
-        let key = Key {
-            index,
-            generation: entry.generation,
-        };
-        self.vacant = entry.next;
-        self.len += 1;
-        self.link(index, list);
+        let key = self.slab.insert(Entry {
+            previous: NONE,
+            next: NONE,
+            list,
+            item,
+        });
+        self.link(key, list);
         key
     }
 
     /// Takes the item out, off whatever list it is on.
     pub fn remove(&mut self, key: Key) -> Option<T> {
-        self.find(key)?;
-        self.unlink(key.index);
-        let vacant = self.vacant;
-        let entry = self.entry_mut(key.index);
-        entry.generation = entry.generation.wrapping_add(1);
-        entry.next = vacant;
-        let item = entry.item.take();
-        self.vacant = key.index;
-        self.len -= 1;
-        item
+        self.unlink(key)?;
+        Some(self.slab.remove(key)?.item)
     }
 
     /// Moves the item to the end of `list`, also if it is on that list already. Returns the list
     /// it was on, or `None` if there is no such item.
     pub fn move_to(&mut self, key: Key, list: ListId) -> Option<ListId> {
-        let from = self.find(key)?.list;
-        self.unlink(key.index);
-        self.link(key.index, list);
+        let from = self.unlink(key)?;
+        self.link(key, list);
         Some(from)
     }
 
     /// The item.
     pub fn get(&self, key: Key) -> Option<&T> {
-        self.find(key)?.item.as_ref()
+        Some(&self.slab.get(key)?.item)
     }
 
     /// The item, to be changed.
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
-        self.find(key)?;
-        self.entry_mut(key.index).item.as_mut()
+        Some(&mut self.slab.get_mut(key)?.item)
     }
 
     /// The list that the item is on.
     pub fn list_of(&self, key: Key) -> Option<ListId> {
-        self.find(key).map(|entry| entry.list)
+        self.slab.get(key).map(|entry| entry.list)
     }
 
     /// The item that has been on `list` the longest.
@@ -157,28 +107,24 @@ impl<T> Roster<T> {
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.len
+        self.slab.len()
     }
 
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.slab.is_empty()
     }
 
     /// The items of `list`, the oldest first.
     pub fn iter(&self, list: ListId) -> impl Iterator<Item = (Key, &T)> {
-        std::iter::successors(self.first(list), |key| {
-            self.key_at(self.entry(key.index).next)
-        })
-        .filter_map(|key| Some((key, self.get(key)?)))
+        let next = |entry: &Entry<T>| entry.next;
+        self.walk(self.lists[list.0 as usize].first, next)
     }
 
     /// The items of `list`, the youngest first.
     pub fn iter_back(&self, list: ListId) -> impl Iterator<Item = (Key, &T)> {
-        std::iter::successors(self.last(list), |key| {
-            self.key_at(self.entry(key.index).previous)
-        })
-        .filter_map(|key| Some((key, self.get(key)?)))
+        let previous = |entry: &Entry<T>| entry.previous;
+        self.walk(self.lists[list.0 as usize].last, previous)
     }
 
     /// How many lists there are.
@@ -186,82 +132,59 @@ impl<T> Roster<T> {
         self.lists.len() as u32
     }
 
-    /// Bytes that the roster's pages take, whatever is in them.
+    /// Bytes that the entries take, without what the items own.
     pub fn bytes(&self) -> usize {
-        self.pages.len() * PAGE * size_of::<Entry<T>>()
+        self.slab.bytes()
     }
 
-    fn grow(&mut self) {
-        let base = (self.pages.len() * PAGE) as u32;
-        let page = (0..PAGE as u32).map(|offset| Entry {
-            generation: 0,
-            previous: NONE,
-            next: if offset + 1 < PAGE as u32 {
-                base + offset + 1
-            } else {
-                NONE
-            },
-            list: ListId(0),
-            item: None,
-        });
-        self.pages.push(page.collect());
-        self.vacant = base;
+    fn walk(&self, first: u32, step: impl Fn(&Entry<T>) -> u32) -> impl Iterator<Item = (Key, &T)> {
+        let mut next = first;
+        std::iter::from_fn(move || {
+            let (key, entry) = self.slab.at(next as usize)?;
+            next = step(entry);
+            Some((key, &entry.item))
+        })
     }
 
-    fn link(&mut self, index: u32, list: ListId) {
-        let last = self.lists[list.0 as usize].last;
-        let entry = self.entry_mut(index);
-        entry.previous = last;
-        entry.next = NONE;
-        entry.list = list;
-        match last {
-            NONE => self.lists[list.0 as usize].first = index,
-            last => self.entry_mut(last).next = index,
+    /// `key` must stand on no list.
+    fn link(&mut self, key: Key, list: ListId) {
+        let (index, last) = (key.index() as u32, self.lists[list.0 as usize].last);
+        if let Some(entry) = self.slab.get_mut(key) {
+            (entry.previous, entry.next, entry.list) = (last, NONE, list);
         }
+        self.set_next(last, list, index);
         let list = &mut self.lists[list.0 as usize];
         list.last = index;
         list.len += 1;
     }
 
-    fn unlink(&mut self, index: u32) {
+    /// Leaves the entry's own links as they were.
+    fn unlink(&mut self, key: Key) -> Option<ListId> {
         let &Entry {
             previous,
             next,
             list,
             ..
-        } = self.entry(index);
-        match previous {
-            NONE => self.lists[list.0 as usize].first = next,
-            previous => self.entry_mut(previous).next = next,
-        }
-        match next {
-            NONE => self.lists[list.0 as usize].last = previous,
-            next => self.entry_mut(next).previous = previous,
+        } = self.slab.get(key)?;
+        self.set_next(previous, list, next);
+        match self.slab.at_mut(next as usize) {
+            Some((_, entry)) => entry.previous = previous,
+            None => self.lists[list.0 as usize].last = previous,
         }
         self.lists[list.0 as usize].len -= 1;
+        Some(list)
     }
 
-    fn find(&self, key: Key) -> Option<&Entry<T>> {
-        let entry = self
-            .pages
-            .get(key.index as usize / PAGE)?
-            .get(key.index as usize % PAGE)?;
-        (entry.generation == key.generation && entry.item.is_some()).then_some(entry)
+    /// `index` comes behind `previous` on `list`, or first.
+    fn set_next(&mut self, previous: u32, list: ListId, index: u32) {
+        match self.slab.at_mut(previous as usize) {
+            Some((_, entry)) => entry.next = index,
+            None => self.lists[list.0 as usize].first = index,
+        }
     }
 
     fn key_at(&self, index: u32) -> Option<Key> {
-        (index != NONE).then(|| Key {
-            index,
-            generation: self.entry(index).generation,
-        })
-    }
-
-    fn entry(&self, index: u32) -> &Entry<T> {
-        &self.pages[index as usize / PAGE][index as usize % PAGE]
-    }
-
-    fn entry_mut(&mut self, index: u32) -> &mut Entry<T> {
-        &mut self.pages[index as usize / PAGE][index as usize % PAGE]
+        self.slab.at(index as usize).map(|(key, _)| key)
     }
 }
 

@@ -13,9 +13,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::workers::{Workers, drain};
 use crate::{doctor, local, log};
 
-/// How many connections the kernel may queue until they are accepted.
-const BACKLOG: i32 = 4_096;
-
 /// How to serve.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -50,7 +47,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     let signals = runtime.block_on(async { Signals::new() })?;
-    let listeners = Listeners::bind(&listen_addresses(&settings), BACKLOG)?;
+    let backlog = i32::try_from(settings.server.listen_backlog).unwrap_or(i32::MAX);
+    let listeners = Listeners::bind(&listen_addresses(&settings), backlog)?;
     let mut database = None;
     if arguments.local {
         database = Some(local::start(&arguments.local_folder, &mut settings)?);
@@ -126,7 +124,10 @@ fn facts(workers: &Workers, draining: Arc<AtomicBool>) -> control::Facts {
     let counters = workers.counters.clone();
     let shared = workers.shared.clone();
     let pin_reasons = engine::PinReason::ALL.iter().map(|reason| reason.name());
-    control::Facts::new(shared, move || driver::DriverCounts::sum(&counters).each())
+    let sums = move || driver::DriverCounts::sum(&counters);
+    let memory = sums.clone();
+    control::Facts::new(shared, move || sums().each())
+        .with_driver_memory(move || memory().memory())
         .with_pin_reasons(pin_reasons)
         .with_draining(move || draining.load(Ordering::Relaxed))
 }

@@ -32,6 +32,7 @@ fn every_key_of_server_arrives() {
         r#"
         [server]
         listen = ["127.0.0.1:0", "[::1]:6033", "unix:/run/myriad.sock"]
+        listen_backlog = 128
         workers = 2
         max_connections = 16_000_000
         max_logins = 70
@@ -54,6 +55,7 @@ fn every_key_of_server_arrives() {
             tcp("[::1]:6033"),
             Listen::Unix("/run/myriad.sock".into()),
         ],
+        listen_backlog: 128,
         workers: NonZero::new(2),
         max_connections: 16_000_000,
         max_logins: NonZero::new(70),

@@ -26,6 +26,7 @@ pub(crate) struct Scrape {
     sighting: Arc<Sighting>,
     process: Process,
     driver: Vec<DriverCount>,
+    driver_memory: Vec<(&'static str, u64)>,
     slots: u64,
     slots_taken: u64,
     draining: bool,
@@ -41,6 +42,7 @@ impl Scrape {
             sighting,
             process: Process::read(),
             driver: (facts.driver_counters)(),
+            driver_memory: (facts.driver_memory)(),
             slots: facts.shared.ledger.total() as u64,
             slots_taken: facts.shared.ledger.taken() as u64,
             draining: (facts.draining)(),
@@ -76,6 +78,21 @@ impl Scrape {
             "myriad_draining",
             "1 while no new clients are taken",
             u64::from(self.draining),
+        )
+    }
+
+    fn memory(&self, page: &mut Page<'_>, gauges: &Gauges) -> Result {
+        let clients = [
+            ("client_records", gauges.client_bytes),
+            ("client_ids", gauges.client_id_bytes),
+            ("client_inboxes", gauges.client_inbox_bytes),
+        ];
+        let kinds = clients.into_iter().chain(self.driver_memory.clone());
+        page.gauges(
+            "myriad_memory_bytes",
+            "Memory of the workers in bytes, by kind",
+            "kind",
+            kinds,
         )
     }
 
@@ -148,6 +165,7 @@ impl Collector for Scrape {
         let total = &self.sighting.collected.total;
         self.workers(page)?;
         levels(page, &total.gauges)?;
+        self.memory(page, &total.gauges)?;
         self.backend(page)?;
         queue(page, total)?;
         self.pins(page, total)?;
@@ -187,11 +205,6 @@ fn levels(page: &mut Page<'_>, gauges: &Gauges) -> Result {
         "Client connections by state",
         "state",
         clients(gauges),
-    )?;
-    page.gauge(
-        "myriad_client_bytes",
-        "Bytes of the client records",
-        gauges.client_bytes,
     )?;
     page.gauges(
         "myriad_backends",

@@ -40,6 +40,26 @@ async fn workers_are_added_up() {
 }
 
 #[tokio::test]
+async fn memory_is_shown_by_kind() {
+    let mut report = report();
+    report.gauges.client_bytes = 5;
+    report.gauges.client_id_bytes = 6;
+    report.gauges.client_inbox_bytes = 7;
+    let stage = Stage::new([answers(report.clone()), answers(report)]).await;
+    let answer = stage.get("/metrics").await;
+    for (kind, value) in [
+        ("client_records", 10.0),
+        ("client_ids", 12.0),
+        ("client_inboxes", 14.0),
+        ("connections", 11.0),
+        ("outboxes", 12.0),
+    ] {
+        let name = format!("myriad_memory_bytes{{kind=\"{kind}\"}}");
+        assert_eq!(answer.sample(&name), value, "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn reasons_are_labels() {
     let mut report = report();
     report.counters.disconnects[DisconnectReason::WriteTimeout as usize] = 7;

@@ -126,6 +126,7 @@ impl Stage {
         let draining = Arc::new(AtomicBool::new(false));
         let drains = Arc::clone(&draining);
         let facts = Facts::new(Arc::clone(&shared), driver_counters)
+            .with_driver_memory(|| vec![("connections", 11), ("outboxes", 12)])
             .with_draining(move || drains.load(Ordering::Relaxed))
             .with_pin_reasons(["user_variable", "temporary_table"]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

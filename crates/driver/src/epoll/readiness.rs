@@ -183,7 +183,9 @@ impl<M> Multiplexer<M> for Readiness {
         true
     }
 
-    fn count(&self, _: &mut DriverCounts) {}
+    fn count(&self, counts: &mut DriverCounts) {
+        counts.receive_buffer_bytes = BUFFER as u64;
+    }
 
     fn wait<H: Handler<Mail = M>>(turn: &mut Loop<H, Self>) -> Result<(), DriverError> {
         let timeout = turn.timeout();

@@ -6,7 +6,7 @@ use events::{Handle, Handler, Peer, Tag};
 use rustix::io::Errno;
 
 use crate::connection::Connection;
-use crate::doors::{BATCH, Doors};
+use crate::doors::{Doors, batch};
 use crate::listener::Listeners;
 use crate::mailbox::Letter;
 
@@ -82,7 +82,7 @@ impl<M, X: Multiplexer<M>> Effects<M, X> {
 impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
     /// Accepts from a listener.
     pub(crate) fn accept(&mut self, number: usize) {
-        for _ in 0..BATCH {
+        for _ in 0..batch(self.io.events_before) {
             match self.io.next_client(number) {
                 Ok((fd, peer)) => self.deal(fd, peer),
                 Err(Errno::AGAIN) => return,

@@ -41,6 +41,8 @@ pub(crate) struct Effects<M, X: Multiplexer<M>> {
     pub(super) ready: Vec<Handle>,
     /// What the handler is to be told in the next turn.
     pub(super) notices: Vec<(Handle, Notice)>,
+    /// How many events the turn before this one brought.
+    pub(super) events_before: u64,
     /// The time of this turn.
     pub(crate) now: Timestamp,
     pub(crate) counts: DriverCounts,
@@ -62,6 +64,7 @@ impl<M, X: Multiplexer<M>> Effects<M, X> {
             balance: worker.inbox.balance(),
             ready: Vec::new(),
             notices: Vec::new(),
+            events_before: 0,
             now: worker.clock.now(),
             counts: DriverCounts::default(),
         };

@@ -53,8 +53,10 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
 
     pub(crate) fn run(mut self) -> Result<H, DriverError> {
         while !self.handler.finished() {
+            let events = self.io.counts.loop_events;
             self.wait()?;
             self.deliver();
+            self.io.events_before = self.io.counts.loop_events - events;
             self.io.flush_dirty();
             self.publish();
             self.timer = self.handler.next_timer();
@@ -149,6 +151,7 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
 
     fn publish(&mut self) {
         self.io.counts.outbox_bytes = self.io.unsent_total() as u64;
+        self.io.counts.connection_bytes = self.io.table.bytes() as u64;
         self.io.multiplexer.count(&mut self.io.counts);
         self.counters.publish(&self.io.counts);
     }

@@ -200,6 +200,7 @@ impl<M> Multiplexer<M> for Completions {
     fn count(&self, counts: &mut DriverCounts) {
         counts.receiving = self.receiving as u64;
         counts.io_uring_enters = self.rings.enters;
+        counts.receive_buffer_bytes = self.rings.buffer_bytes() as u64;
     }
 
     fn wait<H: Handler<Mail = M>>(turn: &mut Loop<H, Self>) -> Result<(), DriverError> {

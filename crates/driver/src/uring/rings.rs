@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use super::kernel::{Completion, Ring};
+use super::kernel::{BUFFER_BYTES, Completion, Ring};
 use super::seat::Seat;
 use super::token::{Op, PLACES};
 
@@ -116,6 +116,11 @@ impl Rings {
     /// Watches for mail.
     pub(super) fn watch_mail(&mut self, wake: BorrowedFd<'_>) {
         self.rings[0].watch(wake, Op::Wake, 0);
+    }
+
+    /// How much memory the buffers of all rings take, in bytes.
+    pub(super) fn buffer_bytes(&self) -> usize {
+        self.rings.len() * BUFFER_BYTES
     }
 
     /// Submits what is noted; waits for a completion, at most for `timeout`, if there is none.

@@ -66,3 +66,17 @@ impl Seat {
             .intersects(Armed::RECEIVE | Armed::POLL | Armed::SEND)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::Connection;
+
+    #[test]
+    fn a_place_is_small() {
+        // What the slab adds is its key's generation; the ring's list of slots has one more number.
+        type Place = (u32, Option<Connection<Seat>>);
+        let size = size_of::<Place>() + size_of::<u32>();
+        assert!(size <= 60, "{size}");
+    }
+}

@@ -15,6 +15,9 @@ const SIZE: usize = 16 * 1024;
 /// The name of the one group of buffers of a ring.
 pub(super) const GROUP: u16 = 0;
 
+/// How much memory the buffers of a ring take, in bytes, once all have been used.
+pub(crate) const TOTAL: usize = COUNT as usize * SIZE;
+
 const PAGE: usize = 4096;
 const LAYOUT: Layout =
     match Layout::from_size_align(COUNT as usize * size_of::<BufRingEntry>(), PAGE) {

@@ -17,7 +17,7 @@ mod flights;
 )]
 mod ring;
 
-pub(super) use buffers::Filled;
+pub(super) use buffers::{Filled, TOTAL as BUFFER_BYTES};
 pub(super) use ring::{Completion, Ring};
 
 #[cfg(test)]
