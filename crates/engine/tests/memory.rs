@@ -1,6 +1,7 @@
 //! What a client costs in memory: every byte that the engine allocates is counted, the pages of
 //! its slabs and the room left in its tables included. The driver's part is asserted there.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use allocation_counter::measure;
@@ -96,7 +97,7 @@ impl Stage {
     }
 
     fn log_in(&mut self) {
-        let peer = Peer::Tcp("127.0.0.1:40000".parse().unwrap());
+        let peer = Peer::Tcp((Ipv4Addr::LOCALHOST, 40_000).into());
         let handle = Handle(self.clients.len() as u64);
         let tag = self
             .engine
@@ -136,7 +137,8 @@ fn handshake_response() -> Vec<u8> {
 }
 
 fn per_client(bytes: i64) -> u64 {
-    u64::try_from(bytes).unwrap().div_ceil(CLIENTS)
+    // Less than nothing would be a mistake of the count, and too much for any bound.
+    u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(CLIENTS)
 }
 
 #[test]
