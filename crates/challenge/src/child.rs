@@ -134,12 +134,16 @@ fn create(log: &Path) -> Result<File, ChallengeError> {
     removed.map_err(ChallengeError::system("write", log))
 }
 
-/// The end of a log, in one line.
+/// The reason with which a command of our own ended, or else the end of its log, in one line.
 fn said(log: &Path) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let end = &text[text.len().saturating_sub(SAID_BYTES)..];
     let end = String::from_utf8_lossy(end);
     let lines: Vec<&str> = end.lines().map(str::trim).collect();
+    let reason = lines.last().and_then(|line| line.strip_prefix("myriad: "));
+    if let Some(reason) = reason {
+        return reason.to_owned();
+    }
     match lines.concat().is_empty() {
         true => format!("nothing in {}", log.display()),
         false => lines.join(" "),
@@ -161,6 +165,8 @@ mod tests {
             "{text}"
         );
         assert!(said(&folder.path().join("none")).starts_with("nothing in"));
+        std::fs::write(&log, "INFO of before\nmyriad: no memory; add some\n").unwrap();
+        assert_eq!(said(&log), "no memory; add some");
     }
 
     #[test]
