@@ -232,6 +232,17 @@ impl<T: Copy> Scheduler<T> {
     }
 }
 
+/// Whoever waits at other workers must not wait for one that has ended.
+impl<T> Drop for Scheduler<T> {
+    fn drop(&mut self) {
+        for gate in self.registered.drain(..) {
+            if let Some(Some(local)) = self.gates.get(gate as usize) {
+                local.gate.stop_waiting(self.worker);
+            }
+        }
+    }
+}
+
 fn wake(worker: usize, gate: u32) -> Wake {
     Wake {
         worker,

@@ -333,3 +333,40 @@ fn connections_are_counted_and_come_at_their_rate() {
     drop(third);
     assert_eq!(ledger.usage()[0].connections, 0);
 }
+
+#[test]
+fn a_worker_that_ends_holds_nobody_up() {
+    let ledger = Ledger::new(2, rules(&[limits(1, 0)]));
+    let mut workers =
+        [0, 1].map(|worker| Scheduler::<u32>::new(&ledger, worker, Span::from_secs(1)));
+    let now = Timestamp::from_us(1);
+    let seats = workers
+        .each_mut()
+        .map(|worker| worker.login(&user("0"), now).unwrap());
+    let at_hand = Arrival {
+        has_backend: true,
+        ..waiter(1)
+    };
+    let [mut ending, mut other] = workers;
+    let Decision::Admit(permit) = other.arrive(&seats[1], at_hand, now) else {
+        panic!("nobody else runs");
+    };
+    assert!(matches!(
+        ending.arrive(&seats[0], at_hand, now),
+        Decision::Queue(_)
+    ));
+    assert!(ending.next(now, |_| Capacity::Here).is_none());
+    drop(ending);
+    drop(permit);
+    assert!(matches!(
+        other.arrive(&seats[1], at_hand, now),
+        Decision::Admit(_)
+    ));
+}
+
+#[test]
+fn workers_can_be_moved_to_their_threads() {
+    fn is_send<T: Send>(_: &T) {}
+    is_send(&Scene::new(&[]).scheduler);
+    is_send(&Permit::NONE);
+}
