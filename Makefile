@@ -8,7 +8,7 @@ RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help challenge serve test setup lint test-unit fuzz test-product test-drivers test-mysql test-mysql-if-possible
+.PHONY: help challenge serve test setup lint test-unit test-atomics fuzz test-product test-drivers test-mysql test-mysql-if-possible
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,7 @@ serve: ## Build and serve on 127.0.0.1:6033, in front of a private MariaDB under
 
 test: setup lint ## Everything: setup, lint, unit tests, fuzzing, product tests on a real MariaDB and MySQL
 	cargo test --workspace
+	@$(MAKE) --no-print-directory test-atomics
 	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory test-mysql-if-possible
 
@@ -44,6 +45,11 @@ lint: ## Formatting, clippy, the rules of style, licences and sources of depende
 test-unit: ## Only the tests that need no database
 	@scripts/setup rust
 	cargo test --workspace --exclude localdb --exclude myriad --exclude load
+
+test-atomics: ## Only the atomics that workers share, in every order in which they can be seen (loom)
+	@scripts/setup rust
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$(or $(CARGO_TARGET_DIR),target)/loom \
+		cargo test --package admission --lib loom
 
 fuzz: ## Fuzz each target for FUZZ_SECONDS (60), from the inputs in fuzz/corpus
 	@scripts/setup rust

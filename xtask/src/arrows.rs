@@ -10,15 +10,23 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 16] = [
+const ARROWS: [(&str, Allowed); 17] = [
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
     ("session", Only(&["wire"])),
     ("pool", Only(&["events", "membership", "session", "wire"])),
+    ("admission", Only(&["events", "membership"])),
     (
         "engine",
-        Only(&["events", "membership", "pool", "session", "wire"]),
+        Only(&[
+            "admission",
+            "events",
+            "membership",
+            "pool",
+            "session",
+            "wire",
+        ]),
     ),
     ("driver", Only(&["events", "membership"])),
     ("config", Only(&[])),

@@ -3,15 +3,20 @@
 //! This crate owns every key, its default, its limits and the words said about a bad value. All
 //! that is wrong in a file is found in one pass and told with its place. The crate opens no socket,
 //! resolves no host name and looks at no limit of the machine; besides the configuration itself it
-//! reads only the password files and environment variables that the configuration names.
+//! reads only the password files and environment variables that the configuration names. The one file
+//! it writes is that of the limits set by statements ([`auto`]).
 
 mod account;
 mod address;
 mod admin;
+pub mod auto;
 mod backend;
+mod changes;
 mod error;
+mod limits;
 mod log;
 mod password;
+mod quota;
 mod report;
 mod secret;
 mod section;
@@ -32,8 +37,11 @@ pub use account::Account;
 pub use address::{Address, Listen};
 pub use admin::Admin;
 pub use backend::Backend;
+pub use changes::Changes;
 pub use error::{ConfigErrors, LoadError, Problem};
+pub use limits::{Limits, Overload};
 pub use log::{Format, Level, Log};
+pub use quota::{AccountName, Quota, Quotas, Schema};
 pub use secret::Secret;
 pub use server::{AuthPlugin, Driver, OnDisconnect, Server};
 pub use settings::Settings;

@@ -172,8 +172,8 @@ fn path(section: &str, key: &str) -> String {
 }
 
 fn header(section: &str) -> String {
-    if section == "account" {
-        "[[account]]".to_owned()
+    if ["account", "quota", "schema"].contains(&section) {
+        format!("[[{section}]]")
     } else {
         format!("[{section}]")
     }

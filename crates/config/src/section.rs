@@ -148,6 +148,11 @@ impl<'a, 't> Section<'a, 't> {
             .find_map(|key| self.report.place(&format!("{}.{key}", self.name)))
     }
 
+    /// Where the section begins.
+    pub(crate) fn place(&self) -> usize {
+        self.at
+    }
+
     /// The line of a place, from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
         self.report.line(at)

@@ -8,6 +8,7 @@ use crate::account::{self, Account};
 use crate::address::{Address, Listen};
 use crate::error::Wrong;
 use crate::password::Surroundings;
+use crate::quota::{self, Quota, Schema};
 use crate::report::Report;
 use crate::section::Section;
 use crate::{Admin, Backend, ConfigErrors, Log, Server};
@@ -21,6 +22,10 @@ pub struct Settings {
     pub backend: Backend,
     /// `[[account]]`: who may log in; no user name occurs twice.
     pub accounts: Vec<Account>,
+    /// `[[quota]]`: limits of accounts; none is for an account that has one.
+    pub quotas: Vec<Quota>,
+    /// `[[schema]]`: limits of schemas; no name occurs twice.
+    pub schemas: Vec<Schema>,
     /// `[admin]`: metrics and health.
     pub admin: Admin,
     /// `[log]`: what is logged, and how.
@@ -50,6 +55,8 @@ fn read_sections(root: &DeTable<'_>, surroundings: &Surroundings, report: &mut R
         server: root.section("server", Server::read),
         backend: root.section("backend", Backend::read),
         accounts: account::read_all(&mut root, surroundings),
+        quotas: quota::read_all(&mut root),
+        schemas: quota::read_schemas(&mut root),
         admin: root.section("admin", Admin::read),
         log: root.section("log", Log::read),
     };

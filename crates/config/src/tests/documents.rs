@@ -58,6 +58,8 @@ fn the_default_configuration_has_every_key() {
         ("[server]", "server"),
         ("[backend]", "backend"),
         ("[[account]]", "account"),
+        ("[[quota]]", "quota"),
+        ("[[schema]]", "schema"),
         ("[admin]", "admin"),
         ("[log]", "log"),
     ] {
@@ -83,7 +85,12 @@ fn what_the_default_configuration_comments_out_is_right_too() {
     });
     let text: Vec<&str> = examples.collect();
     let settings = parse(&text.join("\n"), "f").unwrap();
-    assert_eq!(settings.accounts.len(), 1);
+    let sections = (
+        settings.accounts.len(),
+        settings.quotas.len(),
+        settings.schemas.len(),
+    );
+    assert_eq!(sections, (1, 1, 1));
     assert!(settings.admin.http.is_some());
 }
 

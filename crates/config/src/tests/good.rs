@@ -5,8 +5,8 @@ use std::num::NonZero;
 use std::time::Duration;
 
 use crate::{
-    Address, AuthPlugin, Backend, Driver, Format, Level, Listen, OnDisconnect, Server, Settings,
-    default_toml, parse,
+    AccountName, Address, AuthPlugin, Backend, Driver, Format, Level, Limits, Listen, OnDisconnect,
+    Overload, Quotas, Server, Settings, default_toml, parse,
 };
 
 fn settings(text: &str) -> Settings {
@@ -247,4 +247,71 @@ fn logins_follow_from_connections_unless_they_are_set() {
     assert_eq!(logins(""), 100_000);
     assert_eq!(logins("server.max_connections = 50"), 1_000);
     assert_eq!(logins("server.max_logins = 3"), 3);
+}
+
+#[test]
+fn every_key_of_quotas_arrives() {
+    let Settings {
+        quotas, schemas, ..
+    } = settings(
+        r#"
+        [[quota]]
+        max_queued = 7
+        overload = "lifo"
+        [[quota]]
+        account = "'o''n'@'10.0.0.0/255.0.0.0'"
+        max_connections = 1
+        max_concurrent_queries = 2
+        max_concurrent_transactions = 3
+        max_queued = 0
+        queue_timeout = "0"
+        max_statement_time = "6s"
+        max_connects_per_second = 7
+        weight = 8
+        overload = "codel"
+        overload_target = "10ms"
+        [[quota]]
+        account = "app"
+        weight = 5
+        [[schema]]
+        name = "shop%"
+        max_concurrent_queries = 9
+        "#,
+    );
+    let name = |user: &str, host: &str| AccountName {
+        user: user.to_owned(),
+        host: host.to_owned(),
+    };
+    let one = Limits {
+        max_connections: Some(1),
+        max_concurrent_queries: Some(2),
+        max_concurrent_transactions: Some(3),
+        max_queued: Some(0),
+        queue_timeout: Some(Duration::ZERO),
+        max_statement_time: Some(Duration::from_secs(6)),
+        max_connects_per_second: Some(7),
+        weight: Some(8),
+        overload: Some(Overload::Codel),
+        overload_target: Some(Duration::from_millis(10)),
+    };
+    let (first, app) = (name("o'n", "10.0.0.0/255.0.0.0"), name("app", "%"));
+    assert_eq!(quotas[1].account.as_ref(), Some(&first));
+    assert_eq!(quotas[1].limits, one);
+    assert_eq!(
+        (&*schemas[0].name, schemas[0].limits.max_concurrent_queries),
+        ("shop%", Some(9))
+    );
+    let set = Limits {
+        max_queued: Some(3),
+        ..Limits::default()
+    };
+    let effective = Quotas::new(&quotas, &[(app.clone(), set)].into());
+    assert_eq!(effective.accounts[&first], one);
+    let expected = Limits {
+        max_queued: Some(3),
+        weight: Some(5),
+        overload: Some(Overload::Lifo),
+        ..Limits::default()
+    };
+    assert_eq!(effective.accounts[&app], expected);
 }

@@ -24,6 +24,7 @@ mod names;
 mod pins;
 mod program;
 mod question;
+mod quotas;
 mod reader;
 mod routine;
 mod schema;
@@ -46,6 +47,9 @@ pub use identifier::quoted_name;
 pub use kind::{Kind, Statement, Traits};
 pub use pins::{PinReason, PinReasons};
 pub use question::{Diagnostics, lone, show_diagnostics};
+pub use quotas::{
+    AccountRef, AccountStatement, Limit, Limits, SyntaxError, account_statement, names_limits,
+};
 pub use substitute::{Known, substitute};
 pub use target::{Kill, kill_target, names, use_schema};
 

@@ -5,6 +5,7 @@ mod definitions;
 mod holdings;
 mod lexical;
 mod properties;
+mod quotas;
 mod reads;
 mod set;
 mod substitutes;

@@ -1,0 +1,209 @@
+//! The limits of a WITH clause: their names, their values, and where in the text they are.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::super::token::Token;
+use super::cursor::Cursor;
+
+/// A limit that can be set by a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// Statements that run at once.
+    Queries,
+    /// Transactions that are open at once.
+    Transactions,
+    /// Statements that wait at once.
+    Queued,
+    /// How long a statement may wait, in ms here and in seconds in the text.
+    QueueTimeout,
+    /// Client connections.
+    Connections,
+    /// Client connections that may begin within a second.
+    ConnectsPerSecond,
+    /// The share of the backends relative to others'.
+    Weight,
+}
+
+/// What a statement sets; what it does not name stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits([Option<u32>; Limit::ALL.len()]);
+
+/// What was found of ours.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) limits: Limits,
+    /// The tokens to be cut out, in the order of the text.
+    pub(super) cuts: Vec<Range<usize>>,
+}
+
+/// Options of the server that have a value.
+const OF_SERVER: [&[u8]; 5] = [
+    b"max_queries_per_hour",
+    b"max_updates_per_hour",
+    b"max_connections_per_hour",
+    b"max_user_connections",
+    b"max_statement_time",
+];
+
+impl Limit {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 7] = [
+        Self::Queries,
+        Self::Transactions,
+        Self::Queued,
+        Self::QueueTimeout,
+        Self::Connections,
+        Self::ConnectsPerSecond,
+        Self::Weight,
+    ];
+
+    /// Its name in a statement.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queries => "MAX_CONCURRENT_QUERIES",
+            Self::Transactions => "MAX_CONCURRENT_TRANSACTIONS",
+            Self::Queued => "MAX_QUEUED",
+            Self::QueueTimeout => "QUEUE_TIMEOUT",
+            Self::Connections => "MAX_CONNECTIONS",
+            Self::ConnectsPerSecond => "MAX_CONNECTS_PER_SECOND",
+            Self::Weight => "WEIGHT",
+        }
+    }
+
+    /// The limit with that name, in any case.
+    pub(super) fn of(word: &[u8]) -> Option<Self> {
+        let is = |limit: &Self| limit.name().as_bytes().eq_ignore_ascii_case(word);
+        Self::ALL.into_iter().find(is)
+    }
+
+    /// Whether nothing else has that name.
+    pub(super) const fn is_unmistakable(self) -> bool {
+        matches!(self, Self::Queries | Self::Transactions)
+    }
+
+    /// The value of a number as written.
+    fn value(self, written: &[u8]) -> Option<u32> {
+        let written = std::str::from_utf8(written).ok()?;
+        let (whole, fraction) = match (written.split_once('.'), self) {
+            (Some((whole, fraction)), Self::QueueTimeout) => (whole, fraction),
+            (Some(_), _) => return None,
+            (None, _) => (written, ""),
+        };
+        let is_plain = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || !is_plain(whole) || !is_plain(fraction) {
+            return None;
+        }
+        // A number that does not fit is one all the same: more than there can be of anything.
+        let whole: u32 = whole.parse().unwrap_or(u32::MAX);
+        if self != Self::QueueTimeout {
+            return Some(whole);
+        }
+        let ms = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+        Some(whole.saturating_mul(1_000).saturating_add(ms))
+    }
+}
+
+impl Limits {
+    /// What is set for a limit; 0 = none.
+    #[must_use]
+    pub fn get(&self, limit: Limit) -> Option<u32> {
+        self.0[limit as usize]
+    }
+
+    /// The same with one limit more.
+    #[must_use]
+    pub fn with(mut self, limit: Limit, value: u32) -> Self {
+        self.0[limit as usize] = Some(value);
+        self
+    }
+}
+
+/// The clause that sets these limits; nothing if there are none.
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut with = "WITH";
+        for limit in Limit::ALL {
+            let Some(value) = self.get(limit) else {
+                continue;
+            };
+            write!(f, "{with} {} ", limit.name())?;
+            match limit {
+                Limit::QueueTimeout if value % 1_000 != 0 => {
+                    write!(f, "{}.{:03}", value / 1_000, value % 1_000)?;
+                }
+                Limit::QueueTimeout => write!(f, "{}", value / 1_000)?,
+                _ => write!(f, "{value}")?,
+            }
+            with = "";
+        }
+        Ok(())
+    }
+}
+
+/// Finds what is ours up to the end of the statement. The error is the place that is wrong.
+pub(super) fn find(cursor: &mut Cursor<'_>, found: &mut Found) -> Result<(), usize> {
+    while !cursor.at_end() {
+        if cursor.accept_word(b"identified") {
+            cursor.accept_word(b"with");
+        } else if cursor.is_word(b"with") {
+            clause(cursor, found)?;
+        } else {
+            cursor.advance();
+        }
+    }
+    Ok(())
+}
+
+/// Behind WITH: options, ours and the server's.
+fn clause(cursor: &mut Cursor<'_>, found: &mut Found) -> Result<(), usize> {
+    let with = cursor.place();
+    let before = found.cuts.len();
+    let mut is_of_server = false;
+    cursor.advance();
+    while let Some(word) = cursor.word() {
+        if let Some(limit) = Limit::of(word) {
+            let name = cursor.place();
+            cursor.advance();
+            let value = match cursor.token() {
+                Token::Number(written) => limit.value(written),
+                _ => None,
+            };
+            let value = value.ok_or(cursor.place().start)?;
+            found.limits = found.limits.with(limit, value);
+            found.cuts.extend([name, cursor.place()]);
+            cursor.advance();
+        } else if is_option_of_server(cursor, word) {
+            is_of_server = true;
+        } else {
+            break;
+        }
+    }
+    if found.cuts.len() == before {
+        return Ok(());
+    }
+    if !is_of_server {
+        found.cuts.insert(before, with);
+    }
+    // What follows must begin with a word, or leave nothing that could run together.
+    match cursor.token() {
+        Token::End | Token::Word(_) => Ok(()),
+        _ => Err(cursor.place().start),
+    }
+}
+
+/// Steps over an option of the server.
+fn is_option_of_server(cursor: &mut Cursor<'_>, word: &[u8]) -> bool {
+    if OF_SERVER.iter().any(|name| name.eq_ignore_ascii_case(word)) {
+        cursor.advance();
+        cursor.advance();
+        return true;
+    }
+    let is_right = cursor.is_word(b"grant") || cursor.is_word(b"admin");
+    if is_right {
+        cursor.advance();
+        cursor.accept_word(b"option");
+    }
+    is_right
+}
