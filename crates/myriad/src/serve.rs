@@ -56,6 +56,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if settings.accounts.is_empty() {
         tracing::warn!("nobody can log in: the configuration has no [[account]]");
     }
+    if !settings.quotas.is_empty() || !settings.schemas.is_empty() {
+        tracing::warn!("[[quota]] and [[schema]] are checked, but no limit of theirs holds yet");
+    }
     doctor::warn_of_obstacles(&settings);
     let workers = Workers::start(&settings, &listeners)?;
     for address in listeners.local_addresses() {
