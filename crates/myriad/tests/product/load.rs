@@ -50,21 +50,13 @@ fn prepared() -> Arc<Database> {
     database
 }
 
-/// Watches the backend connections until `child` has ended; their largest number.
-fn watch(child: &mut Child, door: &FrontDoor, database: &Database) -> u64 {
+/// Watches the backend connections until `child` has ended; their largest number. It is that of the
+/// slots, which workers share: their lists are told one after the other, and the server keeps a
+/// connection that was closed in its own for a while.
+fn watch(child: &mut Child, door: &FrontDoor) -> u64 {
     let mut largest = 0;
     while child.try_wait().unwrap().is_none() {
-        let metrics = door.http("/metrics");
-        let states = metrics
-            .lines()
-            .filter(|line| line.starts_with("myriad_backends{"));
-        let count = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
-        largest = largest.max(states.map(count).sum());
-        // One that was closed is in the list until the server has noticed: what counts is who stays.
-        let list = "SELECT id FROM information_schema.processlist WHERE user = 'load'";
-        let (before, after) = (database.execute(list), database.execute(list));
-        let stayed = before.lines().filter(|id| after.lines().any(|a| a == *id));
-        largest = largest.max(stayed.count() as u64);
+        largest = largest.max(door.metric("myriad_backend_slots_taken"));
     }
     largest
 }
@@ -90,7 +82,7 @@ fn assert_runs(script: &str, threads: u32, backends: u64) {
         .stderr(Stdio::inherit())
         .spawn()
         .unwrap();
-    let largest = watch(&mut child, &door, &database);
+    let largest = watch(&mut child, &door);
     assert!(
         (1..=backends).contains(&largest),
         "{largest} backend connections"
@@ -105,6 +97,14 @@ fn assert_runs(script: &str, threads: u32, backends: u64) {
     assert_eq!(counted(&report, "reconnects:"), 0, "{report}");
     assert_eq!(counted(&report, "transactions:"), events, "{report}");
     assert_nothing_left(&door);
+    eventually(
+        "the server has a connection for each slot, and no other",
+        || {
+            let list = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'load'";
+            let there: u64 = database.execute(list).trim().parse().unwrap();
+            (there == door.metric("myriad_backend_slots_taken")).then_some(())
+        },
+    );
 }
 
 /// The number behind a label of sysbench's report.
