@@ -41,6 +41,7 @@ impl Engine {
                 "a key sleeps although something may be due for it",
             )?;
         }
+        self.check_admitted()?;
         let stalled = self.stalls.iter().map(|stall| stall.client);
         ensure(
             stalled
@@ -50,13 +51,14 @@ impl Engine {
         )
     }
 
-    fn client_states(&self) -> impl Iterator<Item = State> {
+    pub(crate) fn client_states(&self) -> impl Iterator<Item = State> {
         let fixed = [
             State::Greeting,
             State::Login,
             State::Idle,
             State::Active,
             State::InLane,
+            State::Queued,
             State::Held,
             State::Asking,
         ];
@@ -84,6 +86,7 @@ impl Engine {
                 "its backend is neither active nor being reset",
             )?;
         }
+        self.check_hold(key, state)?;
         match state {
             State::Greeting | State::Login => {
                 ensure(client.login.is_some(), "its connection phase is over")
@@ -100,6 +103,10 @@ impl Engine {
                     "it waits without a complete command",
                 )
             }
+            State::Queued => ensure(
+                wire::whole_packet(&client.inbox).is_ok(),
+                "it is queued without a complete command",
+            ),
             State::InLane => {
                 ensure(self.place_in_lane(key).is_some(), "no lane has its command")?;
                 ensure(
@@ -165,6 +172,10 @@ impl Engine {
                 ensure(backend.client.is_none(), "a session is attached")?;
                 ensure(!backend.is_working(), "an answer is due")?;
                 ensure(!backend.dirty && backend.due.is_empty(), "it is not clean")?;
+                ensure(
+                    !backend.transaction.holds_transaction(),
+                    "a transaction is counted",
+                )?;
                 ensure(!backend.paused, "reading is paused")
             }
             BackendState::Lane | BackendState::Draining => self.check_lane(key, state),

@@ -1,6 +1,7 @@
 //! Everything that is due at some time. Each list is in the order in which its members came, so
 //! only its first member can be due.
 
+use admission::Left;
 use events::{Io, Span, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
@@ -36,6 +37,7 @@ impl Engine {
             self.stalls.iter().map(|stall| stall.look_at).min(),
             self.orphan_due(),
             self.short_idle,
+            self.scheduler.next_timer(),
             self.draining,
         ]
         .into_iter()
@@ -139,6 +141,7 @@ impl Engine {
             let error = ClientError::server_shutdown();
             return self.fail(turn, key, &error, DisconnectReason::BackendLost);
         }
+        self.forgo_permit(key, Left::TimedOut);
         self.answer_err(turn, key, &error);
         self.drop_waiting_command(turn, key);
     }
