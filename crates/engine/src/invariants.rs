@@ -103,10 +103,13 @@ impl Engine {
                     "it waits without a complete command",
                 )
             }
-            State::Queued => ensure(
-                wire::whole_packet(&client.inbox).is_ok(),
-                "it is queued without a complete command",
-            ),
+            State::Queued => {
+                ensure(!client.holds_backend(), "it must not wait for a permit")?;
+                ensure(
+                    wire::whole_packet(&client.inbox).is_ok(),
+                    "it is queued without a complete command",
+                )
+            }
             State::InLane => {
                 ensure(self.place_in_lane(key).is_some(), "no lane has its command")?;
                 ensure(

@@ -118,7 +118,7 @@ impl Gauges {
 
 impl Engine {
     /// Who waits, for a permit or for a backend. Those who wait for a permit come first.
-    pub(crate) fn queue(&self, now: Timestamp) -> Vec<QueuedStatement> {
+    pub fn queue(&self, now: Timestamp) -> Vec<QueuedStatement> {
         let queued = self.scheduler.queue_now();
         let queued = queued.filter_map(|waiting| {
             let statement = self.queued_statement(waiting.who, now)?;

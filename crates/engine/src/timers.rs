@@ -82,6 +82,9 @@ impl Engine {
         self.short_idle_due(turn);
         self.stalls_due(turn);
         self.orphans_due(turn);
+        if self.scheduler.next_timer().is_some_and(|at| turn.now >= at) {
+            self.admit_waiters(turn);
+        }
         if self.lending.ask_at().is_some_and(|at| turn.now >= at) {
             self.ask_for_slots(turn);
         }
