@@ -51,6 +51,23 @@ impl Engine {
         )
     }
 
+    /// Connection ids of the sessions that are in a transaction or pinned: they never wait for a
+    /// permit. For tests.
+    pub fn bound_sessions(&self) -> impl Iterator<Item = u32> {
+        let attached = [State::Active, State::Held, State::Asking];
+        let attached = attached
+            .into_iter()
+            .flat_map(|state| self.clients.iter(state));
+        attached
+            .filter(|(_, client)| client.holds_backend())
+            .map(|(_, client)| client.id)
+    }
+
+    /// True if a client of this worker has that connection id. For tests.
+    pub fn has_client(&self, connection_id: u32) -> bool {
+        self.ids.contains_key(&connection_id)
+    }
+
     pub(crate) fn client_states(&self) -> impl Iterator<Item = State> {
         let fixed = [
             State::Greeting,

@@ -1,7 +1,7 @@
 //! What accounts may do at once in a world, and the checks of that, from outside of the engine: by what
 //! runs in the database, what waits with the workers, and what is counted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use admission::{AccountName, Overload, Quota, Rules};
 use engine::QueuedStatement;
@@ -35,8 +35,8 @@ pub(crate) struct Quotas {
 pub(crate) struct QuotaWatch {
     /// Since when somebody has waited beside free permits.
     unused_since: Option<Timestamp>,
-    /// Statements that are known to have been sent.
-    seen: BTreeSet<String>,
+    /// Statements that were seen at work, and whether their session was in a transaction or pinned.
+    seen: BTreeMap<String, bool>,
 }
 
 impl Quotas {
@@ -148,10 +148,10 @@ impl QuotaWatch {
             return Ok(());
         }
         let running: Vec<_> = world.running().collect();
-        for account in 0..ACCOUNTS.len() {
-            check_running(world, account, &running)?;
-        }
         self.check_order(world, &running)?;
+        for account in 0..ACCOUNTS.len() {
+            self.check_running(world, account, &running)?;
+        }
         self.check_unused(world)
     }
 
@@ -164,8 +164,12 @@ impl QuotaWatch {
         let now = world.schedule.now();
         let mut queue: Option<Vec<QueuedStatement>> = None;
         for (account, running) in running {
-            let new = self.seen.insert(running.tag.clone());
-            if !new || running.bound || !world.setup.quotas.keeps_order(*account) {
+            if self.seen.contains_key(&running.tag) {
+                continue;
+            }
+            let bound = running.bound || world.is_bound(&running.tag);
+            self.seen.insert(running.tag.clone(), bound);
+            if bound || !world.setup.quotas.keeps_order(*account) {
                 continue;
             }
             let Some(sent) = world.sent_at(&running.tag) else {
@@ -183,6 +187,29 @@ impl QuotaWatch {
             })?;
         }
         Ok(())
+    }
+
+    /// No more run than may, besides those that may not wait.
+    fn check_running(
+        &self,
+        world: &World,
+        account: usize,
+        running: &[(usize, &Running)],
+    ) -> Result<(), Broken> {
+        let quota = &world.setup.quotas.accounts[account];
+        let waited = |tag: &&str| self.seen.get(*tag) == Some(&false);
+        let of_account = running.iter().filter(|(of, _)| *of == account);
+        let tags = of_account.map(|(_, running)| &running.tag[..]);
+        let tags: BTreeSet<&str> = tags.filter(waited).collect();
+        let max = quota.max_concurrent_queries as usize;
+        ensure(Rule::Quota, max == 0 || tags.len() <= max, || {
+            format!("{tags:?} run at once, and {max} may")
+        })?;
+        let open: BTreeSet<&str> = world.transactions(account).filter(waited).collect();
+        let max = quota.max_concurrent_transactions as usize;
+        ensure(Rule::Quota, max == 0 || open.len() <= max, || {
+            format!("the transactions of {open:?} are open, and {max} may be")
+        })
     }
 
     /// No permit is left unused while somebody waits for it.
@@ -212,29 +239,6 @@ impl QuotaWatch {
     }
 }
 
-/// No more run than may, besides those who may not wait.
-fn check_running(
-    world: &World,
-    account: usize,
-    running: &[(usize, &Running)],
-) -> Result<(), Broken> {
-    let quota = &world.setup.quotas.accounts[account];
-    let waited = running.iter().filter(|(of, _)| *of == account);
-    let tags: BTreeSet<&str> = waited
-        .filter(|(_, running)| !running.bound)
-        .map(|(_, running)| &running.tag[..])
-        .collect();
-    let max = quota.max_concurrent_queries as usize;
-    ensure(Rule::Quota, max == 0 || tags.len() <= max, || {
-        format!("{tags:?} run at once, and {max} may")
-    })?;
-    let open = world.transactions(account);
-    let max = quota.max_concurrent_transactions as usize;
-    ensure(Rule::Quota, max == 0 || open.len() <= max, || {
-        format!("transactions are open on {open:?}, and {max} may be")
-    })
-}
-
 impl World {
     /// The statements that run on connections which the front door has not given up.
     fn running(&self) -> impl Iterator<Item = (usize, &Running)> {
@@ -244,12 +248,23 @@ impl World {
             .map(|(account, _, running)| (account, running))
     }
 
-    /// The connections of the database on which a transaction is open that waited for its permit.
-    fn transactions(&self, account: usize) -> Vec<usize> {
+    /// The statements that began the transactions which are open now.
+    fn transactions(&self, account: usize) -> impl Iterator<Item = &str> {
         let open = self.database.transactions(account);
         open.filter(|(_, handle)| self.network.link(*handle).is_engines())
-            .map(|(id, _)| id)
-            .collect()
+            .map(|(tag, _)| tag)
+    }
+
+    /// True if the session of a statement may not wait, or nothing is known of it any more.
+    fn is_bound(&self, tag: &str) -> bool {
+        let client = tag.strip_prefix('c').and_then(|tag| tag.split(' ').next());
+        let client = client.and_then(|number| number.parse().ok());
+        let Some(id) = client.and_then(|client| self.kills.id_of(client)) else {
+            return true;
+        };
+        let mut engines = self.workers.iter().map(|worker| &worker.engine);
+        let engine = engines.find(|engine| engine.has_client(id));
+        engine.is_none_or(|engine| engine.bound_sessions().any(|bound| bound == id))
     }
 
     fn queue(&self) -> Vec<QueuedStatement> {

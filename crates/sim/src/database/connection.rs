@@ -53,8 +53,8 @@ pub(crate) struct Connection {
     pub(crate) upload: Option<Upload>,
     /// The client's statement that is at work, and whether nothing bound its session before.
     pub(crate) running: Option<Running>,
-    /// The transaction that is open was begun by a session that was pinned.
-    pub(crate) was_bound: bool,
+    /// The statement that ran last while no transaction was open, and whether its session was pinned.
+    pub(crate) opener: Option<(String, bool)>,
 }
 
 /// A client's statement at work.
@@ -115,7 +115,7 @@ impl Connection {
             answer: Vec::new(),
             upload: None,
             running: None,
-            was_bound: false,
+            opener: None,
         }
     }
 

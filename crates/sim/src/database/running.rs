@@ -148,7 +148,7 @@ impl Database {
         let connection = &mut self.connections[id];
         let bound = named || connection.session.is_bound();
         if !connection.session.in_transaction {
-            connection.was_bound = bound;
+            connection.opener = tag.map(|tag| (tag.to_owned(), bound));
         }
         let writes = matches!(
             sql.inner(),
@@ -177,21 +177,23 @@ impl Database {
         })
     }
 
-    /// Connections on which a transaction is open, or a statement at work that is one by itself, and
-    /// that was not begun by a pinned session.
-    pub(crate) fn transactions(&self, account: usize) -> impl Iterator<Item = (usize, Handle)> {
-        let connections = self.connections.iter().enumerate();
+    /// The statements that began the open transactions, unless their session was pinned, and those at
+    /// work that are transactions by themselves; with the handle of their connection.
+    pub(crate) fn transactions(&self, account: usize) -> impl Iterator<Item = (&str, Handle)> {
         let open = move |connection: &Connection| {
             let running = connection.running.as_ref();
             let writes = running.is_some_and(|running| running.writes);
             connection.account == account
                 && connection.is_alive()
-                && !connection.was_bound
                 && (connection.session.in_transaction || writes)
         };
+        let connections = self.connections.iter();
         connections
-            .filter(move |(_, connection)| open(connection))
-            .map(|(id, connection)| (id, connection.handle))
+            .filter(move |connection| open(connection))
+            .filter_map(|connection| {
+                let (tag, bound) = connection.opener.as_ref()?;
+                (!bound).then_some((&tag[..], connection.handle))
+            })
     }
 
     /// Plans the answer of a command that nothing can block.
