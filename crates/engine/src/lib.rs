@@ -100,6 +100,7 @@ use crate::backend::{Backend, PoolKey};
 use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
 
+pub use admission::{AccountReport, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
 pub use kill::{KillOrder, KillOutcome};
 pub use report::{Gauges, QueuedStatement, Report};
