@@ -294,9 +294,7 @@ impl Engine {
     fn waiting_states(&self) -> Vec<State> {
         let of_key = |id| [State::Waiting(id), State::ForLane(id)];
         let queued = std::iter::once(State::Queued);
-        queued
-            .chain(self.pool.key_ids().flat_map(of_key))
-            .collect()
+        queued.chain(self.pool.key_ids().flat_map(of_key)).collect()
     }
 
     /// The time for draining is up. Nobody should wait any more, but for those whose backend was

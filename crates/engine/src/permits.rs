@@ -144,7 +144,10 @@ impl Engine {
             return;
         }
         let permit = self.take_permit(key);
-        let seat = self.clients.get(key).and_then(|client| client.seat.as_ref());
+        let seat = self
+            .clients
+            .get(key)
+            .and_then(|client| client.seat.as_ref());
         if let (Some(seat), true, false) = (seat, waits, permit.is_none()) {
             self.scheduler.forgo(seat, permit, why);
         }
@@ -230,10 +233,9 @@ impl Engine {
         let agrees = match self.holds.get(&key) {
             None => state != State::Queued,
             Some(Hold::Queued(_)) => state == State::Queued,
-            Some(Hold::Admitted(..)) => matches!(
-                state,
-                State::Waiting(_) | State::ForLane(_) | State::Active
-            ),
+            Some(Hold::Admitted(..)) => {
+                matches!(state, State::Waiting(_) | State::ForLane(_) | State::Active)
+            }
         };
         match agrees {
             true => Ok(()),

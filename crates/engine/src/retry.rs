@@ -56,12 +56,13 @@ impl Backend {
 
     /// The command that may be sent again, and its permit: nothing of its answer was told.
     pub(crate) fn take_replay(&mut self) -> Option<(Vec<u8>, Permit)> {
-        let command = self.exchanges.iter_mut().find_map(|exchange| {
-            match &mut exchange.purpose {
-                Purpose::Command(command) if !command.answered => Some(command),
-                _ => None,
-            }
-        })?;
+        let command =
+            self.exchanges
+                .iter_mut()
+                .find_map(|exchange| match &mut exchange.purpose {
+                    Purpose::Command(command) if !command.answered => Some(command),
+                    _ => None,
+                })?;
         if self.replay.is_empty() {
             return None;
         }

@@ -38,11 +38,7 @@ impl Engine {
     }
 
     /// The schema of a login is there. False if it has too many sessions, and the client was told so.
-    pub(crate) fn may_use_schema<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-    ) -> bool {
+    pub(crate) fn may_use_schema<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
         match self.use_schema(key) {
             Ok(()) => true,
             Err(rejection) => {

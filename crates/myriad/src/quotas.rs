@@ -89,7 +89,10 @@ impl Book {
         let rules = self.sources.rules(&settings)?;
         let changes = self.settings.changes(&settings);
         for key in &changes.at_next_start {
-            tracing::warn!(key, "changed in the configuration; holds from the next start on");
+            tracing::warn!(
+                key,
+                "changed in the configuration; holds from the next start on"
+            );
         }
         self.put_in_force(rules);
         tracing::info!(quotas_changed = changes.quotas, "configuration read again");

@@ -116,8 +116,12 @@ fn quota(rng: &mut Rng) -> Quota {
         max_connections: [0, 0, 0, 4][rng.usize(..4)],
         max_queued: [0, 0, 0, 3][rng.usize(..4)],
         queue_timeout: [Span::ZERO, Span::ZERO, Span::from_ms(30)][rng.usize(..3)],
-        overload: [Overload::Fifo, Overload::Fifo, Overload::Lifo, Overload::Codel]
-            [rng.usize(..4)],
+        overload: [
+            Overload::Fifo,
+            Overload::Fifo,
+            Overload::Lifo,
+            Overload::Codel,
+        ][rng.usize(..4)],
         overload_target: Span::from_ms(5),
         weight: rng.u32(1..4),
         ..limits(rng)
@@ -156,11 +160,7 @@ impl QuotaWatch {
     }
 
     /// Nobody is sent before somebody who came earlier.
-    fn check_order(
-        &mut self,
-        world: &World,
-        running: &[(usize, &Running)],
-    ) -> Result<(), Broken> {
+    fn check_order(&mut self, world: &World, running: &[(usize, &Running)]) -> Result<(), Broken> {
         let now = world.schedule.now();
         let mut queue: Option<Vec<QueuedStatement>> = None;
         for (account, running) in running {
@@ -234,7 +234,10 @@ impl QuotaWatch {
         }
         let since = *self.unused_since.get_or_insert(now);
         ensure(Rule::Liveness, now.since(since) < UNUSED_MAX, || {
-            format!("permits were free for {:?} beside {usage:?}", now.since(since))
+            format!(
+                "permits were free for {:?} beside {usage:?}",
+                now.since(since)
+            )
         })
     }
 }
@@ -270,7 +273,9 @@ impl World {
     fn queue(&self) -> Vec<QueuedStatement> {
         let now = self.schedule.now();
         let workers = self.workers.iter();
-        workers.flat_map(|worker| worker.engine.queue(now)).collect()
+        workers
+            .flat_map(|worker| worker.engine.queue(now))
+            .collect()
     }
 
     /// When the client sent a statement.

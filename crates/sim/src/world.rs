@@ -70,7 +70,9 @@ impl World {
             None => {}
         }
         let shared = Shared::new(setup.workers, setup.slots);
-        shared.admission.set_rules(setup.quotas.rules(options.sabotage));
+        shared
+            .admission
+            .set_rules(setup.quotas.rules(options.sabotage));
         let settings = Arc::new(setup.settings.clone());
         let worker = |number| Worker {
             engine: Engine::new(settings.clone(), shared.clone(), number, [number as u8; 32]),

@@ -44,7 +44,9 @@ pub(super) fn write(page: &mut Page<'_>, usage: &[Usage], accounts: &[AccountRep
         |usage| usage.waiting,
     )?;
     let mut counter = |name, help, value: fn(&AccountReport) -> u64| {
-        let values = accounts.iter().map(|account| (&*account.name, value(account)));
+        let values = accounts
+            .iter()
+            .map(|account| (&*account.name, value(account)));
         page.counters(name, help, "account", labels.sum(values))
     };
     counter(
@@ -80,7 +82,12 @@ struct Labels<'a>(Vec<&'a str>);
 impl<'a> Labels<'a> {
     fn new(usage: &'a [Usage]) -> Self {
         let accounts = usage.iter().filter(|usage| !usage.is_schema);
-        Self(accounts.map(|usage| &*usage.name).take(ACCOUNTS_MAX).collect())
+        Self(
+            accounts
+                .map(|usage| &*usage.name)
+                .take(ACCOUNTS_MAX)
+                .collect(),
+        )
     }
 
     fn sum<'v>(&self, values: impl Iterator<Item = (&'v str, u64)>) -> Values {

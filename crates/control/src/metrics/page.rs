@@ -63,7 +63,10 @@ impl<'a> Page<'a> {
     ) -> Result {
         let mut family = self.family(without(name, "_total"), help, MetricType::Counter)?;
         for (text, value) in values {
-            count(&mut family.encode_family(&[(label, text.as_ref())])?, &value)?;
+            count(
+                &mut family.encode_family(&[(label, text.as_ref())])?,
+                &value,
+            )?;
         }
         Ok(())
     }
