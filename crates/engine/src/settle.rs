@@ -37,15 +37,14 @@ impl Engine {
             return;
         };
         let since = std::mem::replace(&mut backend.head_since, turn.now);
+        let service = turn.now.since(since).saturating_sub(turn.io.told_late());
         let bytes = exchange.bytes;
         match (exchange.purpose, ending) {
             (Purpose::Command(command), _) if lane => {
-                let service = turn.now.since(since);
                 let sample = Sample::new((service, bytes), &command, ending);
                 self.lane_answered(turn, key, &command, sample);
             }
             (Purpose::Command(command), _) => {
-                let service = turn.now.since(since);
                 let sample = Sample::new((service, bytes), &command, ending);
                 self.learn_read(turn, key, &command, sample);
                 self.command_answered(turn, key, &command, ending);
