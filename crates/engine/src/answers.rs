@@ -145,6 +145,7 @@ impl Engine {
             ..Told::default()
         };
         let mut block = Vec::new();
+        let flavor = self.flavor();
         if let Purpose::Command(command) = &mut exchange.purpose {
             command.note(piece);
         }
@@ -175,9 +176,13 @@ impl Engine {
                 told.state_changes = &block;
                 told.status = client.status;
                 command.answered = true;
-                command
-                    .translation
-                    .piece(piece, &told, turn.io.outbox(client.handle))?;
+                let replaced = command.overtime_error(piece, flavor);
+                let replaced = replaced.as_deref().map(Piece::Err);
+                command.translation.piece(
+                    replaced.as_ref().unwrap_or(piece),
+                    &told,
+                    turn.io.outbox(client.handle),
+                )?;
             }
             Purpose::ReadFacts(rows)
             | Purpose::ReadInsertId(rows)

@@ -32,7 +32,7 @@ impl Engine {
         let (attached, id) = (record.backend.is_some(), record.key);
         let statement = self.judge(client, packet.payload);
         if attached {
-            self.force_permit(client, packet, &statement);
+            self.force_permit(turn, client, packet, &statement);
             return self.dispatch(turn, client, packet, statement);
         }
         let eligible = self.may_share(turn, client, packet, &statement);

@@ -202,6 +202,10 @@ pub(crate) struct ClientCommand {
     pub answered: bool,
     /// What is counted for it.
     pub permit: Permit,
+    /// Until when it may run.
+    pub until: Option<Timestamp>,
+    /// It ran for longer, and is being ended.
+    pub timed_out: bool,
     /// What it has in common with others, if it is a plain read.
     pub digest: Digest,
 }

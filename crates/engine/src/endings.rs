@@ -147,7 +147,7 @@ impl Engine {
         }
         if let Some(client) = backend.client {
             if let Some((command, permit)) = backend.take_replay() {
-                self.hold_permit(client, permit);
+                self.hold_permit(client, permit, turn.now);
                 self.take_back(client, command);
                 backend.due |= Due::COMMAND;
             }

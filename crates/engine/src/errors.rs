@@ -150,6 +150,22 @@ impl ClientError {
         Self::new(code::QUERY_INTERRUPTED, b"70100", text)
     }
 
+    /// A statement ran for longer than its account's `max_statement_time`.
+    pub(crate) fn statement_timeout(flavor: Flavor) -> Self {
+        match flavor {
+            Flavor::MariaDb => Self::new(
+                code::STATEMENT_TIMEOUT,
+                b"70100",
+                "Query execution was interrupted (max_statement_time exceeded)",
+            ),
+            Flavor::MySql => Self::new(
+                code::QUERY_TIMEOUT,
+                b"HY000",
+                "Query execution was interrupted, maximum statement execution time exceeded",
+            ),
+        }
+    }
+
     /// KILL of a client that is not there.
     pub(crate) fn no_such_thread(id: u32) -> Self {
         let text = format!("Unknown thread id: {id}");

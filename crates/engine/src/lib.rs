@@ -11,6 +11,7 @@
 //! | `login` | the connection phase of clients |
 //! | `commands` | the command phase of clients: cutting and answering commands |
 //! | `permits` | the right of a statement to run, and waiting for it |
+//! | `overtime` | statements that take longer than they may |
 //! | `seats` | whose limits hold for a client |
 //! | `attach` | finding a backend for a command, or waiting for one |
 //! | `statements` | what a command is |
@@ -66,6 +67,7 @@ mod local_infile;
 mod login;
 mod memory;
 mod orphans;
+mod overtime;
 mod permits;
 mod pin_log;
 mod prepared;
@@ -149,6 +151,8 @@ pub struct Engine {
     kills: VecDeque<Key>,
     /// Which statements may run, and who is next.
     scheduler: Scheduler<Key>,
+    /// When statements that may not take longer are to be looked at.
+    overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
     holds: HashMap<Key, permits::Hold>,
     counters: Counters,
@@ -246,6 +250,7 @@ impl Engine {
             short_idle: None,
             kills: VecDeque::new(),
             scheduler,
+            overtime_due: None,
             holds: HashMap::new(),
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),

@@ -13,6 +13,7 @@ use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::digests::Digest;
 use crate::dispatch::put_query;
 use crate::holdings::{self, Effect};
+use crate::overtime::Allowance;
 use crate::prepared::{Prepared, asks_for_cursor, statement_id};
 use crate::rewrite::{self, Rewrite, rewrite};
 use crate::settle::defines;
@@ -36,7 +37,7 @@ impl Engine {
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let clears = self.clears(client_key, packet, &statement);
-        let permit = self.take_permit(client_key);
+        let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
         };
@@ -75,6 +76,8 @@ impl Engine {
             counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
             permit,
+            until,
+            timed_out: false,
             digest: if backend.replay.is_empty() {
                 Digest::NONE
             } else {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::support::{Client, Database, FrontDoor, Login, Outcome, eventually};
+use crate::support::{Client, Database, FrontDoor, Login, Outcome, Server, eventually};
 
 const REJECTED: u16 = 1226;
 const TIMED_OUT: u16 = 1203;
@@ -259,4 +259,43 @@ fn raising_a_limit_lets_waiters_through_and_lowering_it_ends_nothing() {
         waiter.answer().unwrap().outcomes()[..],
         [Outcome::Rows(_)]
     ));
+}
+
+#[test]
+fn statements_that_take_longer_than_they_may_are_ended() {
+    let database = prepare("quota_slow");
+    let door = limited(&database, "max_statement_time = \"300ms\"");
+    let mut client = Client::new(&door.address(), "quota_slow");
+    let expected = match Server::is_mariadb() {
+        true => 1969,
+        false => 3024,
+    };
+    let slow = "SELECT COUNT(*) FROM information_schema.COLUMNS a, information_schema.COLUMNS b, \
+                information_schema.COLUMNS c";
+    let (code, _) = error(&client.run(slow));
+    assert_eq!(code, expected);
+    // The session goes on, and what is fast is not ended.
+    assert_eq!(client.value("SELECT 1"), "1");
+    client.run("BEGIN");
+    client.run("INSERT INTO t VALUES ('kept')");
+    let (code, _) = error(&client.run(slow));
+    assert_eq!(code, expected);
+    client.run("COMMIT");
+    assert_eq!(rows(&database, "quota_slow"), "kept\n");
+    assert_eq!(door.metric("myriad_statement_timeouts_total"), 2);
+}
+
+#[test]
+fn a_limit_that_a_statement_names_holds_while_it_waits() {
+    let database = prepare("quota_hint");
+    let door = limited(&database, "max_concurrent_queries = 1");
+    let holder = Holder::new(&door, "quota_hint");
+    let mut waiter = Client::new(&door.address(), "quota_hint");
+    let (code, text) = error(&waiter.run("SELECT /*+ MAX_EXECUTION_TIME(50) */ 1"));
+    assert_eq!(code, TIMED_OUT);
+    assert!(
+        text.contains("waited for 50ms (max_statement_time)"),
+        "{text}"
+    );
+    holder.end(&mut waiter);
 }
