@@ -334,6 +334,7 @@ fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientComman
         counts_all_rows: false,
         answered: false,
         permit: allowance.permit,
+        keeping: None,
         until: allowance.until,
         timed_out: false,
         digest: client.digest,

@@ -11,6 +11,7 @@
 //! | `login` | the connection phase of clients |
 //! | `commands` | the command phase of clients: cutting and answering commands |
 //! | `permits` | the right of a statement to run, and waiting for it |
+//! | `limits` | limits that statements set |
 //! | `overtime` | statements that take longer than they may |
 //! | `seats` | whose limits hold for a client |
 //! | `attach` | finding a backend for a command, or waiting for one |
@@ -63,6 +64,7 @@ mod kill;
 mod lane_trouble;
 mod lanes;
 mod lending;
+mod limits;
 mod local_infile;
 mod login;
 mod memory;
@@ -102,12 +104,13 @@ use crate::backend::{Backend, PoolKey};
 use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
 
-pub use admission::{AccountReport, Usage};
+pub use admission::{AccountName, AccountReport, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
 pub use kill::{KillOrder, KillOutcome};
+pub use limits::{LimitsChange, LimitsOrder};
 pub use report::{Gauges, QueuedStatement, Report};
 pub use rewrite::PublicAddress;
-pub use session::statement::PinReason;
+pub use session::statement::{Limit, Limits, PinReason};
 pub use settings::{Account, OnDisconnect, Settings};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
 pub use wire::AuthPlugin;
@@ -151,6 +154,10 @@ pub struct Engine {
     kills: VecDeque<Key>,
     /// Which statements may run, and who is next.
     scheduler: Scheduler<Key>,
+    /// Statements that change limits and were not sent.
+    intents: HashMap<Key, limits::Intent>,
+    /// OKs that are told once the limits are kept.
+    kept: HashMap<Key, Vec<u8>>,
     /// When statements that may not take longer are to be looked at.
     overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
@@ -250,6 +257,8 @@ impl Engine {
             short_idle: None,
             kills: VecDeque::new(),
             scheduler,
+            intents: HashMap::new(),
+            kept: HashMap::new(),
             overtime_due: None,
             holds: HashMap::new(),
             counters: Counters::default(),
@@ -367,6 +376,7 @@ impl Handler for Engine {
                 self.digests.forget_tables();
             }
             Mail::Woken(gate) => self.scheduler.woken(gate),
+            Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
             Mail::RulesChanged => self.rules_changed(),
             Mail::Queue(reply) => reply(self.queue(turn.now)),
             Mail::Report(reply) => reply(self.report()),

@@ -37,6 +37,7 @@ impl Engine {
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let clears = self.clears(client_key, packet, &statement);
+        let (keeping, own_text) = self.take_intent(client_key);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
@@ -47,7 +48,8 @@ impl Engine {
         let outbox = turn.io.outbox(backend.handle);
         self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
         let live = backend.warnings == Warnings::OfClient;
-        let rewrite = dialect.as_ref().and_then(|dialect| {
+        let rewrite = own_text.or_else(|| {
+            let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
@@ -76,13 +78,10 @@ impl Engine {
             counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
             permit,
+            keeping,
             until,
             timed_out: false,
-            digest: if backend.replay.is_empty() {
-                Digest::NONE
-            } else {
-                client.digest
-            },
+            digest: backend.replayed(client.digest),
         };
         backend.head_since = turn.now;
         backend.exchanges.push_back(Exchange {
@@ -159,6 +158,16 @@ impl Engine {
         }
         let dialect = dialect.filter(|_| holdings::concerns(statement))?;
         holding(packet.text(), dialect).map(Effect::of_text)
+    }
+}
+
+impl Backend {
+    /// The digest of a command that was kept; none of one that was not.
+    fn replayed(&self, digest: Digest) -> Digest {
+        match self.replay.is_empty() {
+            true => Digest::NONE,
+            false => digest,
+        }
     }
 }
 

@@ -3,12 +3,15 @@
 //!
 //! Owns the two files and their order. What a limit does is `admission`'s matter.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use driver::Postboxes;
-use engine::{Mail, Shared};
+use engine::{Limit, Limits, LimitsChange, LimitsOrder, Mail, Shared};
 use events::Span;
 
 /// Where the limits come from.
@@ -110,12 +113,94 @@ impl Book {
         }
     }
 
+    /// Keeps what a statement has changed, puts it in force, and tells whoever asked.
+    pub(crate) fn carry_out(&self, order: &LimitsOrder) {
+        let kept = self.keep(&order.change);
+        if let Err(error) = &kept {
+            tracing::error!("limits could not be kept: {error:#}");
+        }
+        let (worker, client) = order.asker;
+        let told = Mail::LimitsKept(client, kept.map_err(|error| format!("{error:#}")));
+        // If that worker has ended, so has whoever asked.
+        let _ended = self.postboxes.post(worker, told);
+    }
+
+    fn keep(&self, change: &LimitsChange) -> anyhow::Result<()> {
+        let path = &self.sources.auto;
+        let mut set = config::auto::load(path)?;
+        apply(change, &mut set);
+        config::auto::save(path, &set)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+        self.put_in_force(self.sources.rules(&self.settings)?);
+        Ok(())
+    }
+
     fn put_in_force(&self, rules: admission::Rules) {
         self.shared.admission.set_rules(rules);
         for worker in 0..self.postboxes.workers() {
             // A worker that has ended has nobody who waits.
             let _ended = self.postboxes.post(worker, Mail::RulesChanged);
         }
+    }
+}
+
+/// Changes what statements have set so far.
+fn apply(change: &LimitsChange, set: &mut BTreeMap<config::AccountName, config::Limits>) {
+    match change {
+        LimitsChange::Set(accounts, limits) => {
+            for account in accounts {
+                overwrite(set.entry(name(account)).or_default(), limits);
+            }
+        }
+        LimitsChange::Drop(accounts) => {
+            for account in accounts {
+                set.remove(&name(account));
+            }
+        }
+        LimitsChange::Rename(pairs) => {
+            for (from, to) in pairs {
+                if let Some(limits) = set.remove(&name(from)) {
+                    set.insert(name(to), limits);
+                }
+            }
+        }
+    }
+}
+
+fn name(account: &engine::AccountName) -> config::AccountName {
+    config::AccountName {
+        user: account.user.clone(),
+        host: account.host.clone(),
+    }
+}
+
+/// Numbers that are too large for a file of limits are as good as the largest.
+fn overwrite(limits: &mut config::Limits, set: &Limits) {
+    const CLIENTS: RangeInclusive<u32> = 0..=16_000_000;
+    const RUNNING: RangeInclusive<u32> = 0..=1_000_000;
+    const WEIGHT: RangeInclusive<u32> = 1..=1_000;
+    let take = |limit, range: RangeInclusive<u32>, value: &mut Option<u32>| {
+        let written = set.get(limit);
+        let written = written.map(|number| number.clamp(*range.start(), *range.end()));
+        *value = written.or(*value);
+    };
+    let config::Limits {
+        max_connections,
+        max_concurrent_queries,
+        max_concurrent_transactions,
+        max_queued,
+        max_connects_per_second,
+        weight,
+        ..
+    } = limits;
+    take(Limit::Queries, RUNNING, max_concurrent_queries);
+    take(Limit::Transactions, RUNNING, max_concurrent_transactions);
+    take(Limit::Queued, CLIENTS, max_queued);
+    take(Limit::Connections, CLIENTS, max_connections);
+    take(Limit::ConnectsPerSecond, RUNNING, max_connects_per_second);
+    take(Limit::Weight, WEIGHT, weight);
+    if let Some(ms) = set.get(Limit::QueueTimeout) {
+        limits.queue_timeout = Some(Duration::from_millis(ms.into()));
     }
 }
 
@@ -140,5 +225,42 @@ fn quota(limits: &config::Limits) -> admission::Quota {
         overload_target: limits
             .overload_target
             .map_or(none.overload_target, Span::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(user: &str) -> engine::AccountName {
+        engine::AccountName::new(user, "%")
+    }
+
+    #[test]
+    fn what_statements_set_is_kept_as_the_file_can_have_it() {
+        let limits = Limits::default()
+            .with(Limit::Queries, u32::MAX)
+            .with(Limit::Weight, 0)
+            .with(Limit::QueueTimeout, 2_500);
+        let mut set = BTreeMap::new();
+        let accounts = vec![account("a"), account("b")];
+        apply(&LimitsChange::Set(accounts, limits), &mut set);
+        let more = Limits::default().with(Limit::Queued, 7);
+        apply(&LimitsChange::Set(vec![account("a")], more), &mut set);
+        apply(&LimitsChange::Drop(vec![account("b")]), &mut set);
+        let pairs = vec![(account("a"), account("c")), (account("x"), account("y"))];
+        apply(&LimitsChange::Rename(pairs), &mut set);
+        let expected = config::Limits {
+            max_concurrent_queries: Some(1_000_000),
+            weight: Some(1),
+            queue_timeout: Some(Duration::from_millis(2_500)),
+            max_queued: Some(7),
+            ..config::Limits::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auto.toml");
+        config::auto::save(&path, &set).unwrap();
+        let loaded = config::auto::load(&path).unwrap();
+        assert_eq!(loaded, BTreeMap::from([(name(&account("c")), expected)]));
     }
 }

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use driver::{Address, Listeners, Postboxes};
-use engine::Mail;
+use engine::{LimitsOrder, Mail};
 use events::Span;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::quotas::{Book, Sources};
 use crate::workers::{Workers, drain};
@@ -69,7 +70,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let (shared, postboxes) = (workers.shared.clone(), workers.postboxes.clone());
     let mut book = Book::new(sources, settings.clone(), shared, postboxes);
-    runtime.block_on(control(&settings, &workers, (signals, &mut book)))?;
+    let (orders, ordered) = tokio::sync::mpsc::unbounded_channel();
+    // Each client has one order under way at most.
+    workers.shared.keep_limits_with(move |order| {
+        // While the process ends, nobody is there to keep it.
+        let _ending = orders.send(order);
+    });
+    let desk = Desk {
+        book: &mut book,
+        ordered,
+    };
+    runtime.block_on(control(&settings, &workers, (signals, desk)))?;
     workers.join()?;
     drop(listeners);
     if let Some(mut database) = database {
@@ -84,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 async fn control(
     settings: &config::Settings,
     workers: &Workers,
-    (mut signals, book): (Signals, &mut Book),
+    (mut signals, mut desk): (Signals, Desk<'_>),
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
@@ -105,7 +116,7 @@ async fn control(
             Some(tokio::spawn(serving))
         }
     };
-    signals.end(book).await;
+    signals.end(&mut desk).await;
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
     draining.store(true, Ordering::Relaxed);
     drain(&workers.postboxes, settings.server.drain_timeout.into());
@@ -137,6 +148,12 @@ fn facts(workers: &Workers, draining: Arc<AtomicBool>) -> control::Facts {
         .with_draining(move || draining.load(Ordering::Relaxed))
 }
 
+/// The limits, and what statements want changed of them.
+struct Desk<'a> {
+    book: &'a mut Book,
+    ordered: UnboundedReceiver<LimitsOrder>,
+}
+
 /// The signals that the front door listens to.
 struct Signals {
     hang_up: tokio::signal::unix::Signal,
@@ -155,12 +172,13 @@ impl Signals {
     }
 
     /// Returns when the front door is to end. Until then SIGHUP has the limits read again.
-    async fn end(&mut self, book: &mut Book) {
+    async fn end(&mut self, desk: &mut Desk<'_>) {
         loop {
             tokio::select! {
                 _ = self.interrupt.recv() => return,
                 _ = self.terminate.recv() => return,
-                _ = self.hang_up.recv() => book.try_to_reload(),
+                _ = self.hang_up.recv() => desk.book.try_to_reload(),
+                Some(order) = desk.ordered.recv() => desk.book.carry_out(&order),
             }
         }
     }
