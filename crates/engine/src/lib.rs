@@ -181,6 +181,8 @@ struct KeyState {
     retry_at: Option<Timestamp>,
     /// Its account may end statements and connections of others, as the server says.
     kills_others: bool,
+    /// The share of the backends of its account, relative to others'.
+    weight: u32,
     /// Statements that have their permit and wait to be sent.
     admitted: usize,
     /// What the last failure was, for whoever waits in vain.
