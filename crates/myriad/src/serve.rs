@@ -10,6 +10,7 @@ use engine::Mail;
 use events::Span;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::quotas::{Book, Sources};
 use crate::workers::{Workers, drain};
 use crate::{doctor, local, log};
 
@@ -56,18 +57,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if settings.accounts.is_empty() {
         tracing::warn!("nobody can log in: the configuration has no [[account]]");
     }
-    if !settings.quotas.is_empty() || !settings.schemas.is_empty() {
-        tracing::warn!("[[quota]] and [[schema]] are checked, but no limit of theirs holds yet");
-    }
+    let sources = Sources::new(arguments.config.as_deref(), &arguments.local_folder);
+    let rules = sources.rules(&settings)?;
     doctor::warn_of_obstacles(&settings);
-    let workers = Workers::start(&settings, &listeners)?;
+    let workers = Workers::start(&settings, &listeners, rules)?;
     for address in listeners.local_addresses() {
         tracing::info!(%address, backend = %settings.backend.address, "listening");
     }
     if arguments.local {
         println!("{}", local::invitation(&listeners.local_addresses()));
     }
-    runtime.block_on(control(&settings, &workers, signals))?;
+    let (shared, postboxes) = (workers.shared.clone(), workers.postboxes.clone());
+    let mut book = Book::new(sources, settings.clone(), shared, postboxes);
+    runtime.block_on(control(&settings, &workers, (signals, &mut book)))?;
     workers.join()?;
     drop(listeners);
     if let Some(mut database) = database {
@@ -82,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 async fn control(
     settings: &config::Settings,
     workers: &Workers,
-    mut signals: Signals,
+    (mut signals, book): (Signals, &mut Book),
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
@@ -103,7 +105,7 @@ async fn control(
             Some(tokio::spawn(serving))
         }
     };
-    signals.next().await;
+    signals.end(book).await;
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
     draining.store(true, Ordering::Relaxed);
     drain(&workers.postboxes, settings.server.drain_timeout.into());
@@ -135,8 +137,9 @@ fn facts(workers: &Workers, draining: Arc<AtomicBool>) -> control::Facts {
         .with_draining(move || draining.load(Ordering::Relaxed))
 }
 
-/// The signals that end the front door.
+/// The signals that the front door listens to.
 struct Signals {
+    hang_up: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
 }
@@ -145,11 +148,24 @@ impl Signals {
     fn new() -> std::io::Result<Self> {
         let interrupt = signal(SignalKind::interrupt())?;
         Ok(Self {
+            hang_up: signal(SignalKind::hangup())?,
             interrupt,
             terminate: signal(SignalKind::terminate())?,
         })
     }
 
+    /// Returns when the front door is to end. Until then SIGHUP has the limits read again.
+    async fn end(&mut self, book: &mut Book) {
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => return,
+                _ = self.terminate.recv() => return,
+                _ = self.hang_up.recv() => book.try_to_reload(),
+            }
+        }
+    }
+
+    /// The next that ends it.
     async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
