@@ -303,7 +303,7 @@ fn may_follow(from: State, to: State) -> bool {
         (State::Idle, State::Waiting(_) | State::Active | State::Login | State::Asking) => true,
         (State::Idle, State::ForLane(_) | State::InLane | State::Queued) => true,
         (State::Queued, State::Waiting(_) | State::ForLane(_) | State::Idle) => true,
-        (State::Waiting(_), State::Active | State::Idle) => true,
+        (State::Waiting(_), State::Active | State::Idle | State::InLane) => true,
         // To the queue of those who go alone: what it reads is not known to be fast any more.
         (State::ForLane(_), State::InLane | State::Active | State::Idle) => true,
         (State::ForLane(_), State::Waiting(_)) => true,

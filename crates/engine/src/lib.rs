@@ -27,6 +27,7 @@
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
 //! | `holdings` | pins that end, because what was held is let go of |
 //! | `lanes` | backends that several sessions share |
+//! | `lane_patience` | how long the head of a lane may take |
 //! | `lane_trouble` | what goes wrong with those |
 //! | `digests` | what was learned of plain reads |
 //! | `views` | whether a plain read is of base tables |
@@ -59,6 +60,7 @@ mod holdings;
 mod identity;
 mod invariants;
 mod kill;
+mod lane_patience;
 mod lane_trouble;
 mod lanes;
 mod lending;
@@ -139,6 +141,7 @@ pub struct Engine {
     digests: digests::Digests,
     /// How many lanes there may be for one state of sessions.
     lane_limit: Concurrency,
+    lane_patience: lane_patience::LanePatience,
     /// When lanes are to be looked at.
     lane_due: Option<Timestamp>,
     /// When idle backends are to be looked at.
@@ -221,6 +224,7 @@ impl Engine {
         seed: [u8; 32],
     ) -> Self {
         let scheduler = Scheduler::new(&shared.admission, worker, settings.queue_timeout);
+        let lane_stall = settings.lane_stall.unwrap_or_default();
         let lanes_max = shared.ledger.total() / shared.ledger.workers().max(1);
         Self {
             settings,
@@ -241,6 +245,7 @@ impl Engine {
             awake: Vec::new(),
             digests: digests::Digests::new(),
             lane_limit: Concurrency::new(lanes_max),
+            lane_patience: lane_patience::LanePatience::new(lane_stall),
             lane_due: None,
             idle_due: None,
             short_idle: None,
