@@ -15,6 +15,7 @@ pub struct Facts {
     pub(crate) driver_memory: Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>,
     pub(crate) draining: Box<dyn Fn() -> bool + Send + Sync>,
     pub(crate) pin_reasons: Vec<&'static str>,
+    pub(crate) variables: Box<dyn Fn() -> Vec<(String, String)> + Send + Sync>,
 }
 
 impl Facts {
@@ -30,6 +31,7 @@ impl Facts {
             driver_memory: Box::new(Vec::new),
             draining: Box::new(|| false),
             pin_reasons: Vec::new(),
+            variables: Box::new(Vec::new),
         }
     }
 
@@ -48,6 +50,17 @@ impl Facts {
     #[must_use]
     pub fn with_draining(mut self, draining: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.draining = Box::new(draining);
+        self
+    }
+
+    /// How to learn what the configuration in force says, without passwords. Unless this is said,
+    /// nothing.
+    #[must_use]
+    pub fn with_variables(
+        mut self,
+        variables: impl Fn() -> Vec<(String, String)> + Send + Sync + 'static,
+    ) -> Self {
+        self.variables = Box::new(variables);
         self
     }
 

@@ -36,6 +36,7 @@
 //! | `kill` | KILL, of statements and of connections |
 //! | `timers` | everything that is due at some time |
 //! | `lending` | slots between workers |
+//! | `look` | what somebody who looks in is told of single clients and backends |
 //! | `memory` | what the clients take of it |
 
 mod answers;
@@ -62,6 +63,7 @@ mod lanes;
 mod lending;
 mod local_infile;
 mod login;
+mod look;
 mod memory;
 mod orphans;
 mod pin_log;
@@ -96,7 +98,8 @@ use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
 
 pub use counters::{Counters, DisconnectReason, Histogram};
-pub use kill::{KillOrder, KillOutcome};
+pub use kill::{KillOrder, KillOutcome, Victim};
+pub use look::{BackendLine, ClientLine, Look, PinLine, Reply, Slice, Whom};
 pub use report::{Gauges, Report};
 pub use rewrite::PublicAddress;
 pub use session::statement::PinReason;
@@ -347,6 +350,11 @@ impl Handler for Engine {
                 self.digests.forget_tables();
             }
             Mail::Report(reply) => reply(self.report()),
+            Mail::Look(look) => self.look(look, now),
+            Mail::End(victim, reply) => {
+                self.counters.kills += 1;
+                reply(self.end(turn, victim, None));
+            }
             Mail::Drain(span) => self.drain(turn, span),
         }
     }

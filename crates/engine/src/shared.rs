@@ -7,7 +7,8 @@ use events::Span;
 use membership::Key;
 use pool::Ledger;
 
-use crate::kill::{KillOrder, KillOutcome};
+use crate::kill::{KillOrder, KillOutcome, Victim};
+use crate::look::Look;
 use crate::report::Report;
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
@@ -81,9 +82,9 @@ impl Shared {
         FIRST_CONNECTION_ID + number * workers + worker as u32
     }
 
-    /// The worker of the client with that id.
-    pub(crate) fn worker_of(&self, id: u32) -> usize {
-        (id - FIRST_CONNECTION_ID) as usize % self.ledger.workers()
+    /// The worker of the client with that id, which is [`FIRST_CONNECTION_ID`] at least.
+    pub fn worker_of(&self, id: u32) -> usize {
+        id.saturating_sub(FIRST_CONNECTION_ID) as usize % self.ledger.workers()
     }
 }
 
@@ -124,6 +125,10 @@ pub enum Mail {
     SchemasChanged,
     /// Somebody wants to look in.
     Report(Box<dyn FnOnce(Report) + Send>),
+    /// Somebody wants to see single clients or backend connections.
+    Look(Look),
+    /// An administrator wants a client of this worker, or its statement, ended.
+    End(Victim, Box<dyn FnOnce(KillOutcome) + Send>),
     /// Take no new clients, let what runs finish for so long, then end.
     Drain(Span),
 }
@@ -138,6 +143,8 @@ impl std::fmt::Debug for Mail {
             Mail::GlobalChanged => "GlobalChanged",
             Mail::SchemasChanged => "SchemasChanged",
             Mail::Report(_) => "Report",
+            Mail::Look(_) => "Look",
+            Mail::End(..) => "End",
             Mail::Drain(_) => "Drain",
         })
     }

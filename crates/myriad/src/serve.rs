@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
 use driver::{Address, Listeners, Postboxes};
 use engine::Mail;
 use events::Span;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::workers::{Workers, drain};
-use crate::{doctor, local, log};
+use crate::{admin, doctor, local, log};
 
 /// How to serve.
 #[derive(clap::Args)]
@@ -86,23 +85,9 @@ async fn control(
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let http = match settings.admin.http {
-        None => None,
-        Some(address) => {
-            let listener = tokio::net::TcpListener::bind(address)
-                .await
-                .with_context(|| format!("admin.http: cannot listen on {address}"))?;
-            tracing::info!(%address, "admin HTTP listening");
-            let until = stop_signal(stopped);
-            let serving = control::serve(
-                listener,
-                Arc::new(Posts(workers.postboxes.clone())),
-                facts(workers, draining.clone()),
-                until,
-            );
-            Some(tokio::spawn(serving))
-        }
-    };
+    let facts = facts(settings, workers, draining.clone());
+    let desk = control::Desk::new(Arc::new(Posts(workers.postboxes.clone())), facts);
+    let listeners = admin::start(settings, &desk, &stopped).await?;
     signals.next().await;
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
     draining.store(true, Ordering::Relaxed);
@@ -112,25 +97,23 @@ async fn control(
         () = workers.finished() => {}
     }
     stop.send_replace(true);
-    match http {
-        Some(http) => http.await?.context("admin HTTP failed"),
-        None => Ok(()),
-    }
+    listeners.ended().await
 }
 
-async fn stop_signal(mut stopped: tokio::sync::watch::Receiver<bool>) {
-    // An error means that the sender is gone: time to stop as well.
-    let _gone = stopped.wait_for(|&stop| stop).await;
-}
-
-fn facts(workers: &Workers, draining: Arc<AtomicBool>) -> control::Facts {
+fn facts(
+    settings: &config::Settings,
+    workers: &Workers,
+    draining: Arc<AtomicBool>,
+) -> control::Facts {
     let counters = workers.counters.clone();
     let shared = workers.shared.clone();
     let pin_reasons = engine::PinReason::ALL.iter().map(|reason| reason.name());
     let sums = move || driver::DriverCounts::sum(&counters);
     let memory = sums.clone();
+    let variables = settings.entries();
     control::Facts::new(shared, move || sums().each())
         .with_driver_memory(move || memory().memory())
+        .with_variables(move || variables.clone())
         .with_pin_reasons(pin_reasons)
         .with_draining(move || draining.load(Ordering::Relaxed))
 }
