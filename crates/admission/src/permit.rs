@@ -67,9 +67,32 @@ impl Permit {
         }
     }
 
+    /// Counts the statement once more: it runs a second time while the first is not over. As with
+    /// those that may not wait, whatever the limit.
+    pub fn twin(&self) -> Self {
+        if !self.has_query {
+            return Self::NONE;
+        }
+        for row in self.rows.into_iter().flatten() {
+            row.queries.force();
+        }
+        Self {
+            rows: self.rows,
+            worker: self.worker,
+            has_query: true,
+            has_transaction: false,
+            charge: None,
+        }
+    }
+
     /// Whether this holds a transaction permit.
     pub fn holds_transaction(&self) -> bool {
         self.has_transaction
+    }
+
+    /// Whether this holds nothing, and nobody was charged.
+    pub fn is_none(&self) -> bool {
+        !self.is_counted() && self.charge.is_none()
     }
 
     /// Whether anything is counted for this.

@@ -57,6 +57,15 @@ impl Quota {
         overload_target: Span::from_ms(100),
     };
 
+    /// Whether a statement may ever wait, be refused or be ended because of this.
+    pub(crate) fn limits_statements(&self) -> bool {
+        self.counts_statements()
+            || self.max_queued != 0
+            || self.queue_timeout != Span::ZERO
+            || self.max_statement_time != Span::ZERO
+            || self.overload != Overload::Fifo
+    }
+
     /// Whether statements must be counted.
     pub(crate) fn counts_statements(&self) -> bool {
         self.max_concurrent_queries != 0 || self.max_concurrent_transactions != 0

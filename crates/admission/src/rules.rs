@@ -55,6 +55,11 @@ impl Rules {
         named.map_or(&self.others, |(_, quota)| quota)
     }
 
+    /// Whether anything is configured for any schema.
+    pub(crate) fn has_schemas(&self) -> bool {
+        !self.schemas.is_empty()
+    }
+
     /// What is configured for a schema; `None` if nothing is.
     pub(crate) fn schema(&self, name: &str) -> Option<&Quota> {
         let pattern = self.schemas.iter().find(|(p, _)| is_like(name, p));

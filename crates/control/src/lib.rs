@@ -11,6 +11,7 @@
 //! | `watch` | what was told last, so that nobody is asked twice at a time |
 //! | `outlook` | whether the backend can be reached |
 //! | `facts` | what the process knows besides the reports |
+//! | `office` | what statements change besides clients |
 //! | `desk` | all of that, for all listeners |
 //! | `metrics` | the text of `/metrics` |
 //! | `health` | the verdict of `/health` |
@@ -27,6 +28,7 @@ mod facts;
 mod health;
 mod like;
 mod metrics;
+mod office;
 mod outlook;
 mod routes;
 mod serve;
@@ -40,6 +42,7 @@ mod tests;
 
 pub use desk::Desk;
 pub use facts::{DriverCount, Facts};
+pub use office::{Lasts, Office, Whose};
 pub use serve::serve;
 pub use sql::{Administrator, serve_sql};
 pub use workers::{Collected, Workers, collect};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Mail, Reply, Report};
+use engine::{AccountReport, Mail, Reply, Report};
 use tokio::sync::oneshot::{self, Receiver};
 use tokio::time::{Instant, timeout_at};
 
@@ -119,11 +119,25 @@ async fn answer(open: &mut Option<Receiver<Report>>, deadline: Instant) -> Optio
     report.ok()
 }
 
+/// Adds up what workers told of the same accounts.
+fn add_accounts(sums: &mut Vec<AccountReport>, more: &[AccountReport]) {
+    for account in more {
+        match sums.iter_mut().find(|sum| sum.name == account.name) {
+            Some(sum) => {
+                sum.waiting += account.waiting;
+                sum.counters.add(&account.counters);
+            }
+            None => sums.push(account.clone()),
+        }
+    }
+}
+
 fn total<'a>(reports: impl Iterator<Item = &'a Report>) -> Report {
     let mut total = Report::default();
     for report in reports {
         total.gauges.add(&report.gauges);
         total.counters.add(&report.counters);
+        add_accounts(&mut total.accounts, &report.accounts);
         if total.server_version.is_empty() {
             total.server_version.clone_from(&report.server_version);
         }

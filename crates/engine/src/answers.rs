@@ -257,12 +257,14 @@ impl Engine {
         if let (true, Some(schema)) = (tracked.schema, &client.session.schema) {
             self.known_schemas.learn(client.key, schema);
         }
-        if !client.dialect().session_track {
-            return;
+        if client.dialect().session_track {
+            match client.pins.contains(PinReason::SessionTracking) {
+                true => block.extend_from_slice(ok.state_changes),
+                false => tracking::for_client(ok.changes(), block),
+            }
         }
-        match client.pins.contains(PinReason::SessionTracking) {
-            true => block.extend_from_slice(ok.state_changes),
-            false => tracking::for_client(ok.changes(), block),
+        if let (true, Some(key)) = (tracked.schema, command.client) {
+            self.follow_schema(key);
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use admission::Permit;
 use events::{Handle, Io, Timestamp};
 use membership::Key;
 use pool::{Choice, Fit, KeyId, Slot, State as BackendState};
@@ -31,9 +32,13 @@ impl Engine {
         let (attached, id) = (record.backend.is_some(), record.key);
         let statement = self.judge(client, packet.payload);
         if attached {
+            self.force_permit(client, packet, &statement);
             return self.dispatch(turn, client, packet, statement);
         }
         let eligible = self.may_share(turn, client, packet, &statement);
+        if let Some(taken) = self.ask_permit(turn, client, packet, &statement) {
+            return taken;
+        }
         if eligible && self.join_lane(turn, client, packet) {
             return Taken::Later;
         }
@@ -228,6 +233,7 @@ impl Engine {
 
     /// The command was answered without the backend that was just attached for it.
     pub(crate) fn attach_in_vain<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key) {
+        drop(self.take_permit(client));
         if self.clients.state(client) != Some(State::Active) {
             return;
         }
@@ -305,6 +311,7 @@ impl Engine {
             upload: None,
             replay: Vec::new(),
             orphaned: None,
+            transaction: Permit::NONE,
             kill_outstanding: false,
             dirty: false,
         }

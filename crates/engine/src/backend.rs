@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use admission::Permit;
 use events::{Handle, Timestamp};
 use membership::Key;
 use session::SessionState;
@@ -85,6 +86,8 @@ pub(crate) struct Backend {
     pub replay: Vec<u8>,
     /// When its client hung up while it ran something that ought to be ended.
     pub orphaned: Option<Timestamp>,
+    /// What is counted for the transaction that is open on it.
+    pub transaction: Permit,
     /// A KILL of what it runs is under way.
     pub kill_outstanding: bool,
     /// The session that is attached, or was, may have left more behind than `session` tells: a
@@ -197,6 +200,8 @@ pub(crate) struct ClientCommand {
     pub counts_all_rows: bool,
     /// True once part of the answer went to the client.
     pub answered: bool,
+    /// What is counted for it.
+    pub permit: Permit,
     /// What it has in common with others, if it is a plain read.
     pub digest: Digest,
 }

@@ -7,6 +7,8 @@ use session::SessionState;
 use session::statement::PinReasons;
 use wire::{AuthPlugin, Capabilities, ClientDialect, ExtendedCapabilities, ServerStatus};
 
+use admission::Seat;
+
 use crate::diagnostics::Capture;
 use crate::digests::Digest;
 use crate::holdings::Holdings;
@@ -22,6 +24,8 @@ pub(crate) enum State {
     Login,
     /// In the command phase; nothing runs, no backend is attached.
     Idle,
+    /// Its next command waits for the right to run.
+    Queued,
     /// Its next command waits for a backend of this key.
     Waiting(KeyId),
     /// Its next command waits for room in a lane of this key.
@@ -36,6 +40,13 @@ pub(crate) enum State {
     Asking,
 }
 
+impl State {
+    /// True of a client whose command has not been sent yet.
+    pub(crate) fn waits(self) -> bool {
+        matches!(self, State::Queued | State::Waiting(_) | State::ForLane(_))
+    }
+}
+
 /// A client connection. Small: there may be a million of them.
 pub(crate) struct Client {
     /// The driver's name for the socket.
@@ -44,6 +55,8 @@ pub(crate) struct Client {
     pub id: u32,
     /// Place in [`Settings::accounts`](crate::Settings::accounts).
     pub account: u32,
+    /// Whose limits hold for it, once it has proved who it is.
+    pub seat: Option<Seat>,
     /// Its backends' key.
     pub key: KeyId,
     /// What was negotiated.
@@ -154,7 +167,8 @@ const ACTIVE: ListId = ListId(3);
 const HELD: ListId = ListId(4);
 const ASKING: ListId = ListId(5);
 const IN_LANE: ListId = ListId(6);
-const FIXED: u32 = 7;
+const QUEUED: ListId = ListId(7);
+const FIXED: u32 = 8;
 
 /// All client connections of a worker.
 pub(crate) struct Clients {
@@ -237,6 +251,7 @@ impl Clients {
             HELD => State::Held,
             ASKING => State::Asking,
             IN_LANE => State::InLane,
+            QUEUED => State::Queued,
             ListId(other) => match (other - FIXED) % 2 {
                 0 => State::Waiting(KeyId((other - FIXED) / 2)),
                 _ => State::ForLane(KeyId((other - FIXED) / 2)),
@@ -284,6 +299,7 @@ fn list(state: State) -> ListId {
         State::Held => HELD,
         State::Asking => ASKING,
         State::InLane => IN_LANE,
+        State::Queued => QUEUED,
         State::Waiting(key) => ListId(FIXED + 2 * key.0),
         State::ForLane(key) => ListId(FIXED + 2 * key.0 + 1),
     }
@@ -295,7 +311,8 @@ fn may_follow(from: State, to: State) -> bool {
         (State::Login, State::Idle | State::Waiting(_) | State::Active) => true,
         // COM_CHANGE_USER is a login.
         (State::Idle, State::Waiting(_) | State::Active | State::Login | State::Asking) => true,
-        (State::Idle, State::ForLane(_) | State::InLane) => true,
+        (State::Idle, State::ForLane(_) | State::InLane | State::Queued) => true,
+        (State::Queued, State::Waiting(_) | State::ForLane(_) | State::Idle) => true,
         (State::Waiting(_), State::Active | State::Idle) => true,
         // To the queue of those who go alone: what it reads is not known to be fast any more.
         (State::ForLane(_), State::InLane | State::Active | State::Idle) => true,
@@ -315,6 +332,6 @@ mod tests {
 
     #[test]
     fn a_record_stays_small() {
-        assert!(size_of::<Client>() <= 256, "{} bytes", size_of::<Client>());
+        assert!(size_of::<Client>() <= 272, "{} bytes", size_of::<Client>());
     }
 }

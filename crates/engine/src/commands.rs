@@ -110,7 +110,8 @@ impl Engine {
                     self.upload_bytes(turn, key, &bytes[at..])
                 }
                 Some(
-                    State::Waiting(_)
+                    State::Queued
+                    | State::Waiting(_)
                     | State::ForLane(_)
                     | State::InLane
                     | State::Active
@@ -318,7 +319,8 @@ impl Engine {
         let busy = matches!(
             self.clients.state(key),
             Some(
-                State::Waiting(_)
+                State::Queued
+                    | State::Waiting(_)
                     | State::ForLane(_)
                     | State::InLane
                     | State::Active

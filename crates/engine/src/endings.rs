@@ -40,7 +40,8 @@ impl Engine {
         reason: DisconnectReason,
     ) {
         let state = self.clients.state(key);
-        let waited = matches!(state, Some(State::Waiting(_) | State::ForLane(_)));
+        let waits = state.is_some_and(State::waits);
+        self.leave_queue(key, reason);
         let lane = match state {
             Some(State::InLane) => self.place_in_lane(key),
             _ => None,
@@ -57,7 +58,7 @@ impl Engine {
         self.shared.client_gone();
         self.forget_id(client.id);
         self.counters.disconnected(reason);
-        self.counters.abandoned += u64::from(waited);
+        self.counters.abandoned += u64::from(waits);
         self.stalls.retain(|stall| stall.client != key);
         if let Some(backend) = client.backend {
             self.leave_behind(turn, backend, client.pins);
@@ -145,7 +146,8 @@ impl Engine {
             self.lane_lost(turn, &mut backend);
         }
         if let Some(client) = backend.client {
-            if let Some(command) = backend.take_replay() {
+            if let Some((command, permit)) = backend.take_replay() {
+                self.hold_permit(client, permit);
                 self.take_back(client, command);
                 backend.due |= Due::COMMAND;
             }
@@ -250,6 +252,7 @@ impl Engine {
 
     /// Takes the command at the front of the inbox off it.
     pub(crate) fn drop_first_command(&mut self, key: Key) {
+        drop(self.take_permit(key));
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -290,7 +293,8 @@ impl Engine {
     /// All lists of those whose command waits to be sent.
     fn waiting_states(&self) -> Vec<State> {
         let of_key = |id| [State::Waiting(id), State::ForLane(id)];
-        self.pool.key_ids().flat_map(of_key).collect()
+        let queued = std::iter::once(State::Queued);
+        queued.chain(self.pool.key_ids().flat_map(of_key)).collect()
     }
 
     /// The time for draining is up. Nobody should wait any more, but for those whose backend was

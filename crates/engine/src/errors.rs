@@ -1,6 +1,7 @@
 //! Texts and numbers of the errors that Myriad itself tells a client. Where the server has an error
 //! for the case, it is the server's, word for word (rule 16).
 
+use admission::{Rejection, Why};
 use events::{Peer, Span};
 use session::statement::Flavor;
 use wire::{Command, ErrPacket, code};
@@ -107,6 +108,17 @@ impl ClientError {
         Self::new(code::TOO_MANY_USER_CONNECTIONS, b"42000", text)
     }
 
+    /// Admission lets nobody in. `rejection` names the account, the limit, and what runs and waits.
+    pub(crate) fn rejected(rejection: &Rejection) -> Self {
+        let code = match rejection.why {
+            Why::Timeout(_) | Why::Deadline(_) => code::TOO_MANY_USER_CONNECTIONS,
+            Why::Queued(_) | Why::Overload(_) | Why::Connections(_) | Why::Connects(_) => {
+                code::USER_LIMIT_REACHED
+            }
+        };
+        Self::new(code, b"42000", rejection.to_string())
+    }
+
     /// The backend was lost while it worked for the client, or the front door is closing.
     pub(crate) fn server_shutdown() -> Self {
         Self::new(
@@ -162,7 +174,7 @@ impl ClientError {
 }
 
 /// The host part as the server shows it, names of this host resolved.
-fn host(peer: Peer) -> String {
+pub(crate) fn host(peer: Peer) -> String {
     match peer {
         Peer::Unix => "localhost".into(),
         Peer::Tcp(address) if address.ip().to_canonical().is_loopback() => "localhost".into(),

@@ -103,6 +103,12 @@ impl Engine {
             return;
         };
         (client.account, client.key) = (account, id);
+        if !self.take_seat(turn, key, claim.user) {
+            return;
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
         if let Some(login) = &mut client.login {
             login.slot = None;
             if plugin == AuthPlugin::CachingSha2Password && proves(claim.response) {

@@ -41,6 +41,7 @@ impl Engine {
                 "a key sleeps although something may be due for it",
             )?;
         }
+        self.check_admitted()?;
         let stalled = self.stalls.iter().map(|stall| stall.client);
         ensure(
             stalled
@@ -50,13 +51,31 @@ impl Engine {
         )
     }
 
-    fn client_states(&self) -> impl Iterator<Item = State> {
+    /// Connection ids of the sessions that are in a transaction or pinned: they never wait for a
+    /// permit. For tests.
+    pub fn bound_sessions(&self) -> impl Iterator<Item = u32> {
+        let attached = [State::Active, State::Held, State::Asking];
+        let attached = attached
+            .into_iter()
+            .flat_map(|state| self.clients.iter(state));
+        attached
+            .filter(|(_, client)| client.holds_backend())
+            .map(|(_, client)| client.id)
+    }
+
+    /// True if a client of this worker has that connection id. For tests.
+    pub fn has_client(&self, connection_id: u32) -> bool {
+        self.ids.contains_key(&connection_id)
+    }
+
+    pub(crate) fn client_states(&self) -> impl Iterator<Item = State> {
         let fixed = [
             State::Greeting,
             State::Login,
             State::Idle,
             State::Active,
             State::InLane,
+            State::Queued,
             State::Held,
             State::Asking,
         ];
@@ -84,6 +103,7 @@ impl Engine {
                 "its backend is neither active nor being reset",
             )?;
         }
+        self.check_hold(key, state)?;
         match state {
             State::Greeting | State::Login => {
                 ensure(client.login.is_some(), "its connection phase is over")
@@ -98,6 +118,13 @@ impl Engine {
                 ensure(
                     wire::whole_packet(&client.inbox).is_ok(),
                     "it waits without a complete command",
+                )
+            }
+            State::Queued => {
+                ensure(!client.holds_backend(), "it must not wait for a permit")?;
+                ensure(
+                    wire::whole_packet(&client.inbox).is_ok(),
+                    "it is queued without a complete command",
                 )
             }
             State::InLane => {
@@ -165,6 +192,10 @@ impl Engine {
                 ensure(backend.client.is_none(), "a session is attached")?;
                 ensure(!backend.is_working(), "an answer is due")?;
                 ensure(!backend.dirty && backend.due.is_empty(), "it is not clean")?;
+                ensure(
+                    !backend.transaction.holds_transaction(),
+                    "a transaction is counted",
+                )?;
                 ensure(!backend.paused, "reading is paused")
             }
             BackendState::Lane | BackendState::Draining => self.check_lane(key, state),

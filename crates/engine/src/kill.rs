@@ -150,7 +150,7 @@ impl Engine {
             return KillOutcome::NotOwner(victim.id);
         }
         let state = self.clients.state(key);
-        let waits = matches!(state, Some(State::Waiting(_) | State::ForLane(_))) && !logs_in;
+        let waits = state.is_some_and(State::waits) && !logs_in;
         if let (Some(State::InLane), true) = (state, victim.query)
             && let Some(lane) = self.place_in_lane(key)
         {
@@ -166,6 +166,7 @@ impl Engine {
         if !victim.query {
             self.close_client(turn, key, DisconnectReason::Killed);
         } else if waits {
+            self.leave_queue(key, DisconnectReason::Killed);
             self.answer_err(turn, key, &ClientError::interrupted());
             self.drop_waiting_command(turn, key);
         } else if !logs_in && self.takes_back_command(key) {

@@ -2,11 +2,12 @@
 //! killed, backends that are lost (rules 7 and 15). Only the read concerned is affected: the others of
 //! its lane are sent again elsewhere, once, and what still comes for them is swallowed.
 
+use admission::Permit;
 use events::{Io, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
 
-use crate::backend::{Backend, Purpose};
+use crate::backend::{Backend, ClientCommand, Purpose};
 use crate::client::State;
 use crate::endings::next_sequence_id;
 use crate::errors::ClientError;
@@ -28,10 +29,23 @@ impl Backend {
 
     /// What is still to come at `place` is nobody's any more.
     fn swallow(&mut self, place: usize) -> Option<Key> {
+        self.command_at(place)?.client.take()
+    }
+
+    fn command_at(&mut self, place: usize) -> Option<&mut ClientCommand> {
         match &mut self.exchanges.get_mut(place)?.purpose {
-            Purpose::Command(command) => command.client.take(),
+            Purpose::Command(command) => Some(command),
             _ => None,
         }
+    }
+
+    /// A read is to be sent again elsewhere: its client takes its permit along. The server has not
+    /// dealt with it here, so what it will do is counted, too.
+    fn take_along(&mut self, place: usize) -> Option<(Key, Permit)> {
+        let command = self.command_at(place)?;
+        let rider = command.client.take()?;
+        let twin = command.permit.twin();
+        Some((rider, std::mem::replace(&mut command.permit, twin)))
     }
 }
 
@@ -66,9 +80,10 @@ impl Engine {
         }
         let places = 1..self.pool.get(lane).map_or(0, |b| b.exchanges.len());
         for place in places {
-            let rider = self.pool.get_mut(lane).and_then(|b| b.swallow(place));
-            if let Some(rider) = rider {
+            let rider = self.pool.get_mut(lane).and_then(|b| b.take_along(place));
+            if let Some((rider, permit)) = rider {
                 self.counters.lane_moves += 1;
+                self.hold_permit(rider, permit);
                 self.send_again(turn, rider, Retry::Moved);
             }
         }
@@ -206,7 +221,7 @@ impl Engine {
     /// may have been told a part.
     pub(crate) fn lane_lost<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, backend: &mut Backend) {
         for exchange in &mut backend.exchanges {
-            let Purpose::Command(command) = &exchange.purpose else {
+            let Purpose::Command(command) = &mut exchange.purpose else {
                 continue;
             };
             let Some(client) = command.client else {
@@ -217,6 +232,8 @@ impl Engine {
                 self.lose_backend(turn, client, false, sequence_id);
             } else {
                 self.counters.retries += 1;
+                let permit = std::mem::replace(&mut command.permit, Permit::NONE);
+                self.hold_permit(client, permit);
                 self.send_again(turn, client, Retry::Resent);
             }
         }

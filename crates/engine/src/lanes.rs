@@ -5,6 +5,7 @@
 //! Only reads that are known to be fast and small share a lane, and only sessions whose state is the
 //! lane's: nothing is restored in one. A read that finds an idle backend goes there at once.
 
+use admission::Permit;
 use events::{Io, Timestamp};
 use membership::Key;
 use pool::{Choice, Fit, State as BackendState};
@@ -57,7 +58,7 @@ impl Engine {
         digest != Digest::NONE && fresh && !behind && self.is_fast(turn, digest)
     }
 
-    fn is_fast<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, digest: Digest) -> bool {
+    pub(crate) fn is_fast<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, digest: Digest) -> bool {
         let bounds = self.lane_bounds();
         self.settings.lane_stall.is_some() && self.digests.is_fast(digest, &bounds, turn.now)
     }
@@ -162,6 +163,7 @@ impl Engine {
         (lane, key): (Key, Key),
         packet: Packet<'_>,
     ) {
+        let permit = self.take_permit(key);
         let (Some(client), Some(backend)) = (self.clients.get(key), self.pool.get_mut(lane)) else {
             return;
         };
@@ -173,7 +175,7 @@ impl Engine {
         outbox.extend_from_slice(packet.raw);
         backend.exchanges.push_back(Exchange {
             walk: ResponseWalk::shaped(Shape::Results, true, packet.sequence_id),
-            purpose: Purpose::Command(lane_command(key, client)),
+            purpose: Purpose::Command(lane_command(key, client, permit)),
             bytes: 0,
         });
         self.clients.move_to(key, State::InLane, turn.now);
@@ -318,7 +320,7 @@ impl Engine {
     }
 }
 
-fn lane_command(key: Key, client: &Client) -> ClientCommand {
+fn lane_command(key: Key, client: &Client, permit: Permit) -> ClientCommand {
     ClientCommand {
         client: Some(key),
         translation: Translation::new(client.dialect(), 0),
@@ -331,6 +333,7 @@ fn lane_command(key: Key, client: &Client) -> ClientCommand {
         effect: None,
         counts_all_rows: false,
         answered: false,
+        permit,
         digest: client.digest,
     }
 }

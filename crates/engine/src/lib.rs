@@ -10,6 +10,8 @@
 //! |---|---|
 //! | `login` | the connection phase of clients |
 //! | `commands` | the command phase of clients: cutting and answering commands |
+//! | `permits` | the right of a statement to run, and waiting for it |
+//! | `seats` | whose limits hold for a client |
 //! | `attach` | finding a backend for a command, or waiting for one |
 //! | `statements` | what a command is |
 //! | `dispatch` | what must be restored before a command, and what may share a write with it |
@@ -66,12 +68,14 @@ mod login;
 mod look;
 mod memory;
 mod orphans;
+mod permits;
 mod pin_log;
 mod prepared;
 mod report;
 mod retry;
 mod rewrite;
 mod schemas;
+mod seats;
 mod sending;
 mod set_option;
 mod settings;
@@ -85,6 +89,7 @@ mod views;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use admission::Scheduler;
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
 use membership::Key;
 use pool::{Concurrency, KeyId, Pool};
@@ -97,10 +102,11 @@ use crate::backend::{Backend, PoolKey};
 use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
 
+pub use admission::{AccountReport, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
 pub use kill::{KillOrder, KillOutcome, Victim};
 pub use look::{BackendLine, ClientLine, Look, PinLine, Reply, Slice, Whom};
-pub use report::{Gauges, Report};
+pub use report::{Gauges, QueuedStatement, Report};
 pub use rewrite::PublicAddress;
 pub use session::statement::PinReason;
 pub use settings::{Account, OnDisconnect, Settings};
@@ -144,6 +150,10 @@ pub struct Engine {
     short_idle: Option<Timestamp>,
     /// Backends whose statement is to be ended, the first first.
     kills: VecDeque<Key>,
+    /// Which statements may run, and who is next.
+    scheduler: Scheduler<Key>,
+    /// Clients whose statement was counted or waits to be, and was not sent.
+    holds: HashMap<Key, permits::Hold>,
     counters: Counters,
     /// For what must not be guessed, besides clients' nonces.
     random: ChaCha20Rng,
@@ -163,6 +173,8 @@ struct KeyState {
     retry_at: Option<Timestamp>,
     /// Its account may end statements and connections of others, as the server says.
     kills_others: bool,
+    /// Statements that have their permit and wait to be sent.
+    admitted: usize,
     /// What the last failure was, for whoever waits in vain.
     last_error: String,
     /// It is among the keys for which something may be due.
@@ -211,6 +223,7 @@ impl Engine {
         worker: usize,
         seed: [u8; 32],
     ) -> Self {
+        let scheduler = Scheduler::new(&shared.admission, worker, settings.queue_timeout);
         let lanes_max = shared.ledger.total() / shared.ledger.workers().max(1);
         Self {
             settings,
@@ -235,6 +248,8 @@ impl Engine {
             idle_due: None,
             short_idle: None,
             kills: VecDeque::new(),
+            scheduler,
+            holds: HashMap::new(),
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),
             spares: Vec::new(),
@@ -349,6 +364,9 @@ impl Handler for Engine {
                 self.known_schemas.forget_all();
                 self.digests.forget_tables();
             }
+            Mail::Woken(gate) => self.scheduler.woken(gate),
+            Mail::RulesChanged => self.rules_changed(),
+            Mail::Queue(reply) => reply(self.queue(turn.now)),
             Mail::Report(reply) => reply(self.report()),
             Mail::Look(look) => self.look(look, now),
             Mail::End(victim, reply) => {
@@ -373,6 +391,7 @@ impl Handler for Engine {
             self.started = true;
             self.probe(turn);
         }
+        self.admit_waiters(turn);
         self.publish_need(turn);
         self.doze();
     }

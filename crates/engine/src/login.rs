@@ -95,6 +95,7 @@ impl Engine {
             handle,
             id: self.shared.connection_id(self.worker),
             account: 0,
+            seat: None,
             key: pool::KeyId(0),
             capabilities: Capabilities::empty(),
             extended: ExtendedCapabilities::empty(),
@@ -299,8 +300,11 @@ impl Engine {
         };
         if self.known_schemas.contains(client.key, schema) {
             client.session.schema = Some(self.interner.schema(schema));
-            self.welcome(turn, key);
-            return self.clients.move_to(key, State::Idle, turn.now);
+            if self.may_use_schema(turn, key) {
+                self.welcome(turn, key);
+                self.clients.move_to(key, State::Idle, turn.now);
+            }
+            return;
         }
         login.step = LoginStep::Schema;
         let mut command = Vec::with_capacity(schema.len() + 5);

@@ -4,6 +4,8 @@
 //! a slice, which is bounded, and its answer says where the next one begins. Slices go by place,
 //! not by list, so that nobody who stays is met twice or missed.
 
+use std::sync::Arc;
+
 use events::{Peer, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
@@ -13,6 +15,7 @@ use wire::{Command, HEADER_LEN, Header, ServerStatus};
 
 use crate::Engine;
 use crate::client::{Client, State};
+use crate::permits::Hold;
 
 /// How many places one slice goes through, and how many lines it tells at most.
 const PLACES: usize = 1_024;
@@ -60,6 +63,8 @@ pub struct ClientLine {
     pub id: u32,
     /// The user; empty before the login.
     pub user: String,
+    /// `'user'@'host'`, as its statements are counted; `None` before the login.
+    pub account: Option<Arc<str>>,
     /// Where it comes from.
     pub peer: Peer,
     /// Its default schema.
@@ -76,6 +81,8 @@ pub struct ClientLine {
     pub pins: Vec<&'static str>,
     /// The server's id of the backend connection that it is attached to.
     pub backend: Option<u32>,
+    /// The limit that keeps its statement; `None` if none does.
+    pub limit: Option<&'static str>,
     /// The statement that waits, or that runs and is still known, without its values.
     pub statement: Option<String>,
 }
@@ -132,21 +139,32 @@ impl Engine {
         slice(from, self.clients.places(), |place| {
             let (key, client) = self.clients.at(place)?;
             let state = self.clients.state(key)?;
-            let waits = matches!(state, State::Waiting(_) | State::ForLane(_));
-            let wanted = whom == Whom::All || (waits && client.login.is_none());
-            wanted.then(|| self.client_line(client, state, now))
+            let wanted = whom == Whom::All || (state.waits() && client.login.is_none());
+            wanted.then(|| self.client_line(key, (client, state), now))
         })
     }
 
-    fn client_line(&self, client: &Client, state: State, now: Timestamp) -> ClientLine {
+    fn client_line(
+        &self,
+        key: Key,
+        (client, state): (&Client, State),
+        now: Timestamp,
+    ) -> ClientLine {
         let backend = client.backend.and_then(|key| self.pool.get(key));
         let user = match client.login {
             None => self.user(client.account),
             Some(_) => String::new(),
         };
+        let seat = client.seat.as_ref();
+        let limit = match self.holds.get(&key) {
+            Some(&Hold::Queued(place)) => self.scheduler.limit_of(place),
+            _ => None,
+        };
         ClientLine {
             id: client.id,
             user,
+            account: seat.map(|seat| self.scheduler.name(seat)),
+            limit,
             peer: client.origin.peer,
             schema: schema(&client.session),
             state: client_state(state),
@@ -163,7 +181,7 @@ impl Engine {
     /// only as long as it may have to be sent again.
     fn statement_of(&self, client: &Client, state: State) -> Option<String> {
         let raw = match state {
-            State::Waiting(_) | State::ForLane(_) | State::InLane => &client.inbox,
+            State::Queued | State::Waiting(_) | State::ForLane(_) | State::InLane => &client.inbox,
             State::Active => &self.pool.get(client.backend?)?.replay,
             _ => return None,
         };
@@ -247,6 +265,7 @@ fn client_state(state: State) -> &'static str {
     match state {
         State::Greeting | State::Login => "login",
         State::Idle => "idle",
+        State::Queued => "queued",
         State::Waiting(_) => "waiting",
         State::ForLane(_) => "for_lane",
         State::InLane => "in_lane",

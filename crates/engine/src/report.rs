@@ -1,5 +1,10 @@
 //! What somebody who looks in is told. Gauges are lengths of the lists that decide.
 
+use std::sync::Arc;
+
+use admission::AccountReport;
+use events::{Span, Timestamp};
+use membership::Key;
 use pool::State as BackendState;
 use session::statement::PinReason;
 
@@ -16,6 +21,8 @@ pub struct Gauges {
     pub clients_idle: u64,
     /// Clients whose statement waits for a backend.
     pub clients_waiting: u64,
+    /// Clients whose statement waits for the right to run.
+    pub clients_queued: u64,
     /// Clients whose statement runs.
     pub clients_active: u64,
     /// Clients whose statement waits for room in a lane.
@@ -52,6 +59,21 @@ pub struct Gauges {
     pub client_inbox_bytes: u64,
 }
 
+/// A statement that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuedStatement {
+    /// The connection id of its client.
+    pub connection_id: u32,
+    /// `'user'@'host'`, as its statements are counted.
+    pub account: Arc<str>,
+    /// How long it has waited where it is.
+    pub waited: Span,
+    /// The limit that keeps it; `None` if it waits for a backend.
+    pub limit: Option<&'static str>,
+    /// What it has in common with statements that differ in literals only.
+    pub digest: u64,
+}
+
 /// What a worker tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -59,6 +81,8 @@ pub struct Report {
     pub gauges: Gauges,
     /// What has happened.
     pub counters: Counters,
+    /// The accounts that were seen here, in no order.
+    pub accounts: Vec<AccountReport>,
     /// The version that clients are told; empty while no backend has been reached.
     pub server_version: String,
 }
@@ -69,6 +93,7 @@ impl Gauges {
         self.clients_login += other.clients_login;
         self.clients_idle += other.clients_idle;
         self.clients_waiting += other.clients_waiting;
+        self.clients_queued += other.clients_queued;
         self.clients_active += other.clients_active;
         self.clients_for_lane += other.clients_for_lane;
         self.clients_in_lane += other.clients_in_lane;
@@ -92,6 +117,38 @@ impl Gauges {
 }
 
 impl Engine {
+    /// Who waits, for a permit or for a backend. Those who wait for a permit come first.
+    pub fn queue(&self, now: Timestamp) -> Vec<QueuedStatement> {
+        let queued = self.scheduler.queue_now();
+        let queued = queued.filter_map(|waiting| {
+            let statement = self.queued_statement(waiting.who, now)?;
+            Some(QueuedStatement {
+                account: waiting.account,
+                waited: now.since(waiting.since),
+                limit: waiting.limit,
+                ..statement
+            })
+        });
+        let lists = |id| [State::Waiting(id), State::ForLane(id)];
+        let lists = self.pool.key_ids().flat_map(lists);
+        let waiting = lists.flat_map(|state| self.clients.iter(state));
+        let waiting = waiting.filter_map(|(key, _)| self.queued_statement(key, now));
+        queued.chain(waiting).collect()
+    }
+
+    fn queued_statement(&self, key: Key, now: Timestamp) -> Option<QueuedStatement> {
+        let client = self.clients.get(key)?;
+        let packet = wire::whole_packet(&client.inbox).ok()?;
+        let account = client.seat.as_ref();
+        Some(QueuedStatement {
+            connection_id: client.id,
+            account: account.map_or_else(|| Arc::from(""), |seat| self.scheduler.name(seat)),
+            waited: now.since(client.since),
+            limit: None,
+            digest: self.judge(key, packet.payload.bytes()).digest,
+        })
+    }
+
     /// What there is and what has happened.
     pub fn report(&self) -> Report {
         let waiting = |key| self.clients.count(State::Waiting(key)) as u64;
@@ -102,6 +159,7 @@ impl Engine {
             clients_login: clients(State::Greeting) + clients(State::Login),
             clients_idle: clients(State::Idle),
             clients_waiting: self.pool.key_ids().map(waiting).sum(),
+            clients_queued: clients(State::Queued),
             clients_active: clients(State::Active),
             clients_for_lane: self.pool.key_ids().map(for_lane).sum(),
             clients_in_lane: clients(State::InLane),
@@ -124,6 +182,7 @@ impl Engine {
         Report {
             gauges,
             counters: self.counters.clone(),
+            accounts: self.scheduler.accounts().collect(),
             server_version: String::from_utf8_lossy(version).into_owned(),
         }
     }

@@ -3,6 +3,7 @@
 //! A read is plain by its text only as long as the tables it names are no views: a view can call a
 //! function that writes. The next backend is asked for that first.
 
+use admission::Permit;
 use events::Io;
 use membership::Key;
 use session::statement::{Statement, Traits, names};
@@ -53,12 +54,20 @@ impl Backend {
         }
     }
 
-    /// The command that may be sent again: nothing of its answer was told.
-    pub(crate) fn take_replay(&mut self) -> Option<Vec<u8>> {
-        let untold = self.exchanges.iter().any(
-            |exchange| matches!(&exchange.purpose, Purpose::Command(command) if !command.answered),
-        );
-        (untold && !self.replay.is_empty()).then(|| std::mem::take(&mut self.replay))
+    /// The command that may be sent again, and its permit: nothing of its answer was told.
+    pub(crate) fn take_replay(&mut self) -> Option<(Vec<u8>, Permit)> {
+        let command =
+            self.exchanges
+                .iter_mut()
+                .find_map(|exchange| match &mut exchange.purpose {
+                    Purpose::Command(command) if !command.answered => Some(command),
+                    _ => None,
+                })?;
+        if self.replay.is_empty() {
+            return None;
+        }
+        let permit = std::mem::replace(&mut command.permit, Permit::NONE);
+        Some((std::mem::take(&mut self.replay), permit))
     }
 }
 

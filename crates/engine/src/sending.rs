@@ -36,6 +36,7 @@ impl Engine {
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let clears = self.clears(client_key, packet, &statement);
+        let permit = self.take_permit(client_key);
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
         };
@@ -73,6 +74,7 @@ impl Engine {
             effect: effect.map(Box::new),
             counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
+            permit,
             digest: if backend.replay.is_empty() {
                 Digest::NONE
             } else {

@@ -39,16 +39,19 @@ impl Engine {
         let since = std::mem::replace(&mut backend.head_since, turn.now);
         let bytes = exchange.bytes;
         match (exchange.purpose, ending) {
-            (Purpose::Command(command), _) if lane => {
+            (Purpose::Command(mut command), _) if lane => {
+                self.query_answered(turn, key, &mut command);
                 let service = turn.now.since(since);
                 let sample = Sample::new((service, bytes), &command, ending);
                 self.lane_answered(turn, key, &command, sample);
             }
-            (Purpose::Command(command), _) => {
+            (Purpose::Command(mut command), _) => {
+                self.query_answered(turn, key, &mut command);
                 let service = turn.now.since(since);
                 let sample = Sample::new((service, bytes), &command, ending);
                 self.learn_read(turn, key, &command, sample);
                 self.command_answered(turn, key, &command, ending);
+                self.end_transaction(turn, key);
             }
             (Purpose::Restore(part), Ending::Err(error)) => {
                 self.restore_failed(turn, key, part, error);
@@ -164,7 +167,11 @@ impl Engine {
         };
         let Some(login) = &client.login else { return };
         match ending {
-            Ending::Ok => self.welcome(turn, key),
+            Ending::Ok => {
+                if self.may_use_schema(turn, key) {
+                    self.welcome(turn, key);
+                }
+            }
             Ending::Err(payload) => {
                 if let Ok(error) = ErrPacket::parse(payload) {
                     let outbox = turn.io.outbox(client.handle);
@@ -289,6 +296,7 @@ impl Engine {
         if self.read_back(turn, key) {
             return;
         }
+        self.end_transaction(turn, key);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use admission::{GateId, Rules};
 use events::Span;
 use membership::Key;
 use pool::Ledger;
 
 use crate::kill::{KillOrder, KillOutcome, Victim};
 use crate::look::Look;
-use crate::report::Report;
+use crate::report::{QueuedStatement, Report};
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
 pub const FIRST_CONNECTION_ID: u32 = 1 << 30;
@@ -19,6 +20,8 @@ pub const FIRST_CONNECTION_ID: u32 = 1 << 30;
 pub struct Shared {
     /// The budget of backend connections.
     pub ledger: Arc<Ledger>,
+    /// What runs and waits of each account, and the limits of that.
+    pub admission: Arc<admission::Ledger>,
     clients: AtomicUsize,
     logins: AtomicUsize,
     pinned: AtomicUsize,
@@ -30,6 +33,7 @@ impl Shared {
     pub fn new(workers: usize, backends: usize) -> Arc<Self> {
         Arc::new(Self {
             ledger: Ledger::new(backends, workers),
+            admission: admission::Ledger::new(workers, Rules::default()),
             clients: AtomicUsize::new(0),
             logins: AtomicUsize::new(0),
             pinned: AtomicUsize::new(0),
@@ -123,6 +127,12 @@ pub enum Mail {
     GlobalChanged,
     /// A schema was dropped, or rights were taken away: what is known of schemas is old.
     SchemasChanged,
+    /// There may be room at a gate where statements of this worker wait.
+    Woken(GateId),
+    /// Other limits are in force.
+    RulesChanged,
+    /// Somebody wants to see who waits.
+    Queue(Box<dyn FnOnce(Vec<QueuedStatement>) + Send>),
     /// Somebody wants to look in.
     Report(Box<dyn FnOnce(Report) + Send>),
     /// Somebody wants to see single clients or backend connections.
@@ -142,6 +152,9 @@ impl std::fmt::Debug for Mail {
             Mail::Killed(..) => "Killed",
             Mail::GlobalChanged => "GlobalChanged",
             Mail::SchemasChanged => "SchemasChanged",
+            Mail::Woken(_) => "Woken",
+            Mail::RulesChanged => "RulesChanged",
+            Mail::Queue(_) => "Queue",
             Mail::Report(_) => "Report",
             Mail::Look(_) => "Look",
             Mail::End(..) => "End",

@@ -1,6 +1,7 @@
 //! Everything that is due at some time. Each list is in the order in which its members came, so
 //! only its first member can be due.
 
+use admission::Left;
 use events::{Io, Span, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
@@ -36,6 +37,7 @@ impl Engine {
             self.stalls.iter().map(|stall| stall.look_at).min(),
             self.orphan_due(),
             self.short_idle,
+            self.scheduler.next_timer(),
             self.draining,
         ]
         .into_iter()
@@ -80,6 +82,9 @@ impl Engine {
         self.short_idle_due(turn);
         self.stalls_due(turn);
         self.orphans_due(turn);
+        if self.scheduler.next_timer().is_some_and(|at| turn.now >= at) {
+            self.admit_waiters(turn);
+        }
         if self.lending.ask_at().is_some_and(|at| turn.now >= at) {
             self.ask_for_slots(turn);
         }
@@ -139,6 +144,7 @@ impl Engine {
             let error = ClientError::server_shutdown();
             return self.fail(turn, key, &error, DisconnectReason::BackendLost);
         }
+        self.forgo_permit(key, Left::TimedOut);
         self.answer_err(turn, key, &error);
         self.drop_waiting_command(turn, key);
     }

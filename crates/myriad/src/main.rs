@@ -9,6 +9,7 @@ mod load;
 mod local;
 mod log;
 mod parent;
+mod quotas;
 mod serve;
 mod workers;
 

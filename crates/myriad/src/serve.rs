@@ -1,14 +1,15 @@
 //! `myriad serve`: the front door.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use driver::{Address, Listeners, Postboxes};
 use engine::Mail;
 use events::Span;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::quotas::{self, Book, Sources};
 use crate::workers::{Workers, drain};
 use crate::{admin, doctor, local, log};
 
@@ -55,18 +56,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if settings.accounts.is_empty() {
         tracing::warn!("nobody can log in: the configuration has no [[account]]");
     }
-    if !settings.quotas.is_empty() || !settings.schemas.is_empty() {
-        tracing::warn!("[[quota]] and [[schema]] are checked, but no limit of theirs holds yet");
-    }
+    let sources = Sources::new(arguments.config.as_deref(), &arguments.local_folder);
+    let rules = sources.rules(&settings)?;
     doctor::warn_of_obstacles(&settings);
-    let workers = Workers::start(&settings, &listeners)?;
+    let workers = Workers::start(&settings, &listeners, rules)?;
     for address in listeners.local_addresses() {
         tracing::info!(%address, backend = %settings.backend.address, "listening");
     }
     if arguments.local {
         println!("{}", local::invitation(&listeners.local_addresses()));
     }
-    runtime.block_on(control(&settings, &workers, signals))?;
+    let (shared, postboxes) = (workers.shared.clone(), workers.postboxes.clone());
+    let book = Book::new(sources, settings.clone(), shared, postboxes);
+    let book = Arc::new(Mutex::new(book));
+    runtime.block_on(control(&settings, &workers, (signals, &book)))?;
     workers.join()?;
     drop(listeners);
     if let Some(mut database) = database {
@@ -81,14 +84,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 async fn control(
     settings: &config::Settings,
     workers: &Workers,
-    mut signals: Signals,
+    (mut signals, book): (Signals, &Arc<Mutex<Book>>),
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let facts = facts(settings, workers, draining.clone());
+    let office = Arc::new(quotas::Desk(book.clone()));
+    let facts = facts(settings, workers, draining.clone()).with_office(office);
     let desk = control::Desk::new(Arc::new(Posts(workers.postboxes.clone())), facts);
     let listeners = admin::start(settings, &desk, &stopped).await?;
-    signals.next().await;
+    signals.end(book).await;
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
     draining.store(true, Ordering::Relaxed);
     drain(&workers.postboxes, settings.server.drain_timeout.into());
@@ -118,8 +122,9 @@ fn facts(
         .with_draining(move || draining.load(Ordering::Relaxed))
 }
 
-/// The signals that end the front door.
+/// The signals that the front door listens to.
 struct Signals {
+    hang_up: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
 }
@@ -128,11 +133,24 @@ impl Signals {
     fn new() -> std::io::Result<Self> {
         let interrupt = signal(SignalKind::interrupt())?;
         Ok(Self {
+            hang_up: signal(SignalKind::hangup())?,
             interrupt,
             terminate: signal(SignalKind::terminate())?,
         })
     }
 
+    /// Returns when the front door is to end. Until then SIGHUP has the limits read again.
+    async fn end(&mut self, book: &Mutex<Book>) {
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => return,
+                _ = self.terminate.recv() => return,
+                _ = self.hang_up.recv() => quotas::open(book).try_to_reload(),
+            }
+        }
+    }
+
+    /// The next that ends it.
     async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

@@ -24,15 +24,17 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts them.
+    /// Starts them, with the limits of `rules` in force.
     pub(crate) fn start(
         settings: &config::Settings,
         listeners: &Listeners,
+        rules: admission::Rules,
     ) -> anyhow::Result<Self> {
         let count = worker_count(settings);
         let backend: Arc<[Address]> = resolve(&settings.backend.address)?.into();
         let (inboxes, postboxes) = driver::mailboxes(count)?;
         let shared = Shared::new(count, settings.backend.max_connections as usize);
+        shared.admission.set_rules(rules);
         let engine_settings = Arc::new(engine_settings(settings, count));
         let driver = Driver::choose(wanted(settings.server.driver))?;
         let clock = Clock::start();

@@ -19,6 +19,8 @@ pub enum Rule {
     Budget,
     /// A transaction, or what pins a session, moved to another backend.
     Moved,
+    /// More statements of an account ran than may, or a later one before an earlier one.
+    Quota,
     /// Somebody waited beside free slots, or something never ended.
     Liveness,
     /// Something was left over at the end.

@@ -7,6 +7,7 @@ use session::statement::PinReason;
 
 use crate::client::{Client, Phase};
 use crate::failure::{Broken, Rule, ensure};
+use crate::quotas::QuotaWatch;
 use crate::world::World;
 
 /// Slots may be free for so long beside somebody who waits: mail, patience and connecting.
@@ -33,6 +34,7 @@ pub(crate) struct Watch {
     pinned_since: [Option<Timestamp>; ENDING.len()],
     /// Since when somebody has waited beside free slots.
     unserved_since: Option<Timestamp>,
+    quotas: QuotaWatch,
 }
 
 impl Watch {
@@ -67,7 +69,8 @@ impl Watch {
             format!("{taken} slots are taken, {owned} backends known and {open} open")
         })?;
         self.check_pins(world, &gauges)?;
-        self.check_waiting(world, &gauges)
+        self.check_waiting(world, &gauges)?;
+        self.quotas.check_turn(world)
     }
 
     /// Pins end.
@@ -140,6 +143,7 @@ impl World {
         let left = gauges.clients_login
             + gauges.clients_idle
             + gauges.clients_waiting
+            + gauges.clients_queued
             + gauges.clients_active
             + gauges.clients_held
             + gauges.clients_for_lane
@@ -154,6 +158,7 @@ impl World {
                 self.shared.clients()
             )
         })?;
+        self.check_counts()?;
         ensure(Rule::End, !self.database.holds_rows(0..u32::MAX), || {
             "rows are locked and nobody is there".to_owned()
         })

@@ -26,6 +26,8 @@ pub enum Scenario {
     IdleTransactions,
     /// 40 clients in the same state do little else than read, over few backends.
     Readers,
+    /// Whoever chance wants, and accounts may do only so much at once.
+    Quotas,
 }
 
 /// How much a run did.
@@ -53,6 +55,8 @@ pub struct Stats {
     pub resent: u64,
     /// Reads that ran again because their warnings were asked for.
     pub repeated: u64,
+    /// Statements that waited for a permit and got it.
+    pub admitted: u64,
     /// How long it took in the world's own time, in µs.
     pub simulated_us: u64,
 }
@@ -71,6 +75,7 @@ impl Stats {
         self.followers += other.followers;
         self.resent += other.resent;
         self.repeated += other.repeated;
+        self.admitted += other.admitted;
         self.simulated_us += other.simulated_us;
     }
 }

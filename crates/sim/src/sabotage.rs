@@ -33,6 +33,12 @@ pub enum Sabotage {
     HideViews,
     /// A read that runs for the second time gives no warnings.
     LoseRepeated,
+    /// A limit is in force that is one above what is configured.
+    RaiseLimits,
+    /// Whoever came last is served first.
+    NewestFirst,
+    /// Workers do not hear that there is room for who waits with them, nor look by themselves.
+    LoseWakeUps,
     /// Two clients are sent each other's bytes now and then.
     SwapAnswers,
 }

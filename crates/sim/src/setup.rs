@@ -9,6 +9,7 @@ use crate::Scenario;
 use crate::catalog::ACCOUNTS;
 use crate::client::{Client, Profile};
 use crate::database::{Health, Incidents};
+use crate::quotas::Quotas;
 
 /// One world.
 pub(crate) struct Setup {
@@ -22,6 +23,8 @@ pub(crate) struct Setup {
     /// The workers are told to drain at this time, while clients are there.
     pub(crate) drain_at_us: Option<u64>,
     pub(crate) settings: Settings,
+    /// What each account may do at once.
+    pub(crate) quotas: Quotas,
 }
 
 /// Who comes.
@@ -46,6 +49,7 @@ impl Setup {
             arrivals_us: [1_000, 30_000, 400_000][rng.usize(..3)],
             drain_at_us: (rng.u8(0..6) == 0).then(|| rng.u64(1_000..500_000)),
             settings: settings(rng, clients),
+            quotas: Quotas::default(),
         }
     }
 }
@@ -56,6 +60,7 @@ impl Setup {
         match scenario {
             Scenario::IdleTransactions => Self::idle_transactions(rng),
             Scenario::Readers => Self::readers(rng),
+            Scenario::Quotas => Self::quotas(rng),
         }
     }
 
@@ -76,6 +81,19 @@ impl Setup {
             arrivals_us: 3_000,
             cast: Cast::Readers,
             settings,
+            ..setup
+        }
+    }
+
+    fn quotas(rng: &mut Rng) -> Self {
+        let readers = rng.u8(0..3) == 0;
+        let setup = match readers {
+            true => Self::readers(rng),
+            false => Self::new(rng),
+        };
+        Self {
+            workers: rng.usize(1..=3),
+            quotas: Quotas::new(rng),
             ..setup
         }
     }

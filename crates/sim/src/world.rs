@@ -65,10 +65,14 @@ impl World {
         let mut health = setup::health(&mut rng);
         match options.scenario {
             Some(Scenario::IdleTransactions) => health.incidents = Incidents::default(),
+            Some(Scenario::Quotas) => {}
             Some(Scenario::Readers) => (health.service_us, health.slow) = (40, (1, 200)),
             None => {}
         }
         let shared = Shared::new(setup.workers, setup.slots);
+        shared
+            .admission
+            .set_rules(setup.quotas.rules(options.sabotage));
         let settings = Arc::new(setup.settings.clone());
         let worker = |number| Worker {
             engine: Engine::new(settings.clone(), shared.clone(), number, [number as u8; 32]),
@@ -78,6 +82,7 @@ impl World {
         };
         let mut network = Network::new(setup.workers, rng.fork());
         network.loses_global_news = options.sabotage == Some(Sabotage::LoseGlobalNews);
+        network.loses_wake_ups = options.sabotage == Some(Sabotage::LoseWakeUps);
         Self {
             workers: (0..setup.workers).map(worker).collect(),
             network,
@@ -227,7 +232,10 @@ impl World {
         worker.timer += 1;
         let generation = worker.timer;
         if let Some(at) = worker.engine.next_timer() {
-            let late = Span::from_us(self.rng.u64(0..200));
+            let mut late = Span::from_us(self.rng.u64(0..200));
+            if self.network.loses_wake_ups {
+                late = Span::from_ms(20);
+            }
             let event = Event::Timer {
                 worker: number,
                 generation,
@@ -317,6 +325,7 @@ impl World {
             kills: &mut self.kills,
             sabotage: self.options.sabotage,
             settings: &self.setup.settings,
+            quotas: &self.setup.quotas,
             drained: self.drained_at.is_some(),
         };
         (&mut self.clients[number], around)
@@ -326,6 +335,13 @@ impl World {
     fn counted(&self, count: impl Fn(&Counters) -> u64) -> u64 {
         let reports = self.workers.iter().map(|worker| worker.engine.report());
         reports.map(|report| count(&report.counters)).sum()
+    }
+
+    /// Statements that waited for a permit and got it.
+    fn waited(&self) -> u64 {
+        let reports = self.workers.iter().map(|worker| worker.engine.report());
+        let accounts = reports.flat_map(|report| report.accounts);
+        accounts.map(|account| account.counters.waits.count()).sum()
     }
 
     fn stats(&self) -> Stats {
@@ -341,6 +357,7 @@ impl World {
             followers: self.counted(|counters| counters.lane_followers),
             resent: self.counted(|counters| counters.lane_moves),
             repeated: self.counted(|counters| counters.lane_repeats),
+            admitted: self.waited(),
             simulated_us: self.schedule.now().as_us(),
         }
     }

@@ -111,6 +111,33 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_is_one_too_high() {
+        assert_noticed_in(
+            Some(Scenario::Quotas),
+            Sabotage::RaiseLimits,
+            &[Rule::Quota],
+        );
+    }
+
+    #[test]
+    fn a_queue_that_is_served_from_its_end() {
+        assert_noticed_in(
+            Some(Scenario::Quotas),
+            Sabotage::NewestFirst,
+            &[Rule::Quota],
+        );
+    }
+
+    #[test]
+    fn a_wake_up_that_is_lost() {
+        assert_noticed_in(
+            Some(Scenario::Quotas),
+            Sabotage::LoseWakeUps,
+            &[Rule::Liveness],
+        );
+    }
+
+    #[test]
     fn an_answer_that_goes_to_somebody_else() {
         assert_noticed(Sabotage::SwapAnswers, &[Rule::Answer, Rule::Protocol]);
     }

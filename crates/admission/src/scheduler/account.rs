@@ -22,6 +22,8 @@ pub(super) struct Account {
     pub(super) quota: Quota,
     /// Its statements are counted.
     pub(super) counts: bool,
+    /// They may have to wait, or be refused or ended.
+    pub(super) limits: bool,
     /// How many wait at this worker, and since when that has not been zero.
     pub(super) waiting: u32,
     pub(super) standing_since: Timestamp,

@@ -4,6 +4,7 @@
 use events::{Span, Timestamp};
 use membership::ListId;
 
+use crate::gate::Gate;
 use crate::permit::{Charge, Needs, Permit};
 use crate::quota::{Overload, Quota};
 use crate::rejection::{Rejection, Why};
@@ -182,9 +183,22 @@ impl<T: Copy> Scheduler<T> {
             waiter.alarm = Some(alarm);
         }
         if is_first && queue != IN_PROGRESS {
-            self.make_ready(queue);
+            match self.closed_gate(&key) {
+                Some(gate) => self.block(queue, gate),
+                None => self.make_ready(queue),
+            }
         }
         Place(waiter)
+    }
+
+    /// The first gate on the way at which others wait already: whoever comes now must not be let through
+    /// before them, though there may be room since a moment ago.
+    fn closed_gate(&self, key: &QueueKey) -> Option<&'static Gate> {
+        let rows = self.rows(key.account, key.schema);
+        gates(rows, key.needs).find(|gate| {
+            let local = self.gates[gate.id() as usize].as_ref();
+            local.is_some_and(|local| !local.blocked.is_empty())
+        })
     }
 
     /// Until when somebody may wait, and what it is told then.

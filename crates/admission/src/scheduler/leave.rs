@@ -3,7 +3,8 @@
 use membership::{Key, ListId};
 
 use super::account::Waiter;
-use super::{IN_PROGRESS, Place, Scheduler};
+use super::{IN_PROGRESS, Place, Scheduler, Seat};
+use crate::permit::Permit;
 
 /// Why a waiter goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub enum Left {
     Abandoned,
     /// Somebody ended it: KILL, or the front door closes.
     Killed,
+    /// No backend became free in time.
+    TimedOut,
 }
 
 impl<T: Copy> Scheduler<T> {
@@ -19,12 +22,25 @@ impl<T: Copy> Scheduler<T> {
     /// `None` if it does not wait any more.
     pub fn leave(&mut self, Place(key): Place, why: Left) -> Option<T> {
         let waiter = self.remove(key)?;
-        let counters = &mut self.accounts[waiter.key.account as usize].counters;
+        self.count_left(waiter.key.account, why);
+        Some(waiter.who)
+    }
+
+    /// A statement that was let through will not run: it waited for its backend in vain.
+    pub fn forgo(&mut self, seat: &Seat, permit: Permit, why: Left) {
+        drop(permit);
+        let counters = &mut self.accounts[seat.account as usize].counters;
+        counters.admitted = counters.admitted.saturating_sub(1);
+        self.count_left(seat.account, why);
+    }
+
+    fn count_left(&mut self, account: u32, why: Left) {
+        let counters = &mut self.accounts[account as usize].counters;
         match why {
             Left::Abandoned => counters.abandoned += 1,
             Left::Killed => counters.killed += 1,
+            Left::TimedOut => counters.timed_out += 1,
         }
-        Some(waiter.who)
     }
 
     /// Takes any one waiter off the queue, so that it can be told that the front door closes.

@@ -147,9 +147,19 @@ impl<T: Copy> Scheduler<T> {
         }
     }
 
+    /// Counts a statement that no limit concerns, and that needs no permit: most do not. False if
+    /// [`Scheduler::arrive`] or [`Scheduler::force`] is to be asked.
+    pub fn pass(&mut self, seat: &Seat) -> bool {
+        let account = &mut self.accounts[seat.account as usize];
+        let is_free = !account.limits && seat.schema.is_none();
+        account.counters.admitted += u64::from(is_free);
+        is_free
+    }
+
     /// A permit for a statement that may not wait: of a session in a transaction or pinned. It is
     /// counted, whatever the limit.
-    pub fn force(&self, seat: &Seat, needs: Needs) -> Permit {
+    pub fn force(&mut self, seat: &Seat, needs: Needs) -> Permit {
+        self.accounts[seat.account as usize].counters.admitted += 1;
         let rows = self.rows(seat.account, seat.schema);
         if matches!(rows, [None, None]) {
             return Permit::NONE;

@@ -23,6 +23,13 @@ pub struct Seat {
     in_schema: Option<Connected>,
 }
 
+impl Seat {
+    /// Whether a default schema's quota holds for the session.
+    pub fn is_in_schema(&self) -> bool {
+        self.schema.is_some()
+    }
+}
+
 impl<T: Copy> Scheduler<T> {
     /// A client has proved who it is.
     ///
@@ -79,6 +86,7 @@ impl<T: Copy> Scheduler<T> {
         for (number, account) in self.accounts.iter_mut().enumerate() {
             account.quota = account.subject.quota(&self.rules);
             account.counts = account.quota.counts_statements();
+            account.limits = account.quota.limits_statements();
             self.fair.set_weight(number as u32, account.quota.weight);
         }
         for schema in &mut self.schemas {
@@ -101,6 +109,21 @@ impl<T: Copy> Scheduler<T> {
         spans.min().unwrap_or_default()
     }
 
+    /// Whether any schema has a quota: else default schemas need not be told.
+    pub fn knows_schemas(&self) -> bool {
+        self.rules.has_schemas()
+    }
+
+    /// The account that the session is counted under, `'user'@'host'`.
+    pub fn name(&self, seat: &Seat) -> Arc<str> {
+        self.accounts[seat.account as usize].row.name.clone()
+    }
+
+    /// The share of the backends that the session's account has, relative to others'.
+    pub fn weight(&self, seat: &Seat) -> u32 {
+        self.accounts[seat.account as usize].quota.weight.max(1)
+    }
+
     /// The rows that statements are counted in: only those that have limits.
     pub(super) fn rows(&self, account: u32, schema: Option<u32>) -> [Option<RowRef>; 2] {
         let account = &self.accounts[account as usize];
@@ -121,6 +144,7 @@ impl<T: Copy> Scheduler<T> {
             subject,
             row,
             counts: quota.counts_statements(),
+            limits: quota.limits_statements(),
             quota,
             waiting: 0,
             standing_since: Timestamp::ZERO,

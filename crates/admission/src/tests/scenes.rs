@@ -370,3 +370,22 @@ fn workers_can_be_moved_to_their_threads() {
     is_send(&Scene::new(&[]).scheduler);
     is_send(&Permit::NONE);
 }
+
+#[test]
+fn whoever_comes_with_other_needs_does_not_go_before_those_who_wait() {
+    let mut scene = Scene::new(&[limits(1, 0)]);
+    let permit = scene.admit(0, 1);
+    scene.wait(0, 2);
+    assert!(scene.next_here().is_none());
+    drop(permit);
+    scene.now = Timestamp::from_us(100);
+    let writes = Arrival {
+        needs: Needs::Transaction,
+        ..waiter(3)
+    };
+    assert!(matches!(scene.arrive(0, writes), Decision::Queue(_)));
+    let (who, permit) = scene.next_here().unwrap();
+    assert_eq!(who, 2);
+    drop(permit);
+    assert_eq!(scene.next_here().map(|(who, _)| who), Some(3));
+}

@@ -1,12 +1,13 @@
 //! The text of `/metrics`: which families there are, and where their values come from.
 
+mod accounts;
 mod page;
 mod process;
 
 use std::fmt::{Error, Result};
 use std::sync::Arc;
 
-use engine::{DisconnectReason, Gauges, Report};
+use engine::{DisconnectReason, Gauges, Report, Usage};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
@@ -30,6 +31,7 @@ pub(crate) struct Scrape {
     driver_memory: Vec<(&'static str, u64)>,
     slots: u64,
     slots_taken: u64,
+    usage: Vec<Usage>,
     draining: bool,
     pin_reasons: Vec<&'static str>,
     listeners: [DriverCount; 4],
@@ -46,6 +48,7 @@ impl Scrape {
             driver_memory: (facts.driver_memory)(),
             slots: facts.shared.ledger.total() as u64,
             slots_taken: facts.shared.ledger.taken() as u64,
+            usage: facts.shared.admission.usage(),
             draining: (facts.draining)(),
             pin_reasons: facts.pin_reasons.clone(),
             listeners: desk.counts(),
@@ -166,6 +169,7 @@ impl Collector for Scrape {
         self.memory(page, &total.gauges)?;
         self.backend(page)?;
         queue(page, total)?;
+        accounts::write(page, &self.usage, &total.accounts)?;
         self.pins(page, total)?;
         self.counters(page, total)?;
         self.process.write(page)
@@ -173,10 +177,11 @@ impl Collector for Scrape {
 }
 
 /// Clients by state.
-pub(crate) fn clients(gauges: &Gauges) -> [(&'static str, u64); 7] {
+pub(crate) fn clients(gauges: &Gauges) -> [(&'static str, u64); 8] {
     [
         ("login", gauges.clients_login),
         ("idle", gauges.clients_idle),
+        ("queued", gauges.clients_queued),
         ("waiting", gauges.clients_waiting),
         ("for_lane", gauges.clients_for_lane),
         ("in_lane", gauges.clients_in_lane),

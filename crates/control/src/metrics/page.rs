@@ -32,12 +32,12 @@ impl<'a> Page<'a> {
         name: &str,
         help: &str,
         label: &str,
-        values: impl IntoIterator<Item = (&'static str, u64)>,
+        values: impl IntoIterator<Item = (impl AsRef<str>, u64)>,
     ) -> Result {
         let mut family = self.family(name, help, MetricType::Gauge)?;
         for (text, value) in values {
             family
-                .encode_family(&[(label, text)])?
+                .encode_family(&[(label, text.as_ref())])?
                 .encode_gauge(&value)?;
         }
         Ok(())
@@ -59,11 +59,14 @@ impl<'a> Page<'a> {
         name: &str,
         help: &str,
         label: &str,
-        values: impl IntoIterator<Item = (&'static str, u64)>,
+        values: impl IntoIterator<Item = (impl AsRef<str>, u64)>,
     ) -> Result {
         let mut family = self.family(without(name, "_total"), help, MetricType::Counter)?;
         for (text, value) in values {
-            count(&mut family.encode_family(&[(label, text)])?, &value)?;
+            count(
+                &mut family.encode_family(&[(label, text.as_ref())])?,
+                &value,
+            )?;
         }
         Ok(())
     }

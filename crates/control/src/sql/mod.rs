@@ -9,6 +9,7 @@
 //! | `session` | the command phase: what a command is answered with |
 //! | `statement` | the language: text in, statement out |
 //! | `select` | what clients ask for by themselves |
+//! | `quota` | limits in statements |
 //! | `cursor` | going through the tokens of a statement |
 //! | `result_set` | tables as packets |
 //! | `error` | what goes wrong, as clients are told |
@@ -17,6 +18,7 @@ mod cursor;
 mod error;
 mod listener;
 mod login;
+mod quota;
 mod result_set;
 mod select;
 mod session;

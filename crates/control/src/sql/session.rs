@@ -14,6 +14,7 @@ use super::select::{Expression, Item};
 use super::statement::{self, OTHERS, Statement};
 use super::stream::{Ended, PAYLOAD_MAX, Stream};
 use crate::desk::Desk;
+use crate::office::Office;
 use crate::tables::{Kind, Listing, Subject, Value};
 
 /// What was written for a client is sent when it is this much, in bytes.
@@ -99,6 +100,10 @@ impl Session {
             Statement::Help => self.help(),
             Statement::Select(items) => self.select(items),
             Statement::Kill(victim) => return Ok(self.kill(victim).await),
+            Statement::Limit(whose, limits, lasts) => {
+                return Ok(self.change(|office| office.set_limits(&whose, &limits, lasts)));
+            }
+            Statement::Reload => return Ok(self.change(|office| office.reload())),
             Statement::Nothing => self.ok(),
         }
         Ok(Ok(()))
@@ -198,6 +203,18 @@ impl Session {
             }
         }
         tracing::info!(id, query = victim.query, administrator = %self.visitor.user, "killed");
+        Ok(())
+    }
+
+    fn change(
+        &mut self,
+        change: impl FnOnce(&dyn Office) -> Result<(), String>,
+    ) -> Result<(), SqlError> {
+        let office = self.desk.facts.office.clone();
+        let office = office.ok_or_else(|| SqlError::failed("limits cannot be changed here"))?;
+        change(office.as_ref()).map_err(SqlError::failed)?;
+        tracing::info!(administrator = %self.visitor.user, "limits changed by a statement");
+        self.ok();
         Ok(())
     }
 

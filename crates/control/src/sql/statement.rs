@@ -1,11 +1,14 @@
 //! The language: a text in, a statement out. Owns the grammar; nothing is carried out here.
 
 use engine::{FIRST_CONNECTION_ID, Victim};
+use session::statement::Limits;
 use wire::code;
 
 use super::cursor::Cursor;
 use super::error::SqlError;
+use super::quota;
 use super::select::{self, Item};
+use crate::office::{Lasts, Whose};
 use crate::tables::{Filter, Subject, system_variable};
 
 /// What an administrator wants.
@@ -21,6 +24,10 @@ pub(super) enum Statement {
     Help,
     /// Ending a client, or its statement.
     Kill(Victim),
+    /// Limits for accounts.
+    Limit(Vec<Whose>, Limits, Lasts),
+    /// The configuration is to be read again.
+    Reload,
     /// Expressions.
     Select(Vec<Item>),
     /// What clients say by themselves and what has no effect here.
@@ -28,11 +35,27 @@ pub(super) enum Statement {
 }
 
 /// Every statement besides SHOW, and what it does.
-pub(super) const OTHERS: [(&str, &str); 3] = [
+pub(super) const OTHERS: [(&str, &str); 7] = [
     ("KILL [CONNECTION] id", "ends a client connection"),
     (
         "KILL QUERY id",
         "ends the statement of a client, also one that waits",
+    ),
+    (
+        "SET QUOTA 'user'@'host' limit = value [, ...]",
+        "sets limits of an account until RELOAD or a restart",
+    ),
+    (
+        "SET QUOTA DEFAULT limit = value [, ...]",
+        "the same of all accounts that have none of their own",
+    ),
+    (
+        "ALTER USER 'user'@'host' WITH limit value [...]",
+        "sets limits of an account for good; also GRANT USAGE ON *.* TO",
+    ),
+    (
+        "RELOAD",
+        "reads the limits in the configuration again; trials end",
     ),
     ("SHOW HELP", "this list"),
 ];
@@ -47,7 +70,10 @@ pub(super) fn parse(text: &[u8]) -> Result<Statement, SqlError> {
         "show" => show(&mut cursor),
         "kill" => kill(&mut cursor),
         "select" => select::items(&mut cursor).map(Statement::Select),
+        "set" if cursor.accept("quota") => quota::trial(&mut cursor),
         "set" => set(&mut cursor),
+        "grant" | "revoke" | "create" | "alter" | "drop" | "rename" => quota::kept(text),
+        "reload" => cursor_end(&cursor, Statement::Reload),
         // Nothing is open here, so there is nothing to end.
         "begin" | "start" | "commit" | "rollback" => Ok(Statement::Nothing),
         _ => Err(unknown()),
@@ -179,8 +205,8 @@ fn is_of_session(name: &str) -> bool {
 fn unknown() -> SqlError {
     let tables = Subject::ALL.map(|subject| subject.name().to_ascii_uppercase());
     SqlError::syntax(format!(
-        "no such statement here; there are SHOW {} [LIKE 'pattern'] [LIMIT count], KILL [QUERY] id, and SHOW HELP, \
-         which tells what they do",
+        "no such statement here; there are SHOW {} [LIKE 'pattern'] [LIMIT count], KILL [QUERY] id, SET QUOTA, ALTER USER, \
+         RELOAD, and SHOW HELP, which tells what they do",
         tables.join(" | ")
     ))
 }

@@ -7,7 +7,7 @@ use engine::{BackendLine, ClientLine, Look, Whom};
 use super::queue::Oldest;
 use super::walk::Walk;
 use super::{Column, Row, Subject, Value};
-use super::{backends, pins, sessions, status, variables};
+use super::{accounts, backends, pins, sessions, status, variables};
 use crate::desk::Desk;
 use crate::like::like;
 
@@ -67,6 +67,13 @@ impl Listing {
             Subject::Queue => Source::Ready(listing.queue(desk).await),
             Subject::Pins => Source::Ready(listing.pins(desk).await),
             Subject::Variables => Source::Ready(variables::rows((desk.facts.variables)())),
+            Subject::Accounts => {
+                let sighting = desk.watch.look().await;
+                listing.note_silent(&sighting.collected.reports);
+                let usage = desk.facts.shared.admission.usage();
+                let told = &sighting.collected.total.accounts;
+                Source::Ready(accounts::rows(&usage, told))
+            }
             Subject::Status => {
                 let sighting = desk.watch.look().await;
                 listing.note_silent(&sighting.collected.reports);

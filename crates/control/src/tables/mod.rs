@@ -4,6 +4,7 @@
 //! is decided elsewhere. No table is ever held whole unless it is small: sessions and backends come a
 //! slice at a time, as workers tell them.
 
+mod accounts;
 mod backends;
 mod listing;
 mod pins;
@@ -58,6 +59,7 @@ pub(crate) const fn text(name: &'static str) -> Column {
 /// The tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
+    Accounts,
     Sessions,
     Queue,
     Backends,
@@ -68,7 +70,8 @@ pub(crate) enum Subject {
 
 impl Subject {
     /// All of them, in the order in which they are listed.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Accounts,
         Self::Sessions,
         Self::Queue,
         Self::Backends,
@@ -80,6 +83,7 @@ impl Subject {
     /// Its name in a path; in a statement it is written in capitals.
     pub(crate) const fn name(self) -> &'static str {
         match self {
+            Self::Accounts => "accounts",
             Self::Sessions => "sessions",
             Self::Queue => "queue",
             Self::Backends => "backends",
@@ -98,6 +102,7 @@ impl Subject {
     /// What it shows.
     pub(crate) const fn help(self) -> &'static str {
         match self {
+            Self::Accounts => "what accounts run and wait for, what became of it, their limits",
             Self::Sessions => "client connections, what they do and run",
             Self::Queue => "statements that wait, the oldest first",
             Self::Backends => "connections to the database",
@@ -110,6 +115,7 @@ impl Subject {
     /// Its columns.
     pub(crate) const fn columns(self) -> &'static [Column] {
         match self {
+            Self::Accounts => accounts::COLUMNS,
             Self::Sessions => sessions::COLUMNS,
             Self::Queue => queue::COLUMNS,
             Self::Backends => backends::COLUMNS,
@@ -121,7 +127,8 @@ impl Subject {
     /// The column that LIKE is about.
     pub(crate) fn like_column(self) -> usize {
         let name = match self {
-            Self::Sessions | Self::Queue | Self::Backends => "user",
+            Self::Accounts | Self::Queue => "account",
+            Self::Sessions | Self::Backends => "user",
             Self::Pins => "reason",
             Self::Variables | Self::Status => "Variable_name",
         };
@@ -191,7 +198,7 @@ mod tests {
                 Some(subject)
             );
             let column = subject.columns()[subject.like_column()];
-            assert!(["user", "reason", "Variable_name"].contains(&column.name));
+            assert!(["account", "user", "reason", "Variable_name"].contains(&column.name));
         }
         assert_eq!(Subject::named("tables"), None);
     }

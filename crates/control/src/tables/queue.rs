@@ -10,7 +10,7 @@ use super::{Column, Row, number, text};
 pub(super) const COLUMNS: &[Column] = &[
     number("position"),
     number("id"),
-    text("user"),
+    text("account"),
     text("schema"),
     text("waits_for"),
     number("wait_us"),
@@ -45,12 +45,12 @@ impl Oldest {
         }
     }
 
-    /// The oldest first; the position is that among the statements of the same user.
+    /// The oldest first; the position is that among the statements of the same account.
     pub(super) fn rows(self) -> Vec<Row> {
         let mut positions: BTreeMap<String, u64> = BTreeMap::new();
         let waiters = self.heap.into_sorted_vec().into_iter();
         let rows = waiters.map(|Waiter(line)| {
-            let position = positions.entry(line.user.clone()).or_default();
+            let position = positions.entry(account(&line)).or_default();
             *position += 1;
             row(*position, line)
         });
@@ -58,15 +58,23 @@ impl Oldest {
     }
 }
 
+/// Whoever is counted together, stands in one queue.
+fn account(line: &ClientLine) -> String {
+    line.account
+        .as_deref()
+        .map_or_else(|| line.user.clone(), str::to_owned)
+}
+
 fn row(position: u64, line: ClientLine) -> Row {
-    let waits_for = match line.state {
-        "for_lane" => "lane",
-        _ => "backend",
+    let waits_for = match (line.limit, line.state) {
+        (Some(limit), _) => limit,
+        (None, "for_lane") => "lane",
+        (None, _) => "backend",
     };
     vec![
         position.into(),
         u64::from(line.id).into(),
-        line.user.into(),
+        account(&line).into(),
         line.schema.into(),
         waits_for.into(),
         line.state_us.into(),
@@ -102,7 +110,7 @@ mod tests {
     use crate::tests::client_line;
 
     #[test]
-    fn the_oldest_are_kept_and_numbered_within_their_user() {
+    fn the_oldest_are_kept_and_numbered_within_their_account() {
         let mut oldest = Oldest::new(3);
         for (id, user, since) in [(1, "a", 50), (2, "b", 40), (3, "a", 10), (4, "b", 30)] {
             oldest.add(client_line(id, user, "waiting", since));

@@ -5,14 +5,16 @@ use super::{Column, Row, text};
 pub(super) const COLUMNS: &[Column] = &[text("Variable_name"), text("Value")];
 
 /// What a client is told of a server that it takes this listener for.
-const SYSTEM: [(&str, &str); 27] = [
+const SYSTEM: [(&str, &str); 29] = [
     ("auto_increment_increment", "1"),
     ("autocommit", "ON"),
     ("character_set_client", "utf8mb4"),
     ("character_set_connection", "utf8mb4"),
+    ("character_set_database", "utf8mb4"),
     ("character_set_results", "utf8mb4"),
     ("character_set_server", "utf8mb4"),
     ("collation_connection", "utf8mb4_general_ci"),
+    ("collation_database", "utf8mb4_general_ci"),
     ("collation_server", "utf8mb4_general_ci"),
     ("init_connect", ""),
     ("interactive_timeout", "3600"),

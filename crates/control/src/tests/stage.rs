@@ -148,6 +148,8 @@ pub(crate) fn client_line(id: u32, user: &str, state: &'static str, since: u64) 
     ClientLine {
         id,
         user: user.into(),
+        account: Some(format!("'{user}'@'%'").into()),
+        limit: None,
         peer: Peer::Unix,
         schema: None,
         state,

@@ -74,8 +74,8 @@ fn the_servers_client_sees_sessions_the_queue_backends_and_pins() {
     holder.run("INSERT INTO t VALUES (5)");
     waiter.query("UPDATE t SET a = 7 WHERE a = 5");
 
-    let row = await_row(&door, "SHOW QUEUE LIKE 'app'", ("position", "1"));
-    assert_eq!(value(&row, "user"), "app");
+    let row = await_row(&door, "SHOW QUEUE LIKE '%app%'", ("position", "1"));
+    assert_eq!(value(&row, "account"), "'app'@'%'");
     assert_eq!(value(&row, "schema"), "administration");
     assert_eq!(value(&row, "waits_for"), "backend");
     assert_eq!(value(&row, "statement"), "UPDATE t SET a = ? WHERE a = ?");
@@ -217,4 +217,73 @@ fn drivers_of_python_can_ask() {
         assert_eq!(lines.next(), Some("[(1, None, 'x')]"), "{arguments:?}");
         assert_eq!(lines.next(), Some("1094"), "{arguments:?}");
     }
+}
+
+/// The value of a column of the row of an account.
+fn of_account(door: &FrontDoor, account: &str, column: &str) -> String {
+    let rows = table(door, "SHOW ACCOUNTS");
+    let mut rows = rows.iter();
+    let row = rows.find(|row| value(row, "account") == account);
+    value(row.unwrap_or_else(|| panic!("no {account}")), column).to_owned()
+}
+
+#[test]
+fn limits_are_tried_kept_and_read_again() {
+    let database = Database::shared();
+    database.schema("administered");
+    let door = FrontDoor::start(database.address(), &[]);
+    let mut clients: Vec<_> = (0..3)
+        .map(|_| Client::new(&door.address(), "administered"))
+        .collect();
+    // For good first: a trial holds above it.
+    let kept = "ALTER USER 'app'@'%' WITH MAX_CONCURRENT_QUERIES 2 MAX_QUEUED 50";
+    assert_eq!(ask(&door, kept), "");
+    assert_eq!(
+        ask(
+            &door,
+            "SET QUOTA 'app'@'%' MAX_CONCURRENT_QUERIES = 1, QUEUE_TIMEOUT = 60"
+        ),
+        ""
+    );
+    eventually("the limits of the trial", || {
+        let limit = |column| of_account(&door, "'app'@'%'", column);
+        let limits = ["max_concurrent_queries", "max_queued", "queue_timeout_ms"].map(limit);
+        (limits == ["1", "50", "60000"]).then_some(())
+    });
+    database.execute("CREATE TABLE administered.t (a INT); INSERT INTO administered.t VALUES (1)");
+    let mut locker = Client::new(&database.address().clone(), "administered");
+    locker.run("LOCK TABLES t WRITE");
+    for client in &mut clients {
+        client.query("UPDATE t SET a = a + 1");
+    }
+    eventually("two that wait for a permit", || {
+        let rows = table(&door, "SHOW QUEUE");
+        let waits_for: Vec<_> = rows.iter().map(|row| value(row, "waits_for")).collect();
+        (waits_for == ["max_concurrent_queries"; 2]).then_some(())
+    });
+    let row = await_row(&door, "SHOW QUEUE LIMIT 1", ("position", "1"));
+    assert_eq!(value(&row, "account"), "'app'@'%'");
+    assert_eq!(value(&row, "statement"), "UPDATE t SET a = a + ?");
+    let counts = ["running", "waiting"].map(|column| of_account(&door, "'app'@'%'", column));
+    assert_eq!(counts, ["1", "2"]);
+    // What was kept allows one more.
+    assert_eq!(ask(&door, "RELOAD"), "");
+    eventually("one that waits for a permit", || {
+        (table(&door, "SHOW QUEUE").len() == 1).then_some(())
+    });
+    locker.run("UNLOCK TABLES");
+    for client in &mut clients {
+        let answer = client.answer().unwrap().outcomes();
+        assert!(matches!(answer[..], [Outcome::Ok(_)]), "{answer:?}");
+    }
+    let admitted = of_account(&door, "'app'@'%'", "admitted");
+    assert!(admitted.parse::<u64>().unwrap() >= 3, "{admitted}");
+    // What cannot hold changes nothing.
+    let wrong = run(&mut client(&door), "SET QUOTA app WEIGHT = 1001");
+    assert!(
+        wrong.stderr.contains("1001 is out of range"),
+        "{}",
+        wrong.stderr
+    );
+    assert_eq!(of_account(&door, "'app'@'%'", "weight"), "1");
 }

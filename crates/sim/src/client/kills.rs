@@ -61,6 +61,12 @@ enum Told {
 
 impl Kills {
     /// A client was told its id.
+    /// The connection id that a client was given last.
+    pub(crate) fn id_of(&self, client: usize) -> Option<u32> {
+        let mut targets = self.targets.iter().rev();
+        Some(targets.find(|target| target.client == client)?.id)
+    }
+
     pub(crate) fn came(&mut self, client: usize, id: u32) {
         self.targets.push(Target {
             client,

@@ -182,6 +182,7 @@ impl Client {
             code::TOO_MANY_USER_CONNECTIONS => {
                 schema.is_some() && now.since(self.answered_at) >= around.settings.queue_timeout
             }
+            code::USER_LIMIT_REACHED => around.quotas.refuses_logins(self.profile.account),
             code::SERVER_SHUTDOWN => self.excuse_end(around, "1053 at login").is_ok(),
             _ => false,
         };

@@ -24,6 +24,7 @@ use session::statement::PinReason;
 
 use crate::database::{Database, Outside};
 use crate::failure::Broken;
+use crate::quotas::Quotas;
 use crate::sabotage::Sabotage;
 use answer::AnswerReader;
 use model::Model;
@@ -40,6 +41,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) kills: &'a mut Kills,
     pub(crate) sabotage: Option<Sabotage>,
     pub(crate) settings: &'a Settings,
+    pub(crate) quotas: &'a Quotas,
     /// The workers were told to drain.
     pub(crate) drained: bool,
 }
@@ -127,6 +129,12 @@ impl Client {
             interrupted: 0,
             refused: 0,
         }
+    }
+
+    /// When it sent the statement, if that is not answered yet.
+    pub(crate) fn sent_at(&self, tag: &str) -> Option<Timestamp> {
+        let sent = self.waiting.iter().find(|sent| sent.tag == tag)?;
+        Some(sent.at)
     }
 
     /// Its connection was made.

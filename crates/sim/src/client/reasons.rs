@@ -47,13 +47,15 @@ impl Client {
             }
             code::TOO_MANY_USER_CONNECTIONS => {
                 let waited = now.since(sent.at);
-                let enough = waited >= around.settings.queue_timeout;
+                let own = around.quotas.least_timeout(self.profile.account);
+                let enough = waited >= around.settings.queue_timeout.min(own);
                 ensure(Rule::Reason, enough, || format!("1203 after {waited:?}"))?;
                 Ok(Excuse::NotRun)
             }
             code::USER_LIMIT_REACHED => {
                 let bounded = around.settings.max_pinned < usize::MAX;
-                let excused = bounded && sent.request.pins() && !self.model.is_pinned();
+                let excused = bounded && sent.request.pins() && !self.model.is_pinned()
+                    || around.quotas.rejects(self.profile.account);
                 ensure(Rule::Reason, excused, || "1226 for no reason".to_owned())?;
                 Ok(Excuse::NotRun)
             }

@@ -51,6 +51,20 @@ pub(crate) struct Connection {
     pub(crate) answer: Vec<u8>,
     /// The file that is coming.
     pub(crate) upload: Option<Upload>,
+    /// The client's statement that is at work, and whether nothing bound its session before.
+    pub(crate) running: Option<Running>,
+    /// The statement that ran last while no transaction was open, and whether its session was pinned.
+    pub(crate) opener: Option<(String, bool)>,
+}
+
+/// A client's statement at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    pub(crate) tag: String,
+    /// Its session was in a transaction or pinned before.
+    pub(crate) bound: bool,
+    /// It may write.
+    pub(crate) writes: bool,
 }
 
 /// A statement that waits for a row.
@@ -100,6 +114,8 @@ impl Connection {
             interruptible: false,
             answer: Vec::new(),
             upload: None,
+            running: None,
+            opener: None,
         }
     }
 

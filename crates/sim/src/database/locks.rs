@@ -20,6 +20,7 @@ impl Database {
         sql: Sql,
         tag: Option<String>,
     ) -> Result<(), Broken> {
+        self.note_running(id, &sql, tag.as_deref());
         match &sql {
             Sql::KillQuery(victim) => return self.kill_query(outside, id, *victim),
             Sql::LoadLocal(rows) => return self.ask_for_file(outside, id, (*rows, tag)),

@@ -35,7 +35,7 @@ use connection::{Connection, Phase};
 use sql::Sql;
 
 pub(crate) use answer::{Outcome, PARAMETERS, Row};
-pub(crate) use connection::Execution;
+pub(crate) use connection::{Execution, Running};
 pub(crate) use execute::{LOCK_WAIT_TIMEOUT, NO_SUCH_TABLE, Work, uses_table};
 pub(crate) use health::{Health, Incidents};
 pub(crate) use prepared::LAST;
@@ -142,6 +142,7 @@ impl Database {
             Phase::Working => {
                 let answer = std::mem::take(&mut connection.answer);
                 connection.phase = Phase::Ready;
+                connection.running = None;
                 outside.trace.line(outside.schedule.now(), || {
                     format!("database #{id} answers {}", readable(&answer))
                 });

@@ -1,10 +1,11 @@
 //! Statements at work: running them, writing down what ran, planning their answers, and ending
 //! what they leave.
 
+use events::Handle;
 use wire::{Capabilities, ServerStatus, code};
 
 use super::answer::Outcome;
-use super::connection::{Execution, Phase};
+use super::connection::{Connection, Execution, Phase, Running};
 use super::kill::is_interruptible;
 use super::session::Condition;
 use super::sql::Sql;
@@ -141,6 +142,60 @@ impl Database {
         Ok(())
     }
 
+    /// A statement of a client is at work from now on.
+    pub(super) fn note_running(&mut self, id: usize, sql: &Sql, tag: Option<&str>) {
+        let named = !self.storage.names_of(id).is_empty();
+        let connection = &mut self.connections[id];
+        let bound = named || connection.session.is_bound();
+        if !connection.session.in_transaction {
+            connection.opener = tag.map(|tag| (tag.to_owned(), bound));
+        }
+        let writes = matches!(
+            sql.inner(),
+            Sql::Bump(_) | Sql::WriteKey(..) | Sql::Insert | Sql::Begin
+        );
+        connection.running = tag.map(|tag| Running {
+            tag: tag.to_owned(),
+            bound,
+            writes,
+        });
+    }
+
+    /// The statements of clients that are at work, with the place of their account and the handle of
+    /// their connection.
+    pub(crate) fn running(&self) -> impl Iterator<Item = (usize, Handle, &Running)> {
+        let busy = |connection: &&Connection| {
+            matches!(
+                connection.phase,
+                Phase::Working | Phase::Blocked | Phase::Upload
+            )
+        };
+        let connections = self.connections.iter().filter(busy);
+        connections.filter_map(|connection| {
+            let running = connection.running.as_ref()?;
+            Some((connection.account, connection.handle, running))
+        })
+    }
+
+    /// The statements that began the open transactions, unless their session was pinned, and those at
+    /// work that are transactions by themselves; with the handle of their connection.
+    pub(crate) fn transactions(&self, account: usize) -> impl Iterator<Item = (&str, Handle)> {
+        let open = move |connection: &Connection| {
+            let running = connection.running.as_ref();
+            let writes = running.is_some_and(|running| running.writes);
+            connection.account == account
+                && connection.is_alive()
+                && (connection.session.in_transaction || writes)
+        };
+        let connections = self.connections.iter();
+        connections
+            .filter(move |connection| open(connection))
+            .filter_map(|connection| {
+                let (tag, bound) = connection.opener.as_ref()?;
+                (!bound).then_some((&tag[..], connection.handle))
+            })
+    }
+
     /// Plans the answer of a command that nothing can block.
     pub(super) fn tell(
         &mut self,
@@ -205,6 +260,7 @@ impl Database {
         self.storage.release_names(id);
         let connection = &mut self.connections[id];
         connection.phase = Phase::Closed;
+        connection.running = None;
         connection.blocked = None;
         connection.upload = None;
         connection.inbox = Vec::new();

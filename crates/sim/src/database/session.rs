@@ -50,6 +50,15 @@ pub(crate) enum Condition {
 const NO_TRANSACTION: &str = "________";
 
 impl Session {
+    /// True in a transaction, or with something that only this session has.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.in_transaction
+            || self.tables_locked
+            || self.user_variable.is_some()
+            || !self.temporaries.is_empty()
+            || !self.statements.is_empty()
+    }
+
     pub(crate) fn new(collation: u8) -> Self {
         Self {
             schema: None,

@@ -100,6 +100,9 @@ impl Io<Mail> for WorkerIo<'_> {
         if self.network.loses_global_news && matches!(mail, Mail::GlobalChanged) {
             return Ok(());
         }
+        if self.network.loses_wake_ups && matches!(mail, Mail::Woken(_)) {
+            return Ok(());
+        }
         self.schedule.after_us(delay, Event::Mail { worker, mail });
         Ok(())
     }

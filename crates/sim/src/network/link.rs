@@ -94,7 +94,7 @@ impl Link {
     }
 
     /// True while the engine owns the handle.
-    pub(super) fn is_engines(&self) -> bool {
+    pub(crate) fn is_engines(&self) -> bool {
         self.engine != EngineSide::Gone
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct Network {
     pub(crate) ended: Vec<bool>,
     /// Sabotage: mail of one kind is lost.
     pub(crate) loses_global_news: bool,
+    /// The same of another kind.
+    pub(crate) loses_wake_ups: bool,
     rng: Rng,
     scratch: Vec<u8>,
     broken: Option<Broken>,
@@ -56,6 +58,7 @@ impl Network {
             closed_doors: vec![false; workers],
             ended: vec![false; workers],
             loses_global_news: false,
+            loses_wake_ups: false,
             rng,
             scratch: Vec::new(),
             broken: None,

@@ -124,6 +124,46 @@ fn what_is_wrong_is_told() {
     for (text, expected) in [
         ("", "no such statement here; there are SHOW "),
         ("DELETE FROM t", "no such statement here; there are SHOW "),
+        (
+            "DROP TABLE t",
+            "only limits can be set here: GRANT USAGE ON",
+        ),
+        (
+            "GRANT ALL ON *.* TO a WITH MAX_QUEUED 1",
+            "only limits can be set here: ",
+        ),
+        (
+            "ALTER USER a IDENTIFIED BY 'x' WITH MAX_QUEUED 1",
+            "only limits can be set",
+        ),
+        (
+            "CREATE USER a WITH MAX_QUEUED 1",
+            "only limits can be set here: ",
+        ),
+        (
+            "ALTER USER a WITH MAX_QUEUED x",
+            "You have an error in your SQL syntax; ",
+        ),
+        ("ALTER USER CURRENT_USER WITH MAX_QUEUED 1", "name the account; "),
+        ("SET QUOTA", "name an account, such as 'app'@'%'"),
+        (
+            "SET QUOTA app",
+            "no such limit; there are MAX_CONCURRENT_QUERIES, ",
+        ),
+        (
+            "SET QUOTA app x = 1",
+            "no such limit; there are MAX_CONCURRENT_QUERIES, ",
+        ),
+        (
+            "SET QUOTA app WEIGHT = 'x'",
+            "WEIGHT needs a number that fits it",
+        ),
+        (
+            "SET QUOTA app WEIGHT = 1.5",
+            "WEIGHT needs a number that fits it",
+        ),
+        ("SET QUOTA app WEIGHT = 1 x", "x is too much"),
+        ("RELOAD x", "x is too much"),
         ("SHOW ENGINES", "no such statement here; there are SHOW "),
         (
             "SHOW SESSIONS LIKE a",
@@ -163,4 +203,50 @@ fn what_is_wrong_is_told() {
             error.message
         );
     }
+}
+
+#[test]
+fn limits_are_set() {
+    use crate::office::{Lasts, Whose};
+    use session::statement::{Limit, Limits};
+    let app = || Whose::Account("app".into(), "%".into());
+    let here = || Whose::Account("it's".into(), "localhost".into());
+    let queries = Limits::default().with(Limit::Queries, 4);
+    let both = queries.with(Limit::QueueTimeout, 2_500);
+    for (text, whose, limits, lasts) in [
+        (
+            "SET QUOTA 'app'@'%' MAX_CONCURRENT_QUERIES = 4",
+            vec![app()],
+            queries,
+            Lasts::Trial,
+        ),
+        (
+            "set quota app max_concurrent_queries 4, queue_timeout = 2.5;",
+            vec![app()],
+            both,
+            Lasts::Trial,
+        ),
+        (
+            "SET QUOTA DEFAULT MAX_CONCURRENT_QUERIES = 4",
+            vec![Whose::Others],
+            queries,
+            Lasts::Trial,
+        ),
+        (
+            "GRANT USAGE ON *.* TO app WITH MAX_CONCURRENT_QUERIES 4",
+            vec![app()],
+            queries,
+            Lasts::Kept,
+        ),
+        (
+            "ALTER USER app, 'it''s'@localhost WITH MAX_CONCURRENT_QUERIES 4 QUEUE_TIMEOUT 2.5",
+            vec![app(), here()],
+            both,
+            Lasts::Kept,
+        ),
+    ] {
+        let expected = Statement::Limit(whose, limits, lasts);
+        assert_eq!(parse(text.as_bytes()), Ok(expected), "{text}");
+    }
+    assert_eq!(parse(b"RELOAD"), Ok(Statement::Reload));
 }

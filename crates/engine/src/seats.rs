@@ -1,0 +1,107 @@
+//! Whose limits hold for a client: its account's and its default schema's. Owns when `admission` is told
+//! of either; the limits themselves are its matter.
+
+use admission::{Identity, Rejection};
+use events::{Io, Peer};
+use membership::Key;
+
+use crate::client::State;
+use crate::counters::DisconnectReason;
+use crate::errors::ClientError;
+use crate::{Engine, Mail, Turn};
+
+impl Engine {
+    /// A client has proved to be `user`. False if it is one too many, and was told so.
+    pub(crate) fn take_seat<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        user: &[u8],
+    ) -> bool {
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        // COM_CHANGE_USER: it must not be counted beside itself.
+        client.seat = None;
+        let user = String::from_utf8_lossy(user);
+        let who = identity(&user, client.origin.peer);
+        match self.scheduler.login(&who, turn.now) {
+            Ok(seat) => {
+                client.seat = Some(seat);
+                true
+            }
+            Err(rejection) => {
+                self.refuse_login(turn, key, &rejection);
+                false
+            }
+        }
+    }
+
+    /// The schema of a login is there. False if it has too many sessions, and the client was told so.
+    pub(crate) fn may_use_schema<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
+        match self.use_schema(key) {
+            Ok(()) => true,
+            Err(rejection) => {
+                self.refuse_login(turn, key, &rejection);
+                false
+            }
+        }
+    }
+
+    /// The session's default schema is another now. It has happened: if there are too many sessions in
+    /// it, this one is not among those that are counted there.
+    pub(crate) fn follow_schema(&mut self, key: Key) {
+        if let Err(rejection) = self.use_schema(key) {
+            tracing::debug!(%rejection, "a session is in a schema that has too many");
+        }
+    }
+
+    /// Other limits are in force.
+    pub(crate) fn rules_changed(&mut self) {
+        self.scheduler.rules_changed();
+        for state in self.client_states().collect::<Vec<State>>() {
+            let keys = self.clients.iter(state).map(|(key, _)| key);
+            for key in keys.collect::<Vec<Key>>() {
+                self.follow_schema(key);
+            }
+        }
+    }
+
+    fn use_schema(&mut self, key: Key) -> Result<(), Rejection> {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Ok(());
+        };
+        let Some(seat) = &mut client.seat else {
+            return Ok(());
+        };
+        if !self.scheduler.knows_schemas() && !seat.is_in_schema() {
+            return Ok(());
+        }
+        let schema = client.session.schema.as_deref();
+        let schema = schema.map(String::from_utf8_lossy);
+        self.scheduler.use_schema(seat, schema.as_deref())
+    }
+
+    fn refuse_login<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        rejection: &Rejection,
+    ) {
+        let error = ClientError::rejected(rejection);
+        self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
+    }
+}
+
+fn identity(user: &str, peer: Peer) -> Identity<'_> {
+    let address = match peer {
+        Peer::Unix => None,
+        Peer::Tcp(address) => Some(address.ip()),
+    };
+    let is_local = address.is_none_or(|address| address.to_canonical().is_loopback());
+    Identity {
+        user,
+        address,
+        host: is_local.then_some("localhost"),
+    }
+}
