@@ -144,7 +144,10 @@ fn what_is_wrong_is_told() {
             "ALTER USER a WITH MAX_QUEUED x",
             "You have an error in your SQL syntax; ",
         ),
-        ("ALTER USER CURRENT_USER WITH MAX_QUEUED 1", "name the account; "),
+        (
+            "ALTER USER CURRENT_USER WITH MAX_QUEUED 1",
+            "name the account; ",
+        ),
         ("SET QUOTA", "name an account, such as 'app'@'%'"),
         (
             "SET QUOTA app",
