@@ -115,12 +115,18 @@ impl Engine {
         if self.lane_due.is_none_or(|at| turn.now < at) {
             return;
         }
+        if !turn.io.has_told_all() {
+            // The answers may be there.
+            self.lane_due = Some(turn.now);
+            return;
+        }
         self.lane_due = None;
         let (mut stalled, mut next) = (Vec::new(), None);
         let limit = self.settings.lane_stall.unwrap_or_default();
+        let late = turn.io.told_late();
         for &id in &self.awake {
             for (key, backend) in LANES.into_iter().flat_map(|s| self.pool.iter(id, s)) {
-                let at = backend.head_since + limit;
+                let at = backend.head_since + limit + late;
                 match turn.now >= at {
                     true => stalled.push(key),
                     false => next = [next, Some(at)].into_iter().flatten().min(),

@@ -274,7 +274,7 @@ impl Engine {
         self.digests
             .learn(command.digest, &sample, (&bounds, false), turn.now);
         let followed = self.pool.get(lane).is_some_and(Backend::is_working);
-        self.lane_limit.answered(sample.service, followed, turn.now);
+        self.lane_limit.answered(followed, turn.now);
         if let Some(client) = command.client {
             self.lane_client_answered(turn, client, (command, sample.odd));
         }

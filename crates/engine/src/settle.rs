@@ -37,17 +37,16 @@ impl Engine {
             return;
         };
         let since = std::mem::replace(&mut backend.head_since, turn.now);
+        let service = turn.now.since(since).saturating_sub(turn.io.told_late());
         let bytes = exchange.bytes;
         match (exchange.purpose, ending) {
             (Purpose::Command(mut command), _) if lane => {
                 self.query_answered(turn, key, &mut command);
-                let service = turn.now.since(since);
                 let sample = Sample::new((service, bytes), &command, ending);
                 self.lane_answered(turn, key, &command, sample);
             }
             (Purpose::Command(mut command), _) => {
                 self.query_answered(turn, key, &mut command);
-                let service = turn.now.since(since);
                 let sample = Sample::new((service, bytes), &command, ending);
                 self.learn_read(turn, key, &command, sample);
                 self.command_answered(turn, key, &command, ending);

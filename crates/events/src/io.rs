@@ -1,6 +1,7 @@
 //! What a state machine may ask of its driver.
 
 use crate::handler::Tag;
+use crate::time::Span;
 
 /// The driver's name for a connection: its place in the driver's table and how often that place
 /// was used before, so that a stale handle is recognised.
@@ -53,4 +54,18 @@ pub trait Io<M> {
 
     /// Stops accepting new connections on this worker's listeners, for good: a drain has begun.
     fn stop_accepting(&mut self);
+
+    /// What is told in this turn may have happened so much earlier than its time, because the driver
+    /// was busy with what happened before. A time that was measured between two events may be too
+    /// long by so much, and it was not the peer's.
+    fn told_late(&self) -> Span {
+        Span::ZERO
+    }
+
+    /// False if more has happened before this turn's time than was told so far: that nothing was
+    /// heard of a peer means nothing then. True to those who ask before the turn's events were told
+    /// only by chance.
+    fn has_told_all(&self) -> bool {
+        true
+    }
 }

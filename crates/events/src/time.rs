@@ -53,6 +53,11 @@ impl Span {
         Self(s * 1_000_000)
     }
 
+    /// What is left of it without `other`; nothing, if that is longer.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
     /// Microseconds.
     pub const fn as_us(self) -> u64 {
         self.0

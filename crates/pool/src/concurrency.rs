@@ -1,20 +1,25 @@
 //! How many lanes are filled at once: found by trying, since only the server knows how much it can do
 //! at a time. Owns the number, not the lanes.
 //!
-//! What is compared is capacity: lanes ÷ service time. A quarter more lanes are kept if they brought a
-//! good part of a quarter, a quarter less if they cost a small part: the fewer there are, the longer
-//! each stays filled, and the less the server has to switch.
+//! What is compared is answers per second, while there is more to do than lanes take. A quarter more
+//! lanes are kept if they brought a good part of a quarter, a quarter less if they cost a small part:
+//! the fewer there are, the longer each stays filled, and the less the server has to switch.
+//!
+//! The time that a lane takes for an answer says less: where the server shares its processors with
+//! others, more lanes take a larger share of them, and seem to bring more than they do.
 
 use events::{Span, Timestamp};
 
 /// What is measured is measured for so long, and over so many answers, at least.
 const WINDOW: Span = Span::from_ms(40);
 const ANSWERS: u64 = 200;
+/// One that took longer had a pause in it, and says nothing.
+const WINDOW_MAX: Span = Span::from_ms(1_000);
 
 /// More lanes must bring so many percent of what they would bring to a server that is idle.
-const GAIN: u64 = 40;
+const GAIN: u64 = 25;
 /// Fewer may cost so many percent of what they would cost it.
-const LOSS: u64 = 25;
+const LOSS: u64 = 20;
 
 /// Windows between attempts, at first and at most.
 const REST: u32 = 4;
@@ -40,7 +45,6 @@ pub struct Concurrency {
 struct Window {
     began: Timestamp,
     answers: u64,
-    busy_us: u64,
     followers: u64,
 }
 
@@ -49,9 +53,9 @@ enum Attempt {
     /// None.
     None,
     /// The number was just changed: this window has both in it.
-    Settling { from: usize, capacity: u64 },
+    Settling { from: usize, rate: u64 },
     /// This window shows what it brought.
-    Measuring { from: usize, capacity: u64 },
+    Measuring { from: usize, rate: u64 },
 }
 
 impl Concurrency {
@@ -73,13 +77,14 @@ impl Concurrency {
         self.limit
     }
 
-    /// A lane took `service` for an answer, behind which there were others or not.
-    pub fn answered(&mut self, service: Span, followed: bool, now: Timestamp) {
+    /// A lane has answered one, behind which there were others or not.
+    pub fn answered(&mut self, followed: bool, now: Timestamp) {
         self.window.answers += 1;
-        self.window.busy_us += service.as_us();
         self.window.followers += u64::from(followed);
         if self.window.answers >= ANSWERS && now.since(self.window.began) >= WINDOW {
-            self.measured(self.window);
+            if now.since(self.window.began) <= WINDOW_MAX {
+                self.measured(now);
+            }
             self.window = Window {
                 began: now,
                 ..Window::default()
@@ -87,24 +92,22 @@ impl Concurrency {
         }
     }
 
-    fn measured(&mut self, window: Window) {
-        let capacity = self.limit as u64 * 1_000_000 * window.answers / window.busy_us.max(1);
+    fn measured(&mut self, now: Timestamp) {
+        let window = self.window;
+        let rate = 1_000_000 * window.answers / now.since(window.began).as_us().max(1);
         match self.attempt {
-            Attempt::Settling { from, capacity } => {
-                self.attempt = Attempt::Measuring { from, capacity };
+            Attempt::Settling { from, rate } => {
+                self.attempt = Attempt::Measuring { from, rate };
             }
-            Attempt::Measuring {
-                from,
-                capacity: before,
-            } => self.judge(from, (before, capacity)),
+            Attempt::Measuring { from, rate: before } => self.judge(from, (before, rate)),
             // Without others behind them, more lanes would have nothing to do.
             Attempt::None if window.followers * 2 < window.answers => {}
             Attempt::None if self.rest > 0 => self.rest -= 1,
-            Attempt::None => self.try_another(capacity),
+            Attempt::None => self.try_another(rate),
         }
     }
 
-    fn try_another(&mut self, capacity: u64) {
+    fn try_another(&mut self, rate: u64) {
         let from = self.limit;
         let step = (from / 4).max(1);
         self.went_up = from < self.max && (from == 1 || !self.went_up);
@@ -113,7 +116,7 @@ impl Concurrency {
             false if from > 1 => self.limit = from - step,
             false => return,
         }
-        self.attempt = Attempt::Settling { from, capacity };
+        self.attempt = Attempt::Settling { from, rate };
     }
 
     /// Stays with what was tried, or goes back.
@@ -152,7 +155,7 @@ mod tests {
                 over => (50 * lanes / processors + over) as u64,
             };
             now += service / lanes as u64;
-            concurrency.answered(Span::from_us(service), true, Timestamp::from_us(now));
+            concurrency.answered(true, Timestamp::from_us(now));
             seen.push(concurrency.limit());
         }
         seen
@@ -179,6 +182,41 @@ mod tests {
         }
     }
 
+    /// Where more lanes bring nothing, what chance brings does not add up.
+    #[test]
+    fn few_where_more_bring_nothing() {
+        let mut concurrency = Concurrency::new(16);
+        let (mut now, mut chance, mut seen) = (0, 1_u64, Vec::new());
+        while now < 60_000_000 {
+            // A rate of 25,000 a second, give or take a tenth, changing every 50 ms.
+            if seen.len() % 1_250 == 0 {
+                chance = chance
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+            }
+            now += 36 + (chance >> 33) % 9;
+            concurrency.answered(true, Timestamp::from_us(now));
+            seen.push(concurrency.limit());
+        }
+        let few = seen.iter().filter(|&&lanes| lanes <= 4).count();
+        assert!(few * 10 > seen.len() * 9, "{few} of {}", seen.len());
+    }
+
+    #[test]
+    fn a_pause_says_nothing() {
+        let mut concurrency = Concurrency::new(16);
+        let mut now = 0;
+        for _ in 0..50 {
+            for _ in 0..ANSWERS - 1 {
+                now += 1;
+                concurrency.answered(true, Timestamp::from_us(now));
+            }
+            now += 5_000_000;
+            concurrency.answered(true, Timestamp::from_us(now));
+        }
+        assert_eq!(concurrency.limit(), 1);
+    }
+
     #[test]
     fn it_follows_when_the_server_changes() {
         let mut concurrency = Concurrency::new(16);
@@ -191,7 +229,7 @@ mod tests {
     fn lanes_in_which_nobody_follows_stay_as_they_are() {
         let mut concurrency = Concurrency::new(16);
         for at in 0..100_000 {
-            concurrency.answered(Span::from_us(50), false, Timestamp::from_us(at * 100));
+            concurrency.answered(false, Timestamp::from_us(at * 100));
         }
         assert_eq!(concurrency.limit(), 1);
     }

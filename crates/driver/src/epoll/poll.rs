@@ -11,7 +11,7 @@ use rustix::time::Timespec;
 
 /// How many events a turn may bring. Answers leave at the end of the turn, so this bounds how long
 /// the first of them waits for the last.
-const EVENTS_MAX: usize = 256;
+pub(super) const EVENTS_MAX: usize = 256;
 
 /// What an event is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

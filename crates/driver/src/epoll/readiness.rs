@@ -12,7 +12,7 @@ use crate::doors::Doors;
 use crate::event_loop::{Loop, Multiplexer};
 use crate::worker::DriverError;
 
-use super::poll::{Events, Poll, Token};
+use super::poll::{EVENTS_MAX, Events, Poll, Token};
 
 /// Size of the worker's one receive buffer: the most that a socket may bring per turn.
 const BUFFER: usize = 64 * 1024;
@@ -25,6 +25,8 @@ pub(super) type Effects<M> = crate::event_loop::Effects<M, Readiness>;
 /// The epoll instance of a worker.
 pub(super) struct Readiness {
     poll: Poll,
+    /// The last wait brought as many events as it may.
+    is_full: bool,
 }
 
 /// Where events and input come to lie.
@@ -48,7 +50,10 @@ impl Readiness {
         let poll = Poll::new().map_err(DriverError::setup("the event loop"))?;
         poll.add_wake(wake)
             .map_err(DriverError::setup("a mailbox"))?;
-        Ok(Self { poll })
+        Ok(Self {
+            poll,
+            is_full: false,
+        })
     }
 }
 
@@ -81,6 +86,10 @@ impl<M> Multiplexer<M> for Readiness {
     /// worker has them.
     fn let_go(&mut self, doors: &Doors) {
         Multiplexer::<M>::look_away(self, doors);
+    }
+
+    fn has_told_all(&self) -> bool {
+        !self.is_full
     }
 
     /// Accepting finds out.
@@ -192,6 +201,7 @@ impl<M> Multiplexer<M> for Readiness {
         let poll = &turn.io.multiplexer.poll;
         poll.wait(&mut turn.desk.events, timeout)
             .map_err(|e| DriverError::Wait(e.into()))?;
+        turn.io.multiplexer.is_full = turn.desk.events.len() >= EVENTS_MAX;
         turn.io.counts.loop_events += turn.desk.events.len() as u64;
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use events::{Close, ConnectError, Handle, Io, Tag, Timestamp};
+use events::{Close, ConnectError, Handle, Io, Span, Tag, Timestamp};
 use rustix::io::Errno;
 
 use crate::address::Address;
@@ -45,6 +45,10 @@ pub(crate) struct Effects<M, X: Multiplexer<M>> {
     pub(super) events_before: u64,
     /// The time of this turn.
     pub(crate) now: Timestamp,
+    /// How late this turn's events may be told.
+    pub(super) late: Span,
+    /// Since when the turns before this one have left events for the next.
+    pub(super) behind_since: Option<Timestamp>,
     pub(crate) counts: DriverCounts,
 }
 
@@ -66,6 +70,8 @@ impl<M, X: Multiplexer<M>> Effects<M, X> {
             notices: Vec::new(),
             events_before: 0,
             now: worker.clock.now(),
+            late: Span::ZERO,
+            behind_since: None,
             counts: DriverCounts::default(),
         };
         if worker.listeners.sockets().is_empty() {
@@ -176,5 +182,13 @@ impl<M, X: Multiplexer<M>> Io<M> for Effects<M, X> {
 
     fn stop_accepting(&mut self) {
         self.close_doors();
+    }
+
+    fn told_late(&self) -> Span {
+        self.late
+    }
+
+    fn has_told_all(&self) -> bool {
+        self.multiplexer.has_told_all()
     }
 }

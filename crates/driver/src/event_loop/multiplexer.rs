@@ -94,6 +94,9 @@ pub(crate) trait Multiplexer<M>: Sized {
     /// Does what follows from what has happened.
     fn deliver<H: Handler<Mail = M>>(turn: &mut Loop<H, Self>);
 
+    /// Whether the turn took in all that had happened when it began.
+    fn has_told_all(&self) -> bool;
+
     /// Does what a connection's state asks for.
     fn serve<H: Handler<Mail = M>>(turn: &mut Loop<H, Self>, handle: Handle);
 

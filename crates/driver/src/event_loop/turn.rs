@@ -60,8 +60,18 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
             self.io.flush_dirty();
             self.publish();
             self.timer = self.handler.next_timer();
+            self.note_lateness();
         }
         self.wind_down()
+    }
+
+    /// What happens from the time of a turn that told all until the next time the loop waits is told
+    /// in the turn after it.
+    fn note_lateness(&mut self) {
+        let io = &mut self.io;
+        let since = io.behind_since.unwrap_or(io.now);
+        io.late = self.clock.now().since(since);
+        io.behind_since = (!io.multiplexer.has_told_all()).then_some(since);
     }
 
     /// Sleeps until there is something to do, which may be now.

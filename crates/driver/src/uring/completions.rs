@@ -35,6 +35,8 @@ pub(super) struct Completions {
     /// How many connections receive.
     pub(super) receiving: usize,
     pub(super) sweep: Sweep,
+    /// The turn left completions for the next.
+    pub(super) leaves_some: bool,
 }
 
 impl Completions {
@@ -50,6 +52,7 @@ impl Completions {
             starved: VecDeque::new(),
             receiving: 0,
             sweep: Sweep::default(),
+            leaves_some: false,
         })
     }
 
@@ -89,6 +92,10 @@ impl<M> Multiplexer<M> for Completions {
                 self.rings.first().release_listener(number);
             }
         }
+    }
+
+    fn has_told_all(&self) -> bool {
+        !self.leaves_some
     }
 
     fn find_room(&mut self) -> Result<(), Errno> {

@@ -35,6 +35,7 @@ impl<H: Handler> Loop<H, Completions> {
 
     /// Deals with what the kernel has done, up to a bound.
     pub(super) fn deliver_completions(&mut self) {
+        self.io.multiplexer.leaves_some = false;
         for _ in 0..COMPLETIONS_MAX {
             let Some((ring, completion)) = self.io.multiplexer.rings.take() else {
                 return;
@@ -42,6 +43,7 @@ impl<H: Handler> Loop<H, Completions> {
             self.io.counts.loop_events += 1;
             self.complete(ring, completion);
         }
+        self.io.multiplexer.leaves_some = true;
     }
 
     fn complete(&mut self, ring: usize, completion: Completion) {

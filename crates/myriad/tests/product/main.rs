@@ -49,6 +49,8 @@ mod plugins;
 #[cfg(test)]
 mod queue;
 #[cfg(test)]
+mod quotas;
+#[cfg(test)]
 mod sharing;
 #[cfg(test)]
 mod slow_client;

@@ -169,6 +169,16 @@ impl FrontDoor {
         value.parse::<f64>().unwrap() as u64
     }
 
+    /// Writes something else into its configuration and has that read again.
+    pub(crate) fn reconfigure(&self, from: &str, to: &str) {
+        let path = self.folder.path().join("myriad.toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(path, text.replace(from, to)).unwrap();
+        let pid = Pid::from_raw(self.child.id().cast_signed()).unwrap();
+        kill_process(pid, Signal::HUP).unwrap();
+    }
+
     /// SIGTERM.
     pub(crate) fn terminate(&self) {
         let pid = Pid::from_raw(self.child.id().cast_signed()).unwrap();

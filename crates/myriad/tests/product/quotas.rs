@@ -1,0 +1,262 @@
+//! Limits of accounts on a real server: what runs at once, what waits, and what is told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::support::{Client, Database, FrontDoor, Login, Outcome, eventually};
+
+const REJECTED: u16 = 1226;
+const TIMED_OUT: u16 = 1203;
+const INTERRUPTED: u16 = 1317;
+
+/// An empty schema with a table `t`.
+fn prepare(schema: &str) -> Arc<Database> {
+    let database = Database::shared();
+    database.schema(schema);
+    database.execute(&format!("CREATE TABLE {schema}.t (a VARCHAR(20))"));
+    database
+}
+
+/// A front door where `app` has one limit or several.
+fn limited(database: &Database, limits: &str) -> FrontDoor {
+    let quota = format!("[[quota]]\naccount = \"app\"\n{limits}");
+    FrontDoor::start(database.address(), &["backend.max_connections = 8", &quota])
+}
+
+/// A session whose statement runs until [`Holder::end`].
+struct Holder {
+    client: Client,
+}
+
+impl Holder {
+    fn new(door: &FrontDoor, schema: &str) -> Self {
+        let mut client = Client::new(&door.address(), schema);
+        client.query("SELECT SLEEP(60)");
+        eventually("the statement of the holder", || {
+            (door.metric("myriad_account_running{account=\"'app'@'%'\"}") == 1).then_some(())
+        });
+        Self { client }
+    }
+
+    fn end(mut self, other: &mut Client) {
+        other.run(&format!("KILL QUERY {}", self.client.connection_id));
+        // SLEEP that was interrupted says 1, or the statement was.
+        let answer = self.client.answer().unwrap().outcomes();
+        assert_eq!(answer.len(), 1, "{answer:?}");
+    }
+}
+
+fn await_queued(door: &FrontDoor, count: u64) {
+    eventually("statements that wait", || {
+        (door.metric("myriad_clients{state=\"queued\"}") == count).then_some(())
+    });
+}
+
+fn error(outcomes: &[Outcome]) -> (u16, String) {
+    match outcomes {
+        [Outcome::Err(code, text)] => (*code, text.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn rows(database: &Database, schema: &str) -> String {
+    database.execute(&format!("SELECT a FROM {schema}.t ORDER BY a"))
+}
+
+#[test]
+fn no_more_statements_run_at_once_than_the_account_may() {
+    let database = prepare("quota_many");
+    let door = limited(&database, "max_concurrent_queries = 2");
+    // The server itself says how many others there are. One that has answered already may be shown for
+    // a moment longer, but it sleeps no more.
+    let sql = "SELECT (SELECT COUNT(*) FROM information_schema.PROCESSLIST \
+               WHERE INFO LIKE '%quota_many here%' AND STATE = 'User sleep'), SLEEP(0.01)";
+    let most = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                let mut client = Client::new(&door.address(), "quota_many");
+                for _ in 0..10 {
+                    let count: u64 = client.value(sql).parse().unwrap();
+                    most.fetch_max(count, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(most.into_inner(), 1);
+    assert_eq!(
+        door.metric("myriad_account_running{account=\"'app'@'%'\"}"),
+        0
+    );
+}
+
+#[test]
+fn transactions_in_progress_go_on_although_as_many_run_as_may() {
+    let database = prepare("quota_open");
+    let door = limited(&database, "max_concurrent_transactions = 1");
+    let mut first = Client::new(&door.address(), "quota_open");
+    let mut second = Client::new(&door.address(), "quota_open");
+    first.run("BEGIN");
+    first.run("INSERT INTO t VALUES ('first')");
+    // A transaction of one statement.
+    second.query("INSERT INTO t VALUES ('second')");
+    await_queued(&door, 1);
+    // Reads need no permit for a transaction.
+    let mut reader = Client::new(&door.address(), "quota_open");
+    assert_eq!(reader.value("SELECT COUNT(*) FROM t"), "0");
+    first.run("INSERT INTO t VALUES ('first too')");
+    assert_eq!(reader.value("SELECT COUNT(*) FROM t"), "0");
+    first.run("COMMIT");
+    assert!(matches!(
+        second.answer().unwrap().outcomes()[..],
+        [Outcome::Ok(_)]
+    ));
+    assert_eq!(rows(&database, "quota_open"), "first\nfirst too\nsecond\n");
+}
+
+#[test]
+fn whoever_waits_too_long_is_told_which_limit_it_was() {
+    let database = prepare("quota_time");
+    let limits = "max_concurrent_queries = 1\nqueue_timeout = \"200ms\"\nmax_queued = 1";
+    let door = limited(&database, limits);
+    let holder = Holder::new(&door, "quota_time");
+    let mut waiter = Client::new(&door.address(), "quota_time");
+    waiter.query("INSERT INTO t VALUES ('never')");
+    await_queued(&door, 1);
+    let mut other = Client::new(&door.address(), "quota_time");
+    let (code, text) = error(&other.run("INSERT INTO t VALUES ('never')"));
+    assert_eq!(code, REJECTED);
+    assert_eq!(
+        text,
+        "'app'@'%' has 1 statements waiting (max_queued); 1 running, 1 waiting; \
+         the statement was not run"
+    );
+    let (code, text) = error(&waiter.answer().unwrap().outcomes());
+    assert_eq!(code, TIMED_OUT);
+    assert_eq!(
+        text,
+        "a statement of 'app'@'%' waited for 200ms (queue_timeout); 1 running, 0 waiting; \
+         the statement was not run"
+    );
+    holder.end(&mut other);
+    // Both sessions go on.
+    other.run("INSERT INTO t VALUES ('other')");
+    waiter.run("INSERT INTO t VALUES ('waiter')");
+    assert_eq!(rows(&database, "quota_time"), "other\nwaiter\n");
+}
+
+#[test]
+fn the_statement_of_a_client_that_hung_up_while_it_waited_never_runs() {
+    let database = prepare("quota_hang_up");
+    let door = limited(&database, "max_concurrent_queries = 1");
+    let holder = Holder::new(&door, "quota_hang_up");
+    let mut other = Client::new(&door.address(), "quota_hang_up");
+    let mut waiters: Vec<_> = (0..6)
+        .map(|_| Client::new(&door.address(), "quota_hang_up"))
+        .collect();
+    for (number, waiter) in waiters.iter_mut().enumerate() {
+        waiter.query(&format!("INSERT INTO t VALUES ('waiter {number}')"));
+        await_queued(&door, number as u64 + 1);
+    }
+    waiters.drain(..3);
+    await_queued(&door, 3);
+    assert_eq!(
+        door.metric("myriad_account_abandoned_total{account=\"'app'@'%'\"}"),
+        3
+    );
+    holder.end(&mut other);
+    for waiter in &mut waiters {
+        assert!(matches!(
+            waiter.answer().unwrap().outcomes()[..],
+            [Outcome::Ok(_)]
+        ));
+    }
+    assert_eq!(
+        rows(&database, "quota_hang_up"),
+        "waiter 3\nwaiter 4\nwaiter 5\n"
+    );
+}
+
+#[test]
+fn a_kill_ends_a_statement_that_waits() {
+    let database = prepare("quota_kill");
+    let door = limited(&database, "max_concurrent_queries = 1");
+    let holder = Holder::new(&door, "quota_kill");
+    let mut other = Client::new(&door.address(), "quota_kill");
+    let mut interrupted = Client::new(&door.address(), "quota_kill");
+    let mut ended = Client::new(&door.address(), "quota_kill");
+    interrupted.query("INSERT INTO t VALUES ('never')");
+    ended.query("INSERT INTO t VALUES ('never')");
+    await_queued(&door, 2);
+    other.run(&format!("KILL QUERY {}", interrupted.connection_id));
+    let (code, _) = error(&interrupted.answer().unwrap().outcomes());
+    assert_eq!(code, INTERRUPTED);
+    other.run(&format!("KILL {}", ended.connection_id));
+    assert!(ended.receive().is_err());
+    await_queued(&door, 0);
+    holder.end(&mut other);
+    interrupted.run("INSERT INTO t VALUES ('later')");
+    assert_eq!(rows(&database, "quota_kill"), "later\n");
+}
+
+#[test]
+fn logins_above_the_limit_are_refused() {
+    let database = prepare("quota_logins");
+    let door = limited(&database, "max_connections = 2");
+    let first = Client::new(&door.address(), "quota_logins");
+    let _second = Client::new(&door.address(), "quota_logins");
+    let refused = Client::login(&door.address(), &Login::to("quota_logins"));
+    let Err(refused) = refused else {
+        panic!("a third client was let in");
+    };
+    let (code, text) = error(&[refused]);
+    assert_eq!(code, REJECTED);
+    assert_eq!(text, "'app'@'%' has 2 connections (max_connections)");
+    drop(first);
+    eventually("room for another client", || {
+        Client::login(&door.address(), &Login::to("quota_logins")).ok()
+    });
+}
+
+#[test]
+fn raising_a_limit_lets_waiters_through_and_lowering_it_ends_nothing() {
+    let database = prepare("quota_reload");
+    let door = limited(&database, "max_concurrent_queries = 1");
+    let holder = Holder::new(&door, "quota_reload");
+    let mut waiter = Client::new(&door.address(), "quota_reload");
+    waiter.query("SELECT 1");
+    await_queued(&door, 1);
+    door.reconfigure("max_concurrent_queries = 1", "max_concurrent_queries = 2");
+    assert!(matches!(
+        waiter.answer().unwrap().outcomes()[..],
+        [Outcome::Rows(_)]
+    ));
+    let mut another = Client::new(&door.address(), "quota_reload");
+    another.query("SELECT SLEEP(60)");
+    eventually("two statements", || {
+        (door.metric("myriad_account_running{account=\"'app'@'%'\"}") == 2).then_some(())
+    });
+    door.reconfigure("max_concurrent_queries = 2", "max_concurrent_queries = 1");
+    eventually("the second time that the configuration is read", || {
+        (door.log().matches("configuration read again").count() == 2).then_some(())
+    });
+    waiter.query("SELECT 2");
+    await_queued(&door, 1);
+    assert_eq!(
+        door.metric("myriad_account_running{account=\"'app'@'%'\"}"),
+        2
+    );
+    // What cannot be read changes nothing.
+    door.reconfigure("max_concurrent_queries = 1", "max_concurrent_queries = no");
+    eventually("what is wrong with the configuration", || {
+        door.log().contains("nothing was changed").then_some(())
+    });
+    let mut other = Client::new(&door.address(), "quota_reload");
+    holder.end(&mut other);
+    let other_holder = Holder { client: another };
+    other_holder.end(&mut other);
+    assert!(matches!(
+        waiter.answer().unwrap().outcomes()[..],
+        [Outcome::Rows(_)]
+    ));
+}
