@@ -82,7 +82,8 @@ fn is_nothing_else(server_text: &[u8]) -> Result<(), SqlError> {
         && cursor.accept_mark(b'.')
         && cursor.accept_mark(b'*')
         && cursor.accept("to");
-    if !is_grant && !(cursor.accept("alter") && cursor.accept("user")) {
+    let is_account = is_grant || (cursor.accept("alter") && cursor.accept("user"));
+    if !is_account {
         return Err(only_limits());
     }
     loop {

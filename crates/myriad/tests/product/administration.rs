@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::drivers::installed;
 use crate::support::{
-    Address, Client, Database, FrontDoor, Outcome, Output, Tool, eventually, program, run,
+    Address, Client, Database, FrontDoor, Outcome, Output, Server, Tool, eventually, program, run,
 };
 
 /// The command-line client as the administrator.
@@ -128,10 +128,12 @@ fn what_the_client_asks_by_itself_is_answered() {
     );
     assert_eq!(value(&row, "Value"), "2");
     assert!(ask(&door, "SHOW HELP").contains("SHOW SESSIONS"));
-    // `status` asks for user, version and more.
-    let status = run(&mut client(&door), "status\n");
-    assert_eq!((status.code, &*status.stderr), (Some(0), ""));
-    assert!(status.stdout.contains("Myriad"), "{}", status.stdout);
+    if Server::is_mariadb() {
+        // `status` asks for user, version and more. MySQL's client knows no commands in a batch.
+        let status = run(&mut client(&door), "status\n");
+        assert_eq!((status.code, &*status.stderr), (Some(0), ""));
+        assert!(status.stdout.contains("Myriad"), "{}", status.stdout);
+    }
     let wrong = run(&mut client(&door), "DELETE FROM t");
     assert_eq!(wrong.code, Some(1));
     assert!(
