@@ -39,6 +39,7 @@
 //! | `kill` | KILL, of statements and of connections |
 //! | `timers` | everything that is due at some time |
 //! | `lending` | slots between workers |
+//! | `look` | what somebody who looks in is told of single clients and backends |
 //! | `memory` | what the clients take of it |
 
 mod answers;
@@ -66,6 +67,7 @@ mod lanes;
 mod lending;
 mod local_infile;
 mod login;
+mod look;
 mod memory;
 mod orphans;
 mod permits;
@@ -104,7 +106,8 @@ use crate::facts::{Charsets, Facts};
 
 pub use admission::{AccountReport, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
-pub use kill::{KillOrder, KillOutcome};
+pub use kill::{KillOrder, KillOutcome, Victim};
+pub use look::{BackendLine, ClientLine, Look, PinLine, Reply, Slice, Whom};
 pub use report::{Gauges, QueuedStatement, Report};
 pub use rewrite::PublicAddress;
 pub use session::statement::PinReason;
@@ -370,6 +373,11 @@ impl Handler for Engine {
             Mail::RulesChanged => self.rules_changed(),
             Mail::Queue(reply) => reply(self.queue(turn.now)),
             Mail::Report(reply) => reply(self.report()),
+            Mail::Look(look) => self.look(look, now),
+            Mail::End(victim, reply) => {
+                self.counters.kills += 1;
+                reply(self.end(turn, victim, None));
+            }
             Mail::Drain(span) => self.drain(turn, span),
         }
     }
