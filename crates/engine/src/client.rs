@@ -231,6 +231,16 @@ impl Clients {
         self.roster.get_mut(key)
     }
 
+    /// The connection at a place, if there is one.
+    pub(crate) fn at(&self, place: usize) -> Option<(Key, &Client)> {
+        self.roster.at(place)
+    }
+
+    /// How many places there are, vacant ones included.
+    pub(crate) fn places(&self) -> usize {
+        self.roster.places()
+    }
+
     /// The state that a connection is in: the list it is on.
     pub(crate) fn state(&self, key: Key) -> Option<State> {
         Some(match self.roster.list_of(key)? {
@@ -303,7 +313,7 @@ fn may_follow(from: State, to: State) -> bool {
         (State::Idle, State::Waiting(_) | State::Active | State::Login | State::Asking) => true,
         (State::Idle, State::ForLane(_) | State::InLane | State::Queued) => true,
         (State::Queued, State::Waiting(_) | State::ForLane(_) | State::Idle) => true,
-        (State::Waiting(_), State::Active | State::Idle) => true,
+        (State::Waiting(_), State::Active | State::Idle | State::InLane) => true,
         // To the queue of those who go alone: what it reads is not known to be fast any more.
         (State::ForLane(_), State::InLane | State::Active | State::Idle) => true,
         (State::ForLane(_), State::Waiting(_)) => true,

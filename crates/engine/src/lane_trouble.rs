@@ -106,8 +106,7 @@ impl Engine {
 
     /// Lanes are looked at again when a head that began now would have taken too long.
     pub(crate) fn watch_lanes(&mut self, now: Timestamp) {
-        let stall = self.settings.lane_stall.unwrap_or_default();
-        self.lane_due = self.lane_due.or(Some(now + stall));
+        self.lane_due = self.lane_due.or(Some(now + self.lane_patience.limit()));
     }
 
     /// Finds the heads that take too long.
@@ -122,7 +121,7 @@ impl Engine {
         }
         self.lane_due = None;
         let (mut stalled, mut next) = (Vec::new(), None);
-        let limit = self.settings.lane_stall.unwrap_or_default();
+        let limit = self.lane_patience.limit();
         let late = turn.io.told_late();
         for &id in &self.awake {
             for (key, backend) in LANES.into_iter().flat_map(|s| self.pool.iter(id, s)) {

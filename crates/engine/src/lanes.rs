@@ -7,7 +7,7 @@
 
 use events::{Io, Timestamp};
 use membership::Key;
-use pool::{Choice, Fit, State as BackendState};
+use pool::{Choice, Fit, KeyId, State as BackendState};
 use session::statement::{Kind, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, ServerStatus, Shape, Translation};
 
@@ -106,7 +106,7 @@ impl Engine {
     /// What counts as fast and small enough for a lane.
     pub(crate) fn lane_bounds(&self) -> Bounds {
         Bounds {
-            stall: self.settings.lane_stall.unwrap_or_default(),
+            stall: self.lane_patience.limit(),
             bytes: self.settings.answer_buffer / 2,
         }
     }
@@ -215,7 +215,9 @@ impl Engine {
         let Some(id) = self.pool.key_of(lane) else {
             return;
         };
-        if self.clients.count(State::ForLane(id)) == 0 || self.must_yield(turn, id) {
+        let waiting =
+            [State::ForLane(id), State::Waiting(id)].map(|queue| self.clients.count(queue));
+        if waiting == [0, 0] || self.must_yield(turn, id) {
             return;
         }
         let max_age = self.settings.backend_max_age;
@@ -224,6 +226,13 @@ impl Engine {
             if !room || !backend.takes_more(turn.now, max_age) {
                 return;
             }
+            if let Some(client) = self.late_sharer(turn, (id, lane)) {
+                self.send_in_lane(turn, lane, client);
+                continue;
+            }
+            let Some(backend) = self.pool.get(lane) else {
+                return;
+            };
             let suits = |client: &Client| backend.session.matches(&client.session);
             let waiting = self.clients.iter(State::ForLane(id)).take(LOOK_AT);
             let next = { waiting }
@@ -234,6 +243,24 @@ impl Engine {
                 self.send_in_lane(turn, lane, client);
             }
         }
+    }
+
+    /// The client that has waited longest to go alone, if nobody has waited longer for lanes and its
+    /// read may share this one by what is known now. When many come at once, what they ask is not
+    /// known yet: they all wait to go alone, and must not see those who come later go first.
+    fn late_sharer<I: Io<Mail>>(
+        &mut self,
+        turn: &Turn<'_, I>,
+        (id, lane): (KeyId, Key),
+    ) -> Option<Key> {
+        let key = self.clients.first(State::Waiting(id))?;
+        let client = self.clients.get(key)?;
+        let first = self.clients.oldest(State::ForLane(id));
+        let fresh = client.digest != Digest::NONE && client.retry == Retry::Fresh;
+        let digest = client.digest;
+        let suits = self.pool.get(lane)?.session.matches(&client.session);
+        let due = first.is_none_or(|first| client.since < first);
+        (fresh && suits && due && self.is_fast(turn, digest)).then_some(key)
     }
 
     /// Sends the read that waits at the front of a client's inbox.
@@ -271,6 +298,7 @@ impl Engine {
             backend.warnings = Warnings::Foreign;
         }
         let bounds = self.lane_bounds();
+        self.lane_patience.note(sample.service, turn.now);
         self.digests
             .learn(command.digest, &sample, (&bounds, false), turn.now);
         let followed = self.pool.get(lane).is_some_and(Backend::is_working);

@@ -29,6 +29,7 @@
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
 //! | `holdings` | pins that end, because what was held is let go of |
 //! | `lanes` | backends that several sessions share |
+//! | `lane_patience` | how long the head of a lane may take |
 //! | `lane_trouble` | what goes wrong with those |
 //! | `digests` | what was learned of plain reads |
 //! | `views` | whether a plain read is of base tables |
@@ -40,6 +41,7 @@
 //! | `kill` | KILL, of statements and of connections |
 //! | `timers` | everything that is due at some time |
 //! | `lending` | slots between workers |
+//! | `look` | what somebody who looks in is told of single clients and backends |
 //! | `memory` | what the clients take of it |
 
 mod answers;
@@ -61,12 +63,14 @@ mod holdings;
 mod identity;
 mod invariants;
 mod kill;
+mod lane_patience;
 mod lane_trouble;
 mod lanes;
 mod lending;
 mod limits;
 mod local_infile;
 mod login;
+mod look;
 mod memory;
 mod orphans;
 mod overtime;
@@ -106,8 +110,9 @@ use crate::facts::{Charsets, Facts};
 
 pub use admission::{AccountName, AccountReport, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
-pub use kill::{KillOrder, KillOutcome};
+pub use kill::{KillOrder, KillOutcome, Victim};
 pub use limits::{LimitsChange, LimitsOrder};
+pub use look::{BackendLine, ClientLine, Look, PinLine, Reply, Slice, Whom};
 pub use report::{Gauges, QueuedStatement, Report};
 pub use rewrite::PublicAddress;
 pub use session::statement::{Limit, Limits, PinReason};
@@ -144,6 +149,7 @@ pub struct Engine {
     digests: digests::Digests,
     /// How many lanes there may be for one state of sessions.
     lane_limit: Concurrency,
+    lane_patience: lane_patience::LanePatience,
     /// When lanes are to be looked at.
     lane_due: Option<Timestamp>,
     /// When idle backends are to be looked at.
@@ -234,6 +240,7 @@ impl Engine {
         seed: [u8; 32],
     ) -> Self {
         let scheduler = Scheduler::new(&shared.admission, worker, settings.queue_timeout);
+        let lane_stall = settings.lane_stall.unwrap_or_default();
         let lanes_max = shared.ledger.total() / shared.ledger.workers().max(1);
         Self {
             settings,
@@ -254,6 +261,7 @@ impl Engine {
             awake: Vec::new(),
             digests: digests::Digests::new(),
             lane_limit: Concurrency::new(lanes_max),
+            lane_patience: lane_patience::LanePatience::new(lane_stall),
             lane_due: None,
             idle_due: None,
             short_idle: None,
@@ -382,6 +390,11 @@ impl Handler for Engine {
             Mail::RulesChanged => self.rules_changed(),
             Mail::Queue(reply) => reply(self.queue(turn.now)),
             Mail::Report(reply) => reply(self.report()),
+            Mail::Look(look) => self.look(look, now),
+            Mail::End(victim, reply) => {
+                self.counters.kills += 1;
+                reply(self.end(turn, victim, None));
+            }
             Mail::Drain(span) => self.drain(turn, span),
         }
     }

@@ -8,8 +8,9 @@ use events::Span;
 use membership::Key;
 use pool::Ledger;
 
-use crate::kill::{KillOrder, KillOutcome};
+use crate::kill::{KillOrder, KillOutcome, Victim};
 use crate::limits::LimitsOrder;
+use crate::look::Look;
 use crate::report::{QueuedStatement, Report};
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
@@ -101,9 +102,9 @@ impl Shared {
         FIRST_CONNECTION_ID + number * workers + worker as u32
     }
 
-    /// The worker of the client with that id.
-    pub(crate) fn worker_of(&self, id: u32) -> usize {
-        (id - FIRST_CONNECTION_ID) as usize % self.ledger.workers()
+    /// The worker of the client with that id, which is [`FIRST_CONNECTION_ID`] at least.
+    pub fn worker_of(&self, id: u32) -> usize {
+        id.saturating_sub(FIRST_CONNECTION_ID) as usize % self.ledger.workers()
     }
 }
 
@@ -161,6 +162,10 @@ pub enum Mail {
     Queue(Box<dyn FnOnce(Vec<QueuedStatement>) + Send>),
     /// Somebody wants to look in.
     Report(Box<dyn FnOnce(Report) + Send>),
+    /// Somebody wants to see single clients or backend connections.
+    Look(Look),
+    /// An administrator wants a client of this worker, or its statement, ended.
+    End(Victim, Box<dyn FnOnce(KillOutcome) + Send>),
     /// Take no new clients, let what runs finish for so long, then end.
     Drain(Span),
 }
@@ -179,6 +184,8 @@ impl std::fmt::Debug for Mail {
             Mail::LimitsKept(..) => "LimitsKept",
             Mail::Queue(_) => "Queue",
             Mail::Report(_) => "Report",
+            Mail::Look(_) => "Look",
+            Mail::End(..) => "End",
             Mail::Drain(_) => "Drain",
         })
     }

@@ -45,6 +45,7 @@ impl Engine {
             service: own,
             ..sample
         };
+        self.lane_patience.note(own, turn.now);
         let bounds = self.lane_bounds();
         let asks = self
             .digests

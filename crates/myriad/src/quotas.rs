@@ -4,15 +4,16 @@
 //! Owns the two files and their order. What a limit does is `admission`'s matter.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
+use control::{Lasts, Whose};
 use driver::Postboxes;
-use engine::{Limit, Limits, LimitsChange, LimitsOrder, Mail, Shared};
+use engine::{LimitsChange, LimitsOrder, Mail, Shared};
 use events::Span;
+use session::statement::{Limit, Limits};
 
 /// Where the limits come from.
 pub(crate) struct Sources {
@@ -29,7 +30,12 @@ pub(crate) struct Book {
     postboxes: Postboxes<Mail>,
     /// As they were read last.
     settings: config::Settings,
+    /// What holds above that until they are read again.
+    trials: Trials,
 }
+
+/// Limits on trial, of an account or of all others.
+type Trials = BTreeMap<Option<config::AccountName>, config::Limits>;
 
 impl Sources {
     /// Those of a configuration file, or of a private database in `folder`.
@@ -49,8 +55,23 @@ impl Sources {
 
     /// The rules of `settings`, and of what statements have set.
     pub(crate) fn rules(&self, settings: &config::Settings) -> anyhow::Result<admission::Rules> {
-        let set = config::auto::load(&self.auto)?;
-        let quotas = config::Quotas::new(&settings.quotas, &set);
+        self.rules_on_trial(settings, &Trials::new())
+    }
+
+    fn rules_on_trial(
+        &self,
+        settings: &config::Settings,
+        trials: &Trials,
+    ) -> anyhow::Result<admission::Rules> {
+        let mut set = config::auto::load(&self.auto)?;
+        let mut configured = settings.quotas.clone();
+        for (account, limits) in trials {
+            match account {
+                Some(name) => overlay(&mut set, name, limits),
+                None => overlay_others(&mut configured, limits),
+            }
+        }
+        let quotas = config::Quotas::new(&configured, &set);
         let accounts = quotas.accounts.iter().map(|(name, limits)| {
             let name = admission::AccountName::new(&name.user, &name.host);
             (name, quota(limits))
@@ -78,7 +99,38 @@ impl Book {
             shared,
             postboxes,
             settings,
+            trials: Trials::new(),
         }
+    }
+
+    /// Sets limits for each of these, until the files are read again or for good; all of it or nothing.
+    pub(crate) fn set(
+        &mut self,
+        whose: &[Whose],
+        limits: &config::Limits,
+        lasts: Lasts,
+    ) -> anyhow::Result<()> {
+        let mut trials = self.trials.clone();
+        let mut kept = config::auto::load(&self.sources.auto)?;
+        for whose in whose {
+            match (account_name(whose), lasts) {
+                (Some(name), Lasts::Kept) => overlay(&mut kept, &name, limits),
+                (None, Lasts::Kept) => anyhow::bail!("name an account"),
+                (name, Lasts::Trial) => overlay(&mut trials, &name, limits),
+            }
+        }
+        let any = config::AccountName {
+            user: String::new(),
+            host: "%".to_owned(),
+        };
+        config::auto::check(&BTreeMap::from([(any, limits.clone())]))?;
+        match lasts {
+            Lasts::Trial => self.trials = trials,
+            Lasts::Kept => config::auto::save(&self.sources.auto, &kept)
+                .with_context(|| format!("cannot write {}", self.sources.auto.display()))?,
+        }
+        self.put_in_force(self.sources.rules_on_trial(&self.settings, &self.trials)?);
+        Ok(())
     }
 
     /// Reads the files again and puts the limits in force, without touching a connection. What else has
@@ -97,6 +149,7 @@ impl Book {
                 "changed in the configuration; holds from the next start on"
             );
         }
+        self.trials.clear();
         self.put_in_force(rules);
         tracing::info!(quotas_changed = changes.quotas, "configuration read again");
         // What waits for the next start is still as it was.
@@ -113,8 +166,8 @@ impl Book {
         }
     }
 
-    /// Keeps what a statement has changed, puts it in force, and tells whoever asked.
-    pub(crate) fn carry_out(&self, order: &LimitsOrder) {
+    /// Keeps what a statement of a client has changed, puts it in force, and tells whoever asked.
+    pub(crate) fn carry_out(&mut self, order: &LimitsOrder) {
         let kept = self.keep(&order.change);
         if let Err(error) = &kept {
             tracing::error!("limits could not be kept: {error:#}");
@@ -125,13 +178,24 @@ impl Book {
         let _ended = self.postboxes.post(worker, told);
     }
 
-    fn keep(&self, change: &LimitsChange) -> anyhow::Result<()> {
-        let path = &self.sources.auto;
-        let mut set = config::auto::load(path)?;
-        apply(change, &mut set);
-        config::auto::save(path, &set)
-            .with_context(|| format!("{} cannot be written", path.display()))?;
-        self.put_in_force(self.sources.rules(&self.settings)?);
+    fn keep(&mut self, change: &LimitsChange) -> anyhow::Result<()> {
+        if let LimitsChange::Set(accounts, limits) = change {
+            let whose = accounts.iter().cloned();
+            let whose = whose.map(|name| Whose::Account(name.user, name.host));
+            let whose: Vec<Whose> = whose.collect();
+            return self.set(&whose, &clamped(&written(limits)), Lasts::Kept);
+        }
+        let mut kept = config::auto::load(&self.sources.auto)?;
+        let before = kept.clone();
+        let mut trials = self.trials.clone();
+        follow(change, &mut kept, &mut trials);
+        if kept == before && trials == self.trials {
+            return Ok(());
+        }
+        config::auto::save(&self.sources.auto, &kept)
+            .with_context(|| format!("cannot write {}", self.sources.auto.display()))?;
+        self.trials = trials;
+        self.put_in_force(self.sources.rules_on_trial(&self.settings, &self.trials)?);
         Ok(())
     }
 
@@ -144,26 +208,68 @@ impl Book {
     }
 }
 
-/// Changes what statements have set so far.
-fn apply(change: &LimitsChange, set: &mut BTreeMap<config::AccountName, config::Limits>) {
-    match change {
-        LimitsChange::Set(accounts, limits) => {
-            for account in accounts {
-                overwrite(set.entry(name(account)).or_default(), limits);
-            }
-        }
-        LimitsChange::Drop(accounts) => {
-            for account in accounts {
-                set.remove(&name(account));
-            }
-        }
-        LimitsChange::Rename(pairs) => {
-            for (from, to) in pairs {
-                if let Some(limits) = set.remove(&name(from)) {
-                    set.insert(name(to), limits);
-                }
-            }
-        }
+/// The limits as statements of administrators reach them.
+pub(crate) struct Desk(pub(crate) Arc<Mutex<Book>>);
+
+impl control::Office for Desk {
+    fn reload(&self) -> Result<(), String> {
+        open(&self.0).reload().map_err(|error| format!("{error:#}"))
+    }
+
+    fn set_limits(&self, whose: &[Whose], limits: &Limits, lasts: Lasts) -> Result<(), String> {
+        let set = open(&self.0).set(whose, &written(limits), lasts);
+        set.map_err(|error| format!("{error:#}"))
+    }
+}
+
+/// The book, also if somebody failed while it was open: it is changed in one step.
+pub(crate) fn open(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
+    book.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn overlay<N: Clone + Ord>(set: &mut BTreeMap<N, config::Limits>, name: &N, over: &config::Limits) {
+    let limits = set.entry(name.clone()).or_default();
+    *limits = limits.overlaid(over);
+}
+
+fn overlay_others(configured: &mut Vec<config::Quota>, over: &config::Limits) {
+    let mut others = configured.iter_mut();
+    match others.find(|quota| quota.account.is_none()) {
+        Some(quota) => quota.limits = quota.limits.overlaid(over),
+        None => configured.push(config::Quota {
+            account: None,
+            limits: over.clone(),
+        }),
+    }
+}
+
+fn account_name(whose: &Whose) -> Option<config::AccountName> {
+    match whose {
+        Whose::Account(user, host) => Some(config::AccountName {
+            user: user.clone(),
+            host: host.clone(),
+        }),
+        Whose::Others => None,
+    }
+}
+
+/// Takes the limits of accounts along that are gone or have other names.
+fn follow(
+    change: &LimitsChange,
+    kept: &mut BTreeMap<config::AccountName, config::Limits>,
+    trials: &mut Trials,
+) {
+    let pairs: Vec<_> = match change {
+        LimitsChange::Set(..) => return,
+        LimitsChange::Drop(accounts) => accounts.iter().map(|from| (from, None)).collect(),
+        LimitsChange::Rename(pairs) => pairs.iter().map(|(from, to)| (from, Some(to))).collect(),
+    };
+    for (from, to) in pairs {
+        let (from, to) = (name(from), to.map(name));
+        let limits = (kept.remove(&from), trials.remove(&Some(from)));
+        let Some(to) = to else { continue };
+        kept.extend(limits.0.map(|limits| (to.clone(), limits)));
+        trials.extend(limits.1.map(|limits| (Some(to), limits)));
     }
 }
 
@@ -174,33 +280,35 @@ fn name(account: &engine::AccountName) -> config::AccountName {
     }
 }
 
-/// Numbers that are too large for a file of limits are as good as the largest.
-fn overwrite(limits: &mut config::Limits, set: &Limits) {
-    const CLIENTS: RangeInclusive<u32> = 0..=16_000_000;
-    const RUNNING: RangeInclusive<u32> = 0..=1_000_000;
-    const WEIGHT: RangeInclusive<u32> = 1..=1_000;
-    let take = |limit, range: RangeInclusive<u32>, value: &mut Option<u32>| {
-        let written = set.get(limit);
-        let written = written.map(|number| number.clamp(*range.start(), *range.end()));
-        *value = written.or(*value);
-    };
-    let config::Limits {
-        max_connections,
-        max_concurrent_queries,
-        max_concurrent_transactions,
-        max_queued,
-        max_connects_per_second,
-        weight,
-        ..
-    } = limits;
-    take(Limit::Queries, RUNNING, max_concurrent_queries);
-    take(Limit::Transactions, RUNNING, max_concurrent_transactions);
-    take(Limit::Queued, CLIENTS, max_queued);
-    take(Limit::Connections, CLIENTS, max_connections);
-    take(Limit::ConnectsPerSecond, RUNNING, max_connects_per_second);
-    take(Limit::Weight, WEIGHT, weight);
-    if let Some(ms) = set.get(Limit::QueueTimeout) {
-        limits.queue_timeout = Some(Duration::from_millis(ms.into()));
+/// Numbers that are too large for the configuration are as good as the largest: the server has done its
+/// part of the statement already.
+fn clamped(limits: &config::Limits) -> config::Limits {
+    const CLIENTS_MAX: u32 = 16_000_000;
+    const RUNNING_MAX: u32 = 1_000_000;
+    let up_to = |max: u32| move |limit: u32| limit.min(max);
+    config::Limits {
+        max_connections: limits.max_connections.map(up_to(CLIENTS_MAX)),
+        max_concurrent_queries: limits.max_concurrent_queries.map(up_to(RUNNING_MAX)),
+        max_concurrent_transactions: limits.max_concurrent_transactions.map(up_to(RUNNING_MAX)),
+        max_queued: limits.max_queued.map(up_to(CLIENTS_MAX)),
+        max_connects_per_second: limits.max_connects_per_second.map(up_to(RUNNING_MAX)),
+        weight: limits.weight.map(|weight| weight.clamp(1, 1_000)),
+        ..limits.clone()
+    }
+}
+
+/// Limits of a statement as the configuration has them.
+fn written(limits: &Limits) -> config::Limits {
+    let queue_timeout = limits.get(Limit::QueueTimeout).map(u64::from);
+    config::Limits {
+        max_connections: limits.get(Limit::Connections),
+        max_concurrent_queries: limits.get(Limit::Queries),
+        max_concurrent_transactions: limits.get(Limit::Transactions),
+        max_queued: limits.get(Limit::Queued),
+        queue_timeout: queue_timeout.map(Duration::from_millis),
+        max_connects_per_second: limits.get(Limit::ConnectsPerSecond),
+        weight: limits.get(Limit::Weight),
+        ..config::Limits::default()
     }
 }
 
@@ -237,30 +345,34 @@ mod tests {
     }
 
     #[test]
-    fn what_statements_set_is_kept_as_the_file_can_have_it() {
-        let limits = Limits::default()
-            .with(Limit::Queries, u32::MAX)
-            .with(Limit::Weight, 0)
-            .with(Limit::QueueTimeout, 2_500);
-        let mut set = BTreeMap::new();
-        let accounts = vec![account("a"), account("b")];
-        apply(&LimitsChange::Set(accounts, limits), &mut set);
-        let more = Limits::default().with(Limit::Queued, 7);
-        apply(&LimitsChange::Set(vec![account("a")], more), &mut set);
-        apply(&LimitsChange::Drop(vec![account("b")]), &mut set);
-        let pairs = vec![(account("a"), account("c")), (account("x"), account("y"))];
-        apply(&LimitsChange::Rename(pairs), &mut set);
-        let expected = config::Limits {
-            max_concurrent_queries: Some(1_000_000),
-            weight: Some(1),
-            queue_timeout: Some(Duration::from_millis(2_500)),
+    fn limits_go_with_their_accounts() {
+        let some = config::Limits {
             max_queued: Some(7),
             ..config::Limits::default()
         };
+        let of = |user| (name(&account(user)), some.clone());
+        let mut kept = BTreeMap::from([of("a"), of("b")]);
+        let mut trials = Trials::from([(Some(name(&account("a"))), some.clone())]);
+        let drop = LimitsChange::Drop(vec![account("b"), account("nobody")]);
+        follow(&drop, &mut kept, &mut trials);
+        let pairs = vec![(account("a"), account("c")), (account("x"), account("y"))];
+        follow(&LimitsChange::Rename(pairs), &mut kept, &mut trials);
+        assert_eq!(kept, BTreeMap::from([of("c")]));
+        assert_eq!(trials, Trials::from([(Some(name(&account("c"))), some)]));
+    }
+
+    #[test]
+    fn numbers_of_statements_are_made_to_fit_the_file() {
+        let limits = Limit::ALL
+            .into_iter()
+            .fold(Limits::default(), |limits, limit| {
+                limits.with(limit, u32::MAX)
+            });
+        let limits = clamped(&written(&limits.with(Limit::Weight, 0)));
+        let set = BTreeMap::from([(name(&account("a")), limits)]);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("auto.toml");
         config::auto::save(&path, &set).unwrap();
-        let loaded = config::auto::load(&path).unwrap();
-        assert_eq!(loaded, BTreeMap::from([(name(&account("c")), expected)]));
+        assert_eq!(config::auto::load(&path).unwrap(), set);
     }
 }

@@ -59,10 +59,10 @@ enum Attempt {
 }
 
 impl Concurrency {
-    /// One lane, of at most `max`.
+    /// Two lanes, so that the server has the next while one is filled; never more than `max`.
     pub fn new(max: usize) -> Self {
         Self {
-            limit: 1,
+            limit: 2.min(max.max(1)),
             max: max.max(1),
             window: Window::default(),
             attempt: Attempt::None,
@@ -214,7 +214,7 @@ mod tests {
             now += 5_000_000;
             concurrency.answered(true, Timestamp::from_us(now));
         }
-        assert_eq!(concurrency.limit(), 1);
+        assert_eq!(concurrency.limit(), 2);
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
         for at in 0..100_000 {
             concurrency.answered(false, Timestamp::from_us(at * 100));
         }
-        assert_eq!(concurrency.limit(), 1);
+        assert_eq!(concurrency.limit(), 2);
     }
 
     #[test]

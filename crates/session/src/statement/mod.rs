@@ -21,6 +21,7 @@ mod keyword;
 mod kind;
 mod lexer;
 mod names;
+mod pieces;
 mod pins;
 mod program;
 mod question;
@@ -46,6 +47,7 @@ pub use digest::digest_text;
 pub use holding::{Holding, TableName, holding};
 pub use identifier::quoted_name;
 pub use kind::{Kind, Statement, Traits};
+pub use pieces::{Piece, pieces};
 pub use pins::{PinReason, PinReasons};
 pub use question::{Diagnostics, lone, show_diagnostics};
 pub use quotas::{
