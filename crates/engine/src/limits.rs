@@ -222,13 +222,22 @@ impl Engine {
     }
 
     /// The server has accepted a statement: its limits are to be kept before that is told.
-    pub(crate) fn keep_limits(&mut self, client: Key, keeping: Keeping) {
+    pub(crate) fn keep_limits<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        keeping: Keeping,
+    ) {
         let order = LimitsOrder {
             change: keeping.change,
             asker: (self.worker, client),
         };
         self.kept.insert(client, keeping.answer);
-        self.shared.keep_limits(order);
+        if !self.shared.keep_limits(order) {
+            let told = Mail::LimitsKept(client, Err("nobody keeps them here".to_owned()));
+            // Mail to oneself arrives as long as this runs.
+            let _arrives = turn.io.post(self.worker, told);
+        }
     }
 
     /// True if a client's next command must wait until its limits are kept.

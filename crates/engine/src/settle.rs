@@ -53,7 +53,7 @@ impl Engine {
                 self.end_transaction(turn, key);
                 let keeping = command.keeping.filter(|_| *ending == Ending::Ok);
                 if let Some((client, keeping)) = command.client.zip(keeping) {
-                    self.keep_limits(client, *keeping);
+                    self.keep_limits(turn, client, *keeping);
                 }
             }
             (Purpose::Restore(part), Ending::Err(error)) => {

@@ -45,16 +45,18 @@ impl Shared {
     }
 
     /// Who keeps the limits that statements set and puts them in force, without making the worker wait
-    /// that asks. Only the first who is named counts; until then statements wait.
+    /// that asks. Only the first who is named counts; until then no limits can be set.
     pub fn keep_limits_with(&self, keep: impl Fn(LimitsOrder) + Send + Sync + 'static) {
         self.keeper.get_or_init(|| Keeper(Box::new(keep)));
     }
 
-    /// Has a change kept.
-    pub(crate) fn keep_limits(&self, order: LimitsOrder) {
-        if let Some(Keeper(keep)) = self.keeper.get() {
-            keep(order);
-        }
+    /// Has a change kept. False if nobody keeps any.
+    pub(crate) fn keep_limits(&self, order: LimitsOrder) -> bool {
+        let Some(Keeper(keep)) = self.keeper.get() else {
+            return false;
+        };
+        keep(order);
+        true
     }
 
     /// Client connections of all workers.
