@@ -213,6 +213,11 @@ impl Engine {
                 ok.encode(turn.io.outbox(client.handle), 1, 0x00);
             }
         }
+        self.asked(turn, asker);
+    }
+
+    /// What a client asked somebody else for has come: its session goes on.
+    pub(crate) fn asked<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, asker: Key) {
         let next = match self.clients.get(asker).and_then(|client| client.backend) {
             Some(_) => State::Held,
             None => State::Idle,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context;
 use control::{Lasts, Whose};
 use driver::Postboxes;
-use engine::{Mail, Shared};
+use engine::{LimitsChange, LimitsOrder, Mail, Shared};
 use events::Span;
 use session::statement::{Limit, Limits};
 
@@ -166,6 +166,39 @@ impl Book {
         }
     }
 
+    /// Keeps what a statement of a client has changed, puts it in force, and tells whoever asked.
+    pub(crate) fn carry_out(&mut self, order: &LimitsOrder) {
+        let kept = self.keep(&order.change);
+        if let Err(error) = &kept {
+            tracing::error!("limits could not be kept: {error:#}");
+        }
+        let (worker, client) = order.asker;
+        let told = Mail::LimitsKept(client, kept.map_err(|error| format!("{error:#}")));
+        // If that worker has ended, so has whoever asked.
+        let _ended = self.postboxes.post(worker, told);
+    }
+
+    fn keep(&mut self, change: &LimitsChange) -> anyhow::Result<()> {
+        if let LimitsChange::Set(accounts, limits) = change {
+            let whose = accounts.iter().cloned();
+            let whose = whose.map(|name| Whose::Account(name.user, name.host));
+            let whose: Vec<Whose> = whose.collect();
+            return self.set(&whose, &clamped(&written(limits)), Lasts::Kept);
+        }
+        let mut kept = config::auto::load(&self.sources.auto)?;
+        let before = kept.clone();
+        let mut trials = self.trials.clone();
+        follow(change, &mut kept, &mut trials);
+        if kept == before && trials == self.trials {
+            return Ok(());
+        }
+        config::auto::save(&self.sources.auto, &kept)
+            .with_context(|| format!("cannot write {}", self.sources.auto.display()))?;
+        self.trials = trials;
+        self.put_in_force(self.sources.rules_on_trial(&self.settings, &self.trials)?);
+        Ok(())
+    }
+
     fn put_in_force(&self, rules: admission::Rules) {
         self.shared.admission.set_rules(rules);
         for worker in 0..self.postboxes.workers() {
@@ -220,6 +253,50 @@ fn account_name(whose: &Whose) -> Option<config::AccountName> {
     }
 }
 
+/// Takes the limits of accounts along that are gone or have other names.
+fn follow(
+    change: &LimitsChange,
+    kept: &mut BTreeMap<config::AccountName, config::Limits>,
+    trials: &mut Trials,
+) {
+    let pairs: Vec<_> = match change {
+        LimitsChange::Set(..) => return,
+        LimitsChange::Drop(accounts) => accounts.iter().map(|from| (from, None)).collect(),
+        LimitsChange::Rename(pairs) => pairs.iter().map(|(from, to)| (from, Some(to))).collect(),
+    };
+    for (from, to) in pairs {
+        let (from, to) = (name(from), to.map(name));
+        let limits = (kept.remove(&from), trials.remove(&Some(from)));
+        let Some(to) = to else { continue };
+        kept.extend(limits.0.map(|limits| (to.clone(), limits)));
+        trials.extend(limits.1.map(|limits| (Some(to), limits)));
+    }
+}
+
+fn name(account: &engine::AccountName) -> config::AccountName {
+    config::AccountName {
+        user: account.user.clone(),
+        host: account.host.clone(),
+    }
+}
+
+/// Numbers that are too large for the configuration are as good as the largest: the server has done its
+/// part of the statement already.
+fn clamped(limits: &config::Limits) -> config::Limits {
+    const CLIENTS_MAX: u32 = 16_000_000;
+    const RUNNING_MAX: u32 = 1_000_000;
+    let up_to = |max: u32| move |limit: u32| limit.min(max);
+    config::Limits {
+        max_connections: limits.max_connections.map(up_to(CLIENTS_MAX)),
+        max_concurrent_queries: limits.max_concurrent_queries.map(up_to(RUNNING_MAX)),
+        max_concurrent_transactions: limits.max_concurrent_transactions.map(up_to(RUNNING_MAX)),
+        max_queued: limits.max_queued.map(up_to(CLIENTS_MAX)),
+        max_connects_per_second: limits.max_connects_per_second.map(up_to(RUNNING_MAX)),
+        weight: limits.weight.map(|weight| weight.clamp(1, 1_000)),
+        ..limits.clone()
+    }
+}
+
 /// Limits of a statement as the configuration has them.
 fn written(limits: &Limits) -> config::Limits {
     let queue_timeout = limits.get(Limit::QueueTimeout).map(u64::from);
@@ -256,5 +333,46 @@ fn quota(limits: &config::Limits) -> admission::Quota {
         overload_target: limits
             .overload_target
             .map_or(none.overload_target, Span::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(user: &str) -> engine::AccountName {
+        engine::AccountName::new(user, "%")
+    }
+
+    #[test]
+    fn limits_go_with_their_accounts() {
+        let some = config::Limits {
+            max_queued: Some(7),
+            ..config::Limits::default()
+        };
+        let of = |user| (name(&account(user)), some.clone());
+        let mut kept = BTreeMap::from([of("a"), of("b")]);
+        let mut trials = Trials::from([(Some(name(&account("a"))), some.clone())]);
+        let drop = LimitsChange::Drop(vec![account("b"), account("nobody")]);
+        follow(&drop, &mut kept, &mut trials);
+        let pairs = vec![(account("a"), account("c")), (account("x"), account("y"))];
+        follow(&LimitsChange::Rename(pairs), &mut kept, &mut trials);
+        assert_eq!(kept, BTreeMap::from([of("c")]));
+        assert_eq!(trials, Trials::from([(Some(name(&account("c"))), some)]));
+    }
+
+    #[test]
+    fn numbers_of_statements_are_made_to_fit_the_file() {
+        let limits = Limit::ALL
+            .into_iter()
+            .fold(Limits::default(), |limits, limit| {
+                limits.with(limit, u32::MAX)
+            });
+        let limits = clamped(&written(&limits.with(Limit::Weight, 0)));
+        let set = BTreeMap::from([(name(&account("a")), limits)]);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auto.toml");
+        config::auto::save(&path, &set).unwrap();
+        assert_eq!(config::auto::load(&path).unwrap(), set);
     }
 }

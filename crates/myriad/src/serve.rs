@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use driver::{Address, Listeners, Postboxes};
-use engine::Mail;
+use engine::{LimitsOrder, Mail};
 use events::Span;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::quotas::{self, Book, Sources};
 use crate::workers::{Workers, drain};
@@ -69,7 +70,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (shared, postboxes) = (workers.shared.clone(), workers.postboxes.clone());
     let book = Book::new(sources, settings.clone(), shared, postboxes);
     let book = Arc::new(Mutex::new(book));
-    runtime.block_on(control(&settings, &workers, (signals, &book)))?;
+    let (orders, ordered) = unbounded_channel();
+    // Each client has one order under way at most.
+    workers.shared.keep_limits_with(move |order| {
+        // While the process ends, nobody is there to keep it.
+        let _ending = orders.send(order);
+    });
+    let office = Office { book, ordered };
+    runtime.block_on(control(&settings, &workers, (signals, office)))?;
     workers.join()?;
     drop(listeners);
     if let Some(mut database) = database {
@@ -84,15 +92,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 async fn control(
     settings: &config::Settings,
     workers: &Workers,
-    (mut signals, book): (Signals, &Arc<Mutex<Book>>),
+    (mut signals, mut office): (Signals, Office),
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let office = Arc::new(quotas::Desk(book.clone()));
-    let facts = facts(settings, workers, draining.clone()).with_office(office);
+    let sql = Arc::new(quotas::Desk(office.book.clone()));
+    let facts = facts(settings, workers, draining.clone()).with_office(sql);
     let desk = control::Desk::new(Arc::new(Posts(workers.postboxes.clone())), facts);
     let listeners = admin::start(settings, &desk, &stopped).await?;
-    signals.end(book).await;
+    signals.end(&mut office).await;
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
     draining.store(true, Ordering::Relaxed);
     drain(&workers.postboxes, settings.server.drain_timeout.into());
@@ -122,6 +130,12 @@ fn facts(
         .with_draining(move || draining.load(Ordering::Relaxed))
 }
 
+/// The limits, and what statements of clients want changed of them.
+struct Office {
+    book: Arc<Mutex<Book>>,
+    ordered: UnboundedReceiver<LimitsOrder>,
+}
+
 /// The signals that the front door listens to.
 struct Signals {
     hang_up: tokio::signal::unix::Signal,
@@ -140,12 +154,14 @@ impl Signals {
     }
 
     /// Returns when the front door is to end. Until then SIGHUP has the limits read again.
-    async fn end(&mut self, book: &Mutex<Book>) {
+    async fn end(&mut self, office: &mut Office) {
+        let Office { book, ordered } = office;
         loop {
             tokio::select! {
                 _ = self.interrupt.recv() => return,
                 _ = self.terminate.recv() => return,
                 _ = self.hang_up.recv() => quotas::open(book).try_to_reload(),
+                Some(order) = ordered.recv() => quotas::open(book).carry_out(&order),
             }
         }
     }

@@ -54,6 +54,10 @@ pub mod code {
     pub const UNSUPPORTED_AUTH: u16 = 1251;
     /// `ER_QUERY_INTERRUPTED`.
     pub const QUERY_INTERRUPTED: u16 = 1317;
+    /// ER_STATEMENT_TIMEOUT of MariaDB.
+    pub const STATEMENT_TIMEOUT: u16 = 1969;
+    /// ER_QUERY_TIMEOUT of MySQL.
+    pub const QUERY_TIMEOUT: u16 = 3024;
 }
 
 /// An ERR packet's fields.

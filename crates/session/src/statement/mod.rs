@@ -34,6 +34,7 @@ mod set;
 mod show;
 mod substitute;
 mod target;
+mod time_limit;
 mod token;
 mod transaction;
 mod variables;
@@ -54,6 +55,7 @@ pub use quotas::{
 };
 pub use substitute::{Known, substitute};
 pub use target::{Kill, kill_target, names, use_schema};
+pub use time_limit::{milliseconds, seconds, time_limit};
 
 #[cfg(test)]
 mod tests;

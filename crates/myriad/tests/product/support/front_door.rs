@@ -169,6 +169,11 @@ impl FrontDoor {
         value.parse::<f64>().unwrap() as u64
     }
 
+    /// What is in the file of limits that statements have set.
+    pub(crate) fn limits_set(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("myriad-auto.toml")).unwrap_or_default()
+    }
+
     /// Writes something else into its configuration and has that read again.
     pub(crate) fn reconfigure(&self, from: &str, to: &str) {
         let path = self.folder.path().join("myriad.toml");
