@@ -124,7 +124,12 @@ mod tests {
 
     #[test]
     fn the_busier_the_worker_the_more_come_in_but_never_many() {
-        let batches = [0, 1, 64, 80, 256, 100_000, u64::MAX].map(batch);
+        let batches = [0, 1, 64, 80, 256, 100_000, u64::MAX].map(|events| batch(events, false));
         assert_eq!(batches, [4, 4, 4, 5, 16, 32, 32]);
+        assert!(
+            [0, 256, u64::MAX]
+                .iter()
+                .all(|&events| batch(events, true) == 1)
+        );
     }
 }
