@@ -81,6 +81,8 @@ mod tests {
             3862,
             // COM_CHANGE_USER waited for a backend, and the session before it counted as gone.
             5327,
+            // A read ran in its lane, was waiting for another backend by then, and waited for too long.
+            5622,
         ] {
             run(seed, &options).unwrap_or_else(|failure| panic!("{failure}"));
         }
