@@ -118,7 +118,8 @@ impl Client {
     fn ended(&mut self, command: &ClientCommand, failed: bool) -> PinReasons {
         let mut ended = PinReasons::NONE;
         if !failed && command.kind != Kind::Multiple {
-            ended = released(command, self.status);
+            let sent = (command.kind, command.traits);
+            ended = released(sent, command.in_transaction, self.status);
         }
         if failed && command.kind == Kind::Lock && command.pins.contains(PinReason::LockTables) {
             // It was the first, and has locked nothing.
@@ -142,17 +143,25 @@ impl Client {
 }
 
 /// The reasons that a statement which succeeded has ended, whatever was held.
-fn released(command: &ClientCommand, status: ServerStatus) -> PinReasons {
+fn released(
+    (kind, traits): (Kind, Traits),
+    was_in_transaction: bool,
+    status: ServerStatus,
+) -> PinReasons {
     let mut ended = PinReasons::NONE;
-    if command.traits.contains(Traits::RELEASES_TABLE_LOCKS) {
+    if traits.contains(Traits::RELEASES_TABLE_LOCKS) {
         ended.insert(PinReason::LockTables);
         ended.insert(PinReason::GlobalReadLock);
     }
-    if command.traits.contains(Traits::XA_ENDS) {
+    if kind == Kind::Begin {
+        // LOCK TABLES ends with the next transaction. FLUSH TABLES WITH READ LOCK does not.
+        ended.insert(PinReason::LockTables);
+    }
+    if traits.contains(Traits::XA_ENDS) {
         ended.insert(PinReason::Xa);
     }
-    let completes = matches!(command.kind, Kind::Commit | Kind::Rollback);
-    if completes && command.in_transaction && !status.contains(ServerStatus::IN_TRANS) {
+    let completes = matches!(kind, Kind::Commit | Kind::Rollback);
+    if completes && was_in_transaction && !status.contains(ServerStatus::IN_TRANS) {
         ended.insert(PinReason::OneShotTransaction);
     }
     ended
@@ -238,6 +247,43 @@ impl Engine {
             if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
                 backend.dirty = true;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use session::statement::{Dialect, Flavor, classify};
+
+    use super::*;
+
+    #[test]
+    fn what_a_statement_releases() {
+        const TABLES: &[PinReason] = &[PinReason::LockTables];
+        const ALL_TABLES: &[PinReason] = &[PinReason::LockTables, PinReason::GlobalReadLock];
+        for (text, ended) in [
+            ("UNLOCK TABLES", ALL_TABLES),
+            // The global read lock stays.
+            ("BEGIN", TABLES),
+            ("BEGIN WORK", TABLES),
+            ("START TRANSACTION READ ONLY", TABLES),
+            ("START TRANSACTION WITH CONSISTENT SNAPSHOT", TABLES),
+            ("COMMIT", &[]),
+            ("ROLLBACK", &[]),
+            ("SET autocommit=0", &[]),
+            ("BEGIN NOT ATOMIC SELECT 1; END", &[]),
+            ("FLUSH TABLES", &[]),
+            ("XA COMMIT 'x'", &[PinReason::Xa]),
+        ] {
+            let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+            let found = classify(text.as_bytes(), &dialect);
+            let sent = (found.kind, found.traits);
+            let expected: PinReasons = ended.iter().copied().collect();
+            assert_eq!(
+                released(sent, false, ServerStatus::AUTOCOMMIT),
+                expected,
+                "{text}"
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::support::{Client, Database, FrontDoor, Login, Outcome, Server, eventually};
 
 /// What takes hold of something, and what lets go of it.
-const HOLDINGS: [&[&str]; 8] = [
+const HOLDINGS: [&[&str]; 9] = [
     &["SELECT GET_LOCK('pins', 5)", "SELECT RELEASE_LOCK('pins')"],
     &[
         "SELECT GET_LOCK('pins', 5)",
@@ -19,6 +19,7 @@ const HOLDINGS: [&[&str]; 8] = [
         "DROP TEMPORARY TABLE pins.mine, yours",
     ],
     &["LOCK TABLES t READ", "UNLOCK TABLES"],
+    &["LOCK TABLES t READ", "BEGIN", "COMMIT"],
     &[
         "HANDLER t OPEN AS h",
         "HANDLER h READ FIRST",

@@ -63,7 +63,11 @@ impl Client {
             return Ok(());
         }
         let ran = around.database.executions.get(&sent.tag).cloned();
-        if excuse == Excuse::NotRun {
+        // What is on its way in a lane may run yet; what has run there may not run again.
+        let runs_yet = ran.is_none()
+            && self.may_have_moved(&sent, answer)
+            && around.database.will_run(around.outside.network, &sent.tag);
+        if excuse == Excuse::NotRun && !runs_yet {
             around.database.forbidden.insert(sent.tag.clone());
         }
         self.take_in(&sent, answers, (excuse, ran.as_ref()))?;
@@ -88,9 +92,13 @@ impl Client {
             return Ok(());
         };
         match (excuse, ran) {
-            (Excuse::NotRun | Excuse::Failed, Some(_)) => {
-                let text = format!("{} ran and was answered {answer:?}", sent.tag);
-                return Err(Broken::new(Rule::Abandoned, text));
+            (Excuse::Failed, Some(_)) => return Err(ran_and_was_told(sent, answer)),
+            (Excuse::NotRun, ran) => {
+                if ran.is_some() && !self.may_have_moved(sent, answer) {
+                    return Err(ran_and_was_told(sent, answer));
+                }
+                self.refused += 1;
+                self.model.not_run();
             }
             (Excuse::Interrupted, _) => {
                 self.interrupted += 1;
@@ -99,10 +107,6 @@ impl Client {
                     format!("{} wrote and was told that it was interrupted", sent.tag)
                 })?;
                 self.model.interrupted(&sent.request, ran);
-            }
-            (Excuse::NotRun, None) => {
-                self.refused += 1;
-                self.model.not_run();
             }
             (Excuse::Failed, None) => {
                 if let Answer::Err { code, .. } = answer {
@@ -127,6 +131,15 @@ impl Client {
             }
         }
         Ok(())
+    }
+
+    /// True for a read that may have been sent to another backend for what was before it in its lane,
+    /// and has waited too long for that: what becomes of it in the lane is not told.
+    fn may_have_moved(&self, sent: &Sent, answer: &Answer) -> bool {
+        const TIMEOUT: u16 = wire::code::TOO_MANY_USER_CONNECTIONS;
+        let alone = !self.model.in_transaction() && !self.model.is_pinned();
+        let waited = matches!(answer, Answer::Err { code: TIMEOUT, .. });
+        waited && alone && matches!(&sent.request, Request::Query(sql) if sql.is_repeatable())
     }
 
     /// What an answer says of others than this client.
@@ -208,4 +221,10 @@ impl Client {
             )),
         }
     }
+}
+
+/// What did not run by its answer ran all the same.
+fn ran_and_was_told(sent: &Sent, answer: &Answer) -> Broken {
+    let text = format!("{} ran and was answered {answer:?}", sent.tag);
+    Broken::new(Rule::Abandoned, text)
 }

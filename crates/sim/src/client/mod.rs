@@ -222,7 +222,8 @@ impl Client {
     pub(crate) fn may_hold(&self, reason: PinReason) -> bool {
         match self.phase {
             Phase::Ended => false,
-            Phase::Vanished => true,
+            // COM_CHANGE_USER may wait for what its session runs; until then that is as it was.
+            Phase::Login | Phase::Vanished => true,
             _ => !self.waiting.is_empty() || self.model.may_hold(reason),
         }
     }

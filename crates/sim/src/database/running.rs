@@ -105,19 +105,7 @@ impl Database {
             .executions
             .get(tag)
             .map_or(1, |before| before.times + 1);
-        let repeatable = matches!(
-            sql,
-            Sql::Literal(_)
-                | Sql::Repeat(_)
-                | Sql::ReadKey(_)
-                | Sql::ReadVariables(_)
-                | Sql::ReadTemporary
-                | Sql::Schema
-                | Sql::NoTable
-                | Sql::BrokenRows
-                | Sql::Warn
-                | Sql::Harmless
-        );
+        let repeatable = sql.is_repeatable();
         ensure(Rule::Once, times == 1 || (repeatable && times == 2), || {
             format!("{tag} ran {times} times: {sql:?}")
         })?;

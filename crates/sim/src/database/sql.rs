@@ -151,6 +151,23 @@ impl Sql {
         }
     }
 
+    /// True for plain reads, which may run twice.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        matches!(
+            self,
+            Self::Literal(_)
+                | Self::Repeat(_)
+                | Self::ReadKey(_)
+                | Self::ReadVariables(_)
+                | Self::ReadTemporary
+                | Self::Schema
+                | Self::NoTable
+                | Self::BrokenRows
+                | Self::Warn
+                | Self::Harmless
+        )
+    }
+
     /// True if it asks about the statement before, and changes nothing of that.
     pub(crate) fn asks_of_last(&self) -> bool {
         self.asks_for_conditions() || matches!(self, Self::RowCount | Self::FoundRows)
