@@ -180,6 +180,10 @@ impl<'a> Edit<'a> {
         let place = self.lexer.place();
         self.out
             .extend_from_slice(&self.text[self.copied..place.start]);
+        // `SELECT@@port` has two tokens, `SELECT7` has one.
+        if self.out.last().is_some_and(|&byte| may_be_in_word(byte)) {
+            self.out.push(b' ');
+        }
         self.out.extend_from_slice(value.as_bytes());
         self.copied = place.end;
         let item = self.open_item();
@@ -265,8 +269,8 @@ impl<'a> Edit<'a> {
         let name = &self.text[item.start..item.end];
         let name = identifier::quoted_name(name, dialect.charset);
         // Not all that can stand in a string or in a comment can stand in a name: the value goes
-        // before the name.
-        if !is_certain(&name, dialect) {
+        // before the name. And behind `--` a name would be a comment.
+        if !is_certain(&name, dialect) || self.text[..item.end].ends_with(b"--") {
             return;
         }
         self.out
@@ -275,6 +279,10 @@ impl<'a> Edit<'a> {
         self.out.extend_from_slice(b" AS ");
         self.out.extend_from_slice(&name);
     }
+}
+
+fn may_be_in_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
 }
 
 /// The name behind `@@`, without its scope.

@@ -43,6 +43,8 @@ fn values_take_the_place_and_columns_keep_their_names() {
             "SELECT @@max_allowed_packet,@@wait_timeout,@@socket",
             "SELECT @@max_allowed_packet,@@wait_timeout,'' AS `@@socket`",
         ),
+        ("SELECT@@port", "SELECT 6033 AS `@@port`"),
+        ("SELECT 1+@@port--;", "SELECT 1+6033--;"),
         ("SELECT @@`port`", "SELECT 6033 AS `@@``port```"),
         (
             "INSERT INTO log VALUES (ROW_COUNT(), 'ROW_COUNT()')",
