@@ -103,14 +103,13 @@ fn of_row(row: &Row, beside: &Beside) -> Vec<Check> {
     };
     let name = |what: &str| format!("{clients} misbehaving clients, {case}: {what}");
     if let Some(least) = least(row) {
-        return vec![
-            Check::new(name("share of alone"), beside.share, Bound::AtLeast(least)),
-            Check::new(
-                name("95 % ÷ alone"),
-                beside.p95_ratio,
-                Bound::AtMost(SLOWER),
-            ),
-        ];
+        let share = Check::new(name("share of alone"), beside.share, Bound::AtLeast(least));
+        // Where nothing was answered nothing was slow.
+        let slower = (beside.p95_ratio > 0.0).then(|| {
+            let bound = Bound::AtMost(SLOWER);
+            Check::new(name("95 % ÷ alone"), beside.p95_ratio, bound)
+        });
+        return [share].into_iter().chain(slower).collect();
     }
     let half = Bound::AtLeast(HALF);
     match row.connections > PROTECTED {
