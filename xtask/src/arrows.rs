@@ -30,7 +30,7 @@ const ARROWS: [(&str, Allowed); 17] = [
     ),
     ("driver", Only(&["events", "membership"])),
     ("config", Only(&[])),
-    ("control", Only(&["engine", "events"])),
+    ("control", Only(&["engine", "events", "session", "wire"])),
     ("localdb", Only(&[])),
     ("page", Only(&[])),
     ("doctor", Only(&[])),

@@ -1,4 +1,4 @@
-//! `[[account]]`: who may log in, and with which password.
+//! `[[account]]`: who may log in, and with which password. `[[admin.account]]` is read the same way.
 //!
 //! Where passwords come from is `password`'s matter.
 
@@ -25,10 +25,19 @@ pub struct Account {
 /// Reads all accounts and sees that no user occurs twice.
 pub(crate) fn read_all(root: &mut Section<'_, '_>, surroundings: &Surroundings) -> Vec<Account> {
     let mut lines = BTreeMap::new();
-    root.sections("account", |section| Account {
-        user: read_user(section, &mut lines),
+    root.sections("account", |section| read(section, &mut lines, surroundings))
+}
+
+/// Reads one account; `lines` says at which lines the users before it are.
+pub(crate) fn read(
+    section: &mut Section<'_, '_>,
+    lines: &mut BTreeMap<String, usize>,
+    surroundings: &Surroundings,
+) -> Account {
+    Account {
+        user: read_user(section, lines),
         password: password::read(section, surroundings),
-    })
+    }
 }
 
 /// Reads a user name; `lines` says at which lines the earlier ones are.

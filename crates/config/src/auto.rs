@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
-use crate::LoadError;
 use crate::limits::{Limits, OVERLOAD};
 use crate::quota::{self, AccountName};
 use crate::report::Report;
 use crate::section::Section;
+use crate::{ConfigErrors, LoadError};
 
 const HEADER: &str = "# Limits that were set by statements (GRANT, CREATE USER, ALTER USER). Written by Myriad: \
                       what you change here is lost\n# unless Myriad is stopped.\n";
@@ -37,6 +37,15 @@ pub fn load(path: &Path) -> Result<BTreeMap<AccountName, Limits>, LoadError> {
             source,
         }),
     }
+}
+
+/// Sees that all of this may stand in the file.
+///
+/// # Errors
+///
+/// What is out of range, in the words for a configuration.
+pub fn check(set: &BTreeMap<AccountName, Limits>) -> Result<(), ConfigErrors> {
+    parse(&show(set), "limits").map(drop)
 }
 
 /// Writes the file anew. When this returns, it is on disk; if it fails, or the machine does, the
@@ -72,7 +81,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-fn parse(text: &str, origin: &str) -> Result<BTreeMap<AccountName, Limits>, crate::ConfigErrors> {
+fn parse(text: &str, origin: &str) -> Result<BTreeMap<AccountName, Limits>, ConfigErrors> {
     let mut report = Report::new(text);
     let mut set = BTreeMap::new();
     match DeTable::parse(text) {

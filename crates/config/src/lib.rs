@@ -22,6 +22,7 @@ mod secret;
 mod section;
 mod server;
 mod settings;
+mod shown;
 mod units;
 mod value;
 

@@ -46,7 +46,20 @@ const LEVELS: [(&str, Level); 5] = [
     (Level::Trace.as_str(), Level::Trace),
 ];
 
-const FORMATS: [(&str, Format); 2] = [("text", Format::Text), ("json", Format::Json)];
+const FORMATS: [(&str, Format); 2] = [
+    (Format::Text.as_str(), Format::Text),
+    (Format::Json.as_str(), Format::Json),
+];
+
+impl Format {
+    /// The format as it is written in the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
 
 impl Level {
     /// The level as it is written in the configuration.

@@ -28,6 +28,9 @@ const SOURCES: [(&str, Source); 3] = [
     ("password_env", from_variable),
 ];
 
+/// The keys that say it.
+pub(crate) const KEYS: [&str; 3] = [SOURCES[0].0, SOURCES[1].0, SOURCES[2].0];
+
 /// What a configuration may refer to outside itself.
 pub(crate) struct Surroundings {
     /// Where relative paths begin.
@@ -60,10 +63,7 @@ pub(crate) fn read(section: &mut Section<'_, '_>, surroundings: &Surroundings) -
             "{first} is already given at line {}",
             section.line(*first_at)
         );
-        let fix = format!(
-            "keep only one of {}",
-            SOURCES.map(|(key, _)| key).join(", ")
-        );
+        let fix = format!("keep only one of {}", KEYS.join(", "));
         section.blame(key, *at, Wrong::new(what, fix));
     }
     if !others.is_empty() {

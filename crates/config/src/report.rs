@@ -172,7 +172,7 @@ fn path(section: &str, key: &str) -> String {
 }
 
 fn header(section: &str) -> String {
-    if ["account", "quota", "schema"].contains(&section) {
+    if ["account", "admin.account", "quota", "schema"].contains(&section) {
         format!("[[{section}]]")
     } else {
         format!("[{section}]")

@@ -57,19 +57,26 @@ impl<'a, 't> Section<'a, 't> {
     pub(crate) fn sections<T>(
         &mut self,
         name: &'static str,
+        read: impl FnMut(&mut Section<'_, 't>) -> T,
+    ) -> Vec<T> {
+        self.sections_named(name, name, read)
+    }
+
+    /// The same where another section has this name, too: `path` is what tells them apart.
+    pub(crate) fn sections_named<T>(
+        &mut self,
+        name: &'static str,
+        path: &'static str,
         mut read: impl FnMut(&mut Section<'_, 't>) -> T,
     ) -> Vec<T> {
-        let mut all = Vec::new();
-        for written in self
-            .list(name, &format!("write [[{name}]]"))
-            .unwrap_or_default()
-        {
+        let (mut all, fix) = (Vec::new(), format!("write [[{path}]]"));
+        for written in self.list(name, &fix).unwrap_or_default() {
             let DeValue::Table(table) = written.value else {
-                let wrong = Wrong::new(value::found(written.value), format!("write [[{name}]]"));
+                let wrong = Wrong::new(value::found(written.value), &fix);
                 self.blame(name, written.at, wrong);
                 continue;
             };
-            all.push(self.child(name, Some(table), written.at, &mut read));
+            all.push(self.child(path, Some(table), written.at, &mut read));
         }
         all
     }
@@ -141,11 +148,16 @@ impl<'a, 't> Section<'a, 't> {
     /// Where the first written of these keys is, if all of them are sound, so that they may be
     /// judged together.
     pub(crate) fn place_if_sound(&self, keys: &[&str]) -> Option<usize> {
-        if !keys.iter().all(|key| self.report.is_sound(self.name, key)) {
+        if !self.is_sound(keys) {
             return None;
         }
         keys.iter()
             .find_map(|key| self.report.place(&format!("{}.{key}", self.name)))
+    }
+
+    /// Whether nothing was found wrong with these keys.
+    pub(crate) fn is_sound(&self, keys: &[&str]) -> bool {
+        keys.iter().all(|key| self.report.is_sound(self.name, key))
     }
 
     /// Where the section begins.

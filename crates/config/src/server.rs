@@ -16,12 +16,12 @@ const WORKERS_MAX: u32 = 1_024;
 const CONNECTIONS_MAX: u32 = 16_000_000;
 const BACKLOG_MAX: u32 = 16_000_000;
 const LISTEN_FIX: &str = "write a list such as [\"127.0.0.1:6033\"]";
-const DRIVERS: [(&str, Driver); 3] = [
+pub(crate) const DRIVERS: [(&str, Driver); 3] = [
     ("auto", Driver::Auto),
     ("epoll", Driver::Epoll),
     ("io_uring", Driver::IoUring),
 ];
-const PLUGINS: [(&str, Option<AuthPlugin>); 3] = [
+pub(crate) const PLUGINS: [(&str, Option<AuthPlugin>); 3] = [
     ("auto", None),
     ("mysql_native_password", Some(AuthPlugin::NativePassword)),
     (
@@ -30,7 +30,7 @@ const PLUGINS: [(&str, Option<AuthPlugin>); 3] = [
     ),
 ];
 
-const ON_DISCONNECT: [(&str, OnDisconnect); 3] = [
+pub(crate) const ON_DISCONNECT: [(&str, OnDisconnect); 3] = [
     ("kill_reads", OnDisconnect::KillReads),
     ("kill_all", OnDisconnect::KillAll),
     ("finish", OnDisconnect::Finish),

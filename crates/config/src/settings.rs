@@ -26,7 +26,7 @@ pub struct Settings {
     pub quotas: Vec<Quota>,
     /// `[[schema]]`: limits of schemas; no name occurs twice.
     pub schemas: Vec<Schema>,
-    /// `[admin]`: metrics and health.
+    /// `[admin]`: metrics, health, and statements of administrators.
     pub admin: Admin,
     /// `[log]`: what is logged, and how.
     pub log: Log,
@@ -57,7 +57,7 @@ fn read_sections(root: &DeTable<'_>, surroundings: &Surroundings, report: &mut R
         accounts: account::read_all(&mut root, surroundings),
         quotas: quota::read_all(&mut root),
         schemas: quota::read_schemas(&mut root),
-        admin: root.section("admin", Admin::read),
+        admin: root.section("admin", |section| Admin::read(section, surroundings)),
         log: root.section("log", Log::read),
     };
     root.finish();
@@ -67,12 +67,18 @@ fn read_sections(root: &DeTable<'_>, surroundings: &Surroundings, report: &mut R
 }
 
 fn check_admin_beside_listen(settings: &Settings, report: &mut Report) {
-    let Some(http) = settings.admin.http else {
-        return;
-    };
-    if http.port() != 0 && settings.server.listen.contains(&Listen::Tcp(http)) {
-        let what = format!("\"{http}\" is also in server.listen");
-        report.blame_written("admin.http", Wrong::new(what, "write another port"));
+    let Admin { http, sql, .. } = &settings.admin;
+    for (key, address) in [("admin.http", http), ("admin.sql", sql)] {
+        let Some(address) = address.filter(|address| address.port() != 0) else {
+            continue;
+        };
+        if settings.server.listen.contains(&Listen::Tcp(address)) {
+            let what = format!("\"{address}\" is also in server.listen");
+            report.blame_written(key, Wrong::new(what, "write another port"));
+        } else if key == "admin.sql" && *http == Some(address) {
+            let what = format!("\"{address}\" is also admin.http");
+            report.blame_written(key, Wrong::new(what, "write another port"));
+        }
     }
 }
 

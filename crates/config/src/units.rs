@@ -109,6 +109,16 @@ pub(crate) fn show_size(bytes: usize) -> String {
     }
 }
 
+/// `duration` as it would be written, in the largest unit that fits evenly.
+pub(crate) fn show_duration(duration: Duration) -> String {
+    let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let fits = |unit: &&Unit| ms != 0 && ms.is_multiple_of(unit.factor);
+    match DURATION_UNITS.iter().rev().find(fits) {
+        Some(unit) => format!("{}{}", ms / unit.factor, unit.name),
+        None => "0".to_owned(),
+    }
+}
+
 /// A number and a unit; otherwise, if it can be guessed, how it should have been written.
 fn measure(written: &str, units: &[Unit]) -> Result<u64, Option<String>> {
     let end = written

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use engine::Shared;
 
+use crate::office::Office;
+
 /// Name, meaning and value of something that the driver counts, over all workers. `/metrics` shows
 /// it as `myriad_<name>_total`.
 pub type DriverCount = (&'static str, &'static str, u64);
@@ -15,6 +17,8 @@ pub struct Facts {
     pub(crate) driver_memory: Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>,
     pub(crate) draining: Box<dyn Fn() -> bool + Send + Sync>,
     pub(crate) pin_reasons: Vec<&'static str>,
+    pub(crate) office: Option<Arc<dyn Office>>,
+    pub(crate) variables: Box<dyn Fn() -> Vec<(String, String)> + Send + Sync>,
 }
 
 impl Facts {
@@ -30,6 +34,8 @@ impl Facts {
             driver_memory: Box::new(Vec::new),
             draining: Box::new(|| false),
             pin_reasons: Vec::new(),
+            office: None,
+            variables: Box::new(Vec::new),
         }
     }
 
@@ -48,6 +54,24 @@ impl Facts {
     #[must_use]
     pub fn with_draining(mut self, draining: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.draining = Box::new(draining);
+        self
+    }
+
+    /// Who changes limits. Unless this is said, nobody does.
+    #[must_use]
+    pub fn with_office(mut self, office: Arc<dyn Office>) -> Self {
+        self.office = Some(office);
+        self
+    }
+
+    /// How to learn what the configuration in force says, without passwords. Unless this is said,
+    /// nothing.
+    #[must_use]
+    pub fn with_variables(
+        mut self,
+        variables: impl Fn() -> Vec<(String, String)> + Send + Sync + 'static,
+    ) -> Self {
+        self.variables = Box::new(variables);
         self
     }
 

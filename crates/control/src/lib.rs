@@ -1,33 +1,48 @@
-//! The control plane: what an administrator's tools see of the front door, over HTTP.
+//! The control plane: what an administrator's tools see of the front door, over HTTP and in SQL.
 //!
-//! `/metrics` and `/health` ask each worker for a report through its mailbox and add them up. This
-//! crate decides nothing about clients or backends, opens no socket but those it accepts, and knows
-//! neither the driver nor the configuration: what it needs of them comes in through [`Workers`] and
-//! [`Facts`].
+//! Workers are asked through their mailboxes: for reports, which are added up, and for slices of what
+//! there is, so that none of them is held up. This crate decides nothing about clients or backends,
+//! opens no socket but those it accepts, and knows neither the driver nor the configuration: what it
+//! needs of them comes in through [`Workers`] and [`Facts`].
 //!
 //! | file | is about |
 //! |---|---|
-//! | `workers` | asking all workers at once, within a bound |
+//! | `workers` | asking workers, within a bound |
 //! | `watch` | what was told last, so that nobody is asked twice at a time |
 //! | `outlook` | whether the backend can be reached |
 //! | `facts` | what the process knows besides the reports |
+//! | `office` | what statements change besides clients |
+//! | `desk` | all of that, for all listeners |
 //! | `metrics` | the text of `/metrics` |
 //! | `health` | the verdict of `/health` |
+//! | `tables` | what there is, as tables |
+//! | `like` | patterns |
+//! | `api` | the tables as JSON |
 //! | `routes` | which path answers what |
-//! | `serve` | connections and their limits |
+//! | `serve` | HTTP connections and their limits |
+//! | `sql` | the listener for statements |
 
+mod api;
+mod desk;
 mod facts;
 mod health;
+mod like;
 mod metrics;
+mod office;
 mod outlook;
 mod routes;
 mod serve;
+mod sql;
+mod tables;
 mod watch;
 mod workers;
 
 #[cfg(test)]
 mod tests;
 
+pub use desk::Desk;
 pub use facts::{DriverCount, Facts};
+pub use office::{Lasts, Office, Whose};
 pub use serve::serve;
+pub use sql::{Administrator, serve_sql};
 pub use workers::{Collected, Workers, collect};

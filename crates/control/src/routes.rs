@@ -1,7 +1,6 @@
 //! Which path answers what. Only GET and HEAD are known.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Router;
 use axum::extract::State;
@@ -10,20 +9,13 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::facts::Facts;
+use crate::api;
+use crate::desk::Desk;
 use crate::health::Health;
 use crate::metrics::{self, Scrape};
-use crate::watch::Watch;
 
-const INDEX: &str = "myriad\n\n/metrics  for Prometheus\n/health   for load balancers\n";
-
-/// What the answers are made of.
-pub(crate) struct Desk {
-    pub(crate) watch: Watch,
-    pub(crate) facts: Facts,
-    /// Connections that were refused because there were too many.
-    pub(crate) refused: AtomicU64,
-}
+const INDEX: &str = "myriad\n\n/metrics  for Prometheus\n/health   for load balancers\n/api      \
+                     what there is, as JSON\n";
 
 /// The paths.
 pub(crate) fn router(desk: Arc<Desk>) -> Router {
@@ -31,14 +23,15 @@ pub(crate) fn router(desk: Arc<Desk>) -> Router {
         .route("/", get(async || INDEX))
         .route("/metrics", get(metrics))
         .route("/health", get(health))
+        .route("/api", get(api::index))
+        .route("/api/{table}", get(api::table))
         .fallback(unknown)
         .with_state(desk)
 }
 
 async fn metrics(State(desk): State<Arc<Desk>>) -> Response {
     let sighting = desk.watch.look().await;
-    let refused = desk.refused.load(Ordering::Relaxed);
-    match Scrape::new(sighting, &desk.facts, refused).text() {
+    match Scrape::new(sighting, &desk).text() {
         Ok(text) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
         Err(error) => {
             tracing::error!(%error, "metrics could not be written");

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::Router;
@@ -15,22 +15,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::facts::Facts;
-use crate::routes::{Desk, router};
-use crate::watch::Watch;
-use crate::workers::{ANSWER_TIME, Workers};
+use crate::desk::Desk;
+use crate::routes::router;
 
 /// The longest request line with all header fields, in bytes.
 const HEAD_MAX: usize = 16 << 10;
 
 /// How long nothing is accepted after the process ran out of descriptors or the like.
-const BACK_OFF: Duration = Duration::from_millis(100);
+pub(crate) const BACK_OFF: Duration = Duration::from_millis(100);
 
 /// What a connection may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// How long the workers may take to answer.
-    pub(crate) answer_time: Duration,
     /// How long the request's head may take to arrive.
     pub(crate) head_time: Duration,
     /// How long a connection may last.
@@ -44,7 +40,6 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            answer_time: ANSWER_TIME,
             head_time: Duration::from_secs(5),
             connection_time: Duration::from_secs(10),
             farewell_time: Duration::from_secs(1),
@@ -53,32 +48,24 @@ impl Default for Limits {
     }
 }
 
-/// Serves `/metrics` and `/health` until `shutdown`, then lets the requests under way finish, for a
-/// second at most. At most 64 connections are served at a time; one more is closed as it comes.
+/// Serves `/metrics`, `/health` and `/api` until `shutdown`, then lets the requests under way finish,
+/// for a second at most. At most 64 connections are served at a time; one more is closed as it comes.
 /// Fails only if the listener is of no use any more.
 pub async fn serve(
     listener: TcpListener,
-    workers: Arc<dyn Workers>,
-    facts: Facts,
+    desk: Arc<Desk>,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let limits = Limits::default();
-    serve_within(limits, listener, workers, facts, shutdown).await
+    serve_within(Limits::default(), listener, desk, shutdown).await
 }
 
 /// The same with other limits.
 pub(crate) async fn serve_within(
     limits: Limits,
     listener: TcpListener,
-    workers: Arc<dyn Workers>,
-    facts: Facts,
+    desk: Arc<Desk>,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let desk = Arc::new(Desk {
-        watch: Watch::new(workers, limits.answer_time),
-        facts,
-        refused: AtomicU64::new(0),
-    });
     let mut visitors = Visitors {
         router: router(Arc::clone(&desk)),
         desk,
@@ -120,7 +107,10 @@ impl Visitors {
     fn admit(&mut self, stream: TcpStream) {
         while self.connections.try_join_next().is_some() {}
         if self.connections.len() >= self.limits.connections {
-            self.desk.refused.fetch_add(1, Ordering::Relaxed);
+            self.desk
+                .tallies
+                .http_refused
+                .fetch_add(1, Ordering::Relaxed);
             tracing::debug!("admin connection refused: there are too many");
             return;
         }
@@ -149,7 +139,7 @@ impl Visitors {
 }
 
 /// Whether trying again cannot help: the listener is no listening socket.
-fn is_final(error: &io::Error) -> bool {
+pub(crate) fn is_final(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
         Some(Errno::BADF | Errno::INVAL | Errno::NOTSOCK)

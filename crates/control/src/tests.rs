@@ -1,9 +1,13 @@
 //! The control plane with fake workers, over real sockets.
 
+mod api;
 mod documented;
 mod health;
 mod limits;
 mod metrics;
 mod paths;
 mod rounds;
+mod sql;
 mod stage;
+
+pub(crate) use stage::client_line;

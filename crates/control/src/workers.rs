@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{AccountReport, Mail, Report};
+use engine::{AccountReport, Mail, Reply, Report};
 use tokio::sync::oneshot::{self, Receiver};
 use tokio::time::{Instant, timeout_at};
 
@@ -52,7 +52,7 @@ impl Inquiry {
         let deadline = Instant::now() + answer_time;
         for (worker, open) in self.open.iter_mut().enumerate() {
             if !is_pending(open) {
-                *open = ask(self.workers.as_ref(), worker);
+                *open = post(self.workers.as_ref(), worker, Mail::Report);
             }
         }
         let mut reports = Vec::with_capacity(self.open.len());
@@ -82,14 +82,34 @@ fn is_pending(open: &mut Option<Receiver<Report>>) -> bool {
     open.as_mut().is_some_and(pending)
 }
 
-fn ask(workers: &dyn Workers, worker: usize) -> Option<Receiver<Report>> {
+/// Posts a question to a worker. `None` if it has ended.
+pub(crate) fn post<T: Send + 'static>(
+    workers: &dyn Workers,
+    worker: usize,
+    question: impl FnOnce(Reply<T>) -> Mail,
+) -> Option<Receiver<T>> {
     let (sender, receiver) = oneshot::channel();
-    let reply = move |report| {
+    let reply = move |answer| {
         // Nobody may be waiting any more.
-        let _ = sender.send(report);
+        let _ = sender.send(answer);
     };
-    let posted = workers.post(worker, Mail::Report(Box::new(reply)));
+    let posted = workers.post(worker, question(Box::new(reply)));
     posted.is_ok().then_some(receiver)
+}
+
+/// The answer to a question that was posted; `None` if there is none by then.
+pub(crate) async fn answer_by<T>(receiver: Option<Receiver<T>>, deadline: Instant) -> Option<T> {
+    timeout_at(deadline, receiver?).await.ok()?.ok()
+}
+
+/// Asks one worker; `None` if there is no answer by then.
+pub(crate) async fn ask<T: Send + 'static>(
+    workers: &dyn Workers,
+    worker: usize,
+    deadline: Instant,
+    question: impl FnOnce(Reply<T>) -> Mail,
+) -> Option<T> {
+    answer_by(post(workers, worker, question), deadline).await
 }
 
 /// The receiver stays where it is unless the worker answered or ended.

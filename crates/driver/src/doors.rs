@@ -14,11 +14,17 @@ use crate::nonces::Nonces;
 /// A storm of them must not starve those that are executing statements. Connecting costs about
 /// three statements and is some four events itself, as is a statement; so with a sixteenth,
 /// connecting takes no more of a busy worker than statements do. A worker that is not busy turns
-/// often, so that a small share is many all the same.
-pub(crate) fn batch(events: u64) -> usize {
+/// often, so that a small share is many all the same. One that is `behind` has events left from the
+/// turn before, mostly of those that it let in a moment ago: it deals with them first, or else
+/// statements would wait behind all of them.
+pub(crate) fn batch(events: u64, behind: bool) -> usize {
+    if behind {
+        return BATCH_BEHIND;
+    }
     usize::try_from(events / 16).map_or(BATCH_MAX, |batch| batch.clamp(BATCH_MIN, BATCH_MAX))
 }
 
+const BATCH_BEHIND: usize = 1;
 const BATCH_MIN: usize = 4;
 const BATCH_MAX: usize = 32;
 /// How long nothing is accepted after it failed.
@@ -118,7 +124,12 @@ mod tests {
 
     #[test]
     fn the_busier_the_worker_the_more_come_in_but_never_many() {
-        let batches = [0, 1, 64, 80, 256, 100_000, u64::MAX].map(batch);
+        let batches = [0, 1, 64, 80, 256, 100_000, u64::MAX].map(|events| batch(events, false));
         assert_eq!(batches, [4, 4, 4, 5, 16, 32, 32]);
+        assert!(
+            [0, 256, u64::MAX]
+                .iter()
+                .all(|&events| batch(events, true) == 1)
+        );
     }
 }

@@ -3,10 +3,10 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::PinReason;
+use session::statement::{Flavor, PinReason};
 use wire::{OkPacket, Piece, ServerStatus, TextResultSet, Told, WalkError};
 
-use crate::backend::{Backend, Exchange, Purpose};
+use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::client::State;
 use crate::{Engine, Mail, Turn, diagnostics, tracking};
 
@@ -145,6 +145,7 @@ impl Engine {
             ..Told::default()
         };
         let mut block = Vec::new();
+        let flavor = self.flavor();
         if let Purpose::Command(command) = &mut exchange.purpose {
             command.note(piece);
         }
@@ -175,14 +176,13 @@ impl Engine {
                 told.state_changes = &block;
                 told.status = client.status;
                 command.answered = true;
-                command
-                    .translation
-                    .piece(piece, &told, turn.io.outbox(client.handle))?;
+                command.tell(piece, (&told, flavor), turn.io.outbox(client.handle))?;
             }
             Purpose::ReadFacts(rows)
             | Purpose::ReadInsertId(rows)
             | Purpose::ReadCharset(rows)
             | Purpose::ReadPrivileges(rows)
+            | Purpose::ReadRight(rows)
             | Purpose::ReadViews(rows) => {
                 collect(rows, piece)?;
             }
@@ -322,6 +322,27 @@ impl Engine {
 
 fn collect(rows: &mut TextResultSet, piece: &Piece<'_>) -> Result<(), WalkError> {
     Ok(rows.piece(piece)?)
+}
+
+impl ClientCommand {
+    /// Tells the client a piece of its answer.
+    fn tell(
+        &mut self,
+        piece: &Piece<'_>,
+        (told, flavor): (&Told<'_>, Flavor),
+        outbox: &mut Vec<u8>,
+    ) -> Result<(), WalkError> {
+        if let (Some(keeping), Piece::Ok(_)) = (&mut self.keeping, piece) {
+            // It is told once what the statement changes is kept.
+            self.translation.piece(piece, told, &mut keeping.answer)?;
+            return Ok(());
+        }
+        let replaced = self.overtime_error(piece, flavor);
+        let replaced = replaced.as_deref().map(Piece::Err);
+        let piece = replaced.as_ref().unwrap_or(piece);
+        self.translation.piece(piece, told, outbox)?;
+        Ok(())
+    }
 }
 
 impl Backend {

@@ -31,8 +31,11 @@ impl Engine {
         };
         let (attached, id) = (record.backend.is_some(), record.key);
         let statement = self.judge(client, packet.payload);
+        if let Some(taken) = self.limits_command(turn, client, packet, &statement) {
+            return taken;
+        }
         if attached {
-            self.force_permit(client, packet, &statement);
+            self.force_permit(turn, client, packet, &statement);
             return self.dispatch(turn, client, packet, statement);
         }
         let eligible = self.may_share(turn, client, packet, &statement);
@@ -234,6 +237,7 @@ impl Engine {
     /// The command was answered without the backend that was just attached for it.
     pub(crate) fn attach_in_vain<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key) {
         drop(self.take_permit(client));
+        self.forget_intent(client);
         if self.clients.state(client) != Some(State::Active) {
             return;
         }

@@ -14,6 +14,7 @@ use crate::backend_auth::BackendLogin;
 use crate::diagnostics::{Counts, Warnings};
 use crate::digests::Digest;
 use crate::holdings::Effect;
+use crate::limits::Keeping;
 use crate::local_infile::Upload;
 use crate::views::ReadTables;
 use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSet, Translation};
@@ -153,6 +154,8 @@ pub(crate) enum Purpose {
     ReadWarnings(Vec<u8>),
     /// Whether a command that is to be sent again names a view.
     ReadViews(TextResultSet),
+    /// Whether the account may set limits.
+    ReadRight(TextResultSet),
     /// Whether a read that was answered names a view.
     ReadTables(Box<ReadTables>),
     /// A read whose warnings are asked for: its answer was told before.
@@ -202,6 +205,12 @@ pub(crate) struct ClientCommand {
     pub answered: bool,
     /// What is counted for it.
     pub permit: Permit,
+    /// What it changes of limits; boxed, because few do.
+    pub keeping: Option<Box<Keeping>>,
+    /// Until when it may run.
+    pub until: Option<Timestamp>,
+    /// It ran for longer, and is being ended.
+    pub timed_out: bool,
     /// What it has in common with others, if it is a plain read.
     pub digest: Digest,
 }

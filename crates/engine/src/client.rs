@@ -231,6 +231,16 @@ impl Clients {
         self.roster.get_mut(key)
     }
 
+    /// The connection at a place, if there is one.
+    pub(crate) fn at(&self, place: usize) -> Option<(Key, &Client)> {
+        self.roster.at(place)
+    }
+
+    /// How many places there are, vacant ones included.
+    pub(crate) fn places(&self) -> usize {
+        self.roster.places()
+    }
+
     /// The state that a connection is in: the list it is on.
     pub(crate) fn state(&self, key: Key) -> Option<State> {
         Some(match self.roster.list_of(key)? {

@@ -180,6 +180,8 @@ counters! {
     abandoned,
     /// Statements that left the queue after queue_timeout; they never ran.
     queue_timeouts,
+    /// Statements ended because they ran for longer than max_statement_time.
+    statement_timeouts,
     /// Restores sent to backends.
     restores,
     /// Restores that the backend refused.

@@ -72,7 +72,7 @@ impl Engine {
         if self.clients.state(client) != Some(State::Active) {
             self.clients.move_to(client, State::Active, turn.now);
         }
-        if self.ask_for_views(turn, client, packet) {
+        if self.ask_for_views(turn, client, packet) || self.ask_for_right(turn, client) {
             return Taken::Later;
         }
         if must_await {

@@ -42,6 +42,8 @@ impl Engine {
         let state = self.clients.state(key);
         let waits = state.is_some_and(State::waits);
         self.leave_queue(key, reason);
+        self.forget_intent(key);
+        self.kept.remove(&key);
         let lane = match state {
             Some(State::InLane) => self.place_in_lane(key),
             _ => None,
@@ -147,7 +149,7 @@ impl Engine {
         }
         if let Some(client) = backend.client {
             if let Some((command, permit)) = backend.take_replay() {
-                self.hold_permit(client, permit);
+                self.hold_permit(client, permit, turn.now);
                 self.take_back(client, command);
                 backend.due |= Due::COMMAND;
             }
@@ -252,6 +254,7 @@ impl Engine {
 
     /// Takes the command at the front of the inbox off it.
     pub(crate) fn drop_first_command(&mut self, key: Key) {
+        self.forget_intent(key);
         drop(self.take_permit(key));
         let Some(client) = self.clients.get_mut(key) else {
             return;

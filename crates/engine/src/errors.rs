@@ -3,7 +3,7 @@
 
 use admission::{Rejection, Why};
 use events::{Peer, Span};
-use session::statement::Flavor;
+use session::statement::{Flavor, SyntaxError};
 use wire::{Command, ErrPacket, code};
 
 /// An error for a client.
@@ -148,6 +148,54 @@ impl ClientError {
     pub(crate) fn interrupted() -> Self {
         let text = "Query execution was interrupted";
         Self::new(code::QUERY_INTERRUPTED, b"70100", text)
+    }
+
+    /// A statement ran for longer than its account's `max_statement_time`.
+    pub(crate) fn statement_timeout(flavor: Flavor) -> Self {
+        match flavor {
+            Flavor::MariaDb => Self::new(
+                code::STATEMENT_TIMEOUT,
+                b"70100",
+                "Query execution was interrupted (max_statement_time exceeded)",
+            ),
+            Flavor::MySql => Self::new(
+                code::QUERY_TIMEOUT,
+                b"HY000",
+                "Query execution was interrupted, maximum statement execution time exceeded",
+            ),
+        }
+    }
+
+    /// What is ours in a statement about accounts is wrong.
+    pub(crate) fn syntax(error: &SyntaxError, flavor: Flavor) -> Self {
+        let message = String::from_utf8_lossy(&error.message(flavor)).into_owned();
+        Self::new(code::PARSE_ERROR, b"42000", message)
+    }
+
+    /// Limits in a prepared statement, or in one of several.
+    pub(crate) fn limits_not_alone() -> Self {
+        let text = "limits of accounts are set only by a statement that is executed at once and \
+                    alone in its text, not by a prepared one";
+        Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
+    }
+
+    /// Limits for an account whose name is no UTF-8.
+    pub(crate) fn limits_unreadable_name() -> Self {
+        let text = "the name of an account with limits must be UTF-8; nothing was changed";
+        Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
+    }
+
+    /// Limits set by an account that has not the right to.
+    pub(crate) fn may_not_create_users() -> Self {
+        let text = "Access denied; you need (at least one of) the CREATE USER privilege(s) for \
+                    this operation";
+        Self::new(code::PRIVILEGE_DENIED, b"42000", text)
+    }
+
+    /// The server accepted its part; the limits could not be kept.
+    pub(crate) fn limits_not_kept(why: &str) -> Self {
+        let text = format!("the server did its part, but the limits were not set: {why}");
+        Self::new(code::UNKNOWN_ERROR, b"HY000", text)
     }
 
     /// KILL of a client that is not there.

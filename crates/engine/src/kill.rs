@@ -25,10 +25,8 @@ const RESERVED_IDLE: Span = Span::from_secs(60);
 /// Somebody wants a client's statement, or the client, ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KillOrder {
-    /// The client's connection id.
-    id: u32,
-    /// Only its statement.
-    query: bool,
+    /// What is to be ended.
+    victim: Victim,
     /// Whoever asks; `None` if it may end anybody's.
     account: Option<u32>,
     /// Who asked, and on which worker.
@@ -46,13 +44,13 @@ pub enum KillOutcome {
     NotOwner(u32),
 }
 
-/// A client of ours that a statement wants ended.
+/// A client of ours that somebody wants ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Victim {
+pub struct Victim {
     /// The client's connection id.
-    id: u32,
+    pub id: u32,
     /// Only its statement.
-    query: bool,
+    pub query: bool,
 }
 
 impl KillOrder {
@@ -82,26 +80,25 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         client: Key,
-        Victim { id, query }: Victim,
+        victim: Victim,
     ) {
         let Some(record) = self.clients.get(client) else {
             return;
         };
         let kills_others = self.keys[record.key.0 as usize].kills_others;
         let order = KillOrder {
-            id,
-            query,
+            victim,
             account: (!kills_others).then_some(record.account),
             asker: (self.worker, client),
         };
         self.counters.kills += 1;
         self.clients.move_to(client, State::Asking, turn.now);
-        let worker = self.shared.worker_of(id);
+        let worker = self.shared.worker_of(victim.id);
         if worker == self.worker {
             let outcome = self.kill(turn, order);
             self.kill_done(turn, client, outcome);
         } else if turn.io.post(worker, Mail::Kill(order)).is_err() {
-            self.kill_done(turn, client, KillOutcome::NoSuchThread(id));
+            self.kill_done(turn, client, KillOutcome::NoSuchThread(victim.id));
         }
     }
 
@@ -129,35 +126,44 @@ impl Engine {
         turn: &mut Turn<'_, I>,
         order: KillOrder,
     ) -> KillOutcome {
-        let Some(&key) = self.ids.get(&order.id) else {
-            return KillOutcome::NoSuchThread(order.id);
+        self.end(turn, order.victim, order.account)
+    }
+
+    /// Ends a client of this worker, or its statement; `account`: of whoever asks, `None` if it may
+    /// end anybody's.
+    pub(crate) fn end<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        victim: Victim,
+        account: Option<u32>,
+    ) -> KillOutcome {
+        let Some(&key) = self.ids.get(&victim.id) else {
+            return KillOutcome::NoSuchThread(victim.id);
         };
         let Some(client) = self.clients.get(key) else {
-            return KillOutcome::NoSuchThread(order.id);
+            return KillOutcome::NoSuchThread(victim.id);
         };
         // Whoever is still logging in is nobody's yet, and runs no statement.
         let logs_in = client.login.is_some();
-        let owner = order
-            .account
-            .is_none_or(|account| account == client.account);
+        let owner = account.is_none_or(|account| account == client.account);
         if logs_in || !owner {
-            return KillOutcome::NotOwner(order.id);
+            return KillOutcome::NotOwner(victim.id);
         }
         let state = self.clients.state(key);
         let waits = state.is_some_and(State::waits) && !logs_in;
-        if let (Some(State::InLane), true) = (state, order.query)
+        if let (Some(State::InLane), true) = (state, victim.query)
             && let Some(lane) = self.place_in_lane(key)
         {
             self.kill_in_lane(turn, key, lane);
             return KillOutcome::Done;
         }
         let Some(client) = self.clients.get(key) else {
-            return KillOutcome::NoSuchThread(order.id);
+            return KillOutcome::NoSuchThread(victim.id);
         };
         if let Some(backend) = client.backend {
             self.interrupt(turn, backend);
         }
-        if !order.query {
+        if !victim.query {
             self.close_client(turn, key, DisconnectReason::Killed);
         } else if waits {
             self.leave_queue(key, DisconnectReason::Killed);
@@ -207,6 +213,11 @@ impl Engine {
                 ok.encode(turn.io.outbox(client.handle), 1, 0x00);
             }
         }
+        self.asked(turn, asker);
+    }
+
+    /// What a client asked somebody else for has come: its session goes on.
+    pub(crate) fn asked<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, asker: Key) {
         let next = match self.clients.get(asker).and_then(|client| client.backend) {
             Some(_) => State::Held,
             None => State::Idle,

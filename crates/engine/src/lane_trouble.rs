@@ -83,7 +83,7 @@ impl Engine {
             let rider = self.pool.get_mut(lane).and_then(|b| b.take_along(place));
             if let Some((rider, permit)) = rider {
                 self.counters.lane_moves += 1;
-                self.hold_permit(rider, permit);
+                self.hold_permit(rider, permit, turn.now);
                 self.send_again(turn, rider, Retry::Moved);
             }
         }
@@ -238,7 +238,7 @@ impl Engine {
             } else {
                 self.counters.retries += 1;
                 let permit = std::mem::replace(&mut command.permit, Permit::NONE);
-                self.hold_permit(client, permit);
+                self.hold_permit(client, permit, turn.now);
                 self.send_again(turn, client, Retry::Resent);
             }
         }

@@ -5,7 +5,6 @@
 //! Only reads that are known to be fast and small share a lane, and only sessions whose state is the
 //! lane's: nothing is restored in one. A read that finds an idle backend goes there at once.
 
-use admission::Permit;
 use events::{Io, Timestamp};
 use membership::Key;
 use pool::{Choice, Fit, KeyId, State as BackendState};
@@ -18,6 +17,7 @@ use crate::commands::Packet;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::digests::{Bounds, Digest, Sample};
+use crate::overtime::Allowance;
 use crate::retry::{COMMAND_MAX, Retry};
 use crate::{Engine, Mail, Turn};
 
@@ -163,7 +163,7 @@ impl Engine {
         (lane, key): (Key, Key),
         packet: Packet<'_>,
     ) {
-        let permit = self.take_permit(key);
+        let allowance = self.take_allowance(key, Kind::Select);
         let (Some(client), Some(backend)) = (self.clients.get(key), self.pool.get_mut(lane)) else {
             return;
         };
@@ -175,7 +175,7 @@ impl Engine {
         outbox.extend_from_slice(packet.raw);
         backend.exchanges.push_back(Exchange {
             walk: ResponseWalk::shaped(Shape::Results, true, packet.sequence_id),
-            purpose: Purpose::Command(lane_command(key, client, permit)),
+            purpose: Purpose::Command(lane_command(key, client, allowance)),
             bytes: 0,
         });
         self.clients.move_to(key, State::InLane, turn.now);
@@ -348,7 +348,7 @@ impl Engine {
     }
 }
 
-fn lane_command(key: Key, client: &Client, permit: Permit) -> ClientCommand {
+fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientCommand {
     ClientCommand {
         client: Some(key),
         translation: Translation::new(client.dialect(), 0),
@@ -361,7 +361,10 @@ fn lane_command(key: Key, client: &Client, permit: Permit) -> ClientCommand {
         effect: None,
         counts_all_rows: false,
         answered: false,
-        permit,
+        permit: allowance.permit,
+        keeping: None,
+        until: allowance.until,
+        timed_out: false,
         digest: client.digest,
     }
 }

@@ -143,6 +143,7 @@ impl Engine {
         };
         let mine = Claim {
             owned: ledger.claim(self.worker).owned,
+            weight: 1,
             waiting_since: self.holder(id).waiting_since,
         };
         (rested || mine.waiting_since.is_some() || theirs.owned == 0)
@@ -210,6 +211,7 @@ impl Engine {
         let waiting_since = self.in_need_since(id);
         Claim {
             owned: self.pool.owned(id),
+            weight: self.keys[id.0 as usize].weight,
             waiting_since,
         }
     }

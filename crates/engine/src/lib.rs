@@ -11,6 +11,8 @@
 //! | `login` | the connection phase of clients |
 //! | `commands` | the command phase of clients: cutting and answering commands |
 //! | `permits` | the right of a statement to run, and waiting for it |
+//! | `limits` | limits that statements set |
+//! | `overtime` | statements that take longer than they may |
 //! | `seats` | whose limits hold for a client |
 //! | `attach` | finding a backend for a command, or waiting for one |
 //! | `statements` | what a command is |
@@ -39,6 +41,7 @@
 //! | `kill` | KILL, of statements and of connections |
 //! | `timers` | everything that is due at some time |
 //! | `lending` | slots between workers |
+//! | `look` | what somebody who looks in is told of single clients and backends |
 //! | `memory` | what the clients take of it |
 
 mod answers;
@@ -64,10 +67,13 @@ mod lane_patience;
 mod lane_trouble;
 mod lanes;
 mod lending;
+mod limits;
 mod local_infile;
 mod login;
+mod look;
 mod memory;
 mod orphans;
+mod overtime;
 mod permits;
 mod pin_log;
 mod prepared;
@@ -102,12 +108,14 @@ use crate::backend::{Backend, PoolKey};
 use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
 
-pub use admission::{AccountReport, Usage};
+pub use admission::{AccountName, AccountReport, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
-pub use kill::{KillOrder, KillOutcome};
+pub use kill::{KillOrder, KillOutcome, Victim};
+pub use limits::{LimitsChange, LimitsOrder};
+pub use look::{BackendLine, ClientLine, Look, PinLine, Reply, Slice, Whom};
 pub use report::{Gauges, QueuedStatement, Report};
 pub use rewrite::PublicAddress;
-pub use session::statement::PinReason;
+pub use session::statement::{Limit, Limits, PinReason};
 pub use settings::{Account, OnDisconnect, Settings};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
 pub use wire::AuthPlugin;
@@ -152,6 +160,12 @@ pub struct Engine {
     kills: VecDeque<Key>,
     /// Which statements may run, and who is next.
     scheduler: Scheduler<Key>,
+    /// Statements that change limits and were not sent.
+    intents: HashMap<Key, limits::Intent>,
+    /// OKs that are told once the limits are kept.
+    kept: HashMap<Key, Vec<u8>>,
+    /// When statements that may not take longer are to be looked at.
+    overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
     holds: HashMap<Key, permits::Hold>,
     counters: Counters,
@@ -173,6 +187,8 @@ struct KeyState {
     retry_at: Option<Timestamp>,
     /// Its account may end statements and connections of others, as the server says.
     kills_others: bool,
+    /// The share of the backends of its account, relative to others'.
+    weight: u32,
     /// Statements that have their permit and wait to be sent.
     admitted: usize,
     /// What the last failure was, for whoever waits in vain.
@@ -251,6 +267,9 @@ impl Engine {
             short_idle: None,
             kills: VecDeque::new(),
             scheduler,
+            intents: HashMap::new(),
+            kept: HashMap::new(),
+            overtime_due: None,
             holds: HashMap::new(),
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),
@@ -367,9 +386,15 @@ impl Handler for Engine {
                 self.digests.forget_tables();
             }
             Mail::Woken(gate) => self.scheduler.woken(gate),
+            Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
             Mail::RulesChanged => self.rules_changed(),
             Mail::Queue(reply) => reply(self.queue(turn.now)),
             Mail::Report(reply) => reply(self.report()),
+            Mail::Look(look) => self.look(look, now),
+            Mail::End(victim, reply) => {
+                self.counters.kills += 1;
+                reply(self.end(turn, victim, None));
+            }
             Mail::Drain(span) => self.drain(turn, span),
         }
     }

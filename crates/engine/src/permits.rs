@@ -6,7 +6,7 @@
 //! Who may run and who is next is decided by `admission`.
 
 use admission::{Arrival, Capacity, Decision, Left, Needs, Permit, Place, Rejection, Step};
-use events::{Io, Span};
+use events::{Io, Span, Timestamp};
 use membership::Key;
 use pool::KeyId;
 use session::statement::{Kind, Statement, Traits};
@@ -18,6 +18,7 @@ use crate::commands::{Packet, Taken};
 use crate::counters::DisconnectReason;
 use crate::digests::Digest;
 use crate::errors::ClientError;
+use crate::overtime::Allowance;
 use crate::retry::Retry;
 use crate::{Engine, KeyState, Mail, Turn};
 
@@ -31,7 +32,7 @@ pub(crate) enum Hold {
     /// A place in the queue for permits.
     Queued(Place),
     /// Its permit. It waits for a backend, or for what must be restored first.
-    Admitted(Permit, KeyId),
+    Admitted(Permit, KeyId, Timestamp),
 }
 
 impl Engine {
@@ -55,11 +56,11 @@ impl Engine {
             needs: needs(client, statement),
             group: id.0,
             has_backend: self.keys[id.0 as usize].admitted < AHEAD,
-            time_limit: Span::ZERO,
+            time_limit: client.time_limit(packet),
         };
         match self.scheduler.arrive(seat, arrival, turn.now) {
             Decision::Admit(permit) => {
-                self.hold_permit(key, permit);
+                self.hold_permit(key, permit, turn.now);
                 None
             }
             Decision::Queue(place) => {
@@ -77,7 +78,13 @@ impl Engine {
     }
 
     /// A session that has its backend never waits; its statements are counted all the same.
-    pub(crate) fn force_permit(&mut self, key: Key, packet: Packet<'_>, statement: &Statement) {
+    pub(crate) fn force_permit<I: Io<Mail>>(
+        &mut self,
+        turn: &Turn<'_, I>,
+        key: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -86,39 +93,54 @@ impl Engine {
             return;
         }
         let permit = self.scheduler.force(seat, needs(client, statement));
-        self.hold_permit(key, permit);
+        self.hold_permit(key, permit, turn.now);
     }
 
-    /// Keeps a client's permit until its command is sent.
-    pub(crate) fn hold_permit(&mut self, key: Key, permit: Permit) {
+    /// Keeps a client's permit until its command, which came at `arrived`, is sent.
+    pub(crate) fn hold_permit(&mut self, key: Key, permit: Permit, arrived: Timestamp) {
         let Some(id) = self.clients.get(key).map(|client| client.key) else {
             return;
         };
-        if permit.is_none() {
+        let timed = self.may_run_until(key, Kind::Select, arrived).is_some();
+        if permit.is_none() && !timed {
             return;
         }
         self.keys[id.0 as usize].admitted += 1;
-        let before = self.holds.insert(key, Hold::Admitted(permit, id));
+        let before = self.holds.insert(key, Hold::Admitted(permit, id, arrived));
         debug_assert!(
             !matches!(before, Some(Hold::Admitted(..))),
             "two permits for one statement"
         );
     }
 
-    /// The permit of a command that is sent now, or will not be sent.
+    /// What a command is allowed that is sent now.
+    pub(crate) fn take_allowance(&mut self, key: Key, kind: Kind) -> Allowance {
+        let Some((permit, arrived)) = self.take_hold(key) else {
+            return Allowance::NONE;
+        };
+        let until = self.may_run_until(key, kind, arrived);
+        self.watch_overtime(until);
+        Allowance { permit, until }
+    }
+
+    /// The permit of a command that will not be sent.
     pub(crate) fn take_permit(&mut self, key: Key) -> Permit {
+        self.take_hold(key)
+            .map_or(Permit::NONE, |(permit, _)| permit)
+    }
+
+    fn take_hold(&mut self, key: Key) -> Option<(Permit, Timestamp)> {
         if self.holds.is_empty() {
-            return Permit::NONE;
+            return None;
         }
-        match self.holds.remove(&key) {
-            None => Permit::NONE,
-            Some(Hold::Admitted(permit, id)) => {
+        match self.holds.remove(&key)? {
+            Hold::Admitted(permit, id, arrived) => {
                 self.keys[id.0 as usize].admitted -= 1;
-                permit
+                Some((permit, arrived))
             }
-            Some(Hold::Queued(place)) => {
+            Hold::Queued(place) => {
                 self.scheduler.leave(place, Left::Killed);
-                Permit::NONE
+                None
             }
         }
     }
@@ -161,7 +183,11 @@ impl Engine {
             let next = self.scheduler.next(turn.now, |group| capacity(keys, group));
             match next {
                 None => break,
-                Some(Step::Run { who, permit, .. }) => self.admitted(turn, who, permit),
+                Some(Step::Run {
+                    who,
+                    permit,
+                    waited,
+                }) => self.admitted(turn, who, (permit, waited)),
                 Some(Step::Reject { who, rejection }) => self.rejected(turn, who, &rejection),
             }
         }
@@ -172,9 +198,15 @@ impl Engine {
     }
 
     /// A statement that waited may run: it looks for a backend, as if it had come just now.
-    fn admitted<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, permit: Permit) {
+    fn admitted<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (permit, waited): (Permit, Span),
+    ) {
         self.holds.remove(&key);
-        self.hold_permit(key, permit);
+        let arrived = turn.now.as_us().saturating_sub(waited.as_us());
+        self.hold_permit(key, permit, Timestamp::from_us(arrived));
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -250,7 +282,7 @@ impl Engine {
             if self.clients.get(*key).is_none() {
                 return Err("a client that is gone holds a permit or a place".to_owned());
             }
-            if let Hold::Admitted(_, id) = hold {
+            if let Hold::Admitted(_, id, _) = hold {
                 counts[id.0 as usize] += 1;
             }
         }

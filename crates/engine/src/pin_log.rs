@@ -1,6 +1,6 @@
 //! Says who pins and why: one line in the log for each reason and kind of statement.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use session::statement::{Dialect, PinReason, PinReasons, digest_text};
 
@@ -14,9 +14,17 @@ const DIGEST_MAX: usize = 200;
 #[derive(Default)]
 pub(crate) struct PinLog {
     lines: HashSet<(PinReason, String)>,
+    /// The first of each reason: who, and by which statement.
+    examples: BTreeMap<PinReason, (String, String)>,
 }
 
 impl PinLog {
+    /// Who was the first to be pinned for a reason, and by which statement.
+    pub(crate) fn example(&self, reason: PinReason) -> Option<(&str, &str)> {
+        let (user, digest) = self.examples.get(&reason)?;
+        Some((user, digest))
+    }
+
     /// A session of `user` was pinned for these reasons by this statement.
     pub(crate) fn note(
         &mut self,
@@ -30,6 +38,8 @@ impl PinLog {
         let digest = digest_text(text, dialect, DIGEST_MAX);
         for reason in reasons.iter() {
             if self.lines.insert((reason, digest.clone())) {
+                let example = || (user.to_owned(), digest.clone());
+                self.examples.entry(reason).or_insert_with(example);
                 let reason = reason.name();
                 tracing::info!(reason, user, digest, "a statement pins its session");
             }

@@ -188,7 +188,7 @@ impl Engine {
     }
 
     /// Only attached sessions are pinned, so this looks at no more of them than there are slots.
-    fn pinned(&self) -> [u64; 32] {
+    pub(crate) fn pinned(&self) -> [u64; 32] {
         let mut pinned = [0; 32];
         let attached = [State::Held, State::Active];
         let attached = attached

@@ -20,6 +20,16 @@ pub(crate) struct Rewrite {
     pub insert_id: Option<u64>,
 }
 
+impl Rewrite {
+    /// A text as it is.
+    pub(crate) fn of_text(text: Vec<u8>) -> Self {
+        Self {
+            text,
+            insert_id: None,
+        }
+    }
+}
+
 /// True if the text must be looked at for what the front door knows better.
 pub(crate) fn concerns(statement: &Statement) -> bool {
     statement.traits.intersects(

@@ -27,6 +27,8 @@ impl Engine {
         let who = identity(&user, client.origin.peer);
         match self.scheduler.login(&who, turn.now) {
             Ok(seat) => {
+                let id = client.key.0 as usize;
+                self.keys[id].weight = self.scheduler.weight(&seat);
                 client.seat = Some(seat);
                 true
             }
@@ -63,7 +65,16 @@ impl Engine {
             let keys = self.clients.iter(state).map(|(key, _)| key);
             for key in keys.collect::<Vec<Key>>() {
                 self.follow_schema(key);
+                self.follow_weight(key);
             }
+        }
+    }
+
+    /// Clients of one key may be of several accounts, by their hosts; the last one counts.
+    fn follow_weight(&mut self, key: Key) {
+        let client = self.clients.get(key);
+        if let Some((id, seat)) = client.and_then(|c| Some((c.key, c.seat.as_ref()?))) {
+            self.keys[id.0 as usize].weight = self.scheduler.weight(seat);
         }
     }
 

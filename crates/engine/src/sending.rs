@@ -13,6 +13,7 @@ use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::digests::Digest;
 use crate::dispatch::put_query;
 use crate::holdings::{self, Effect};
+use crate::overtime::Allowance;
 use crate::prepared::{Prepared, asks_for_cursor, statement_id};
 use crate::rewrite::{self, Rewrite, rewrite};
 use crate::settle::defines;
@@ -36,7 +37,8 @@ impl Engine {
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let clears = self.clears(client_key, packet, &statement);
-        let permit = self.take_permit(client_key);
+        let (keeping, own_text) = self.take_intent(client_key);
+        let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
         };
@@ -46,7 +48,8 @@ impl Engine {
         let outbox = turn.io.outbox(backend.handle);
         self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
         let live = backend.warnings == Warnings::OfClient;
-        let rewrite = dialect.as_ref().and_then(|dialect| {
+        let rewrite = own_text.or_else(|| {
+            let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
@@ -75,11 +78,10 @@ impl Engine {
             counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
             permit,
-            digest: if backend.replay.is_empty() {
-                Digest::NONE
-            } else {
-                client.digest
-            },
+            keeping,
+            until,
+            timed_out: false,
+            digest: backend.replayed(client.digest),
         };
         backend.head_since = turn.now;
         backend.exchanges.push_back(Exchange {
@@ -156,6 +158,16 @@ impl Engine {
         }
         let dialect = dialect.filter(|_| holdings::concerns(statement))?;
         holding(packet.text(), dialect).map(Effect::of_text)
+    }
+}
+
+impl Backend {
+    /// The digest of a command that was kept; none of one that was not.
+    fn replayed(&self, digest: Digest) -> Digest {
+        match self.replay.is_empty() {
+            true => Digest::NONE,
+            false => digest,
+        }
     }
 }
 

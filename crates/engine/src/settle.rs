@@ -51,6 +51,10 @@ impl Engine {
                 self.learn_read(turn, key, &command, sample);
                 self.command_answered(turn, key, &command, ending);
                 self.end_transaction(turn, key);
+                let keeping = command.keeping.filter(|_| *ending == Ending::Ok);
+                if let Some((client, keeping)) = command.client.zip(keeping) {
+                    self.keep_limits(turn, client, *keeping);
+                }
             }
             (Purpose::Restore(part), Ending::Err(error)) => {
                 self.restore_failed(turn, key, part, error);
@@ -59,6 +63,7 @@ impl Engine {
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
             (Purpose::ReadFacts(facts), Ending::Ok) => self.learn_session(key, &facts),
             (Purpose::ReadPrivileges(rows), Ending::Ok) => self.learn_privileges(key, &rows),
+            (Purpose::ReadRight(rows), Ending::Ok) => self.learn_right(turn, key, &rows),
             (Purpose::ReadInsertId(rows), Ending::Ok) => self.learn_insert_id(key, &rows),
             (Purpose::ReadCharset(rows), Ending::Ok) => self.learn_charset(key, &rows),
             (Purpose::ReadWarnings(answer), Ending::Ok) => self.learn_warnings(key, answer),
@@ -321,6 +326,9 @@ impl Engine {
             return;
         } else {
             self.detach(turn, client_key, key);
+        }
+        if self.awaits_limits(turn, client_key) {
+            return;
         }
         if self.draining.is_some() && self.clients.state(client_key) == Some(State::Idle) {
             return self.close_client(turn, client_key, DisconnectReason::Drain);

@@ -1,14 +1,16 @@
 //! What the workers of one process share, and what they write to each other.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use admission::{GateId, Rules};
 use events::Span;
 use membership::Key;
 use pool::Ledger;
 
-use crate::kill::{KillOrder, KillOutcome};
+use crate::kill::{KillOrder, KillOutcome, Victim};
+use crate::limits::LimitsOrder;
+use crate::look::Look;
 use crate::report::{QueuedStatement, Report};
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
@@ -21,6 +23,7 @@ pub struct Shared {
     pub ledger: Arc<Ledger>,
     /// What runs and waits of each account, and the limits of that.
     pub admission: Arc<admission::Ledger>,
+    keeper: OnceLock<Keeper>,
     clients: AtomicUsize,
     logins: AtomicUsize,
     pinned: AtomicUsize,
@@ -33,11 +36,27 @@ impl Shared {
         Arc::new(Self {
             ledger: Ledger::new(backends, workers),
             admission: admission::Ledger::new(workers, Rules::default()),
+            keeper: OnceLock::new(),
             clients: AtomicUsize::new(0),
             logins: AtomicUsize::new(0),
             pinned: AtomicUsize::new(0),
             next_id: AtomicU32::new(0),
         })
+    }
+
+    /// Who keeps the limits that statements set and puts them in force, without making the worker wait
+    /// that asks. Only the first who is named counts; until then no limits can be set.
+    pub fn keep_limits_with(&self, keep: impl Fn(LimitsOrder) + Send + Sync + 'static) {
+        self.keeper.get_or_init(|| Keeper(Box::new(keep)));
+    }
+
+    /// Has a change kept. False if nobody keeps any.
+    pub(crate) fn keep_limits(&self, order: LimitsOrder) -> bool {
+        let Some(Keeper(keep)) = self.keeper.get() else {
+            return false;
+        };
+        keep(order);
+        true
     }
 
     /// Client connections of all workers.
@@ -85,9 +104,9 @@ impl Shared {
         FIRST_CONNECTION_ID + number * workers + worker as u32
     }
 
-    /// The worker of the client with that id.
-    pub(crate) fn worker_of(&self, id: u32) -> usize {
-        (id - FIRST_CONNECTION_ID) as usize % self.ledger.workers()
+    /// The worker of the client with that id, which is [`FIRST_CONNECTION_ID`] at least.
+    pub fn worker_of(&self, id: u32) -> usize {
+        id.saturating_sub(FIRST_CONNECTION_ID) as usize % self.ledger.workers()
     }
 }
 
@@ -111,6 +130,15 @@ impl Drop for PinSlot {
     }
 }
 
+/// Whoever keeps limits.
+struct Keeper(Box<dyn Fn(LimitsOrder) + Send + Sync>);
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keeper")
+    }
+}
+
 /// What is posted to a worker.
 pub enum Mail {
     /// Another worker has waited for a slot for longer than it should.
@@ -130,10 +158,16 @@ pub enum Mail {
     Woken(GateId),
     /// Other limits are in force.
     RulesChanged,
+    /// What a statement of a client has changed is kept and in force, or why not.
+    LimitsKept(Key, Result<(), String>),
     /// Somebody wants to see who waits.
     Queue(Box<dyn FnOnce(Vec<QueuedStatement>) + Send>),
     /// Somebody wants to look in.
     Report(Box<dyn FnOnce(Report) + Send>),
+    /// Somebody wants to see single clients or backend connections.
+    Look(Look),
+    /// An administrator wants a client of this worker, or its statement, ended.
+    End(Victim, Box<dyn FnOnce(KillOutcome) + Send>),
     /// Take no new clients, let what runs finish for so long, then end.
     Drain(Span),
 }
@@ -149,8 +183,11 @@ impl std::fmt::Debug for Mail {
             Mail::SchemasChanged => "SchemasChanged",
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",
+            Mail::LimitsKept(..) => "LimitsKept",
             Mail::Queue(_) => "Queue",
             Mail::Report(_) => "Report",
+            Mail::Look(_) => "Look",
+            Mail::End(..) => "End",
             Mail::Drain(_) => "Drain",
         })
     }

@@ -38,6 +38,7 @@ impl Engine {
             self.orphan_due(),
             self.short_idle,
             self.scheduler.next_timer(),
+            self.overtime_due,
             self.draining,
         ]
         .into_iter()
@@ -78,6 +79,7 @@ impl Engine {
         }
         self.each_awake(|engine, id| engine.key_due(turn, id));
         self.lanes_due(turn);
+        self.overtime_is_due(turn);
         self.backends_due(turn);
         self.short_idle_due(turn);
         self.stalls_due(turn);

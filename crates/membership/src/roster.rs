@@ -85,6 +85,18 @@ impl<T> Roster<T> {
         Some(&mut self.slab.get_mut(key)?.item)
     }
 
+    /// The item at a place, if there is one: whoever goes through all places meets every item that
+    /// stays, however often that changes its list.
+    pub fn at(&self, place: usize) -> Option<(Key, &T)> {
+        let (key, entry) = self.slab.at(place)?;
+        Some((key, &entry.item))
+    }
+
+    /// How many places there are, vacant ones included.
+    pub fn places(&self) -> usize {
+        self.slab.places()
+    }
+
     /// The list that the item is on.
     pub fn list_of(&self, key: Key) -> Option<ListId> {
         self.slab.get(key).map(|entry| entry.list)

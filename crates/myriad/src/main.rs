@@ -1,5 +1,6 @@
 //! The `myriad` command: one file per subcommand.
 
+mod admin;
 mod challenge;
 mod config_command;
 mod doctor;

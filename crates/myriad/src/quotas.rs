@@ -3,13 +3,17 @@
 //!
 //! Owns the two files and their order. What a limit does is `admission`'s matter.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context;
+use control::{Lasts, Whose};
 use driver::Postboxes;
-use engine::{Mail, Shared};
+use engine::{LimitsChange, LimitsOrder, Mail, Shared};
 use events::Span;
+use session::statement::{Limit, Limits};
 
 /// Where the limits come from.
 pub(crate) struct Sources {
@@ -26,7 +30,12 @@ pub(crate) struct Book {
     postboxes: Postboxes<Mail>,
     /// As they were read last.
     settings: config::Settings,
+    /// What holds above that until they are read again.
+    trials: Trials,
 }
+
+/// Limits on trial, of an account or of all others.
+type Trials = BTreeMap<Option<config::AccountName>, config::Limits>;
 
 impl Sources {
     /// Those of a configuration file, or of a private database in `folder`.
@@ -46,8 +55,23 @@ impl Sources {
 
     /// The rules of `settings`, and of what statements have set.
     pub(crate) fn rules(&self, settings: &config::Settings) -> anyhow::Result<admission::Rules> {
-        let set = config::auto::load(&self.auto)?;
-        let quotas = config::Quotas::new(&settings.quotas, &set);
+        self.rules_on_trial(settings, &Trials::new())
+    }
+
+    fn rules_on_trial(
+        &self,
+        settings: &config::Settings,
+        trials: &Trials,
+    ) -> anyhow::Result<admission::Rules> {
+        let mut set = config::auto::load(&self.auto)?;
+        let mut configured = settings.quotas.clone();
+        for (account, limits) in trials {
+            match account {
+                Some(name) => overlay(&mut set, name, limits),
+                None => overlay_others(&mut configured, limits),
+            }
+        }
+        let quotas = config::Quotas::new(&configured, &set);
         let accounts = quotas.accounts.iter().map(|(name, limits)| {
             let name = admission::AccountName::new(&name.user, &name.host);
             (name, quota(limits))
@@ -75,7 +99,38 @@ impl Book {
             shared,
             postboxes,
             settings,
+            trials: Trials::new(),
         }
+    }
+
+    /// Sets limits for each of these, until the files are read again or for good; all of it or nothing.
+    pub(crate) fn set(
+        &mut self,
+        whose: &[Whose],
+        limits: &config::Limits,
+        lasts: Lasts,
+    ) -> anyhow::Result<()> {
+        let mut trials = self.trials.clone();
+        let mut kept = config::auto::load(&self.sources.auto)?;
+        for whose in whose {
+            match (account_name(whose), lasts) {
+                (Some(name), Lasts::Kept) => overlay(&mut kept, &name, limits),
+                (None, Lasts::Kept) => anyhow::bail!("name an account"),
+                (name, Lasts::Trial) => overlay(&mut trials, &name, limits),
+            }
+        }
+        let any = config::AccountName {
+            user: String::new(),
+            host: "%".to_owned(),
+        };
+        config::auto::check(&BTreeMap::from([(any, limits.clone())]))?;
+        match lasts {
+            Lasts::Trial => self.trials = trials,
+            Lasts::Kept => config::auto::save(&self.sources.auto, &kept)
+                .with_context(|| format!("cannot write {}", self.sources.auto.display()))?,
+        }
+        self.put_in_force(self.sources.rules_on_trial(&self.settings, &self.trials)?);
+        Ok(())
     }
 
     /// Reads the files again and puts the limits in force, without touching a connection. What else has
@@ -94,6 +149,7 @@ impl Book {
                 "changed in the configuration; holds from the next start on"
             );
         }
+        self.trials.clear();
         self.put_in_force(rules);
         tracing::info!(quotas_changed = changes.quotas, "configuration read again");
         // What waits for the next start is still as it was.
@@ -110,12 +166,149 @@ impl Book {
         }
     }
 
+    /// Keeps what a statement of a client has changed, puts it in force, and tells whoever asked.
+    pub(crate) fn carry_out(&mut self, order: &LimitsOrder) {
+        let kept = self.keep(&order.change);
+        if let Err(error) = &kept {
+            tracing::error!("limits could not be kept: {error:#}");
+        }
+        let (worker, client) = order.asker;
+        let told = Mail::LimitsKept(client, kept.map_err(|error| format!("{error:#}")));
+        // If that worker has ended, so has whoever asked.
+        let _ended = self.postboxes.post(worker, told);
+    }
+
+    fn keep(&mut self, change: &LimitsChange) -> anyhow::Result<()> {
+        if let LimitsChange::Set(accounts, limits) = change {
+            let whose = accounts.iter().cloned();
+            let whose = whose.map(|name| Whose::Account(name.user, name.host));
+            let whose: Vec<Whose> = whose.collect();
+            return self.set(&whose, &clamped(&written(limits)), Lasts::Kept);
+        }
+        let mut kept = config::auto::load(&self.sources.auto)?;
+        let before = kept.clone();
+        let mut trials = self.trials.clone();
+        follow(change, &mut kept, &mut trials);
+        if kept == before && trials == self.trials {
+            return Ok(());
+        }
+        config::auto::save(&self.sources.auto, &kept)
+            .with_context(|| format!("cannot write {}", self.sources.auto.display()))?;
+        self.trials = trials;
+        self.put_in_force(self.sources.rules_on_trial(&self.settings, &self.trials)?);
+        Ok(())
+    }
+
     fn put_in_force(&self, rules: admission::Rules) {
         self.shared.admission.set_rules(rules);
         for worker in 0..self.postboxes.workers() {
             // A worker that has ended has nobody who waits.
             let _ended = self.postboxes.post(worker, Mail::RulesChanged);
         }
+    }
+}
+
+/// The limits as statements of administrators reach them.
+pub(crate) struct Desk(pub(crate) Arc<Mutex<Book>>);
+
+impl control::Office for Desk {
+    fn reload(&self) -> Result<(), String> {
+        open(&self.0).reload().map_err(|error| format!("{error:#}"))
+    }
+
+    fn set_limits(&self, whose: &[Whose], limits: &Limits, lasts: Lasts) -> Result<(), String> {
+        let set = open(&self.0).set(whose, &written(limits), lasts);
+        set.map_err(|error| format!("{error:#}"))
+    }
+}
+
+/// The book, also if somebody failed while it was open: it is changed in one step.
+pub(crate) fn open(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
+    book.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn overlay<N: Clone + Ord>(set: &mut BTreeMap<N, config::Limits>, name: &N, over: &config::Limits) {
+    let limits = set.entry(name.clone()).or_default();
+    *limits = limits.overlaid(over);
+}
+
+fn overlay_others(configured: &mut Vec<config::Quota>, over: &config::Limits) {
+    let mut others = configured.iter_mut();
+    match others.find(|quota| quota.account.is_none()) {
+        Some(quota) => quota.limits = quota.limits.overlaid(over),
+        None => configured.push(config::Quota {
+            account: None,
+            limits: over.clone(),
+        }),
+    }
+}
+
+fn account_name(whose: &Whose) -> Option<config::AccountName> {
+    match whose {
+        Whose::Account(user, host) => Some(config::AccountName {
+            user: user.clone(),
+            host: host.clone(),
+        }),
+        Whose::Others => None,
+    }
+}
+
+/// Takes the limits of accounts along that are gone or have other names.
+fn follow(
+    change: &LimitsChange,
+    kept: &mut BTreeMap<config::AccountName, config::Limits>,
+    trials: &mut Trials,
+) {
+    let pairs: Vec<_> = match change {
+        LimitsChange::Set(..) => return,
+        LimitsChange::Drop(accounts) => accounts.iter().map(|from| (from, None)).collect(),
+        LimitsChange::Rename(pairs) => pairs.iter().map(|(from, to)| (from, Some(to))).collect(),
+    };
+    for (from, to) in pairs {
+        let (from, to) = (name(from), to.map(name));
+        let limits = (kept.remove(&from), trials.remove(&Some(from)));
+        let Some(to) = to else { continue };
+        kept.extend(limits.0.map(|limits| (to.clone(), limits)));
+        trials.extend(limits.1.map(|limits| (Some(to), limits)));
+    }
+}
+
+fn name(account: &engine::AccountName) -> config::AccountName {
+    config::AccountName {
+        user: account.user.clone(),
+        host: account.host.clone(),
+    }
+}
+
+/// Numbers that are too large for the configuration are as good as the largest: the server has done its
+/// part of the statement already.
+fn clamped(limits: &config::Limits) -> config::Limits {
+    const CLIENTS_MAX: u32 = 16_000_000;
+    const RUNNING_MAX: u32 = 1_000_000;
+    let up_to = |max: u32| move |limit: u32| limit.min(max);
+    config::Limits {
+        max_connections: limits.max_connections.map(up_to(CLIENTS_MAX)),
+        max_concurrent_queries: limits.max_concurrent_queries.map(up_to(RUNNING_MAX)),
+        max_concurrent_transactions: limits.max_concurrent_transactions.map(up_to(RUNNING_MAX)),
+        max_queued: limits.max_queued.map(up_to(CLIENTS_MAX)),
+        max_connects_per_second: limits.max_connects_per_second.map(up_to(RUNNING_MAX)),
+        weight: limits.weight.map(|weight| weight.clamp(1, 1_000)),
+        ..limits.clone()
+    }
+}
+
+/// Limits of a statement as the configuration has them.
+fn written(limits: &Limits) -> config::Limits {
+    let queue_timeout = limits.get(Limit::QueueTimeout).map(u64::from);
+    config::Limits {
+        max_connections: limits.get(Limit::Connections),
+        max_concurrent_queries: limits.get(Limit::Queries),
+        max_concurrent_transactions: limits.get(Limit::Transactions),
+        max_queued: limits.get(Limit::Queued),
+        queue_timeout: queue_timeout.map(Duration::from_millis),
+        max_connects_per_second: limits.get(Limit::ConnectsPerSecond),
+        weight: limits.get(Limit::Weight),
+        ..config::Limits::default()
     }
 }
 
@@ -140,5 +333,46 @@ fn quota(limits: &config::Limits) -> admission::Quota {
         overload_target: limits
             .overload_target
             .map_or(none.overload_target, Span::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(user: &str) -> engine::AccountName {
+        engine::AccountName::new(user, "%")
+    }
+
+    #[test]
+    fn limits_go_with_their_accounts() {
+        let some = config::Limits {
+            max_queued: Some(7),
+            ..config::Limits::default()
+        };
+        let of = |user| (name(&account(user)), some.clone());
+        let mut kept = BTreeMap::from([of("a"), of("b")]);
+        let mut trials = Trials::from([(Some(name(&account("a"))), some.clone())]);
+        let drop = LimitsChange::Drop(vec![account("b"), account("nobody")]);
+        follow(&drop, &mut kept, &mut trials);
+        let pairs = vec![(account("a"), account("c")), (account("x"), account("y"))];
+        follow(&LimitsChange::Rename(pairs), &mut kept, &mut trials);
+        assert_eq!(kept, BTreeMap::from([of("c")]));
+        assert_eq!(trials, Trials::from([(Some(name(&account("c"))), some)]));
+    }
+
+    #[test]
+    fn numbers_of_statements_are_made_to_fit_the_file() {
+        let limits = Limit::ALL
+            .into_iter()
+            .fold(Limits::default(), |limits, limit| {
+                limits.with(limit, u32::MAX)
+            });
+        let limits = clamped(&written(&limits.with(Limit::Weight, 0)));
+        let set = BTreeMap::from([(name(&account("a")), limits)]);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auto.toml");
+        config::auto::save(&path, &set).unwrap();
+        assert_eq!(config::auto::load(&path).unwrap(), set);
     }
 }

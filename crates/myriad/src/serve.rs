@@ -1,18 +1,18 @@
 //! `myriad serve`: the front door.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use anyhow::Context;
 use driver::{Address, Listeners, Postboxes};
-use engine::Mail;
+use engine::{LimitsOrder, Mail};
 use events::Span;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::quotas::{Book, Sources};
+use crate::quotas::{self, Book, Sources};
 use crate::workers::{Workers, drain};
-use crate::{doctor, local, log};
+use crate::{admin, doctor, local, log};
 
 /// How to serve.
 #[derive(clap::Args)]
@@ -68,8 +68,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         println!("{}", local::invitation(&listeners.local_addresses()));
     }
     let (shared, postboxes) = (workers.shared.clone(), workers.postboxes.clone());
-    let mut book = Book::new(sources, settings.clone(), shared, postboxes);
-    runtime.block_on(control(&settings, &workers, (signals, &mut book)))?;
+    let book = Book::new(sources, settings.clone(), shared, postboxes);
+    let book = Arc::new(Mutex::new(book));
+    let (orders, ordered) = unbounded_channel();
+    // Each client has one order under way at most.
+    workers.shared.keep_limits_with(move |order| {
+        // While the process ends, nobody is there to keep it.
+        let _ending = orders.send(order);
+    });
+    let office = Office { book, ordered };
+    runtime.block_on(control(&settings, &workers, (signals, office)))?;
     workers.join()?;
     drop(listeners);
     if let Some(mut database) = database {
@@ -84,28 +92,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 async fn control(
     settings: &config::Settings,
     workers: &Workers,
-    (mut signals, book): (Signals, &mut Book),
+    (mut signals, mut office): (Signals, Office),
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let http = match settings.admin.http {
-        None => None,
-        Some(address) => {
-            let listener = tokio::net::TcpListener::bind(address)
-                .await
-                .with_context(|| format!("admin.http: cannot listen on {address}"))?;
-            tracing::info!(%address, "admin HTTP listening");
-            let until = stop_signal(stopped);
-            let serving = control::serve(
-                listener,
-                Arc::new(Posts(workers.postboxes.clone())),
-                facts(workers, draining.clone()),
-                until,
-            );
-            Some(tokio::spawn(serving))
-        }
-    };
-    signals.end(book).await;
+    let sql = Arc::new(quotas::Desk(office.book.clone()));
+    let facts = facts(settings, workers, draining.clone()).with_office(sql);
+    let desk = control::Desk::new(Arc::new(Posts(workers.postboxes.clone())), facts);
+    let listeners = admin::start(settings, &desk, &stopped).await?;
+    signals.end(&mut office).await;
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
     draining.store(true, Ordering::Relaxed);
     drain(&workers.postboxes, settings.server.drain_timeout.into());
@@ -114,27 +109,31 @@ async fn control(
         () = workers.finished() => {}
     }
     stop.send_replace(true);
-    match http {
-        Some(http) => http.await?.context("admin HTTP failed"),
-        None => Ok(()),
-    }
+    listeners.ended().await
 }
 
-async fn stop_signal(mut stopped: tokio::sync::watch::Receiver<bool>) {
-    // An error means that the sender is gone: time to stop as well.
-    let _gone = stopped.wait_for(|&stop| stop).await;
-}
-
-fn facts(workers: &Workers, draining: Arc<AtomicBool>) -> control::Facts {
+fn facts(
+    settings: &config::Settings,
+    workers: &Workers,
+    draining: Arc<AtomicBool>,
+) -> control::Facts {
     let counters = workers.counters.clone();
     let shared = workers.shared.clone();
     let pin_reasons = engine::PinReason::ALL.iter().map(|reason| reason.name());
     let sums = move || driver::DriverCounts::sum(&counters);
     let memory = sums.clone();
+    let variables = settings.entries();
     control::Facts::new(shared, move || sums().each())
         .with_driver_memory(move || memory().memory())
+        .with_variables(move || variables.clone())
         .with_pin_reasons(pin_reasons)
         .with_draining(move || draining.load(Ordering::Relaxed))
+}
+
+/// The limits, and what statements of clients want changed of them.
+struct Office {
+    book: Arc<Mutex<Book>>,
+    ordered: UnboundedReceiver<LimitsOrder>,
 }
 
 /// The signals that the front door listens to.
@@ -155,12 +154,14 @@ impl Signals {
     }
 
     /// Returns when the front door is to end. Until then SIGHUP has the limits read again.
-    async fn end(&mut self, book: &mut Book) {
+    async fn end(&mut self, office: &mut Office) {
+        let Office { book, ordered } = office;
         loop {
             tokio::select! {
                 _ = self.interrupt.recv() => return,
                 _ = self.terminate.recv() => return,
-                _ = self.hang_up.recv() => book.try_to_reload(),
+                _ = self.hang_up.recv() => quotas::open(book).try_to_reload(),
+                Some(order) = ordered.recv() => quotas::open(book).carry_out(&order),
             }
         }
     }

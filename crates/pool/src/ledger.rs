@@ -80,6 +80,7 @@ impl Ledger {
         let since = row.waiting_since_us.load(Ordering::SeqCst);
         Claim {
             owned: row.owned.load(Ordering::SeqCst),
+            weight: 1,
             waiting_since: (since != NOBODY).then(|| Timestamp::from_us(since)),
         }
     }

@@ -178,6 +178,17 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             .map(|member| &mut member.backend)
     }
 
+    /// The connection at a place, if there is one.
+    pub fn at(&self, place: usize) -> Option<(Key, &B)> {
+        let (key, member) = self.members.at(place)?;
+        Some((key, &member.backend))
+    }
+
+    /// How many places there are, vacant ones included.
+    pub fn places(&self) -> usize {
+        self.members.places()
+    }
+
     /// The key that a connection belongs to.
     pub fn key_of(&self, member: Key) -> Option<KeyId> {
         self.members.get(member).map(|member| member.key)

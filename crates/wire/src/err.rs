@@ -36,10 +36,14 @@ pub mod code {
     pub const PACKETS_OUT_OF_ORDER: u16 = 1156;
     /// `ER_TOO_MANY_USER_CONNECTIONS`: an account's limit on what runs at once.
     pub const TOO_MANY_USER_CONNECTIONS: u16 = 1203;
+    /// `ER_UNKNOWN_SYSTEM_VARIABLE`.
+    pub const UNKNOWN_SYSTEM_VARIABLE: u16 = 1193;
     /// `ER_LOCK_DEADLOCK`.
     pub const DEADLOCK: u16 = 1213;
     /// `ER_USER_LIMIT_REACHED`: a resource of the account is used up.
     pub const USER_LIMIT_REACHED: u16 = 1226;
+    /// `ER_UNSUPPORTED_PS`: this cannot be prepared.
+    pub const UNSUPPORTED_PREPARED: u16 = 1295;
     /// `ER_UNKNOWN_STMT_HANDLER`: no such prepared statement.
     pub const UNKNOWN_STMT_HANDLER: u16 = 1243;
     /// `ER_NOT_SUPPORTED_YET`
@@ -50,6 +54,10 @@ pub mod code {
     pub const UNSUPPORTED_AUTH: u16 = 1251;
     /// `ER_QUERY_INTERRUPTED`.
     pub const QUERY_INTERRUPTED: u16 = 1317;
+    /// ER_STATEMENT_TIMEOUT of MariaDB.
+    pub const STATEMENT_TIMEOUT: u16 = 1969;
+    /// ER_QUERY_TIMEOUT of MySQL.
+    pub const QUERY_TIMEOUT: u16 = 3024;
 }
 
 /// An ERR packet's fields.

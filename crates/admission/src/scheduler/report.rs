@@ -8,7 +8,7 @@ use membership::ListId;
 use crate::quota::Quota;
 use crate::waits::Waits;
 
-use super::Scheduler;
+use super::{Place, Scheduler};
 
 /// What happened to statements of an account at one worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,11 +80,7 @@ impl<T: Copy> Scheduler<T> {
     pub fn queue_now(&self) -> impl Iterator<Item = Waiting<T>> {
         let lists = 0..self.waiters.lists();
         lists.flat_map(move |queue| {
-            let limit = match self.queues[queue as usize].blocked_at {
-                None => None,
-                Some(gate) if gate.is_multiple_of(2) => Some("max_concurrent_queries"),
-                Some(_) => Some("max_concurrent_transactions"),
-            };
+            let limit = self.limit_at(queue);
             self.waiters
                 .iter(ListId(queue))
                 .map(move |(_, waiter)| Waiting {
@@ -93,6 +89,20 @@ impl<T: Copy> Scheduler<T> {
                     since: waiter.since,
                     limit,
                 })
+        })
+    }
+
+    /// The limit that keeps a waiter; `None` if it waits for a backend.
+    pub fn limit_of(&self, place: Place) -> Option<&'static str> {
+        let ListId(queue) = self.waiters.list_of(place.0)?;
+        self.limit_at(queue)
+    }
+
+    fn limit_at(&self, queue: u32) -> Option<&'static str> {
+        let gate = self.queues.get(queue as usize)?.blocked_at?;
+        Some(match gate.is_multiple_of(2) {
+            true => "max_concurrent_queries",
+            false => "max_concurrent_transactions",
         })
     }
 

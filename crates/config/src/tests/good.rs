@@ -120,6 +120,10 @@ fn every_key_of_the_others_arrives() {
         user = "other"
         [admin]
         http = "[::1]:6080"
+        sql = "127.0.0.1:6032"
+        [[admin.account]]
+        user = "app"
+        password = "other"
         [log]
         level = "trace"
         format = "json"
@@ -134,6 +138,10 @@ fn every_key_of_the_others_arrives() {
         admin.http,
         Some(SocketAddr::from((Ipv6Addr::LOCALHOST, 6080)))
     );
+    assert_eq!(admin.sql, Some("127.0.0.1:6032".parse().unwrap()));
+    let admins = admin.accounts.iter();
+    let admins: Vec<_> = admins.map(|a| (&*a.user, a.password.expose())).collect();
+    assert_eq!(admins, [("app", "other")]);
     assert_eq!((log.level, log.format), (Level::Trace, Format::Json));
 }
 

@@ -12,7 +12,8 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 
-use crate::facts::{DriverCount, Facts};
+use crate::desk::Desk;
+use crate::facts::DriverCount;
 use crate::outlook::Backend;
 use crate::watch::Sighting;
 use page::Page;
@@ -33,13 +34,13 @@ pub(crate) struct Scrape {
     usage: Vec<Usage>,
     draining: bool,
     pin_reasons: Vec<&'static str>,
-    refused: u64,
+    listeners: [DriverCount; 4],
 }
 
 impl Scrape {
-    /// Puts together what the workers told and what the process knows. `refused` counts the
-    /// connections that this very listener refused.
-    pub(crate) fn new(sighting: Arc<Sighting>, facts: &Facts, refused: u64) -> Self {
+    /// Puts together what the workers told and what the process knows.
+    pub(crate) fn new(sighting: Arc<Sighting>, desk: &Desk) -> Self {
+        let facts = &desk.facts;
         Self {
             sighting,
             process: Process::read(),
@@ -50,7 +51,7 @@ impl Scrape {
             usage: facts.shared.admission.usage(),
             draining: (facts.draining)(),
             pin_reasons: facts.pin_reasons.clone(),
-            refused,
+            listeners: desk.counts(),
         }
     }
 
@@ -151,14 +152,11 @@ impl Scrape {
             "reason",
             reasons.map(|reason| (reason.name(), total.counters.disconnects[reason as usize])),
         )?;
-        for (name, help, value) in total.counters.each().iter().chain(&self.driver) {
+        let counts = total.counters.each();
+        for (name, help, value) in counts.iter().chain(&self.driver).chain(&self.listeners) {
             page.counter(&format!("myriad_{name}_total"), help, *value)?;
         }
-        page.counter(
-            "myriad_http_connections_refused_total",
-            "HTTP connections refused because there were too many",
-            self.refused,
-        )
+        Ok(())
     }
 }
 

@@ -10,13 +10,6 @@ use crate::serve::Limits;
 
 const IMPATIENT: Duration = Duration::from_millis(20);
 
-fn impatient() -> Limits {
-    Limits {
-        answer_time: IMPATIENT,
-        ..Limits::default()
-    }
-}
-
 fn failed(connections: u64, errors: u64) -> Report {
     let mut report = Report::default();
     report.counters.backend_connections = connections;
@@ -88,7 +81,8 @@ async fn draining_is_told() {
 
 #[tokio::test]
 async fn some_workers_are_enough_but_none_are_not() {
-    let stage = Stage::within(impatient(), [answers(report()), Mood::Silent, Mood::Ended]).await;
+    let moods = [answers(report()), Mood::Silent, Mood::Ended];
+    let stage = Stage::patient(IMPATIENT, Limits::default(), moods).await;
     let answer = stage.get("/health").await;
     assert_eq!(answer.status, 200);
     assert!(

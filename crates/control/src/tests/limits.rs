@@ -84,11 +84,10 @@ async fn one_connection_too_many_is_refused() {
 #[tokio::test]
 async fn the_shutdown_lets_requests_finish() {
     let limits = Limits {
-        answer_time: NEVER,
         farewell_time: BOUND,
         ..Limits::default()
     };
-    let stage = Stage::within(limits, [Mood::Silent]).await;
+    let stage = Stage::patient(NEVER, limits, [Mood::Silent]).await;
     let fakes = stage.fakes.clone();
     let mut stream = stage.connect().await;
     let request = b"GET /health HTTP/1.1\r\nHost: m\r\n\r\n";

@@ -31,12 +31,9 @@ async fn several_silent_workers_share_the_second() {
 
 #[tokio::test]
 async fn counters_of_a_silent_worker_stay_and_it_is_asked_once() {
-    let limits = Limits {
-        answer_time: Duration::from_millis(20),
-        ..Limits::default()
-    };
     let moods = [answers(report()), answers(report())];
-    let stage = Stage::within(limits, moods).await;
+    let answer_time = Duration::from_millis(20);
+    let stage = Stage::patient(answer_time, Limits::default(), moods).await;
     let before = stage.get("/metrics").await;
     assert_eq!(before.sample("myriad_statements_total"), 200.0);
     stage.fakes.set(1, Mood::Silent);

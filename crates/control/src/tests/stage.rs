@@ -5,14 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{Mail, Report, Shared};
+use engine::{
+    ClientLine, FIRST_CONNECTION_ID, KillOutcome, Look, Mail, Report, Shared, Slice, Victim, Whom,
+};
+use events::{Peer, Timestamp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::desk::Desk;
 use crate::serve::{Limits, serve_within};
+use crate::workers::ANSWER_TIME;
 use crate::{Facts, Workers};
 
 /// Longer than anything here takes.
@@ -29,7 +34,13 @@ pub(super) struct Fakes {
     moods: Mutex<Vec<Mood>>,
     held: Mutex<Vec<Mail>>,
     asked: watch::Sender<usize>,
+    /// Clients by worker.
+    clients: Mutex<Vec<Vec<ClientLine>>>,
+    killed: Mutex<Vec<Victim>>,
 }
+
+/// How many lines a fake worker tells at a time.
+const SLICE: usize = 2;
 
 impl Fakes {
     pub(super) fn new(moods: impl IntoIterator<Item = Mood>) -> Arc<Self> {
@@ -37,7 +48,49 @@ impl Fakes {
             moods: Mutex::new(moods.into_iter().collect()),
             held: Mutex::default(),
             asked: watch::Sender::new(0),
+            clients: Mutex::default(),
+            killed: Mutex::default(),
         })
+    }
+
+    /// Which clients each worker has.
+    pub(super) fn set_clients(&self, clients: Vec<Vec<ClientLine>>) {
+        *self.clients.lock().unwrap() = clients;
+    }
+
+    /// Who was to be ended so far.
+    pub(super) fn killed(&self) -> Vec<Victim> {
+        self.killed.lock().unwrap().clone()
+    }
+
+    fn answer(&self, worker: usize, mail: Mail, report: &Report) {
+        match mail {
+            Mail::Look(Look::Clients(whom, from, reply)) => reply(self.slice(worker, whom, from)),
+            Mail::Look(Look::Backends(_, reply)) => reply(Slice {
+                lines: Vec::new(),
+                next: None,
+            }),
+            Mail::Look(Look::Pins(reply)) => reply(Vec::new()),
+            Mail::End(victim, reply) => {
+                self.killed.lock().unwrap().push(victim);
+                reply(match victim.id {
+                    FIRST_CONNECTION_ID => KillOutcome::Done,
+                    id => KillOutcome::NoSuchThread(id),
+                });
+            }
+            mail => answer(mail, report),
+        }
+    }
+
+    fn slice(&self, worker: usize, whom: Whom, from: usize) -> Slice<ClientLine> {
+        let clients = self.clients.lock().unwrap();
+        let all = clients.get(worker).map_or(&[][..], Vec::as_slice);
+        let end = all.len().min(from + SLICE);
+        let wanted = |line: &&ClientLine| whom == Whom::All || line.state == "waiting";
+        Slice {
+            lines: all[from..end].iter().filter(wanted).cloned().collect(),
+            next: (end < all.len()).then_some(end),
+        }
     }
 
     pub(super) fn set(&self, worker: usize, mood: Mood) {
@@ -70,7 +123,7 @@ impl Workers for Fakes {
 
     fn post(&self, worker: usize, mail: Mail) -> Result<(), Mail> {
         match &self.moods.lock().unwrap()[worker] {
-            Mood::Answers(report) => answer(mail, report),
+            Mood::Answers(report) => self.answer(worker, mail, report),
             Mood::Silent => self.held.lock().unwrap().push(mail),
             Mood::Ended => return Err(mail),
         }
@@ -90,6 +143,25 @@ pub(super) fn answers(report: Report) -> Mood {
     Mood::Answers(Box::new(report))
 }
 
+/// A client that has been in `state` since `since` µs.
+pub(crate) fn client_line(id: u32, user: &str, state: &'static str, since: u64) -> ClientLine {
+    ClientLine {
+        id,
+        user: user.into(),
+        account: Some(format!("'{user}'@'%'").into()),
+        limit: None,
+        peer: Peer::Unix,
+        schema: None,
+        state,
+        since: Timestamp::from_us(since),
+        state_us: 1_000 - since,
+        in_transaction: false,
+        pins: vec!["user_lock", "handler"],
+        backend: Some(7),
+        statement: None,
+    }
+}
+
 /// A report of a worker that has reached its backend.
 pub(super) fn report() -> Report {
     let mut report = Report {
@@ -107,6 +179,7 @@ pub(super) fn report() -> Report {
 
 /// A server in front of fake workers.
 pub(super) struct Stage {
+    pub(super) desk: Arc<Desk>,
     pub(super) fakes: Arc<Fakes>,
     pub(super) draining: Arc<AtomicBool>,
     pub(super) shared: Arc<Shared>,
@@ -121,6 +194,15 @@ impl Stage {
     }
 
     pub(super) async fn within(limits: Limits, moods: impl IntoIterator<Item = Mood>) -> Self {
+        Self::patient(ANSWER_TIME, limits, moods).await
+    }
+
+    /// Workers may take `answer_time`.
+    pub(super) async fn patient(
+        answer_time: Duration,
+        limits: Limits,
+        moods: impl IntoIterator<Item = Mood>,
+    ) -> Self {
         let fakes = Fakes::new(moods);
         let shared = Shared::new(fakes.count(), 32);
         let draining = Arc::new(AtomicBool::new(false));
@@ -128,15 +210,18 @@ impl Stage {
         let facts = Facts::new(Arc::clone(&shared), driver_counters)
             .with_driver_memory(|| vec![("connections", 11), ("outboxes", 12)])
             .with_draining(move || drains.load(Ordering::Relaxed))
+            .with_variables(|| vec![("server.workers".to_owned(), "2".to_owned())])
             .with_pin_reasons(["user_variable", "temporary_table"]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let workers: Arc<dyn Workers> = fakes.clone();
-        let serving = tokio::spawn(serve_within(limits, listener, workers, facts, async {
+        let desk = Desk::within(answer_time, workers, facts);
+        let serving = tokio::spawn(serve_within(limits, listener, desk.clone(), async {
             let _ = stopped.await;
         }));
         Self {
+            desk,
             fakes,
             draining,
             shared,

@@ -82,7 +82,8 @@ impl<M, X: Multiplexer<M>> Effects<M, X> {
 impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
     /// Accepts from a listener.
     pub(crate) fn accept(&mut self, number: usize) {
-        for _ in 0..batch(self.io.events_before) {
+        let behind = self.io.behind_since.is_some();
+        for _ in 0..batch(self.io.events_before, behind) {
             match self.io.next_client(number) {
                 Ok((fd, peer)) => self.deal(fd, peer),
                 Err(Errno::AGAIN) => return,

@@ -1,6 +1,9 @@
 //! Mail from other threads and between workers.
 
 use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use events::Span;
 
 use crate::puppet::Order;
 use crate::stage::{PATIENCE, Setup, until};
@@ -24,6 +27,30 @@ fn a_worker_without_work_sleeps() {
     }
     let turns = stage.counters[0].read().turns;
     assert!(turns <= 300, "{turns} turns");
+    stage.end();
+}
+
+/// What came while the loop was busy is told late, and whoever measures times must know.
+#[test]
+fn the_loop_knows_how_late_it_tells() {
+    const BUSY: Duration = Duration::from_millis(20);
+    let stage = Setup::default().start();
+    stage.ask(|_, _| ());
+    let (began, busy) = channel();
+    let order = Order::new(move |_, _| {
+        began.send(()).unwrap();
+        let end = Instant::now() + BUSY;
+        while Instant::now() < end {
+            std::hint::spin_loop();
+        }
+    });
+    assert!(stage.postboxes.post(0, order).is_ok());
+    busy.recv_timeout(PATIENCE).unwrap();
+    // Posted while it is busy, told in the turn after.
+    let late = stage.ask(|_, io| io.told_late());
+    assert!(late >= Span::from(BUSY), "{late:?}");
+    let (later, all) = stage.ask(|_, io| (io.told_late(), io.has_told_all()));
+    assert!(later < late && all, "{later:?} after {late:?}");
     stage.end();
 }
 

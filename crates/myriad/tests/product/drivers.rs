@@ -16,7 +16,7 @@ fn source(driver: &str) -> PathBuf {
 }
 
 /// What setup has installed for a driver.
-fn installed(driver: &str) -> PathBuf {
+pub(crate) fn installed(driver: &str) -> PathBuf {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
     let home = || PathBuf::from(variable("HOME").unwrap_or_default()).join(".cache");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::support::{Client, Database, FrontDoor, Login, Outcome, eventually};
+use crate::support::{Client, Database, FrontDoor, Login, Outcome, Server, eventually};
 
 const REJECTED: u16 = 1226;
 const TIMED_OUT: u16 = 1203;
@@ -259,4 +259,130 @@ fn raising_a_limit_lets_waiters_through_and_lowering_it_ends_nothing() {
         waiter.answer().unwrap().outcomes()[..],
         [Outcome::Rows(_)]
     ));
+}
+
+#[test]
+fn statements_that_take_longer_than_they_may_are_ended() {
+    let database = prepare("quota_slow");
+    let door = limited(&database, "max_statement_time = \"300ms\"");
+    let mut client = Client::new(&door.address(), "quota_slow");
+    let expected = match Server::is_mariadb() {
+        true => 1969,
+        false => 3024,
+    };
+    let slow = "SELECT COUNT(*) FROM information_schema.COLUMNS a, information_schema.COLUMNS b, \
+                information_schema.COLUMNS c";
+    let (code, _) = error(&client.run(slow));
+    assert_eq!(code, expected);
+    // The session goes on, and what is fast is not ended.
+    assert_eq!(client.value("SELECT 1"), "1");
+    client.run("BEGIN");
+    client.run("INSERT INTO t VALUES ('kept')");
+    let (code, _) = error(&client.run(slow));
+    assert_eq!(code, expected);
+    client.run("COMMIT");
+    assert_eq!(rows(&database, "quota_slow"), "kept\n");
+    assert_eq!(door.metric("myriad_statement_timeouts_total"), 2);
+}
+
+#[test]
+fn a_limit_that_a_statement_names_holds_while_it_waits() {
+    let database = prepare("quota_hint");
+    let door = limited(&database, "max_concurrent_queries = 1");
+    let holder = Holder::new(&door, "quota_hint");
+    let mut waiter = Client::new(&door.address(), "quota_hint");
+    let (code, text) = error(&waiter.run("SELECT /*+ MAX_EXECUTION_TIME(50) */ 1"));
+    assert_eq!(code, TIMED_OUT);
+    assert!(
+        text.contains("waited for 50ms (max_statement_time)"),
+        "{text}"
+    );
+    holder.end(&mut waiter);
+}
+
+/// A session of the account that may do everything.
+fn admin(door: &FrontDoor) -> Client {
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::to("mysql")
+    };
+    Client::login(&door.address(), &login).unwrap()
+}
+
+#[test]
+fn statements_set_limits_that_hold_at_once_and_are_kept() {
+    let database = prepare("quota_sql");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 8"]);
+    let mut admin = admin(&door);
+    let set = "ALTER USER app WITH MAX_QUERIES_PER_HOUR 0 MAX_CONCURRENT_QUERIES 1";
+    assert!(matches!(admin.run(set)[..], [Outcome::Ok(_)]));
+    let kept = "account = \"'app'@'%'\"\nmax_concurrent_queries = 1\n";
+    assert!(door.limits_set().contains(kept), "{}", door.limits_set());
+    let holder = Holder::new(&door, "quota_sql");
+    let mut waiter = Client::new(&door.address(), "quota_sql");
+    waiter.query("SELECT 1");
+    await_queued(&door, 1);
+    // It stays when the files are read again.
+    door.reconfigure("[[account]]", "[[account]]");
+    eventually("that the configuration is read", || {
+        door.log()
+            .contains("configuration read again")
+            .then_some(())
+    });
+    await_queued(&door, 1);
+    admin.run("ALTER USER app WITH MAX_CONCURRENT_QUERIES 0 MAX_QUERIES_PER_HOUR 0");
+    assert!(matches!(
+        waiter.answer().unwrap().outcomes()[..],
+        [Outcome::Rows(_)]
+    ));
+    holder.end(&mut waiter);
+}
+
+#[test]
+fn a_mistake_in_either_part_changes_neither() {
+    let database = prepare("quota_wrong");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 8"]);
+    let mut admin = admin(&door);
+    admin.run("CREATE USER quota_wrong WITH MAX_CONCURRENT_QUERIES 2 MAX_USER_CONNECTIONS 3");
+    let before = door.limits_set();
+    assert!(before.contains("'quota_wrong'@'%'"), "{before}");
+    for (sql, expected) in [
+        (
+            "ALTER USER quota_wrong WITH MAX_CONCURRENT_QUERIES many",
+            1064,
+        ),
+        (
+            "ALTER USER quota_wrong NONSENSE WITH MAX_CONCURRENT_QUERIES 5",
+            1064,
+        ),
+        (
+            "ALTER USER quota_nobody WITH MAX_QUERIES_PER_HOUR 1 MAX_CONCURRENT_QUERIES 5",
+            1396,
+        ),
+        (
+            "PREPARE s FROM 'ALTER USER quota_wrong WITH MAX_CONCURRENT_QUERIES 5'",
+            1235,
+        ),
+    ] {
+        assert_eq!(error(&admin.run(sql)).0, expected, "{sql}");
+        assert_eq!(door.limits_set(), before, "{sql}");
+    }
+    admin.send(
+        0x16,
+        b"ALTER USER quota_wrong WITH MAX_CONCURRENT_QUERIES 5",
+    );
+    let packet = admin.receive().unwrap();
+    assert_eq!(packet.payload[0], 0xff, "it was prepared");
+    // Whoever may not create users sets no limits, not even its own.
+    let mut app = Client::new(&door.address(), "quota_wrong");
+    let sql = "ALTER USER CURRENT_USER() WITH MAX_QUERIES_PER_HOUR 0 MAX_CONCURRENT_QUERIES 0";
+    assert_eq!(error(&app.run(sql)).0, 1227);
+    assert_eq!(app.value("SELECT 1"), "1");
+    // Both follow what becomes of the account.
+    admin.run("RENAME USER quota_wrong TO quota_renamed");
+    let renamed = before.replace("quota_wrong", "quota_renamed");
+    assert_eq!(door.limits_set(), renamed);
+    admin.run("DROP USER quota_renamed");
+    assert!(!door.limits_set().contains("quota_renamed"));
 }

@@ -21,6 +21,7 @@ mod keyword;
 mod kind;
 mod lexer;
 mod names;
+mod pieces;
 mod pins;
 mod program;
 mod question;
@@ -33,6 +34,7 @@ mod set;
 mod show;
 mod substitute;
 mod target;
+mod time_limit;
 mod token;
 mod transaction;
 mod variables;
@@ -45,6 +47,7 @@ pub use digest::digest_text;
 pub use holding::{Holding, TableName, holding};
 pub use identifier::quoted_name;
 pub use kind::{Kind, Statement, Traits};
+pub use pieces::{Piece, pieces};
 pub use pins::{PinReason, PinReasons};
 pub use question::{Diagnostics, lone, show_diagnostics};
 pub use quotas::{
@@ -52,6 +55,7 @@ pub use quotas::{
 };
 pub use substitute::{Known, substitute};
 pub use target::{Kill, kill_target, names, use_schema};
+pub use time_limit::{milliseconds, seconds, time_limit};
 
 #[cfg(test)]
 mod tests;

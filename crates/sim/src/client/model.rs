@@ -4,6 +4,7 @@
 mod statements;
 mod told;
 
+use events::Span;
 use session::statement::PinReason;
 
 use super::answer::Answer;
@@ -76,6 +77,16 @@ impl Model {
         if let Some(schema) = &profile.schema {
             self.session.select(schema);
         }
+    }
+
+    /// How long its statements may take, as it has set it.
+    pub(crate) fn time_limit(&self) -> Span {
+        let value = self.session.variables.get("max_statement_time");
+        let seconds: Option<f64> = value.and_then(|value| value.parse().ok());
+        let seconds = seconds.filter(|seconds| *seconds > 0.0);
+        seconds.map_or(Span::from_secs(86_400), |seconds| {
+            Span::from_ms((seconds * 1_000.0) as u64)
+        })
     }
 
     pub(crate) fn in_transaction(&self) -> bool {

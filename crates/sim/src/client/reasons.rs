@@ -47,7 +47,8 @@ impl Client {
             }
             code::TOO_MANY_USER_CONNECTIONS => {
                 let waited = now.since(sent.at);
-                let own = around.quotas.least_timeout(self.profile.account);
+                let quota = around.quotas.least_timeout(self.profile.account);
+                let own = quota.min(self.model.time_limit());
                 let enough = waited >= around.settings.queue_timeout.min(own);
                 ensure(Rule::Reason, enough, || format!("1203 after {waited:?}"))?;
                 Ok(Excuse::NotRun)

@@ -34,6 +34,7 @@ pub(crate) struct FrontDoor {
     folder: TempDir,
     tcp: SocketAddr,
     http: SocketAddr,
+    sql: SocketAddr,
     ended: bool,
 }
 
@@ -54,9 +55,9 @@ impl FrontDoor {
     /// `None` if a port was taken meanwhile.
     fn attempt(ip: IpAddr, backend: &Address, settings: &[&str]) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let (tcp, http) = free_addresses(ip);
+        let (tcp, http, sql) = free_addresses(ip);
         let config = folder.path().join("myriad.toml");
-        let text = configuration(&folder, (tcp, http), backend, settings);
+        let text = configuration(&folder, (tcp, http, sql), backend, settings);
         std::fs::write(&config, text).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_myriad"))
             .arg("serve")
@@ -72,6 +73,7 @@ impl FrontDoor {
             folder,
             tcp,
             http,
+            sql,
             ended: false,
         };
         door.await_answer().then_some(door)
@@ -90,7 +92,8 @@ impl FrontDoor {
             let mut stream = UnixStream::connect(self.socket()).ok()?;
             stream.set_read_timeout(Some(LIMIT)).unwrap();
             stream.read_exact(&mut [0; 5]).ok()?;
-            TcpStream::connect(self.http).ok().map(|_| true)
+            TcpStream::connect(self.http).ok()?;
+            TcpStream::connect(self.sql).ok().map(|_| true)
         });
         self.ended = !up;
         up
@@ -109,6 +112,11 @@ impl FrontDoor {
     /// Its TCP address.
     pub(crate) fn tcp(&self) -> SocketAddr {
         self.tcp
+    }
+
+    /// Where statements of the administrator `root` with the password `hush` are answered.
+    pub(crate) fn sql(&self) -> SocketAddr {
+        self.sql
     }
 
     /// Its unix socket's path.
@@ -159,6 +167,11 @@ impl FrontDoor {
         let sample = samples.find(|(found, _)| *found == name);
         let (_, value) = sample.unwrap_or_else(|| panic!("no {name} in:\n{metrics}"));
         value.parse::<f64>().unwrap() as u64
+    }
+
+    /// What is in the file of limits that statements have set.
+    pub(crate) fn limits_set(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("myriad-auto.toml")).unwrap_or_default()
     }
 
     /// Writes something else into its configuration and has that read again.
@@ -222,16 +235,18 @@ impl Drop for FrontDoor {
     }
 }
 
-/// Two addresses that were free a moment ago: one of `ip`, and one for HTTP.
-fn free_addresses(ip: IpAddr) -> (SocketAddr, SocketAddr) {
+/// Addresses that were free a moment ago: one of `ip`, and those for HTTP and for administrators.
+fn free_addresses(ip: IpAddr) -> (SocketAddr, SocketAddr, SocketAddr) {
     let listener = |ip| TcpListener::bind((ip, 0)).unwrap();
-    let (a, b) = (listener(ip), listener(Ipv4Addr::LOCALHOST.into()));
-    (a.local_addr().unwrap(), b.local_addr().unwrap())
+    let local = Ipv4Addr::LOCALHOST.into();
+    let (a, b, c) = (listener(ip), listener(local), listener(local));
+    let address = |listener: TcpListener| listener.local_addr().unwrap();
+    (address(a), address(b), address(c))
 }
 
 fn configuration(
     folder: &TempDir,
-    (tcp, http): (SocketAddr, SocketAddr),
+    (tcp, http, sql): (SocketAddr, SocketAddr, SocketAddr),
     backend: &Address,
     settings: &[&str],
 ) -> String {
@@ -252,8 +267,10 @@ fn configuration(
     };
     format!(
         "server.listen = [{tcp_text:?}, {socket:?}]\nbackend.address = {backend:?}\n\
-         {driver}admin.http = {http_text:?}\n{settings}\n{ACCOUNTS}",
+         {driver}admin.http = {http_text:?}\nadmin.sql = {sql_text:?}\n\
+         admin.account = [{{ user = \"root\", password = \"hush\" }}]\n{settings}\n{ACCOUNTS}",
         tcp_text = tcp.to_string(),
         http_text = http.to_string(),
+        sql_text = sql.to_string(),
     )
 }

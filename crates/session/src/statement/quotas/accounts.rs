@@ -89,7 +89,7 @@ fn skip_credentials(cursor: &mut Cursor<'_>) -> bool {
 }
 
 /// What a word, a quoted name or a string stands for.
-fn value(written: &[u8], dialect: &Dialect) -> Vec<u8> {
+pub(in crate::statement) fn value(written: &[u8], dialect: &Dialect) -> Vec<u8> {
     match written {
         [b'`', ..] => identifier::unquote(written, dialect.charset).into_owned(),
         [b'"', ..] if dialect.ansi_quotes => {

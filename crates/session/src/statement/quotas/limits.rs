@@ -73,7 +73,8 @@ impl Limit {
     }
 
     /// The limit with that name, in any case.
-    pub(super) fn of(word: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn of(word: &[u8]) -> Option<Self> {
         let is = |limit: &Self| limit.name().as_bytes().eq_ignore_ascii_case(word);
         Self::ALL.into_iter().find(is)
     }
@@ -83,8 +84,9 @@ impl Limit {
         matches!(self, Self::Queries | Self::Transactions)
     }
 
-    /// The value of a number as written.
-    fn value(self, written: &[u8]) -> Option<u32> {
+    /// The value of a number as written; `None` if it is none.
+    #[must_use]
+    pub fn value(self, written: &[u8]) -> Option<u32> {
         let written = std::str::from_utf8(written).ok()?;
         let (whole, fraction) = match (written.split_once('.'), self) {
             (Some((whole, fraction)), Self::QueueTimeout) => (whole, fraction),

@@ -17,6 +17,8 @@ use cursor::Cursor;
 pub use accounts::AccountRef;
 pub use limits::{Limit, Limits};
 
+pub(super) use accounts::value;
+
 /// What a text about accounts comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccountStatement {

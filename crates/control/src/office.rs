@@ -1,0 +1,31 @@
+//! What statements of administrators change besides clients. Carried out by whoever owns the
+//! configuration.
+
+use session::statement::Limits;
+
+/// Whose limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of an account: user, and host with its wildcards.
+    Account(String, String),
+    /// Those of all accounts that have none of their own.
+    Others,
+}
+
+/// For how long a limit is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasts {
+    /// Until the configuration is read again.
+    Trial,
+    /// Also after a restart.
+    Kept,
+}
+
+/// Puts limits in force. Errors are told to whoever asked, in these words.
+pub trait Office: Send + Sync {
+    /// Reads the configuration again; trials end.
+    fn reload(&self) -> Result<(), String>;
+
+    /// Sets what `limits` names, for each of these; either all of it holds or nothing.
+    fn set_limits(&self, whose: &[Whose], limits: &Limits, lasts: Lasts) -> Result<(), String>;
+}

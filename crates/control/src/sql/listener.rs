@@ -1,0 +1,176 @@
+//! The connections of administrators and their limits.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use wire::code;
+
+use super::error::SqlError;
+use super::login::{Administrator, login, refuse};
+use super::session::Session;
+use super::stream::{Ended, Stream};
+use crate::desk::Desk;
+use crate::serve::{BACK_OFF, is_final};
+
+/// What a connection may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// How long the login may take.
+    pub(crate) login_time: Duration,
+    /// How long an administrator may be silent.
+    pub(crate) silent_time: Duration,
+    /// How long a part of an answer may take to be taken.
+    pub(crate) write_time: Duration,
+    /// How many connections there may be.
+    pub(crate) connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            login_time: Duration::from_secs(5),
+            silent_time: Duration::from_secs(3_600),
+            write_time: Duration::from_secs(30),
+            connections: 32,
+        }
+    }
+}
+
+/// Answers statements of these administrators until `shutdown`. There may be 32 connections; one more
+/// is told so and closed. Fails only if the listener is of no use any more.
+pub async fn serve_sql(
+    listener: TcpListener,
+    desk: Arc<Desk>,
+    administrators: Vec<Administrator>,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    serve_within(
+        Limits::default(),
+        (listener, desk),
+        administrators,
+        shutdown,
+    )
+    .await
+}
+
+/// The same with other limits.
+pub(crate) async fn serve_within(
+    limits: Limits,
+    (listener, desk): (TcpListener, Arc<Desk>),
+    administrators: Vec<Administrator>,
+    shutdown: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let mut visits = Visits {
+        house: Arc::new(House {
+            desk,
+            administrators,
+            limits,
+            next_id: AtomicU32::new(1),
+        }),
+        connections: JoinSet::new(),
+    };
+    tokio::select! {
+        () = shutdown => Ok(()),
+        error = visits.receive(&listener) => Err(error),
+    }
+}
+
+struct House {
+    desk: Arc<Desk>,
+    administrators: Vec<Administrator>,
+    limits: Limits,
+    next_id: AtomicU32,
+}
+
+/// The connections. Dropping it ends them.
+struct Visits {
+    house: Arc<House>,
+    connections: JoinSet<()>,
+}
+
+impl Visits {
+    /// Ends only if the listener fails for good.
+    async fn receive(&mut self, listener: &TcpListener) -> io::Error {
+        loop {
+            match listener.accept().await {
+                Ok((socket, _)) => self.admit(socket),
+                Err(error) if is_final(&error) => return error,
+                Err(error) => {
+                    tracing::warn!(%error, "connection of an administrator could not be accepted");
+                    tokio::time::sleep(BACK_OFF).await;
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, socket: TcpStream) {
+        while self.connections.try_join_next().is_some() {}
+        let house = Arc::clone(&self.house);
+        if self.connections.len() >= house.limits.connections {
+            let tally = &house.desk.tallies.sql_refused;
+            tally.fetch_add(1, Ordering::Relaxed);
+            turn_away(&socket);
+            return;
+        }
+        self.connections.spawn(async move {
+            let ended = house.visit(socket).await;
+            tracing::debug!(%ended, "connection of an administrator");
+        });
+    }
+}
+
+/// Says why without waiting for anything: a few bytes fit into any socket that was just accepted.
+fn turn_away(socket: &TcpStream) {
+    let error = SqlError::new(
+        code::TOO_MANY_CONNECTIONS,
+        b"08004",
+        "Too many connections of administrators",
+    );
+    let mut packet = Vec::new();
+    error
+        .packet()
+        .encode(&mut packet, 0, wire::Capabilities::empty());
+    // Whoever does not get it sees the connection closed.
+    let _ = socket.try_write(&packet);
+}
+
+impl House {
+    async fn visit(&self, socket: TcpStream) -> Ended {
+        // Answers are small and wait for nothing: the option only makes them come sooner.
+        let _ = socket.set_nodelay(true);
+        let limits = &self.limits;
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut stream = Stream::new(socket, limits.write_time);
+        let entry = (id, &self.administrators[..]);
+        let login = login(&mut stream, entry, limits.login_time);
+        let visitor = match timeout(limits.login_time, login).await {
+            Ok(Ok(visitor)) => visitor,
+            Ok(Err(ended)) => {
+                if matches!(ended, Ended::Refused) {
+                    let tally = &self.desk.tallies.sql_logins_refused;
+                    tally.fetch_add(1, Ordering::Relaxed);
+                    tracing::warn!("login of an administrator refused");
+                }
+                if let Ended::Malformed(_) = ended {
+                    let error = SqlError::new(code::BAD_HANDSHAKE, b"08S01", "Bad handshake");
+                    let _told: Result<(), Ended> = refuse(&mut stream, &error).await;
+                }
+                return ended;
+            }
+            Err(_) => return Ended::TimedOut,
+        };
+        let session = Session {
+            desk: Arc::clone(&self.desk),
+            stream,
+            visitor,
+            id,
+            warnings: Vec::new(),
+        };
+        session.serve(limits.silent_time).await
+    }
+}
