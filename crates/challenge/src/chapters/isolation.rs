@@ -23,7 +23,8 @@ pub(super) const STORY: Story = Story {
         "Rates, latencies and errors are those of the protected account; memory and processor time are those \
          of all. What it gets alone is the mean of before and after, each measured for half as long in the \
          same database and front door. Where only one account is limited the protected one may run 128 \
-         statements at once. What misbehaving clients still waited for in the end is not awaited.",
+         statements at once. In the plots q is the query limit, t the transaction limit, 1:32 the weights, and + \
+         very many misbehaving clients. What misbehaving clients still waited for in the end is not awaited.",
     ],
     source: Some(
         "Published in 2010: the MySQL team of Facebook on max_concurrent_queries (mcq) and \
@@ -132,7 +133,7 @@ fn mark(row: &Row) -> String {
         None => "alone",
     };
     match row.connections > PROTECTED {
-        true => format!("{case} · {}", page::number(f64::from(row.connections))),
+        true => format!("{case} +"),
         false => case.to_owned(),
     }
 }
