@@ -1,11 +1,12 @@
 //! What a run needs, running: a database, a front door if the way leads through it, and the generator.
 
-use crate::database::Database;
+use crate::database::{Database, Wanted};
 use crate::door::Door;
 use crate::error::ChallengeError;
-use crate::generator;
-use crate::kernel;
-use crate::{Course, Figures, KernelMemory, Live, Plan, Stop, Watcher, Way};
+use crate::orders::{self, Orders, Phase};
+use crate::summary::Summary;
+use crate::{Course, Figures, KernelMemory, Live, Plan, Stop, Watcher, Way, Workload};
+use crate::{generator, kernel, storm};
 
 /// Database and front door. They are stopped when dropped, the front door first.
 pub(crate) struct Bench {
@@ -14,24 +15,22 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Starts them for runs of up to so many connections.
-    pub(crate) fn start(
-        plan: &Plan,
-        way: Way,
-        connections: u32,
-        stop: &Stop,
-    ) -> Result<Self, ChallengeError> {
+    /// Starts them for a run, and for smaller ones of the same kind.
+    pub(crate) fn start(plan: &Plan, course: &Course, stop: &Stop) -> Result<Self, ChallengeError> {
         stop.check()?;
-        let through = way == Way::Myriad;
-        let to_database = if through {
-            plan.backends()
-        } else {
-            connections
+        let through = course.way == Way::Myriad;
+        let wanted = Wanted {
+            way: course.way,
+            connections: match through {
+                true => course.backends(),
+                false => course.connections_max(),
+            },
+            is_durable: course.is_durable(),
         };
-        let database = Database::start(plan, way, to_database)?;
+        let database = Database::start(plan, wanted)?;
         database.warm_up()?;
         stop.check()?;
-        let door = through.then(|| Door::start(plan, &database, connections, stop));
+        let door = through.then(|| Door::start(plan, &database, course, stop));
         Ok(Self {
             door: door.transpose()?,
             database,
@@ -46,10 +45,57 @@ impl Bench {
         watcher: &mut dyn Watcher,
         stop: &Stop,
     ) -> Result<Figures, ChallengeError> {
-        let before = kernel::memory_at_rest(stop);
+        let mut run = Run {
+            bench: self,
+            plan,
+            course,
+            watcher,
+            stop,
+        };
+        match course.workload {
+            Workload::Beside => run.beside(),
+            Workload::Storm => run.storm(),
+            _ => run.summary(Phase::All)?.figures(course),
+        }
+    }
+}
+
+/// One run, on its way.
+struct Run<'a> {
+    bench: &'a Bench,
+    plan: &'a Plan,
+    course: &'a Course,
+    watcher: &'a mut dyn Watcher,
+    stop: &'a Stop,
+}
+
+impl Run<'_> {
+    /// The protected account alone, beside the other one, and alone once more: a machine that becomes
+    /// slower or faster meanwhile does so for both.
+    fn beside(&mut self) -> Result<Figures, ChallengeError> {
+        let before = self.summary(Phase::Alone)?.figures(self.course)?;
+        let both = self.summary(Phase::All)?;
+        let after = self.summary(Phase::Alone)?.figures(self.course)?;
+        both.beside(self.course, &[before, after])
+    }
+
+    /// As many patient clients as may run, and then the storm.
+    fn storm(&mut self) -> Result<Figures, ChallengeError> {
+        storm::prepare(&self.bench.database, self.course)?;
+        storm::write_script(self.plan, self.course)?;
+        let calm = self.summary(Phase::Alone)?.figures(self.course)?;
+        storm::prepare(&self.bench.database, self.course)?;
+        let stormy = self.summary(Phase::All)?;
+        let counted = storm::counted(&self.bench.database)?;
+        stormy.storm(self.course, &calm, counted)
+    }
+
+    /// What the generator measured.
+    fn summary(&mut self, phase: Phase) -> Result<Summary, ChallengeError> {
+        let before = kernel::memory_at_rest(self.stop);
         let mut most: Option<KernelMemory> = None;
         let look = |live: Live| {
-            watcher.look(&live);
+            self.watcher.look(&live);
             if live.is_measuring {
                 // All connections are open while statements are measured, and none after.
                 most = most
@@ -58,21 +104,23 @@ impl Bench {
                     .max_by_key(KernelMemory::total);
             }
         };
-        let summary = generator::run(plan, &self.orders(plan, course), stop, look)?;
-        let kernel = kernel::per_connection(before, most, course.connections);
-        let figures = summary.figures(course, kernel);
-        figures.ok_or_else(|| ChallengeError::Child {
-            name: "myriad load",
-            what: "did not watch the database".to_owned(),
-            said: "report this as a defect".to_owned(),
-        })
+        let orders = self.bench.orders(self.plan, self.course, phase);
+        let mut summary = generator::run(self.plan, &orders, self.stop, look)?;
+        summary.kernel_per_connection =
+            kernel::per_connection(before, most, self.course.connections);
+        Ok(summary)
     }
+}
 
-    fn orders(&self, plan: &Plan, course: &Course) -> generator::Orders {
+impl Bench {
+    fn orders(&self, plan: &Plan, course: &Course, phase: Phase) -> Orders {
         let database = self.database.pid();
-        match &self.door {
-            Some(door) => generator::orders(plan, course, door.port(), &[database, door.pid()]),
-            None => generator::orders(plan, course, self.database.port(), &[database]),
+        let mut watched = vec![database];
+        let mut port = self.database.port();
+        if let Some(door) = &self.door {
+            watched.push(door.pid());
+            port = door.port();
         }
+        orders::orders(plan, course, port, phase).watching(&watched)
     }
 }

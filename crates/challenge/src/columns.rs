@@ -1,7 +1,7 @@
 //! What is shown of each run, in the terminal and in the report.
 
 use crate::chapters::Story;
-use crate::text::{bytes, ms, per_s, us};
+use crate::text::{bytes, ms, per_s, percent, us};
 use crate::{Figures, KernelMemory, Process};
 
 /// One figure of each run.
@@ -29,6 +29,8 @@ const fn column(
 
 /// The column of means, which people may not know.
 pub(crate) const MEAN: &str = "mean by Little";
+/// The column of an account's share of what it gets alone.
+pub(crate) const SHARE: &str = "share of alone";
 
 /// How fast it was.
 pub(crate) fn speed(story: &Story) -> Vec<Column> {
@@ -42,6 +44,40 @@ pub(crate) fn speed(story: &Story) -> Vec<Column> {
         Column {
             counts_errors: true,
             ..column("errors", |f| Some(f.errors as f64), page::grouped)
+        },
+    ]
+}
+
+/// What is told of some chapters only.
+pub(crate) fn special() -> Vec<Column> {
+    vec![
+        column("alone/s", |f| Some(f.beside?.alone_per_s), per_s),
+        column(SHARE, |f| Some(f.beside?.share), percent),
+        column("95 % ms alone", |f| Some(f.beside?.alone_p95_ms), ms),
+        column("95 % ÷ alone", |f| Some(f.beside?.p95_ratio), ms),
+        column("the other/s", |f| Some(f.beside?.other_per_s), per_s),
+        column(
+            "the other’s share",
+            |f| Some(f.beside?.other_share),
+            percent,
+        ),
+        column("capacity/s", |f| Some(f.storm?.capacity_per_s), per_s),
+        column("goodput", |f| Some(f.storm?.goodput), percent),
+        column("calm/s", |f| Some(f.storm?.calm_per_s), per_s),
+        column("refused", |f| Some(f.storm?.refused as f64), page::grouped),
+        column(
+            "given up",
+            |f| Some(f.storm?.given_up as f64),
+            page::grouped,
+        ),
+        column("ran", |f| Some(f.storm?.ran as f64), page::grouped),
+        Column {
+            counts_errors: true,
+            ..column(
+                "begun for nobody",
+                |f| Some(f.storm?.late as f64),
+                page::grouped,
+            )
         },
     ]
 }

@@ -13,6 +13,8 @@ use crate::{Plan, Stop, Way};
 /// Its own schema, so that tables of others stay as they are.
 pub(crate) const SCHEMA: &str = "challenge";
 pub(crate) const USER: &str = "challenge";
+/// An account that misbehaves; it has the same password.
+pub(crate) const OTHER_USER: &str = "misbehaving";
 pub(crate) const PASSWORD: &str = "hundred-thousand";
 pub(crate) const TABLES: u32 = 10;
 
@@ -20,6 +22,15 @@ pub(crate) const TABLES: u32 = 10;
 const SPARE_CONNECTIONS: u32 = 20;
 /// MariaDB takes no more.
 const CONNECTIONS_MAX: u32 = 100_000;
+/// The original experiment's settings of the logs. The redo log has room for whole runs: where it fills, the
+/// server stops for a second now and then to write pages, and that is all that could be seen.
+const DURABLE: &[&str] = &[
+    "--innodb-log-file-size=2G",
+    "--innodb-flush-log-at-trx-commit=1",
+    "--log-bin=challenge-bin",
+    "--sync-binlog=1",
+    "--max-binlog-size=256M",
+];
 const PREPARE_LOOK: Duration = Duration::from_millis(20);
 
 /// The database, running.
@@ -27,16 +38,32 @@ pub(crate) struct Database {
     local: LocalDb,
 }
 
+/// How the database is to be set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// Which way the clients go.
+    pub(crate) way: Way,
+    /// Connections that come to it.
+    pub(crate) connections: u32,
+    /// Whether each commit is written to the disk, with a binary log.
+    pub(crate) is_durable: bool,
+}
+
 /// What it is started with, besides where its files lie.
-pub(crate) fn arguments(way: Way, connections: u32) -> Vec<String> {
-    let most = connections.saturating_add(SPARE_CONNECTIONS);
+pub(crate) fn arguments(wanted: Wanted) -> Vec<String> {
+    let most = wanted.connections.saturating_add(SPARE_CONNECTIONS);
     let mut arguments = vec![
         format!("--max-connections={}", most.min(CONNECTIONS_MAX)),
         "--back-log=4096".to_owned(),
         format!("--innodb-buffer-pool-size={}M", buffer_pool_mib()),
-        "--innodb-flush-log-at-trx-commit=2".to_owned(),
     ];
-    if way == Way::ThreadPool {
+    let logs = if wanted.is_durable {
+        DURABLE
+    } else {
+        &["--innodb-flush-log-at-trx-commit=2"]
+    };
+    arguments.extend(logs.iter().map(|&argument| argument.to_owned()));
+    if wanted.way == Way::ThreadPool {
         arguments.push("--thread-handling=pool-of-threads".to_owned());
     }
     arguments
@@ -44,13 +71,21 @@ pub(crate) fn arguments(way: Way, connections: u32) -> Vec<String> {
 
 impl Database {
     /// Starts it for so many connections, on a TCP port that nobody uses.
-    pub(crate) fn start(plan: &Plan, way: Way, connections: u32) -> Result<Self, ChallengeError> {
+    pub(crate) fn start(plan: &Plan, wanted: Wanted) -> Result<Self, ChallengeError> {
         let options = Options::in_folder(&plan.database).port(free_port()?);
-        let arguments = arguments(way, connections).into_iter();
+        let arguments = arguments(wanted).into_iter();
         let options = arguments.fold(options, Options::server_arg);
-        Ok(Self {
-            local: LocalDb::start(options)?,
-        })
+        let local = LocalDb::start(options)?;
+        if wanted.is_durable {
+            // What earlier runs logged would only fill the disk.
+            local.execute("RESET MASTER")?;
+        }
+        Ok(Self { local })
+    }
+
+    /// Runs statements as its administrator, and returns what they say.
+    pub(crate) fn execute(&self, statements: &str) -> Result<String, ChallengeError> {
+        Ok(self.local.execute(statements)?)
     }
 
     /// Its name and version.
@@ -151,14 +186,15 @@ pub(crate) fn free_port() -> Result<u16, ChallengeError> {
 
 /// From all addresses of the loopback network, and over the unix socket.
 fn accounts() -> String {
-    let account = |host: &str| {
+    let account = |user: &str, host: &str| {
         format!(
-            "CREATE USER IF NOT EXISTS '{USER}'@'{host}' IDENTIFIED BY '{PASSWORD}';
-             GRANT ALL ON {SCHEMA}.* TO '{USER}'@'{host}';"
+            "CREATE USER IF NOT EXISTS '{user}'@'{host}' IDENTIFIED BY '{PASSWORD}';
+             GRANT ALL ON {SCHEMA}.* TO '{user}'@'{host}';"
         )
     };
     let schema = format!("CREATE DATABASE IF NOT EXISTS {SCHEMA};");
-    schema + &account("127.%") + &account("localhost")
+    let both = [USER, OTHER_USER].map(|user| account(user, "127.%") + &account(user, "localhost"));
+    schema + &both.concat()
 }
 
 /// An eighth of the machine's memory, but not more than the tables need.
@@ -174,11 +210,31 @@ mod tests {
 
     #[test]
     fn the_database_is_told_how_many_connections_come() {
-        let alone = arguments(Way::Alone, 10_000);
+        let wanted = |way, connections| Wanted {
+            way,
+            connections,
+            is_durable: false,
+        };
+        let alone = arguments(wanted(Way::Alone, 10_000));
         assert!(alone.contains(&"--max-connections=10020".to_owned()));
         assert!(!alone.iter().any(|argument| argument.contains("pool-of")));
-        let pool = arguments(Way::ThreadPool, 100_000);
+        let pool = arguments(wanted(Way::ThreadPool, 100_000));
         assert!(pool.contains(&"--max-connections=100000".to_owned()));
         assert!(pool.contains(&"--thread-handling=pool-of-threads".to_owned()));
+        assert!(!pool.iter().any(|argument| argument.contains("log-bin")));
+    }
+
+    #[test]
+    fn commits_are_durable_where_that_is_wanted() {
+        let durable = arguments(Wanted {
+            way: Way::Alone,
+            connections: 8,
+            is_durable: true,
+        });
+        for argument in DURABLE {
+            assert!(durable.iter().any(|found| found == argument), "{argument}");
+        }
+        let flush = "--innodb-flush-log-at-trx-commit=2".to_owned();
+        assert!(!durable.contains(&flush));
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::child::Child;
-use crate::database::{Database, PASSWORD, USER, free_port};
+use crate::database::{Database, OTHER_USER, PASSWORD, USER, free_port};
 use crate::error::ChallengeError;
-use crate::{Plan, Stop};
+use crate::{Case, Course, Plan, Stop, Workload};
 
 const READY_LIMIT: Duration = Duration::from_secs(20);
 const READY_LOOK: Duration = Duration::from_millis(10);
@@ -21,16 +21,22 @@ pub(crate) struct Door {
 }
 
 /// The configuration of a front door on `port`.
-pub(crate) fn configuration(plan: &Plan, connections: u32, port: u16, socket: &str) -> String {
-    let (workers, backends) = (plan.threads(), plan.backends());
-    let most = connections.saturating_add(SPARE_CONNECTIONS);
+pub(crate) fn configuration(plan: &Plan, course: &Course, port: u16, socket: &str) -> String {
+    let (workers, backends) = (plan.threads(), course.backends());
+    let most = course.connections_max().saturating_add(SPARE_CONNECTIONS);
+    let account = |user| format!("[[account]]\nuser = \"{user}\"\npassword = \"{PASSWORD}\"\n\n");
+    let accounts = match course.workload {
+        Workload::Beside => account(USER) + &account(OTHER_USER),
+        _ => account(USER),
+    };
+    let quotas = course.case.map_or_else(String::new, Case::quotas);
     format!(
         "[server]\nlisten = [\"127.0.0.1:{port}\"]\nworkers = {workers}\nmax_connections = {most}\n\
          # All may log in at once.\nmax_logins = {most}\n\n\
          [backend]\naddress = \"unix:{socket}\"\nmax_connections = {backends}\n\
          # At very many connections a statement rightly waits longer than the usual 30 s.\n\
          queue_timeout = \"10m\"\n\n\
-         [[account]]\nuser = \"{USER}\"\npassword = \"{PASSWORD}\"\n\n[log]\nlevel = \"warn\"\n"
+         {accounts}[log]\nlevel = \"warn\"\n{quotas}"
     )
 }
 
@@ -39,12 +45,12 @@ impl Door {
     pub(crate) fn start(
         plan: &Plan,
         database: &Database,
-        connections: u32,
+        course: &Course,
         stop: &Stop,
     ) -> Result<Self, ChallengeError> {
         let port = free_port()?;
         let file = plan.out.join("myriad.toml");
-        let text = configuration(plan, connections, port, &database.socket());
+        let text = configuration(plan, course, port, &database.socket());
         private(&file, &text)?;
         let arguments = ["serve".to_owned(), format!("--config={}", file.display())];
         let log = plan.out.join("myriad.log");
@@ -100,11 +106,13 @@ fn private(file: &Path, text: &str) -> Result<(), ChallengeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::tests::plan;
+    use crate::Way;
+    use crate::limits::tests::{course, plan};
 
     #[test]
     fn the_front_door_has_room_for_all_clients_at_any_moment() {
-        let text = configuration(&plan("1000"), 1_000, 7_000, "/run/a.sock");
+        let course = course(Way::Myriad, 1_000);
+        let text = configuration(&plan("1000"), &course, 7_000, "/run/a.sock");
         for line in [
             "listen = [\"127.0.0.1:7000\"]",
             "max_connections = 2000",
@@ -114,5 +122,19 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in {text}");
         }
+        assert!(!text.contains("[[quota]]"), "{text}");
+    }
+
+    #[test]
+    fn the_front_door_knows_both_accounts_and_their_limits() {
+        let course = Course {
+            workload: Workload::Beside,
+            case: Some(Case::QueryLimit4),
+            ..course(Way::Myriad, 128)
+        };
+        let text = configuration(&plan("1000"), &course, 7_000, "/run/a.sock");
+        assert_eq!(text.matches("[[account]]").count(), 2, "{text}");
+        assert_eq!(text.matches("[[quota]]").count(), 2, "{text}");
+        assert!(text.contains("max_connections = 160"), "{text}");
     }
 }

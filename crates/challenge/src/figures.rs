@@ -25,6 +25,49 @@ pub struct Figures {
     pub generator_cpu_us: Option<f64>,
     /// The part of the time for which the generator's threads were busy; close to 1 it was the limit.
     pub generator_busy: f64,
+    /// Beside what it gets alone, if the run is of an account that another one runs beside: then the
+    /// figures above but for processor time and memory are its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
+    /// What became of a retry storm, if the run is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storm: Option<Storm>,
+}
+
+/// What an account gets beside another one, and alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Its statements per second alone: the mean of before and after.
+    pub alone_per_s: f64,
+    /// The part of these that it gets beside the other account.
+    pub share: f64,
+    /// Milliseconds that 95 % did not exceed alone: the mean of before and after.
+    pub alone_p95_ms: f64,
+    /// Those beside the other account, divided by these.
+    pub p95_ratio: f64,
+    /// Statements per second of the other account.
+    pub other_per_s: f64,
+    /// The same, divided by what the first gets alone.
+    pub other_share: f64,
+}
+
+/// What became of a retry storm. An answer counts if its client still waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Storm {
+    /// Statements per second that can be run: those at once, divided by how long one sleeps.
+    pub capacity_per_s: f64,
+    /// The answers per second, divided by that.
+    pub goodput: f64,
+    /// Answers per second if as many clients as may run ask one after the other, without a storm.
+    pub calm_per_s: f64,
+    /// Statements that were refused, over the whole run.
+    pub refused: u64,
+    /// Statements and logins that clients gave up, over the whole run.
+    pub given_up: u64,
+    /// Statements that ran in the database, over the whole run.
+    pub ran: u64,
+    /// Those of them that were begun after their client had hung up.
+    pub late: u64,
 }
 
 /// Milliseconds that a part of the statements did not exceed.

@@ -9,7 +9,9 @@
 //! commands of the program whose path is in the [`Plan`].
 
 mod bench;
+mod case;
 mod chapters;
+mod checks;
 mod child;
 mod columns;
 mod course;
@@ -22,6 +24,7 @@ mod html;
 mod kernel;
 mod limits;
 mod machine;
+mod orders;
 mod plan;
 mod progress;
 mod report;
@@ -29,13 +32,17 @@ mod run;
 mod settings;
 mod steps;
 mod stop;
+mod storm;
+mod summary;
 mod table;
 mod text;
 
+pub use case::Case;
 pub use chapters::Chapter;
+pub use checks::{Bound, Check};
 pub use course::{Course, Way, Workload};
 pub use error::ChallengeError;
-pub use figures::{Figures, KernelMemory, Latency, Process};
+pub use figures::{Beside, Figures, KernelMemory, Latency, Process, Storm};
 pub use limits::Limit;
 pub use machine::Machine;
 pub use plan::Plan;

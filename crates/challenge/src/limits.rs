@@ -38,12 +38,12 @@ pub(crate) fn need(plan: &Plan, course: &Course) -> Need {
             Way::Myriad => Serving::Myriad,
         },
         workers: plan.threads().into(),
-        backends: plan.backends().into(),
+        backends: course.backends().into(),
         backends_over_tcp: false,
         driver: Driver::Auto,
         reconnects_per_s: match course.workload {
-            Workload::PointSelect => 0,
-            Workload::Reconnect => RECONNECTS_PER_S,
+            Workload::PointSelect | Workload::Update | Workload::Beside => 0,
+            Workload::Reconnect | Workload::Storm => RECONNECTS_PER_S,
         },
         ..Need::new(course.connections.into())
     }

@@ -6,9 +6,6 @@ use std::time::Duration;
 
 use crate::{Chapter, Course, Steps};
 
-/// Connections from the front door to the database.
-const BACKENDS: u32 = 32;
-
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -20,6 +17,12 @@ pub struct Plan {
     pub steps: Steps,
     /// The numbers of reconnecting users.
     pub users: Steps,
+    /// The numbers of updating connections.
+    pub widths: Steps,
+    /// How many clients a misbehaving account has where they are many.
+    pub crowd: u32,
+    /// How many clients are in a retry storm.
+    pub storm: u32,
     /// How long each run of the ladder is measured.
     pub duration: Duration,
     /// Rows of each of the ten tables.
@@ -55,11 +58,6 @@ impl Plan {
     pub(crate) fn threads(&self) -> u32 {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         u32::try_from(cores / 4).unwrap_or(u32::MAX).max(1)
-    }
-
-    /// Connections from the front door to the database.
-    pub(crate) fn backends(&self) -> u32 {
-        BACKENDS
     }
 
     /// The reports, without what comes behind the dot.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ChallengeError;
 use crate::figures::mean_ms;
-use crate::{Chapter, Figures, Limit, Machine, Plan, Way};
+use crate::{Case, Chapter, Check, Figures, Limit, Machine, Plan, Way, course};
 
 /// All of it. As JSON its keys are the names of these fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +53,9 @@ pub struct Part {
     pub rows: Vec<Row>,
     /// Somebody else's figures to compare with.
     pub reference: Vec<Reference>,
+    /// What it is to show, as far as its runs were measured.
+    #[serde(default)]
+    pub checks: Vec<Check>,
 }
 
 /// A run.
@@ -62,6 +65,9 @@ pub struct Row {
     pub connections: u32,
     /// Which way.
     pub way: Way,
+    /// Which limits were in force, where they are what the run is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<Case>,
     /// What became of it; its key stands beside the others.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -82,14 +88,21 @@ pub enum Outcome {
 /// Published figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
+    /// What they are called.
+    pub name: String,
     /// How many connections.
     pub connections: u32,
     /// Statements per second.
     pub statements_per_s: f64,
     /// Milliseconds that 95 % did not exceed.
-    pub p95_ms: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95_ms: Option<f64>,
     /// The mean that follows from connections and rate; not published.
-    pub mean_ms: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ms: Option<f64>,
+    /// The part of what the account gets alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
 }
 
 impl Report {
@@ -120,16 +133,22 @@ impl Report {
 
     /// Whether all that was run went well. Limits that were foretold are no failure.
     pub fn is_clean(&self) -> bool {
-        let mut rows = self.chapters.iter().flat_map(|part| &part.rows);
-        rows.all(|row| match &row.outcome {
-            Outcome::Measured(figures) => figures.errors == 0,
-            Outcome::Stopped(_) => true,
-            Outcome::Failed(_) => false,
+        self.chapters.iter().all(|part| {
+            part.rows.iter().all(|row| match &row.outcome {
+                Outcome::Measured(figures) => figures.errors == 0 || part.chapter.overloads(row),
+                Outcome::Stopped(_) => true,
+                Outcome::Failed(_) => false,
+            })
         })
     }
 }
 
 impl Row {
+    /// What it is called beside others of as many connections.
+    pub fn name(&self) -> String {
+        course::name(self.way, self.case)
+    }
+
     /// What was measured.
     pub fn figures(&self) -> Option<&Figures> {
         match &self.outcome {
@@ -148,12 +167,15 @@ impl Row {
 }
 
 impl Reference {
-    pub(crate) fn new(connections: u32, statements_per_s: f64, p95_ms: f64) -> Self {
+    /// Of so many connections that always have one statement under way.
+    pub(crate) fn new(name: &str, connections: u32, statements_per_s: f64) -> Self {
         Self {
+            name: name.to_owned(),
             connections,
             statements_per_s,
-            p95_ms,
-            mean_ms: mean_ms(connections, statements_per_s),
+            p95_ms: None,
+            mean_ms: Some(mean_ms(connections, statements_per_s)),
+            share: None,
         }
     }
 }

@@ -3,15 +3,20 @@
 use std::time::SystemTime;
 
 use crate::bench::Bench;
-use crate::database::{self, Database, TABLES};
+use crate::database::{self, Database, TABLES, Wanted};
 use crate::error::ChallengeError;
 use crate::limits::{self, need, raise_open_files};
+use crate::orders::{self, Phase};
 use crate::settings::Changed;
-use crate::{Chapter, Course, Machine, Outcome, Part, Plan, Report, Row, Settings};
-use crate::{Stop, Watcher, Way, door, generator};
+use crate::{Case, Chapter, Course, Machine, Outcome, Part, Plan, Report, Row, Settings};
+use crate::{Stop, Watcher, Way, door};
 
 /// Files besides those of the connections, of any process.
 const OTHER_FILES: u64 = 10_000;
+/// Where the front door listens in what the report shows of the settings.
+const EXAMPLE_PORT: u16 = 6033;
+/// Connections that make the tables.
+const LOADING: u32 = 32;
 
 /// Does what `plan` says. The report is written after every run, so that whatever happens, what was
 /// measured is kept; the settings of the host are put back in the end.
@@ -60,7 +65,12 @@ impl<'a> Challenge<'a> {
         changed: Vec<doctor::Change>,
     ) -> Result<Self, ChallengeError> {
         watcher.prepare("starting the private MariaDB, and loading its tables");
-        let database = Database::start(plan, Way::Myriad, plan.backends())?;
+        let wanted = Wanted {
+            way: Way::Myriad,
+            connections: LOADING,
+            is_durable: false,
+        };
+        let database = Database::start(plan, wanted)?;
         let version = database.version()?;
         let reused = database.load_tables(plan, stop)?;
         drop(database);
@@ -112,30 +122,32 @@ impl<'a> Challenge<'a> {
                 .map_or(0.0, |course| course.duration.as_secs_f64()),
             rows: Vec::new(),
             reference: chapter.reference(self.plan),
+            checks: Vec::new(),
         });
         let mut kept: Option<(Way, Bench)> = None;
-        let mut failed: Vec<(Way, u32)> = Vec::new();
-        let most = courses
-            .iter()
-            .map(Course::connections_max)
-            .max()
-            .unwrap_or(1);
+        let mut failed: Vec<(Way, Option<Case>, u32)> = Vec::new();
+        let most = courses.iter().map(|course| course.connections).max();
         for course in &courses {
             self.number += 1;
             self.watcher.begin(course, self.number, self.all);
             // Limits are read anew: memory, for one, comes and goes.
             let stopped = limits::stop(&self.plan.host(), self.plan, course);
-            let before = failed.iter().find(|(way, _)| *way == course.way);
+            let same = |(way, case, _): &&(Way, Option<Case>, u32)| {
+                (*way, *case) == (course.way, course.case)
+            };
+            let before = failed.iter().find(same);
             let outcome = match (stopped, before) {
                 (Some(limit), _) => Outcome::Stopped(limit),
-                (None, Some((_, at))) => Outcome::Failed(format!("not tried: it failed at {at}")),
+                (None, Some((_, _, at))) => {
+                    Outcome::Failed(format!("not tried: it failed at {at}"))
+                }
                 (None, None) if chapter.story().keeps_bench => {
-                    self.keeping(&mut kept, course, most)?
+                    self.keeping(&mut kept, course, most.unwrap_or(1))?
                 }
                 (None, None) => self.afresh(course)?,
             };
             if matches!(outcome, Outcome::Failed(_)) && before.is_none() {
-                failed.push((course.way, course.connections));
+                failed.push((course.way, course.case, course.connections));
             }
             self.add(course, outcome)?;
         }
@@ -146,7 +158,7 @@ impl<'a> Challenge<'a> {
     fn afresh(&mut self, course: &Course) -> Result<Outcome, ChallengeError> {
         let text = format!("starting what is needed for {course}");
         self.watcher.prepare(&text);
-        let bench = Bench::start(self.plan, course.way, course.connections_max(), self.stop);
+        let bench = Bench::start(self.plan, course, self.stop);
         self.measured(bench, course).map(|(outcome, _)| outcome)
     }
 
@@ -159,9 +171,13 @@ impl<'a> Challenge<'a> {
     ) -> Result<Outcome, ChallengeError> {
         // One at a time: they lie in the same folder.
         let old = kept.take();
+        let largest = Course {
+            connections: most,
+            ..*course
+        };
         let bench = match old.filter(|(way, _)| *way == course.way) {
             Some((_, bench)) => Ok(bench),
-            None => Bench::start(self.plan, course.way, most, self.stop),
+            None => Bench::start(self.plan, &largest, self.stop),
         };
         let (outcome, bench) = self.measured(bench, course)?;
         *kept = bench.map(|bench| (course.way, bench));
@@ -189,11 +205,13 @@ impl<'a> Challenge<'a> {
         let row = Row {
             connections: course.connections,
             way: course.way,
+            case: course.case,
             outcome,
         };
         self.watcher.done(&row);
         if let Some(part) = self.report.chapters.last_mut() {
             part.rows.push(row);
+            part.checks = part.chapter.checks(part);
         }
         self.report.write(self.plan)
     }
@@ -205,23 +223,29 @@ fn settings(plan: &Plan, changed: Vec<doctor::Change>) -> Settings {
     let host = most.map(|course| doctor::examine(&plan.host(), &need(plan, &course)));
     let findings = host.map_or_else(Vec::new, |report| report.findings);
     let generator = most.map(|course| {
-        let arguments = generator::orders(plan, &course, 6033, &[]).arguments;
+        let arguments = orders::orders(plan, &course, EXAMPLE_PORT, Phase::All).arguments;
         format!("myriad {}", arguments.join(" "))
     });
-    let connections = most.map_or(0, |course| course.connections);
-    let arguments = database::arguments(Way::Alone, connections).into_iter();
+    let myriad =
+        most.map(|course| door::configuration(plan, &course, EXAMPLE_PORT, "mariadb.sock"));
+    let database = database::arguments(Wanted {
+        way: Way::Alone,
+        connections: 0,
+        is_durable: most.is_some_and(|course| course.is_durable()),
+    });
     Settings {
         host: findings
             .iter()
             .map(|finding| format!("{}: {}", finding.check, finding.observation.found))
             .collect(),
         changed,
-        database: arguments
+        database: database
+            .into_iter()
             .filter(|argument| !argument.starts_with("--max-connections"))
             .collect(),
-        myriad: door::configuration(plan, connections, 6033, "mariadb.sock"),
+        myriad: myriad.unwrap_or_default(),
         generator: generator.unwrap_or_default(),
-        backends: plan.backends(),
+        backends: most.map_or(0, |course| course.backends()),
         threads: plan.threads(),
         tables: [TABLES, plan.table_size],
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::chapters::Story;
-use crate::columns::{Column, memory, speed};
+use crate::columns::{Column, memory, special, speed};
 use crate::html::sentence;
 use crate::{Outcome, Part, Report, Row};
 
@@ -16,6 +16,7 @@ impl fmt::Display for Report {
             writeln!(f, "{}\n", part.chapter.story().title)?;
             write_part(f, part)?;
             writeln!(f)?;
+            write_checks(f, part)?;
         }
         match self.headline() {
             Some(headline) => writeln!(f, "{}", sentence(&headline)),
@@ -56,9 +57,23 @@ fn write_part(f: &mut fmt::Formatter<'_>, part: &Part) -> fmt::Result {
     Ok(())
 }
 
+/// What the chapter is to show.
+fn write_checks(f: &mut fmt::Formatter<'_>, part: &Part) -> fmt::Result {
+    for check in &part.checks {
+        let mark = if check.is_met { "✓" } else { "✕" };
+        let (words, bound) = check.bound.parts();
+        let (name, value) = (&check.name, check.value);
+        writeln!(f, "{GAP}{mark} {name}: {value} ({words} {bound})")?;
+    }
+    if part.checks.is_empty() {
+        return Ok(());
+    }
+    writeln!(f)
+}
+
 /// The columns of which any run has a figure.
 fn shown(part: &Part, story: &Story) -> Vec<Column> {
-    let all = speed(story).into_iter().chain(memory());
+    let all = speed(story).into_iter().chain(special()).chain(memory());
     let has_values = |column: &Column| {
         let mut figures = part.rows.iter().filter_map(Row::figures);
         figures.any(|figures| (column.value)(figures).is_some())
@@ -68,7 +83,7 @@ fn shown(part: &Part, story: &Story) -> Vec<Column> {
 
 fn line(row: &Row, columns: &[Column]) -> Vec<String> {
     let connections = page::grouped(f64::from(row.connections));
-    let mut line = vec![connections, row.way.name().to_owned()];
+    let mut line = vec![connections, row.name()];
     match &row.outcome {
         Outcome::Measured(figures) => line.extend(columns.iter().map(|column| {
             let value = (column.value)(figures);

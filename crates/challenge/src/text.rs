@@ -26,6 +26,11 @@ pub(crate) fn bytes(value: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// A part of a whole.
+pub(crate) fn percent(value: f64) -> String {
+    format!("{:.1} %", value * 100.0)
+}
+
 /// Microseconds of CPU.
 pub(crate) fn us(value: f64) -> String {
     format!("{value:.1}")
@@ -38,6 +43,7 @@ mod tests {
     #[test]
     fn figures_have_the_digits_that_matter() {
         assert_eq!([0.456, 12.34, 3_405.4].map(ms), ["0.46", "12.3", "3,405"]);
+        assert_eq!([0.5164, 1.0].map(percent), ["51.6 %", "100.0 %"]);
         let texts = [561.0, 89_000.0, 34.0 * 1_048_576.0, 3e9].map(bytes);
         assert_eq!(texts, ["561 B", "86.9 KiB", "34.0 MiB", "2.79 GiB"]);
         assert_eq!(

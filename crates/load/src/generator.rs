@@ -270,14 +270,16 @@ impl Handler for Generator {
 
     fn next_timer(&self) -> Option<Timestamp> {
         match self.phase {
-            Phase::Stop(deadline) => Some(deadline),
+            Phase::Stop(deadline) => {
+                Some(self.next_given_up().map_or(deadline, |at| at.min(deadline)))
+            }
             Phase::Ramp | Phase::Work => self.next_due(),
         }
     }
 
     fn turn_ended<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
         if let Phase::Stop(_) = self.phase {
-            return;
+            return self.all_lose_patience(io, now);
         }
         self.keep_pace(io, now);
         self.open_due(io, now);

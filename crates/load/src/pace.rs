@@ -45,9 +45,10 @@ impl Generator {
         let waits = self.connections.count(group, List::Held) > 0;
         let arrival = team.arrivals.as_ref().filter(|_| waits);
         let arrival = arrival.and_then(|arrivals| arrivals.next());
-        let patience = team.group.reconnect_after();
-        let patience = patience.and_then(|patience| self.first_deadline(group, patience));
-        [thought, arrival, patience].into_iter().flatten().min()
+        [thought, arrival, self.next_given_up_of(group)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn wake_thinking<I: Io<Mail>>(&mut self, io: &mut I, group: usize, now: Timestamp) {
@@ -66,6 +67,26 @@ impl Generator {
             };
             self.begin(io, key, intended, now);
         }
+    }
+
+    /// In the end, too, clients wait no longer than they do.
+    pub(crate) fn all_lose_patience<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
+        for group in 0..self.teams.len() {
+            self.lose_patience(io, group, now);
+        }
+    }
+
+    /// When the first client has waited for too long.
+    pub(crate) fn next_given_up(&self) -> Option<Timestamp> {
+        let groups = 0..self.teams.len();
+        groups
+            .filter_map(|group| self.next_given_up_of(group))
+            .min()
+    }
+
+    fn next_given_up_of(&self, group: usize) -> Option<Timestamp> {
+        let patience = self.teams[group].group.reconnect_after()?;
+        self.first_deadline(group, patience)
     }
 
     /// Those who have waited for too long connect again, and repeat their transaction.

@@ -61,6 +61,8 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// Which of the page's colours it has: 1 to 4.
     pub colour: usize,
+    /// Its points do not follow from each other: there is no line between them.
+    pub is_scattered: bool,
     /// Somebody else's figures: dashed.
     pub is_reference: bool,
     /// What stands beside its last point.
@@ -153,7 +155,7 @@ impl Chart {
 
     fn line(&self, page: &mut String, scale: &Scale, series: &Series) -> Result {
         let (class, path) = (series.class(), scale.path(&series.points));
-        if series.points.len() > 1 {
+        if series.points.len() > 1 && !series.is_scattered {
             writeln!(page, "<path class=\"{class}\" d=\"{path}\"/>")?;
         }
         let dots = series.points.iter().filter(|_| self.dots);

@@ -43,23 +43,28 @@ pub fn is_charset_variable(name: &[u8]) -> bool {
 
 /// True for a variable that is carried from backend to backend by setting it to the value that
 /// the tracker reported. The others have a value for one statement only, or mean this connection
-/// and no other; whoever sets them is pinned.
+/// and no other; whoever sets them is pinned. A few only the server sets.
 pub fn is_carried(name: &[u8]) -> bool {
-    const NOT_CARRIED: [&[u8]; 15] = [
+    const NOT_CARRIED: [&[u8]; 20] = [
         b"debug",
         b"debug_dbug",
         b"error_count",
+        b"external_user",
         b"gtid_domain_id",
         b"gtid_seq_no",
         b"identity",
+        b"in_transaction",
         b"insert_id",
+        b"last_gtid",
         b"last_insert_id",
+        b"proxy_user",
         b"pseudo_slave_mode",
         b"pseudo_thread_id",
         b"rand_seed1",
         b"rand_seed2",
         b"statement_id",
         b"timestamp",
+        b"tmp_table_count",
         b"warning_count",
     ];
     NOT_CARRIED.binary_search(&name).is_err()
@@ -99,6 +104,20 @@ mod tests {
             b"collation_connection",
         ] {
             assert!(!is_carried(name));
+        }
+    }
+
+    /// With a binary log MariaDB tells `last_gtid` after each write, and takes it from nobody.
+    #[test]
+    fn what_only_the_server_sets_is_not_carried() {
+        for name in [
+            &b"external_user"[..],
+            b"in_transaction",
+            b"last_gtid",
+            b"proxy_user",
+            b"tmp_table_count",
+        ] {
+            assert!(!is_carried(name), "{}", name.escape_ascii());
         }
     }
 }

@@ -16,6 +16,8 @@ pub(super) const STORY: Story = Story {
     connections: "users",
     rate: "connects/s",
     keeps_bench: true,
+    notes: &[],
+    source: None,
 };
 
 /// The rate settles at once, so less time than for the ladder will do.
@@ -28,6 +30,7 @@ pub(super) fn courses(plan: &Plan) -> Vec<Course> {
             way,
             connections,
             workload: Workload::Reconnect,
+            case: None,
             warmup: duration / 4,
             duration,
         });

@@ -1,7 +1,10 @@
 //! The chapters of a report. Each is one file: what it runs, and how it is told.
 
 mod connect_rate;
+mod isolation;
 mod ladder;
+mod storm;
+mod update_ladder;
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +13,7 @@ use std::time::Duration;
 use page::Chart;
 use serde::{Deserialize, Serialize};
 
-use crate::{Course, Part, Plan, Reference, Report, Row, Way};
+use crate::{Check, Course, Part, Plan, Reference, Report, Row, Way};
 
 /// A chapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +23,12 @@ pub enum Chapter {
     Ladder,
     /// Users that connect anew for every statement.
     ConnectRate,
+    /// More and more connections that all change rows, durably, within limits.
+    UpdateLadder,
+    /// An account beside another one that misbehaves.
+    Isolation,
+    /// Clients that give up and ask again, more than can be served.
+    Storm,
 }
 
 /// What a chapter says of itself.
@@ -34,11 +43,24 @@ pub(crate) struct Story {
     pub(crate) rate: &'static str,
     /// Whether one database and front door serve all runs of a way; else each run has fresh ones.
     pub(crate) keeps_bench: bool,
+    /// What has to be known to read its figures, in paragraphs.
+    pub(crate) notes: &'static [&'static str],
+    /// Where published figures are from.
+    pub(crate) source: Option<&'static str>,
 }
 
 impl Chapter {
-    /// All, in the order in which they are run.
-    pub const ALL: [Self; 2] = [Self::Ladder, Self::ConnectRate];
+    /// All, in the order in which they are told.
+    pub const ALL: [Self; 5] = [
+        Self::Ladder,
+        Self::ConnectRate,
+        Self::UpdateLadder,
+        Self::Isolation,
+        Self::Storm,
+    ];
+
+    /// Those that are run where none is named.
+    pub const USUAL: [Self; 2] = [Self::Ladder, Self::ConnectRate];
 
     /// As it is written on a command line.
     pub fn name(self) -> &'static str {
@@ -49,6 +71,9 @@ impl Chapter {
         match self {
             Self::Ladder => ladder::STORY,
             Self::ConnectRate => connect_rate::STORY,
+            Self::UpdateLadder => update_ladder::STORY,
+            Self::Isolation => isolation::STORY,
+            Self::Storm => storm::STORY,
         }
     }
 
@@ -57,6 +82,9 @@ impl Chapter {
         match self {
             Self::Ladder => ladder::courses(plan),
             Self::ConnectRate => connect_rate::courses(plan),
+            Self::UpdateLadder => update_ladder::courses(plan),
+            Self::Isolation => isolation::courses(plan),
+            Self::Storm => storm::courses(plan),
         }
     }
 
@@ -64,8 +92,25 @@ impl Chapter {
     pub(crate) fn reference(self, plan: &Plan) -> Vec<Reference> {
         match self {
             Self::Ladder => ladder::reference(plan),
-            Self::ConnectRate => Vec::new(),
+            Self::UpdateLadder => update_ladder::reference(plan),
+            Self::Isolation => isolation::reference(),
+            Self::ConnectRate | Self::Storm => Vec::new(),
         }
+    }
+
+    /// What it is to show, as far as it was measured.
+    pub(crate) fn checks(self, part: &Part) -> Vec<Check> {
+        match self {
+            Self::Ladder | Self::ConnectRate => Vec::new(),
+            Self::UpdateLadder => update_ladder::checks(part),
+            Self::Isolation => isolation::checks(part),
+            Self::Storm => storm::checks(part),
+        }
+    }
+
+    /// Whether errors of a run are what it is to show: a storm's in the database alone.
+    pub(crate) fn overloads(self, row: &Row) -> bool {
+        self == Self::Storm && row.way == Way::Alone
     }
 
     /// Its plots.
@@ -73,6 +118,9 @@ impl Chapter {
         match self {
             Self::Ladder => ladder::charts(part),
             Self::ConnectRate => connect_rate::charts(part),
+            Self::UpdateLadder => update_ladder::charts(part),
+            Self::Isolation => isolation::charts(part),
+            Self::Storm => storm::charts(part),
         }
     }
 
@@ -81,6 +129,9 @@ impl Chapter {
         match self {
             Self::Ladder => ladder::headline(report, part),
             Self::ConnectRate => connect_rate::headline(report, part),
+            Self::UpdateLadder => update_ladder::headline(report, part),
+            Self::Isolation => isolation::headline(report, part),
+            Self::Storm => storm::headline(report, part),
         }
     }
 }

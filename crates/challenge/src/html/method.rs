@@ -44,11 +44,6 @@ const WORDS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Where the published figures are from.
-const PUBLISHED: &str = "Published in 2019: “MySQL Challenge: 100k Connections”, Percona, with Percona Server \
-     8.0.13 and sysbench: a server with 24 cores and 64 GB, and four more machines of clients; its thread pool \
-     was on from 25,000 connections. The mean was not published; it follows from the other two.";
-
 /// Appends the section.
 pub(super) fn write(page: &mut String, report: &Report) -> Result {
     let (machine, settings) = (&report.machine, &report.settings);
@@ -81,12 +76,16 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
         writeln!(page, "<dt>{word}</dt><dd>{meaning}</dd>")?;
     }
     page.push_str("</dl>\n");
-    if report
+    let told = report
         .chapters
         .iter()
-        .any(|part| !part.reference.is_empty())
-    {
-        writeln!(page, "<p>{PUBLISHED}</p>")?;
+        .filter(|part| !part.reference.is_empty());
+    let mut sources: Vec<&str> = told
+        .filter_map(|part| part.chapter.story().source)
+        .collect();
+    sources.dedup();
+    for source in sources {
+        writeln!(page, "<p>{source}</p>")?;
     }
     self::settings(page, report)?;
     page.push_str("</section>\n");

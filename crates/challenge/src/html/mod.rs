@@ -105,9 +105,13 @@ fn chapter(page: &mut String, part: &Part) -> Result {
     for chart in part.chapter.charts(part) {
         chart.write(page)?;
     }
-    page.push_str("</div>\n<section>\n<h2>Speed</h2>\n");
+    page.push_str("</div>\n");
+    checks(page, part)?;
+    page.push_str("<section>\n<h2>Speed</h2>\n");
     table::write(page, part, &columns::speed(&story), Of::All)?;
-    page.push_str("</section>\n<section>\n<h2>Memory and processor time</h2>\n");
+    page.push_str("</section>\n");
+    special(page, part)?;
+    page.push_str("<section>\n<h2>Memory and processor time</h2>\n");
     let memory = columns::memory();
     let cost: Vec<_> = memory.into_iter().chain(columns::processes()).collect();
     table::write(page, part, &cost, Of::Measured)?;
@@ -123,7 +127,49 @@ fn chapter(page: &mut String, part: &Part) -> Result {
     }
     errors(page, part)?;
     page.push_str("</section>\n");
+    for note in story.notes {
+        writeln!(page, "<p class=\"lead\">{note}</p>")?;
+    }
     Ok(())
+}
+
+/// What is told of this chapter only.
+fn special(page: &mut String, part: &Part) -> Result {
+    let mut table = String::new();
+    table::write(&mut table, part, &columns::special(), Of::All)?;
+    if !table.is_empty() {
+        write!(page, "<section>\n<h2>Compared</h2>\n{table}</section>\n")?;
+    }
+    Ok(())
+}
+
+/// What the chapter is to show, and whether it does.
+fn checks(page: &mut String, part: &Part) -> Result {
+    if part.checks.is_empty() {
+        return Ok(());
+    }
+    page.push_str("<section>\n<h2>What it is to show</h2>\n<table class=\"checks\">\n");
+    for check in &part.checks {
+        let (words, bound) = check.bound.parts();
+        let (class, mark) = if check.is_met {
+            ("", "✓")
+        } else {
+            ("bad", "✕")
+        };
+        let (value, bound) = (data(check.value), data(bound));
+        writeln!(
+            page,
+            "<tr><th>{mark} {}</th><td class=\"n {class}\">{value}</td><td>{words} {bound}</td></tr>",
+            escape(&check.name)
+        )?;
+    }
+    page.push_str("</table>\n</section>\n");
+    Ok(())
+}
+
+/// A figure as exact as it is kept.
+fn data(value: f64) -> String {
+    table::data(value, &format!("{value}"))
 }
 
 /// What the errors were.
@@ -132,7 +178,7 @@ fn errors(page: &mut String, part: &Part) -> Result {
         let Some(figures) = row.figures().filter(|figures| figures.errors > 0) else {
             continue;
         };
-        let (connections, way) = (grouped(f64::from(row.connections)), row.way);
+        let (connections, way) = (grouped(f64::from(row.connections)), row.name());
         let text = escape(&figures.errors_text);
         writeln!(page, "<p class=\"bad\">{connections}, {way}: {text}</p>")?;
     }

@@ -2,7 +2,7 @@
 
 use page::{Chart, NARROW, Series, number};
 
-use crate::{Figures, Part, Reference, Way};
+use crate::{Figures, Part, Reference, Row, Way};
 
 /// Characters of a note that fit beside a point.
 const NOTE_MAX: usize = 44;
@@ -64,8 +64,7 @@ impl<'a> Plot<'a> {
             name: way.name(),
             points,
             colour,
-            is_reference: false,
-            note: None,
+            ..Series::default()
         }
     }
 
@@ -83,19 +82,23 @@ impl<'a> Plot<'a> {
 }
 
 impl Drawing<'_> {
-    /// Adds published figures.
-    pub(crate) fn with_reference(mut self, value: fn(&Reference) -> f64) -> Self {
+    /// Adds published figures, as a line of this name and colour.
+    pub(crate) fn with_reference(
+        mut self,
+        (name, colour): (&'static str, usize),
+        value: impl Fn(&Reference) -> Option<f64>,
+    ) -> Self {
         let published = self.plot.part.reference.iter();
         let points: Vec<(f64, f64)> = published
-            .filter_map(|one| Some((self.plot.place(one.connections)?, value(one))))
+            .filter_map(|one| Some((self.plot.place(one.connections)?, value(one)?)))
             .collect();
         if !points.is_empty() {
             self.chart.series.push(Series {
-                name: "2019, 24 cores",
+                name,
                 points,
-                colour: 4,
+                colour,
                 is_reference: true,
-                note: None,
+                ..Series::default()
             });
         }
         self
@@ -112,6 +115,37 @@ impl Drawing<'_> {
 
     pub(crate) fn done(self) -> Chart {
         self.chart
+    }
+}
+
+/// A plot of one figure of each run, which do not follow from each other: dots without a line.
+pub(crate) fn of_rows(
+    part: &Part,
+    title: &'static str,
+    mark: fn(&Row) -> String,
+    value: fn(&Figures) -> Option<f64>,
+) -> Chart {
+    let rows = || {
+        part.rows
+            .iter()
+            .zip(0..)
+            .map(|(row, at)| (f64::from(at), row))
+    };
+    let point = |(at, row): (f64, &Row)| Some((at, value(row.figures()?)?));
+    Chart {
+        title,
+        series: vec![Series {
+            name: title,
+            points: rows().filter_map(point).collect(),
+            colour: 1,
+            is_scattered: true,
+            ..Series::default()
+        }],
+        marks: rows().map(|(at, row)| (at, mark(row))).collect(),
+        measured_from: 0.0,
+        name_of: |_| String::new(),
+        size: NARROW,
+        dots: true,
     }
 }
 

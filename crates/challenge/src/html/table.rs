@@ -6,11 +6,8 @@ use std::fmt::{Result, Write};
 
 use page::escape;
 
-use crate::columns::{Column, MEAN};
+use crate::columns::{Column, MEAN, SHARE};
 use crate::{Outcome, Part, Reference, Row};
-
-/// How published figures are called.
-const PUBLISHED: &str = "published in 2019";
 
 /// A figure as people read it, with its exact value.
 pub(super) fn data(value: f64, text: &str) -> String {
@@ -59,9 +56,9 @@ pub(super) fn write(page: &mut String, part: &Part, columns: &[Column], of: Of) 
         for row in told().filter(|row| row.connections == count) {
             run(page, row, &columns)?;
         }
-        let mut reference = part.reference.iter().filter(|_| of == Of::All);
-        if let Some(one) = reference.find(|one| one.connections == count) {
-            published(page, one, &columns)?;
+        let reference = part.reference.iter().filter(|_| of == Of::All);
+        for one in reference.filter(|one| one.connections == count) {
+            published(page, one, (&columns, part.chapter.story().rate))?;
         }
         page.push_str("</tbody>\n");
     }
@@ -70,7 +67,7 @@ pub(super) fn write(page: &mut String, part: &Part, columns: &[Column], of: Of) 
 }
 
 fn run(page: &mut String, row: &Row, columns: &[&Column]) -> Result {
-    let name = row.way.name();
+    let name = escape(&row.name());
     match &row.outcome {
         Outcome::Measured(figures) => {
             write!(page, "<tr class=\"{}\"><th>{name}</th>", class(row))?;
@@ -100,13 +97,15 @@ fn run(page: &mut String, row: &Row, columns: &[&Column]) -> Result {
     }
 }
 
-fn published(page: &mut String, one: &Reference, columns: &[&Column]) -> Result {
-    write!(page, "<tr class=\"published\"><th>{PUBLISHED}</th>")?;
+fn published(page: &mut String, one: &Reference, (columns, rate): (&[&Column], &str)) -> Result {
+    let name = escape(&one.name);
+    write!(page, "<tr class=\"published\"><th>{name}</th>")?;
     for column in columns {
         let value = match column.head {
-            "statements/s" => Some(one.statements_per_s),
-            "95 % ms" => Some(one.p95_ms),
-            MEAN => Some(one.mean_ms),
+            head if head == rate => Some(one.statements_per_s),
+            "95 % ms" => one.p95_ms,
+            MEAN => one.mean_ms,
+            SHARE => one.share,
             _ => None,
         };
         cell(page, column, value)?;

@@ -87,7 +87,7 @@ fn a_page_needs_nothing_from_elsewhere_and_takes_no_markup_in() {
         assert!(!page.contains(foreign), "{foreign}");
     }
     assert!(page.contains("it &lt;broke>") && page.contains("A &amp; B"));
-    assert_eq!(page.matches("<svg").count(), 6);
+    assert_eq!(page.matches("<svg").count(), 12);
     assert!(page.contains("prefers-color-scheme: dark") && page.contains("max-width: 640px"));
     for (open, close) in [
         ("<table", "</table>"),
@@ -126,6 +126,19 @@ fn the_headline_is_of_the_largest_run_without_an_error() {
     assert!(page.contains("25,000, through Myriad: 3 × 1040"));
     report.chapters.remove(0);
     assert!(title(&report.to_html()).contains("times a second connect, log in"));
+    for (words, chapter) in [
+        ("connections that all update, ", Chapter::UpdateLadder),
+        ("at query limit 4; 3,670 updates/s of", Chapter::Isolation),
+        (
+            "in a retry storm: 1,668 answers/s in time, of 1,600",
+            Chapter::Storm,
+        ),
+    ] {
+        let mut only = report.clone();
+        only.chapters.retain(|part| part.chapter == chapter);
+        let page = only.to_html();
+        assert!(title(&page).contains(words), "{}", title(&page));
+    }
     report.chapters.clear();
     report.interrupted = true;
     let page = report.to_html();

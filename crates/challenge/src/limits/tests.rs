@@ -54,6 +54,9 @@ pub(crate) fn plan(steps: &str) -> Plan {
         chapters: vec![Chapter::Ladder],
         steps: steps.parse().unwrap(),
         users: Steps::new(vec![8]),
+        widths: Steps::new(vec![8, 128]),
+        crowd: 1_000,
+        storm: 100,
         duration: Duration::from_secs(1),
         table_size: 1_000,
         database: "database".into(),
@@ -64,15 +67,20 @@ pub(crate) fn plan(steps: &str) -> Plan {
     }
 }
 
-fn stopped(host: &doctor::Host, way: Way, connections: u32) -> Option<(String, u64)> {
-    let course = Course {
+/// A run of so many point selects.
+pub(crate) fn course(way: Way, connections: u32) -> Course {
+    Course {
         way,
         connections,
         workload: Workload::PointSelect,
+        case: None,
         warmup: Duration::ZERO,
         duration: Duration::ZERO,
-    };
-    let limit = stop(host, &plan("1"), &course)?;
+    }
+}
+
+fn stopped(host: &doctor::Host, way: Way, connections: u32) -> Option<(String, u64)> {
+    let limit = stop(host, &plan("1"), &course(way, connections))?;
     assert!(!limit.short.is_empty() && !limit.text.is_empty());
     Some((limit.name, limit.allows))
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::figures::rounded;
-use crate::{KernelMemory, Latency, Process};
+use crate::{Beside, KernelMemory, Latency, Process, Storm};
 
 /// Figures of which none is like another, so that each can be found again.
 pub(crate) fn figures(scale: f64) -> Figures {
@@ -33,6 +33,8 @@ pub(crate) fn figures(scale: f64) -> Figures {
         myriad: Some(process(13.7)),
         generator_cpu_us: Some(rounded(15.25 * scale)),
         generator_busy: 0.51,
+        beside: None,
+        storm: None,
     }
 }
 
@@ -40,6 +42,7 @@ fn row(connections: u32, way: Way, outcome: Outcome) -> Row {
     Row {
         connections,
         way,
+        case: None,
         outcome,
     }
 }
@@ -90,6 +93,7 @@ pub(crate) fn report() -> Report {
         duration_s: 20.0,
         rows,
         reference,
+        checks: Vec::new(),
     };
     Report {
         began: "Sun, 06 Nov 1994 08:49:37 GMT".into(),
@@ -108,15 +112,75 @@ pub(crate) fn report() -> Report {
             part(
                 Chapter::Ladder,
                 rows,
-                vec![Reference::new(10_000, 33_367.0, 3_681.0)],
+                vec![Reference {
+                    p95_ms: Some(3_681.0),
+                    ..Reference::new("published in 2019", 10_000, 33_367.0)
+                }],
             ),
             part(
                 Chapter::ConnectRate,
                 vec![connecting(Way::Alone, 0.31), connecting(Way::Myriad, 0.37)],
                 Vec::new(),
             ),
-        ],
+        ]
+        .into_iter()
+        .chain(admission())
+        .collect(),
     }
+}
+
+/// The chapters on admission, as far as they differ: a run beside another account, and a storm.
+fn admission() -> [Part; 3] {
+    let row = |connections, case, figures| Row {
+        connections,
+        way: Way::Myriad,
+        case: Some(case),
+        outcome: Outcome::Measured(Box::new(figures)),
+    };
+    let updates = [(128, 0.13), (256, 0.12)]
+        .map(|(connections, scale)| row(connections, Case::BothLimits, figures(scale)));
+    let mut beside = figures(0.11);
+    beside.beside = Some(Beside {
+        alone_per_s: 3_811.5,
+        share: 0.963,
+        alone_p95_ms: 412.25,
+        p95_ratio: 0.982,
+        other_per_s: 201.5,
+        other_share: 0.053,
+    });
+    let mut storm = figures(0.05);
+    storm.storm = Some(Storm {
+        capacity_per_s: 1_600.0,
+        goodput: 0.953,
+        calm_per_s: 1_555.5,
+        refused: 63_001,
+        given_up: 23,
+        ran: 31_007,
+        late: 2,
+    });
+    let plan = Plan {
+        widths: crate::Steps::new(vec![128]),
+        ..crate::limits::tests::plan("1")
+    };
+    let part = |chapter: Chapter, rows: Vec<Row>| {
+        let mut part = Part {
+            chapter,
+            duration_s: 10.0,
+            rows,
+            reference: chapter.reference(&plan),
+            checks: Vec::new(),
+        };
+        part.checks = chapter.checks(&part);
+        part
+    };
+    [
+        part(Chapter::UpdateLadder, updates.to_vec()),
+        part(
+            Chapter::Isolation,
+            vec![row(128, Case::QueryLimit4, beside)],
+        ),
+        part(Chapter::Storm, vec![row(5_000, Case::Codel, storm)]),
+    ]
 }
 
 fn settings() -> Settings {
@@ -145,6 +209,8 @@ fn what_is_kept_can_be_read_again() {
         r#""way": "myriad""#,
         r#""stopped": {"#,
         r#""chapter": "connect-rate""#,
+        r#""case": "query_limit4""#,
+        r#""at_least": 0.95"#,
     ] {
         assert!(json.contains(part), "{part}");
     }
@@ -163,6 +229,22 @@ fn a_failed_run_or_an_error_is_not_clean() {
 }
 
 #[test]
+fn the_database_alone_may_be_overloaded_by_a_storm() {
+    let mut report = report();
+    report
+        .chapters
+        .retain(|part| part.chapter == Chapter::Storm);
+    let row = &mut report.chapters[0].rows[0];
+    let Outcome::Measured(figures) = &mut row.outcome else {
+        panic!("nothing else was made");
+    };
+    figures.errors = 1;
+    assert!(!report.is_clean());
+    report.chapters[0].rows[0].way = Way::Alone;
+    assert!(report.is_clean());
+}
+
+#[test]
 fn the_terminal_shows_what_was_found_out() {
     let text = report().to_string();
     let lines: Vec<&str> = text.lines().collect();
@@ -175,6 +257,14 @@ fn the_terminal_shows_what_was_found_out() {
         "25,000  database alone      ✕ stopped by 20,000 open files: at most about 19,500"
     ));
     assert!(text.contains("✕ it <broke>"));
+    for line in [
+        "128  through Myriad, query limit 4",
+        "✓ 128 misbehaving clients, query limit 4: share of alone: 0.963 (at least 0.95)",
+        "✕ 256 connections through Myriad: updates/s ÷ the best of all: 0.923 (at least 0.97)",
+        "✕ codel: statements begun for clients that had hung up: 2 (at most 0)",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
     assert!(text.contains("connects/s") && !text.contains("statements/s\n"));
     let last = lines.last().unwrap();
     assert!(

@@ -468,6 +468,24 @@ fn a_client_without_patience_reconnects_and_repeats() {
 }
 
 #[test]
+fn a_client_without_patience_gives_up_in_the_end_too() {
+    let mut plan = plan(Workload::PointSelect(Rows::default()), 1, 1);
+    plan.groups[0].patience = Some(Patience {
+        timeout: Duration::from_millis(10),
+        on_timeout: OnTimeout::Reconnect,
+    });
+    let mut bench = Bench::started(plan, Capabilities::empty());
+    bench.mail(Mail::Stop);
+    let due = bench.generator.next_timer().unwrap();
+    assert_eq!(due, NOW + Span::from_ms(10));
+    bench.generator.timer(&mut bench.io, due);
+    bench.turn(due);
+    let tally = bench.tally();
+    assert_eq!((tally.timeouts, tally.unanswered), (1, 0));
+    assert!(bench.generator.finished());
+}
+
+#[test]
 fn reconnecting_is_part_of_the_transaction() {
     let mut bench = Bench::at_work(Workload::Reconnect(Rows::default()), EOF);
     for transaction in 1..3 {

@@ -1,7 +1,8 @@
-//! What stands in braces: `{random:1..100}`, `{uniform:1..100}`, `{string:###-@@}`, `{token}`; with
-//! a name, `{id=random:1..100}`, it can be used again in the same transaction: `{id}`, `{id+99}`.
+//! What stands in braces: `{random:1..100}`, `{uniform:1..100}`, `{string:###-@@}`, `{token}`,
+//! `{now}`; with a name, `{id=random:1..100}`, it can be used again in the same transaction: `{id}`, `{id+99}`.
 
 use std::ops::RangeInclusive;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use fastrand::Rng;
 
@@ -26,6 +27,8 @@ enum Source {
     Numbers(Numbers),
     Form(Box<str>),
     Token,
+    /// When it is sent, in microseconds since 1970.
+    Now,
 }
 
 /// The named placeholders of a statement, so that a name can be used again.
@@ -66,9 +69,14 @@ impl Placeholder {
     }
 
     fn used_again(text: &str, names: &Names) -> Result<Self, String> {
-        if text.trim() == "token" {
+        let source = match text.trim() {
+            "token" => Some(Source::Token),
+            "now" => Some(Source::Now),
+            _ => None,
+        };
+        if let Some(source) = source {
             return Ok(Self {
-                source: Source::Token,
+                source,
                 add: 0,
                 name: None,
             });
@@ -91,6 +99,10 @@ impl Placeholder {
                 out.extend_from_slice(digits.format(self.number(draws)).as_bytes());
             }
             Source::Form(form) => self.with_rng(draws, |rng| put_form(out, form, rng)),
+            Source::Now => {
+                let mut digits = itoa::Buffer::new();
+                out.extend_from_slice(digits.format(now_us()).as_bytes());
+            }
             Source::Token => {
                 let token = Token {
                     origin: draws.origin,
@@ -106,7 +118,7 @@ impl Placeholder {
     pub(super) fn number(&self, draws: &mut Draws<'_>) -> u64 {
         match &self.source {
             Source::Numbers(numbers) => self.with_rng(draws, |rng| numbers.draw(rng)) + self.add,
-            Source::Form(_) | Source::Token => 0,
+            Source::Form(_) | Source::Token | Source::Now => 0,
         }
     }
 
@@ -114,7 +126,7 @@ impl Placeholder {
     pub(super) fn numbers(&self) -> Option<&Numbers> {
         match &self.source {
             Source::Numbers(numbers) => Some(numbers),
-            Source::Form(_) | Source::Token => None,
+            Source::Form(_) | Source::Token | Source::Now => None,
         }
     }
 
@@ -125,6 +137,14 @@ impl Placeholder {
             None => draw(draws.rng),
         }
     }
+}
+
+/// Microseconds since 1970, so that the target can tell how long ago something was sent.
+fn now_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    })
 }
 
 fn range(text: &str) -> Result<RangeInclusive<u64>, String> {
@@ -141,7 +161,7 @@ fn range(text: &str) -> Result<RangeInclusive<u64>, String> {
 fn unknown(text: &str) -> String {
     format!(
         "{{{text}}} is not known; write {{random:1..100}}, {{uniform:1..100}}, {{string:##@@}}, \
-         {{token}}, or a name that was given before as in {{id=random:1..100}}"
+         {{token}}, {{now}}, or a name that was given before as in {{id=random:1..100}}"
     )
 }
 

@@ -77,6 +77,20 @@ fn tokens_and_forms_are_texts() {
 }
 
 #[test]
+fn a_statement_may_say_when_it_is_sent() {
+    let now = script("SELECT '{now}';");
+    let us = || -> u64 {
+        let text = text_of(&now.transactions[0].statements[0]);
+        let digits = text.strip_prefix("SELECT '").unwrap();
+        digits.strip_suffix('\'').unwrap().parse().unwrap()
+    };
+    let (first, second) = (us(), us());
+    let year_2020 = 1_577_836_800_000_000;
+    assert!(year_2020 < first && first <= second, "{first} {second}");
+    assert!(error("SELECT {now};").contains("put it in '…'"));
+}
+
+#[test]
 fn prepared_statements_have_parameters_and_variants() {
     let mut script = script(
         "SELECT 1;\nSELECT c FROM t{uniform:4..6} WHERE id={random:5..5} AND c='x{string:##}';",

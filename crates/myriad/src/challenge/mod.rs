@@ -20,10 +20,14 @@ const QUICK: Duration = Duration::from_secs(5);
 /// The numbers of reconnecting users.
 const USERS: &str = "8,16,32,64,128,256,512,1024";
 
+/// The numbers of updating connections.
+const WIDTHS: &str = "8,16,32,64,128,256,512,1024,10000,100000";
+
 /// What to find out.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The chapters to run: ladder, connect-rate; all if none is named.
+    /// The chapters to run: ladder, connect-rate, update-ladder, isolation, storm; the first two if none
+    /// is named.
     #[arg(value_name = "CHAPTER")]
     chapters: Vec<Chapter>,
     /// The ladder's numbers of connections, such as 1000,10k,1M.
@@ -36,6 +40,15 @@ pub(crate) struct Arguments {
     /// The numbers of users that connect for every statement.
     #[arg(long, value_name = "N,…", default_value = USERS)]
     users: Steps,
+    /// The update ladder's numbers of connections.
+    #[arg(long, value_name = "N,…", default_value = WIDTHS)]
+    widths: Steps,
+    /// How many clients the misbehaving account of isolation has where they are many.
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u32).range(129..=1_000_000))]
+    crowd: u32,
+    /// How many clients are in the storm.
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    storm_clients: u32,
     /// Measure each run for 5 s instead of 20 s.
     #[arg(long)]
     quick: bool,
@@ -94,7 +107,7 @@ impl Arguments {
             "--duration must be more than 0, such as 5s"
         );
         let chapters = match self.chapters.is_empty() {
-            true => Chapter::ALL.to_vec(),
+            true => Chapter::USUAL.to_vec(),
             false => self.chapters.clone(),
         };
         Ok(Plan {
@@ -102,6 +115,9 @@ impl Arguments {
             chapters,
             steps: self.steps.clone(),
             users: self.users.clone(),
+            widths: self.widths.clone(),
+            crowd: self.crowd,
+            storm: self.storm_clients,
             duration,
             table_size: self.table_size,
             database: self.local_folder.clone(),

@@ -76,7 +76,7 @@ impl Watcher for View {
     }
 
     fn done(&mut self, row: &Row) {
-        let (connections, way) = (row.connections, row.way);
+        let (connections, name) = (row.connections, row.name());
         let what = match &row.outcome {
             Outcome::Measured(figures) => format!(
                 "{:.0} per second, {:.1} ms (95 %), errors: {}",
@@ -85,7 +85,7 @@ impl Watcher for View {
             Outcome::Stopped(limit) => format!("✕ {}", limit.text),
             Outcome::Failed(why) => format!("✕ {why}"),
         };
-        self.line(&format!("{connections:>9} {way}: {what}"));
+        self.line(&format!("{connections:>9} {name}: {what}"));
     }
 }
 

@@ -55,6 +55,58 @@ fn a_small_challenge_measures_every_run_and_tells_the_same_everywhere() {
     challenge.await_no_process();
 }
 
+#[test]
+fn chapters_on_admission_measure_every_run_and_hold_what_they_find_against_bounds() {
+    if !is_for_this_server() {
+        return;
+    }
+    let arguments = [
+        "update-ladder",
+        "isolation",
+        "storm",
+        "--widths=8,160",
+        "--crowd=300",
+        "--storm-clients=200",
+        "--keep-settings",
+    ];
+    let mut challenge = Challenge::start(&[], &arguments);
+    let (code, said) = challenge.finish();
+    assert_eq!(code, Some(0), "{said:#?}");
+    let json = challenge.json();
+    let ladder = runs(&json, "update-ladder");
+    assert_eq!(ladder.len(), 4);
+    for (connections, way, figures) in &ladder {
+        assert_sound(*connections, way, figures);
+    }
+    let (isolation, storm) = (runs(&json, "isolation"), runs(&json, "storm"));
+    assert_eq!((isolation.len(), storm.len()), (8, 4));
+    for (_, way, figures) in &isolation {
+        // Whatever the other account has: the mean is that of the protected one's 128.
+        assert_sound(128, way, figures);
+        let beside = |key: &str| figures["beside"][key].as_f64().unwrap();
+        let part = figures["statements_per_s"].as_f64().unwrap() / beside("alone_per_s");
+        assert!((part - beside("share")).abs() < 0.001, "{figures}");
+        assert!(beside("other_per_s") > 0.0, "{figures}");
+    }
+    for (_, way, figures) in storm.iter().filter(|run| run.1 == "myriad") {
+        assert_sound(200, way, figures);
+        assert!(figures["storm"]["ran"].as_u64().unwrap() > 100, "{figures}");
+        assert!(figures["storm"]["calm_per_s"].as_f64().unwrap() > 1.0);
+    }
+    let shed = &storm[3].2["storm"];
+    assert!(shed["refused"].as_u64().unwrap() > 0, "{shed}");
+    let checks = json["chapters"][2]["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 5, "{checks:?}");
+    let page = challenge.read("out/challenge.html");
+    assert!(page.contains("published, transaction limit 4"));
+    assert!(
+        challenge
+            .read("stdout")
+            .contains("One account beside another")
+    );
+    challenge.await_no_process();
+}
+
 /// The figures agree with each other, and nothing went wrong.
 fn assert_sound(connections: u64, way: &str, figures: &Value) {
     let number = |key: &str| figures[key].as_f64().unwrap();
