@@ -1,5 +1,8 @@
 //! What must hold between events: checked by tests, never by the engine itself.
 
+use std::sync::Arc;
+
+use events::Timestamp;
 use membership::Key;
 use pool::State as BackendState;
 
@@ -61,6 +64,13 @@ impl Engine {
         attached
             .filter(|(_, client)| client.holds_backend())
             .map(|(_, client)| client.id)
+    }
+
+    /// The accounts whose statements wait for a permit, and since when. For tests.
+    pub fn waiting_for_permits(&self) -> impl Iterator<Item = (Arc<str>, Timestamp)> {
+        let waiting = self.scheduler.queue_now();
+        let waiting = waiting.filter(|waiting| waiting.limit.is_some());
+        waiting.map(|waiting| (waiting.account, waiting.since))
     }
 
     /// True if a client of this worker has that connection id. For tests.
