@@ -4,7 +4,7 @@
 use events::Io;
 use membership::Key;
 use session::statement::{Flavor, PinReason};
-use wire::{OkPacket, Piece, ServerStatus, TextResultSet, Told, WalkError};
+use wire::{OkPacket, Piece, PrepareOk, ServerStatus, TextResultSet, Told, WalkError};
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::client::State;
@@ -176,7 +176,13 @@ impl Engine {
                 told.state_changes = &block;
                 told.status = client.status;
                 command.answered = true;
-                command.tell(piece, (&told, flavor), turn.io.outbox(client.handle))?;
+                let outbox = turn.io.outbox(client.handle);
+                let begin = outbox.len();
+                command.tell(piece, (&told, flavor), outbox)?;
+                if let Piece::PrepareOk(_) = piece {
+                    let next = client.next_statement_id();
+                    outbox[begin..][PrepareOk::ID].copy_from_slice(&next.to_le_bytes());
+                }
             }
             Purpose::ReadFacts(rows)
             | Purpose::ReadInsertId(rows)
@@ -186,6 +192,7 @@ impl Engine {
             | Purpose::ReadViews(rows) => {
                 collect(rows, piece)?;
             }
+            Purpose::Prepare(preparing) => preparing.note(piece),
             Purpose::ReadWarnings(answer) => diagnostics::keep(answer, piece),
             Purpose::ReadTables(read) => collect(&mut read.rows, piece)?,
             Purpose::Restore(_)
