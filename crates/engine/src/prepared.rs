@@ -25,6 +25,9 @@ use crate::{Engine, Mail, Turn};
 /// So many bytes of texts are kept for the sessions of a worker.
 const TEXTS_MAX: usize = 256 << 20;
 
+/// So many bytes of long data wait for executions, over the sessions of a worker.
+const LONG_DATA_MAX: usize = 256 << 20;
+
 /// A COM_STMT_PREPARE under way.
 #[derive(Debug)]
 pub(crate) struct Preparing {
@@ -189,8 +192,7 @@ impl Engine {
     /// Long data waits here for the execution that uses it, within bounds.
     fn keep_long_data(&mut self, key: Key, packet: Packet<'_>) {
         let most = self.settings.max_allowed_packet;
-        let total = self.settings.answer_buffer_total;
-        let room = total.saturating_sub(self.long_data.load(Ordering::Relaxed));
+        let room = LONG_DATA_MAX.saturating_sub(self.long_data.load(Ordering::Relaxed));
         let statement = self.clients.get_mut(key);
         let statement = statement.and_then(|client| client.statement_mut(packet.payload));
         if let Some(statement) = statement {
