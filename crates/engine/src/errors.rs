@@ -85,8 +85,12 @@ impl ClientError {
     }
 
     /// A fetch from a prepared statement that has no open cursor.
-    pub(crate) fn no_open_cursor(id: u32) -> Self {
-        let text = format!("The statement ({id}) has no open cursor");
+    pub(crate) fn no_open_cursor(id: u32, flavor: Flavor) -> Self {
+        let end = match flavor {
+            Flavor::MySql => ".",
+            Flavor::MariaDb => "",
+        };
+        let text = format!("The statement ({id}) has no open cursor{end}");
         Self::new(code::NO_OPEN_CURSOR, b"HY000", text)
     }
 

@@ -19,6 +19,7 @@ use crate::client_statements::{ClientStatement, LongData, STATEMENTS_MAX};
 use crate::commands::{Packet, Taken};
 use crate::errors::ClientError;
 use crate::holdings::Act;
+use crate::named::executes;
 use crate::templates::Template;
 use crate::{Engine, Mail, Turn};
 
@@ -82,9 +83,11 @@ impl Client {
         holdings.is_some_and(|holdings| holdings.cursors.contains(&id))
     }
 
-    /// Long data of a statement is used up, or will not be used.
+    /// Long data of a statement is used up by an execution, whatever became of that, or given up.
     pub(crate) fn drop_long_data(&mut self, payload: &[u8]) {
+        let resets = payload.first() == Some(&(Command::StmtReset as u8));
         if self.statements.is_some()
+            && (resets || executes(payload))
             && let Some(statement) = self.statement_mut(payload)
         {
             statement.long = None;
@@ -125,7 +128,7 @@ impl Engine {
         let (id, kills) = (statement.id, statement.template.meaning.kills);
         let too_much = statement.long.as_ref().is_some_and(|long| long.too_much);
         let cursor = client.has_cursor(id);
-        let runs = matches!(command, Command::StmtExecute | Command::StmtBulkExecute);
+        let runs = executes(packet.payload);
         match command {
             Command::StmtClose => self.close_statement(turn, key, id),
             Command::StmtSendLongData => self.keep_long_data(key, packet),
@@ -134,7 +137,8 @@ impl Engine {
                 self.answer_ok(turn, key);
             }
             Command::StmtFetch if !cursor => {
-                self.answer_err(turn, key, &ClientError::no_open_cursor(id));
+                let error = ClientError::no_open_cursor(id, self.flavor());
+                self.answer_err(turn, key, &error);
             }
             _ if runs && too_much => {
                 self.drop_long_data(key, packet.payload);
@@ -178,9 +182,13 @@ impl Engine {
         turn: &mut Turn<'_, I>,
         key: Key,
     ) -> bool {
-        let client = self.clients.get(key);
-        let statements = client.and_then(|client| client.statements.as_ref());
-        let count = statements.map_or(0, |statements| statements.len());
+        let client = self.clients.get_mut(key);
+        let statements = client.and_then(|client| client.statements.as_mut());
+        let count = statements.map_or(0, |statements| {
+            // An execution of "the last" is sent behind this one, and must not mean another.
+            statements.forget_last();
+            statements.len()
+        });
         if count < STATEMENTS_MAX && self.templates.bytes() < TEXTS_MAX {
             return false;
         }
@@ -204,7 +212,7 @@ impl Engine {
         }
     }
 
-    /// Long data of a statement is used up, or will not be used.
+    /// The same of a client.
     pub(crate) fn drop_long_data(&mut self, key: Key, payload: &[u8]) {
         if let Some(client) = self.clients.get_mut(key) {
             client.drop_long_data(payload);
@@ -299,9 +307,6 @@ impl Engine {
     ) {
         let client = client.and_then(|client| self.clients.get_mut(client));
         let Some(told) = preparing.told.filter(|_| !failed) else {
-            if let Some(statements) = client.and_then(|client| client.statements.as_mut()) {
-                statements.forget_last();
-            }
             return;
         };
         let template = &preparing.template;
