@@ -111,7 +111,7 @@ fn put_execution(
     match left_out {
         Some(types) => {
             let with = with_parameter_types(packet.payload, statement.parameters, &types);
-            sequence_id = write_packet(outbox, 0, &with);
+            sequence_id = write_packet(outbox, 0, &with).wrapping_sub(1);
             instance.executed_with(&types, flavor);
         }
         None => {

@@ -46,7 +46,8 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         put_command(outbox, Command::StmtPrepare, &template.text);
-        let sequence_id = (template.text.len() / wire::MAX_PAYLOAD) as u8;
+        let payload = template.text.len() + 1;
+        let sequence_id = (payload / wire::MAX_PAYLOAD) as u8;
         backend.exchanges.push_back(Exchange {
             walk: ResponseWalk::shaped(Shape::Prepare, true, sequence_id),
             purpose: Purpose::Prepare(Box::new(Preparing::new(template))),
