@@ -4,7 +4,7 @@
 use events::Io;
 use membership::Key;
 use session::statement::{Flavor, PinReason};
-use wire::{OkPacket, Piece, PrepareOk, ServerStatus, TextResultSet, Told, WalkError};
+use wire::{OkPacket, Piece, ServerStatus, TextResultSet, Told, WalkError};
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::client::State;
@@ -144,8 +144,7 @@ impl Engine {
             next_sequence_id: exchange.walk.next_sequence_id(),
             ..Told::default()
         };
-        let mut block = Vec::new();
-        let flavor = self.flavor();
+        let (mut block, flavor) = (Vec::new(), self.flavor());
         if let Purpose::Command(command) = &mut exchange.purpose {
             command.note(piece);
         }
@@ -180,8 +179,7 @@ impl Engine {
                 let begin = outbox.len();
                 command.tell(piece, (&told, flavor), outbox)?;
                 if let Piece::PrepareOk(_) = piece {
-                    let next = client.next_statement_id();
-                    outbox[begin..][PrepareOk::ID].copy_from_slice(&next.to_le_bytes());
+                    client.name_statement(&mut outbox[begin..]);
                 }
             }
             Purpose::ReadFacts(rows)

@@ -22,20 +22,7 @@ impl Engine {
         packet: Packet<'_>,
         statement: Statement,
     ) -> Taken {
-        if !statement.pins.is_empty() && !self.may_be_pinned(client) {
-            self.answer_err(
-                turn,
-                client,
-                &ClientError::too_many_pinned(self.settings.max_pinned),
-            );
-            self.counters.pins_rejected += 1;
-            self.attach_in_vain(turn, client);
-            self.touch(client, turn.now);
-            return Taken::Now;
-        }
-        if self.asks_in_vain(client, &statement) {
-            self.answer_err(turn, client, &ClientError::diagnostics_elsewhere());
-            self.attach_in_vain(turn, client);
+        if self.refuses(turn, client, &statement) {
             return Taken::Now;
         }
         let missing = self.missing(client, packet);
@@ -95,6 +82,27 @@ impl Engine {
         }
         self.send(turn, client, packet, statement);
         Taken::Now
+    }
+
+    /// Answers a statement that cannot be run. False if it can.
+    fn refuses<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        statement: &Statement,
+    ) -> bool {
+        let error = if !statement.pins.is_empty() && !self.may_be_pinned(client) {
+            self.counters.pins_rejected += 1;
+            ClientError::too_many_pinned(self.settings.max_pinned)
+        } else if self.asks_in_vain(client, statement) {
+            ClientError::diagnostics_elsewhere()
+        } else {
+            return false;
+        };
+        self.answer_err(turn, client, &error);
+        self.attach_in_vain(turn, client);
+        self.touch(client, turn.now);
+        true
     }
 
     /// Takes the right to be pinned, unless the session has it or too many others do.

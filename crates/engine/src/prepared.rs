@@ -61,10 +61,13 @@ impl Preparing {
 }
 
 impl Client {
-    /// The id that its next prepared statement will have.
-    pub(crate) fn next_statement_id(&self) -> u32 {
+    /// Puts the client's own name for the statement into the answer to a COM_STMT_PREPARE.
+    pub(crate) fn name_statement(&self, told: &mut [u8]) {
         let statements = self.statements.as_ref();
-        statements.map_or(1, |statements| statements.next_id())
+        let next = statements.map_or(1, |statements| statements.next_id());
+        if let Some(place) = told.get_mut(PrepareOk::ID) {
+            place.copy_from_slice(&next.to_le_bytes());
+        }
     }
 
     /// The prepared statement that a command names.
@@ -105,10 +108,15 @@ pub(crate) fn stays(statement: &Statement) -> bool {
 /// True for a text that may ask which schema there is. Prepared without one it is told so for ever, and no
 /// backend that has a schema can give it up.
 pub(crate) fn may_ask_for_schema(text: &[u8]) -> bool {
-    [&b"database"[..], b"schema"].into_iter().any(|word| {
-        text.windows(word.len())
-            .any(|part| part.eq_ignore_ascii_case(word))
-    })
+    let calls = |word: &[u8]| {
+        let mut places = text.windows(word.len()).enumerate();
+        places.any(|(at, part)| {
+            let behind = text[at + word.len()..].trim_ascii_start().first();
+            // A comment may come first.
+            part.eq_ignore_ascii_case(word) && matches!(behind, Some(b'(' | b'/' | b'-' | b'#'))
+        })
+    };
+    calls(b"database") || calls(b"schema")
 }
 
 impl Engine {
@@ -322,6 +330,27 @@ impl Engine {
         let backend = self.pool.get_mut(backend_key);
         if let (Some(id), Some(backend)) = (id.filter(|_| preparing.stays), backend) {
             backend.statements.own(id, template.number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_asks_for_the_schema() {
+        for (text, asks) in [
+            ("SELECT DATABASE()", true),
+            ("SELECT schema ( )", true),
+            ("SELECT Database/* now */()", true),
+            ("CREATE DATABASE shop CHARACTER SET utf8mb4", false),
+            ("SELECT * FROM information_schema.TABLES", false),
+            ("SHOW DATABASES", false),
+            ("SELECT 1", false),
+            ("DATABASE", false),
+        ] {
+            assert_eq!(may_ask_for_schema(text.as_bytes()), asks, "{text}");
         }
     }
 }

@@ -4,7 +4,9 @@
 use events::Io;
 use membership::Key;
 use session::Binding;
-use session::statement::{Dialect, Kind, PinReason, PinReasons, Statement, Traits, holding};
+use session::statement::{
+    Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits, holding,
+};
 use wire::{Command, ResponseWalk, ServerStatus, TextResultSet, Translation, asks_for_cursor};
 
 use crate::backend::{Backend, ClientCommand, Exchange, InsertId, Purpose, RestorePart};
@@ -57,18 +59,12 @@ impl Engine {
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
-        let mut sequence_id = packet.sequence_id;
-        match &rewrite {
-            Some(rewrite) => put_query(outbox, &rewrite.text),
-            None if names_statement(packet.payload) => {
-                sequence_id = put_named(outbox, (client, backend), packet, flavor);
-            }
-            None => outbox.extend_from_slice(packet.raw),
-        }
+        let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         backend.replay.clear();
-        if rewrite.is_none() {
+        if rewritten.is_none() {
             backend.keep_for_retry((client, &statement), packet);
         }
+        let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
         if !effect.as_ref().is_some_and(Effect::is_of_text) {
             client.holds_unseen(&statement);
         }
@@ -208,6 +204,23 @@ impl Backend {
             false => digest,
         }
     }
+}
+
+/// Appends a command, or what is sent in its place. Returns the sequence id of its last packet.
+fn put_packet(
+    outbox: &mut Vec<u8>,
+    (client, backend): (&mut Client, &mut Backend),
+    (packet, rewritten): (Packet<'_>, Option<&[u8]>),
+    flavor: Flavor,
+) -> u8 {
+    match rewritten {
+        Some(text) => put_query(outbox, text),
+        None if names_statement(packet.payload) => {
+            return put_named(outbox, (client, backend), packet, flavor);
+        }
+        None => outbox.extend_from_slice(packet.raw),
+    }
+    packet.sequence_id
 }
 
 /// How the client is told the answer to a command whose last packet was sent with `sequence_id`.

@@ -157,6 +157,9 @@ impl Sql {
 
     /// True for plain reads, which may run twice.
     pub(crate) fn is_repeatable(&self) -> bool {
+        if let Self::Executed(executed) = self {
+            return executed.cursor.is_none() && executed.sql.is_repeatable();
+        }
         matches!(
             self,
             Self::Literal(_)
