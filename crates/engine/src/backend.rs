@@ -172,6 +172,14 @@ pub(crate) enum Purpose {
     Ping,
 }
 
+impl Purpose {
+    /// True for what a KILL may end: a client's command, or what is prepared for one, without which it does not
+    /// run.
+    pub(crate) fn may_be_ended(&self) -> bool {
+        matches!(self, Self::Command(_) | Self::Prepare(_))
+    }
+}
+
 /// Which part of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RestorePart {

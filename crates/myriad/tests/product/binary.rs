@@ -64,6 +64,12 @@ impl Life {
         Self { client, id: [0; 4] }
     }
 
+    /// Executes the statement without parameters, and waits for nothing.
+    pub(crate) fn begin_execution(&mut self) {
+        let execution = [&self.id[..], &execute(0, &[])].concat();
+        self.client.send(COM_EXECUTE, &execution);
+    }
+
     /// Goes on with another statement, which was answered with this id.
     pub(crate) fn name(&mut self, id: u32) {
         self.id = id.to_le_bytes();

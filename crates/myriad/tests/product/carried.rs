@@ -5,7 +5,7 @@ use crate::binary::Step::{
     Close, Execute, ExecuteLong, ExecuteRaw, Fetch, LongData, Prepare, Reset, Text,
 };
 use crate::binary::{ENDINGS, Life, Step, contains, prepare_schema};
-use crate::support::{Client, Database, FrontDoor, Packet, Server, USUAL};
+use crate::support::{Client, Database, FrontDoor, Packet, Server, USUAL, eventually};
 
 const CURSOR: u8 = 1;
 
@@ -279,7 +279,7 @@ fn sessions_share_what_they_prepare_alike() {
     // What nobody has is not kept.
     let mut next = Life::begin(&door.address(), "carried_shared", USUAL);
     next.step(Text("SELECT 1"));
-    crate::support::eventually("the texts are gone", || {
+    eventually("the texts are gone", || {
         (door.metric("myriad_memory_bytes{kind=\"prepared_texts\"}") == 0).then_some(())
     });
 }
@@ -369,4 +369,29 @@ fn preparing_again_for_want_of_room_makes_room() {
             assert_eq!(text(&told), format!("{name} {n}"));
         }
     }
+}
+
+#[test]
+fn nobody_waits_behind_what_is_prepared_for_a_client_that_is_gone() {
+    let database = Database::shared();
+    prepare_schema(&database, "carried_gone");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut life = Life::begin(&door.address(), "carried_gone", USUAL);
+    life.step(Prepare("SELECT a FROM t"));
+    // Whatever cleans the backend takes the statements with it.
+    life.step(Text("CREATE TEMPORARY TABLE mine (a INT)"));
+    life.step(Text("DROP TEMPORARY TABLE mine"));
+    let mut holder = Client::new(database.address(), "carried_gone");
+    holder.run("LOCK TABLES t WRITE");
+    life.begin_execution();
+    eventually("the statement is prepared", || {
+        let waiting = "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
+                       WHERE STATE LIKE 'Waiting for table metadata%'";
+        (!database.execute(waiting).trim().ends_with('0')).then_some(())
+    });
+    drop(life);
+    let mut next = Client::new(&door.address(), "carried_gone");
+    assert_eq!(next.value("SELECT 1"), "1");
+    assert_eq!(door.metric("myriad_orphans_killed_total"), 1);
+    holder.run("UNLOCK TABLES");
 }
