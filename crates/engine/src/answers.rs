@@ -144,8 +144,7 @@ impl Engine {
             next_sequence_id: exchange.walk.next_sequence_id(),
             ..Told::default()
         };
-        let mut block = Vec::new();
-        let flavor = self.flavor();
+        let (mut block, flavor) = (Vec::new(), self.flavor());
         if let Purpose::Command(command) = &mut exchange.purpose {
             command.note(piece);
         }
@@ -176,7 +175,12 @@ impl Engine {
                 told.state_changes = &block;
                 told.status = client.status;
                 command.answered = true;
-                command.tell(piece, (&told, flavor), turn.io.outbox(client.handle))?;
+                let outbox = turn.io.outbox(client.handle);
+                let begin = outbox.len();
+                command.tell(piece, (&told, flavor), outbox)?;
+                if let Piece::PrepareOk(_) = piece {
+                    client.name_statement(&mut outbox[begin..]);
+                }
             }
             Purpose::ReadFacts(rows)
             | Purpose::ReadInsertId(rows)
@@ -186,6 +190,7 @@ impl Engine {
             | Purpose::ReadViews(rows) => {
                 collect(rows, piece)?;
             }
+            Purpose::Prepare(preparing) => preparing.note(piece),
             Purpose::ReadWarnings(answer) => diagnostics::keep(answer, piece),
             Purpose::ReadTables(read) => collect(&mut read.rows, piece)?,
             Purpose::Restore(_)

@@ -12,6 +12,7 @@ use wire::ServerStatus;
 
 use crate::backend::{Backend, Due, InsertId, PoolKey};
 use crate::backend_auth::BackendLogin;
+use crate::backend_statements::BackendStatements;
 use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::Warnings;
@@ -145,6 +146,7 @@ impl Engine {
         };
         let taken = self.dispatch(turn, client, raw, statement);
         if taken == Taken::Now {
+            self.drop_long_data(client, payload);
             drop(packet);
             inbox.drain(..consumed);
         }
@@ -304,6 +306,7 @@ impl Engine {
             status: ServerStatus::AUTOCOMMIT,
             insert_id: InsertId::Known(0),
             warnings: Warnings::None,
+            statements: BackendStatements::default(),
             exchanges: VecDeque::new(),
             inbox: Vec::new(),
             client: None,

@@ -11,11 +11,13 @@ use session::statement::{Kind, PinReasons, Traits};
 use wire::ServerStatus;
 
 use crate::backend_auth::BackendLogin;
+use crate::backend_statements::BackendStatements;
 use crate::diagnostics::{Counts, Warnings};
 use crate::digests::Digest;
 use crate::holdings::Effect;
 use crate::limits::Keeping;
 use crate::local_infile::Upload;
+use crate::prepared::Preparing;
 use crate::views::ReadTables;
 use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSet, Translation};
 
@@ -65,6 +67,8 @@ pub(crate) struct Backend {
     pub insert_id: InsertId,
     /// Whose warnings it has.
     pub warnings: Warnings,
+    /// What is prepared on it.
+    pub statements: BackendStatements,
     /// Commands that were sent and whose answers are not complete, the oldest first.
     pub exchanges: VecDeque<Exchange>,
     /// Bytes of an incomplete packet.
@@ -138,6 +142,8 @@ pub(crate) enum Purpose {
     Command(ClientCommand),
     /// Part of a restore: the answer is swallowed.
     Restore(RestorePart),
+    /// COM_STMT_PREPARE of what a session executes.
+    Prepare(Box<Preparing>),
     /// COM_RESET_CONNECTION before the next session.
     Reset,
     /// The settings that Myriad needs on each backend connection.
@@ -219,10 +225,8 @@ impl ClientCommand {
     /// Takes note of a piece of the answer.
     pub(crate) fn note(&mut self, piece: &Piece<'_>) {
         self.counts.piece(piece);
-        if let (Some(effect), Piece::Row(_) | Piece::Rest(_) | Piece::PrepareOk(_)) =
-            (&mut self.effect, piece)
-        {
-            effect.row(piece);
+        if let Some(effect) = &mut self.effect {
+            effect.note(piece);
         }
     }
 }

@@ -194,6 +194,7 @@ impl Engine {
         }
         backend.expect(Purpose::Reset);
         backend.due = crate::backend::Due::empty();
+        backend.statements.forget_all();
         put_setup(outbox, backend);
     }
 

@@ -259,12 +259,15 @@ impl Engine {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        if let Ok(packet) = wire::whole_packet(&client.inbox) {
+        let mut inbox = std::mem::take(&mut client.inbox);
+        if let Ok(packet) = wire::whole_packet(&inbox) {
+            client.drop_long_data(packet.payload.bytes());
             let consumed = packet.consumed;
             drop(packet);
-            client.inbox.drain(..consumed);
+            inbox.drain(..consumed);
             client.retry = Retry::Fresh;
         }
+        client.inbox = inbox;
     }
 
     /// Remembers a client that must take something before its backend can go on.

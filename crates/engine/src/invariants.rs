@@ -236,7 +236,7 @@ impl Engine {
     }
 }
 
-const BACKEND_STATES: [BackendState; 6] = [
+pub(crate) const BACKEND_STATES: [BackendState; 6] = [
     BackendState::Lane,
     BackendState::Draining,
     BackendState::Connecting,

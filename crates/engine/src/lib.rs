@@ -19,7 +19,12 @@
 //! | `dispatch` | what must be restored before a command, and what may share a write with it |
 //! | `sending` | the command, on its way to the backend |
 //! | `set_option` | COM_SET_OPTION |
-//! | `prepared` | prepared statements of the binary protocol |
+//! | `prepared` | prepared statements of the binary protocol: what clients want of them |
+//! | `client_statements` | the prepared statements of a session |
+//! | `templates` | prepared statements as sessions share them |
+//! | `backend_statements` | what is prepared on a backend |
+//! | `on_demand` | preparing on a backend what a session executes there |
+//! | `named` | commands that name a prepared statement, on their way to the backend |
 //! | `local_infile` | files that clients send for LOAD DATA LOCAL |
 //! | `identity` | who a client is |
 //! | `backend_login` | the connection phase of backends |
@@ -50,7 +55,9 @@ mod awake;
 mod backend;
 mod backend_auth;
 mod backend_login;
+mod backend_statements;
 mod client;
+mod client_statements;
 mod commands;
 mod counters;
 mod diagnostics;
@@ -72,6 +79,8 @@ mod local_infile;
 mod login;
 mod look;
 mod memory;
+mod named;
+mod on_demand;
 mod orphans;
 mod overtime;
 mod permits;
@@ -88,12 +97,14 @@ mod settings;
 mod settle;
 mod shared;
 mod statements;
+mod templates;
 mod timers;
 mod tracking;
 mod views;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use admission::Scheduler;
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
@@ -130,6 +141,10 @@ pub struct Engine {
     /// One per key of the pool.
     keys: Vec<KeyState>,
     interner: Interner,
+    /// What sessions have prepared.
+    templates: templates::Templates,
+    /// Bytes of long data that waits for the execution that uses it.
+    long_data: Arc<AtomicUsize>,
     /// `None` until a backend was reached or could not be.
     facts: Option<Facts>,
     charsets: Charsets,
@@ -250,6 +265,8 @@ impl Engine {
             pool: Pool::default(),
             keys: Vec::new(),
             interner: Interner::default(),
+            templates: templates::Templates::default(),
+            long_data: Arc::default(),
             facts: None,
             charsets: Charsets::new(),
             known_schemas: schemas::KnownSchemas::default(),

@@ -59,6 +59,8 @@ impl Engine {
             (Purpose::Restore(part), Ending::Err(error)) => {
                 self.restore_failed(turn, key, part, error);
             }
+            (Purpose::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
+            (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
             (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat, _) => {}
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
             (Purpose::ReadFacts(facts), Ending::Ok) => self.learn_session(key, &facts),
@@ -150,6 +152,7 @@ impl Engine {
             client.capture.answered(command, failed);
             client.retry = Retry::Fresh;
         }
+        self.statement_answered(key, command, failed);
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);
         }

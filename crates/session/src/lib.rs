@@ -3,12 +3,14 @@
 //!
 //! Pure: no packet is written or read here, and nothing decides when a statement runs.
 
+mod binding;
 mod charset;
 mod restore;
 mod state;
 pub mod statement;
 mod variables;
 
+pub use binding::Binding;
 pub use charset::Charset;
 pub use restore::{Restore, is_restorable, plan};
 pub use state::{Interner, SessionState};

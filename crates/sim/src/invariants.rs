@@ -20,8 +20,9 @@ const RETRY_MAX: Span = Span::from_ms(2_100);
 const PIN_ENDS: Span = Span::from_ms(30);
 
 /// Reasons that end when the session lets go of the last of what it held.
-const ENDING: [PinReason; 4] = [
+const ENDING: [PinReason; 5] = [
     PinReason::Prepared,
+    PinReason::Cursor,
     PinReason::TemporaryTable,
     PinReason::UserLock,
     PinReason::LockTables,

@@ -81,8 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn a_prepared_statement_whose_pin_is_forgotten() {
-        assert_noticed(Sabotage::ForgetPrepared, &[Rule::Moved, Rule::State]);
+    fn a_statement_that_is_prepared_in_another_schema() {
+        assert_noticed(Sabotage::LoseBinding, &[Rule::State, Rule::Answer]);
+    }
+
+    #[test]
+    fn a_prepared_statement_that_is_taken_for_another() {
+        assert_noticed(Sabotage::SwapStatements, &[Rule::State, Rule::Answer]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::{Database, FrontDoor, Gateway, run};
 
-/// Enough for sessions that are pinned by procedures and prepared statements.
+/// Enough for sessions that are pinned by procedures and cursors.
 const SETTINGS: [&str; 1] = ["backend.max_connections = 16"];
 
 /// Where the program of a driver is.
@@ -53,6 +53,9 @@ fn compare(driver: &str, modes: &[&str], program: impl Fn() -> Command) {
         });
         assert_eq!(through, direct, "{driver}, {mode}");
     }
+    // Whatever they prepare follows them.
+    let pins = "myriad_pins_total{reason=\"prepared_statement\"}";
+    assert_eq!(door.metric(pins), 0, "{driver}");
 }
 
 /// Runs a compiler.

@@ -88,6 +88,8 @@ impl Request {
                 let sql = Sql::LoadLocal(rows.len());
                 (Command::Query, format!("{} /* {tag} */", text(&sql)))
             }
+            // What differs in its comment only is shared with nobody.
+            Self::Prepare(sql) if sql.is_shared() => (Command::StmtPrepare, text(sql)),
             Self::Prepare(sql) => (Command::StmtPrepare, format!("{} /* {tag} */", text(sql))),
             Self::Execute(execute) => {
                 return packet(Command::StmtExecute, &execute.argument(tag));
@@ -141,18 +143,17 @@ impl Request {
         }
         matches!(
             self,
-            Self::Prepare(_)
-                | Self::Query(
-                    Sql::SetUser(_)
-                        | Sql::LockTables
-                        | Sql::ReleaseAllLocks
-                        | Sql::ReadUser
-                        | Sql::CreateTemporary
-                        | Sql::DropTemporary
-                        | Sql::GetLock(_)
-                        | Sql::ReleaseLock(_)
-                        | Sql::Nonsense
-                )
+            Self::Query(
+                Sql::SetUser(_)
+                    | Sql::LockTables
+                    | Sql::ReleaseAllLocks
+                    | Sql::ReadUser
+                    | Sql::CreateTemporary
+                    | Sql::DropTemporary
+                    | Sql::GetLock(_)
+                    | Sql::ReleaseLock(_)
+                    | Sql::Nonsense
+            )
         )
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use events::{Handle, Timestamp};
 use wire::Capabilities;
 
+use super::prepared::Binding;
 use super::session::Session;
 use super::sql::Sql;
 use super::storage::Row;
@@ -89,8 +90,8 @@ pub(crate) struct Execution {
     /// Named locks, and how often each is held.
     pub(crate) locks: Vec<(String, u32)>,
     pub(crate) tables_locked: bool,
-    /// The ids of the prepared statements.
-    pub(crate) statements: Vec<u32>,
+    /// The prepared statement that it executed, and in which state that was prepared.
+    pub(crate) prepared: Option<(Sql, Binding)>,
     /// CLIENT_MULTI_STATEMENTS.
     pub(crate) several: bool,
     pub(crate) in_transaction: bool,

@@ -30,7 +30,7 @@ pub(crate) struct Work<'a> {
 /// The row that a statement must hold before it runs.
 pub(crate) fn row_to_lock(session: &Session, sql: &Sql) -> Option<Row> {
     let schema = match sql {
-        Sql::Executed(executed) => &executed.schema,
+        Sql::Executed(executed) => &executed.binding.schema,
         _ => &session.schema,
     };
     match sql.inner() {

@@ -119,7 +119,12 @@ impl Database {
             temporaries: session.temporaries.clone(),
             locks: self.storage.names_of(id),
             tables_locked: session.tables_locked,
-            statements: session.statements.ids(),
+            prepared: match sql {
+                Sql::Executed(executed) => {
+                    Some((executed.prepared.clone(), executed.binding.clone()))
+                }
+                _ => None,
+            },
             several: connection
                 .capabilities
                 .contains(Capabilities::MULTI_STATEMENTS),

@@ -21,6 +21,8 @@ pub(crate) struct Session {
     /// LOCK TABLES.
     pub(crate) tables_locked: bool,
     pub(crate) statements: Statements,
+    /// The schema that was selected before the present one.
+    pub(crate) left_schema: Option<String>,
     pub(crate) last_insert_id: u64,
     pub(crate) in_transaction: bool,
     /// What the rows were that the transaction wrote, the latest last.
@@ -56,7 +58,8 @@ impl Session {
             || self.tables_locked
             || self.user_variable.is_some()
             || !self.temporaries.is_empty()
-            || !self.statements.is_empty()
+            || self.statements.stay()
+            || self.statements.has_cursor()
     }
 
     pub(crate) fn new(collation: u8) -> Self {
@@ -67,6 +70,7 @@ impl Session {
             temporaries: BTreeMap::new(),
             tables_locked: false,
             statements: Statements::default(),
+            left_schema: None,
             last_insert_id: 0,
             in_transaction: false,
             undo: Vec::new(),
@@ -130,7 +134,7 @@ impl Session {
 
     /// Selects a schema.
     pub(crate) fn select(&mut self, schema: &str) {
-        self.schema = Some(schema.to_owned());
+        self.left_schema = self.schema.replace(schema.to_owned());
         if self.variable("session_track_schema") == "ON" {
             let mut entry = Vec::new();
             put_lenenc_bytes(&mut entry, schema.as_bytes());

@@ -3,6 +3,8 @@
 
 mod parse;
 
+use super::Binding;
+
 pub(crate) use parse::{BETWEEN, COUNT_PRIVILEGES, COUNT_VIEWS, VIEW, parse};
 
 /// A statement.
@@ -123,8 +125,10 @@ pub(crate) enum Asked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Executed {
     pub(crate) sql: Sql,
-    /// The schema that it was prepared in.
-    pub(crate) schema: Option<String>,
+    /// The statement as it was prepared.
+    pub(crate) prepared: Sql,
+    /// In which state of the session that was.
+    pub(crate) binding: Binding,
     /// The id of the statement if its rows stay behind a cursor.
     pub(crate) cursor: Option<u32>,
 }
@@ -153,6 +157,9 @@ impl Sql {
 
     /// True for plain reads, which may run twice.
     pub(crate) fn is_repeatable(&self) -> bool {
+        if let Self::Executed(executed) = self {
+            return executed.cursor.is_none() && executed.sql.is_repeatable();
+        }
         matches!(
             self,
             Self::Literal(_)
@@ -185,6 +192,19 @@ impl Sql {
     pub(crate) fn keeps_found_rows(&self) -> bool {
         let selects = [Asked::Warnings, Asked::Errors].map(Self::CountConditions);
         self.asks_for_conditions() && !selects.contains(self)
+    }
+
+    /// True if many clients prepare it.
+    pub(crate) fn is_shared(&self) -> bool {
+        !matches!(
+            self,
+            Self::ReadKey(_) | Self::ReadRange(..) | Self::WriteKey(..)
+        )
+    }
+
+    /// True if what it means depends on the schema in which it was prepared.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.needs_schema() || *self == Self::Schema
     }
 
     /// True if it needs the tables of a schema when it is prepared.
