@@ -79,6 +79,16 @@ impl Effect {
         &self.act
     }
 
+    /// What is prepared in place of a client's text.
+    pub(crate) fn text_in_place_of(&self, text: &[u8]) -> Option<&[u8]> {
+        match &self.act {
+            Act::Prepares(preparing) => {
+                Some(&preparing.template.text[..]).filter(|own| *own != text)
+            }
+            _ => None,
+        }
+    }
+
     /// Takes note of a piece of the answer.
     pub(crate) fn note(&mut self, piece: &Piece<'_>) {
         match (&mut self.act, piece) {

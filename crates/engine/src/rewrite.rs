@@ -71,14 +71,32 @@ pub(crate) fn rewrite(
             "IF(FOUND_ROWS() IS NULL,0,CAST({count} AS SIGNED))"
         )),
         (_, Some(count)) => Some(format!("CAST({count} AS UNSIGNED)")),
-        (Known::ConnectionId, None) => Some(format!("CAST({} AS UNSIGNED)", client.id)),
-        (known, None) => settings.address.expression(known),
+        (known, None) => constant(known, client, settings),
     };
     let text = substitute(text, dialect, value)?;
     Some(Rewrite {
         text,
         insert_id: None,
     })
+}
+
+/// A text that is prepared, with what stays the same for as long as the client is connected.
+pub(crate) fn prepared_text(
+    (text, dialect): (&[u8], &Dialect),
+    client: &Client,
+    settings: &Settings,
+) -> Option<Vec<u8>> {
+    let fits = text.len() <= TEXT_MAX;
+    let constant = |known| constant(known, client, settings);
+    fits.then(|| substitute(text, dialect, constant)).flatten()
+}
+
+/// The expression for what does not change while the client is connected.
+fn constant(known: Known, client: &Client, settings: &Settings) -> Option<String> {
+    match known {
+        Known::ConnectionId => Some(format!("CAST({} AS UNSIGNED)", client.id)),
+        known => settings.address.expression(known),
+    }
 }
 
 /// A statement that has the same answer, type and column name for a captured number. LAST_INSERT_ID()

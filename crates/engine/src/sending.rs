@@ -14,12 +14,12 @@ use crate::client::Client;
 use crate::commands::Packet;
 use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::digests::Digest;
-use crate::dispatch::put_query;
+use crate::dispatch::{put_command, put_query};
 use crate::holdings::{self, Act, Effect};
 use crate::named::{executes, names_statement, put_named};
 use crate::overtime::Allowance;
 use crate::prepared::Preparing;
-use crate::rewrite::{self, Rewrite, rewrite};
+use crate::rewrite::{self, Rewrite, prepared_text, rewrite};
 use crate::settle::defines;
 use crate::statements::shape;
 use crate::templates::Meaning;
@@ -60,6 +60,10 @@ impl Engine {
         });
         bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
+        let prepared = effect
+            .as_ref()
+            .and_then(|effect| effect.text_in_place_of(text));
+        let rewritten = rewritten.or(prepared);
         backend.replay.clear();
         if rewritten.is_none() {
             backend.keep_for_retry((client, &statement), packet);
@@ -172,8 +176,13 @@ impl Engine {
             clears_warnings: clears_warnings(&statement, text, self.flavor()),
             kills: self.victim(key, text),
         };
-        let session = &self.clients.get(key)?.session;
-        let binding = Binding::of(session, &mut self.interner);
+        let client = self.clients.get(key)?;
+        let own = rewrite::concerns(&statement)
+            .then(|| self.facts.as_ref()?.dialect(&client.session))
+            .flatten()
+            .and_then(|dialect| prepared_text((text, &dialect), client, &self.settings));
+        let text = own.as_deref().unwrap_or(text);
+        let binding = Binding::of(&client.session, &mut self.interner);
         let template = self.templates.get((text, binding), || meaning);
         let mut preparing = Preparing::new(template);
         preparing.stays = stays;
@@ -214,7 +223,11 @@ fn put_packet(
     flavor: Flavor,
 ) -> u8 {
     match rewritten {
-        Some(text) => put_query(outbox, text),
+        Some(text) => {
+            let command = packet.payload.first().copied();
+            let command = command.and_then(Command::from_byte);
+            put_command(outbox, command.unwrap_or(Command::Query), text);
+        }
         None if names_statement(packet.payload) => {
             return put_named(outbox, (client, backend), packet, flavor);
         }

@@ -348,6 +348,28 @@ fn a_statement_that_asks_for_the_counts_of_its_backend_stays_there() {
 }
 
 #[test]
+fn what_is_prepared_knows_the_client_by_its_own_id() {
+    let database = Database::shared();
+    prepare_schema(&database, "carried_id");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let mut mover = Mover::new(&door, "carried_id");
+    let asks = "SELECT CONCAT(CONNECTION_ID(), ' ', @@port, ' ', ?)";
+    let mut lives = [(); 2].map(|()| Life::begin(&door.address(), "carried_id", USUAL));
+    let ids = lives.each_mut().map(|life| {
+        life.step(Prepare(asks));
+        life.client.value("SELECT CONNECTION_ID()")
+    });
+    assert_ne!(ids[0], ids[1]);
+    let port = door.tcp().port();
+    for _ in 0..2 {
+        mover.turn();
+        for (life, id) in lives.iter_mut().zip(&ids) {
+            assert_eq!(text(&life.step(Execute(0, &[7]))), format!("{id} {port} 7"));
+        }
+    }
+}
+
+#[test]
 fn preparing_again_for_want_of_room_makes_room() {
     if !Server::is_mariadb() {
         // The number is the server's, and all tests share it: one server is enough.
