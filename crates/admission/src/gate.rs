@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use events::Timestamp;
+use events::{Span, Timestamp};
 
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -19,6 +19,9 @@ const ONE: u64 = 1;
 /// One more worker that waits.
 const WORKER: u64 = 1 << 32;
 const NOBODY: u64 = u64::MAX;
+/// Who came so little earlier at another worker did not come first: a worker knows an arrival no better
+/// than by the turn in which it saw it, and room that it may fill itself needs no mail to another one.
+pub(crate) const SLACK: Span = Span::from_ms(1);
 /// The end of a chain of gates.
 const LAST: u32 = u32::MAX;
 
@@ -119,7 +122,7 @@ impl Gate {
     }
 
     /// Lets a waiter of `worker` in if there is room, and no other worker has anybody who has waited
-    /// since before `since`, but for those workers that are asleep.
+    /// since before `since` by more than [`SLACK`], but for those workers that are asleep.
     pub(crate) fn admit(
         &self,
         worker: usize,
@@ -234,7 +237,7 @@ impl Gate {
         limit == 0 || running(state) < limit
     }
 
-    /// Another worker with somebody who has waited since before `since`.
+    /// Another worker with somebody who has waited since before `since` by more than [`SLACK`].
     fn older(
         &self,
         worker: usize,
@@ -242,7 +245,7 @@ impl Gate {
         is_asleep: &impl Fn(usize) -> bool,
     ) -> Option<usize> {
         let (us, other) = self.oldest(|other| other != worker && !is_asleep(other))?;
-        ((us, other) < (since.as_us(), worker)).then_some(other)
+        (us.saturating_add(SLACK.as_us()) < since.as_us()).then_some(other)
     }
 
     /// The worker with the oldest waiter, of those that `counts` names, and since when that waits.

@@ -14,6 +14,8 @@ use super::{GateId, Scheduler, Wake};
 const PATIENCE: Span = Span::from_us(300);
 /// Gates that are looked at each time.
 const POLLED: usize = 1_024;
+/// So few are looked at in each turn, so that a worker that has turns anyway is not woken for it.
+const FEW: usize = 8;
 
 impl LocalGate {
     /// Since when a waiter counts as waiting, compared with other workers'. Among accounts it is a
@@ -102,11 +104,15 @@ impl<T: Copy> Scheduler<T> {
     /// Time passes: gates where somebody waits are looked at in turn, since whoever is to be served
     /// first may be asleep.
     pub(super) fn poll(&mut self, now: Timestamp) {
-        if self.poll_at.is_none_or(|at| now < at) {
+        let gates = self.registered.len();
+        if gates == 0 {
+            self.poll_at = None;
+            return;
+        }
+        if gates > FEW && self.poll_at.is_none_or(|at| now < at) {
             return;
         }
         self.poll_at = None;
-        let gates = self.registered.len();
         for step in 0..gates.min(POLLED) {
             self.touch(self.registered[(self.poll_from + step) % gates]);
         }
