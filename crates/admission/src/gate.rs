@@ -45,6 +45,8 @@ struct Cell {
     oldest_us: AtomicU64,
     /// Odd while mail is under way that it has not looked at yet; never the same number twice.
     mail: AtomicU32,
+    /// When that mail was sent.
+    posted_us: AtomicU64,
     /// It let somebody out while somebody waited, and has not told anybody yet.
     is_freed: AtomicBool,
     /// The next gate of which that is true.
@@ -79,6 +81,7 @@ impl Gate {
         let cell = |_| Cell {
             oldest_us: AtomicU64::new(NOBODY),
             mail: AtomicU32::new(0),
+            posted_us: AtomicU64::new(0),
             is_freed: AtomicBool::new(false),
             next_freed: AtomicU32::new(LAST),
         };
@@ -202,21 +205,25 @@ impl Gate {
         self.state.fetch_sub(WORKER, Ordering::SeqCst);
     }
 
-    /// The worker that is to be sent mail, because there is room and it has the oldest waiter;
-    /// `None` if there is none, or it is `worker` itself, or its mail is under way.
-    pub(crate) fn wake(&self, worker: usize) -> Option<usize> {
+    /// The worker that has the oldest waiter of those that `counts` names, if there is room for it and
+    /// it is not `worker` itself.
+    pub(crate) fn next(&self, worker: usize, counts: impl Fn(usize) -> bool) -> Option<usize> {
         let state = self.state.load(Ordering::SeqCst);
         if waiting(state) == 0 || !self.has_room(state) {
             return None;
         }
-        let (_, oldest) = self.oldest(|_| true)?;
-        (oldest != worker && self.post(oldest)).then_some(oldest)
+        let (_, oldest) = self.oldest(counts)?;
+        (oldest != worker).then_some(oldest)
     }
 
     /// Notes that `worker` is about to be sent mail; false if some is under way already. It writes in
     /// either case: the worker that reads its mail sees all that was done before.
-    pub(crate) fn post(&self, worker: usize) -> bool {
-        self.cells[worker].mail.fetch_or(1, Ordering::SeqCst) & 1 == 0
+    pub(crate) fn post(&self, worker: usize, now: Timestamp) -> bool {
+        let cell = &self.cells[worker];
+        if cell.mail.load(Ordering::SeqCst) & 1 == 0 {
+            cell.posted_us.store(now.as_us(), Ordering::SeqCst);
+        }
+        cell.mail.fetch_or(1, Ordering::SeqCst) & 1 == 0
     }
 
     /// `worker` looks at its mail. Only what it reads of the gate afterwards counts.
@@ -230,6 +237,12 @@ impl Gate {
     pub(crate) fn unread(&self, worker: usize) -> Option<u32> {
         let mail = self.cells[worker].mail.load(Ordering::SeqCst);
         (mail & 1 == 1).then_some(mail)
+    }
+
+    /// For how long the worker has not looked at its mail.
+    pub(crate) fn unread_for(&self, worker: usize, now: Timestamp) -> Span {
+        let posted = self.cells[worker].posted_us.load(Ordering::SeqCst);
+        now.since(Timestamp::from_us(posted))
     }
 
     fn has_room(&self, state: u64) -> bool {

@@ -15,7 +15,8 @@
 //!   need the same permits and can use the same backends; between workers, whoever came first by more
 //!   than 1 ms. A read does not wait behind a write that only lacks a transaction permit.
 //! * Between accounts, backend time is shared by weight while several want more than there is.
-//! * No permit stays free for longer than 1 ms while somebody waits for it at a worker that is awake.
+//! * No permit stays free for longer than 1 ms while somebody waits for it at a worker that is awake; 10 ms
+//!   if more than one other worker is held up.
 //!
 //! # How the engine calls it
 //!

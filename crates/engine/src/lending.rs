@@ -9,7 +9,7 @@ use crate::client::State;
 use crate::{Engine, Mail, Turn};
 
 /// How often a worker that still waits asks again.
-const ASK_AGAIN: Span = Span::from_ms(2);
+const ASK_AGAIN: Span = Span::from_ms(5);
 
 /// What a worker has published of its need.
 #[derive(Debug, Default)]
