@@ -9,7 +9,7 @@ pub const PATIENCE: Span = Span::from_ms(1);
 /// How long a side that has slots keeps those it does not use at the moment, and how long it must be
 /// short of them without a break before it gets some of others that are short, too. A slot that
 /// changes hands costs a login, so it must not follow every swing of what is wanted.
-pub const KEEP: Span = Span::from_ms(10);
+pub const KEEP: Span = Span::from_ms(20);
 
 /// What one side has and needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ fn is_ahead(holder: Claim, other: Claim) -> bool {
 mod tests {
     use super::*;
 
-    const NOW: Timestamp = Timestamp::from_us(100_000);
+    const NOW: Timestamp = Timestamp::from_us(1_000_000);
 
     /// A side whose oldest waiter came so many milliseconds ago, the first one of a row so many.
     fn claim(owned: usize, waiting_ms: Option<u64>, short_ms: u64) -> Claim {
@@ -83,7 +83,7 @@ mod tests {
     fn whoever_has_none_gets_one_as_soon_as_it_was_patient() {
         let none = |waiting, short| claim(0, Some(waiting), short);
         check(claim(1, None, 0), none(1, 1), 0, true);
-        check(claim(1, None, 0), none(0, 0), 9, false);
+        check(claim(1, None, 0), none(0, 0), 19, false);
         // The only slot changes hands by age.
         check(claim(1, Some(5), 5), none(6, 6), 0, true);
         check(claim(1, Some(6), 90), none(5, 90), 0, false);
@@ -93,9 +93,9 @@ mod tests {
 
     #[test]
     fn what_has_rested_goes_to_whoever_waits() {
-        check(claim(1, None, 0), claim(5, Some(0), 0), 10, true);
+        check(claim(1, None, 0), claim(5, Some(0), 0), 20, true);
         check(claim(1, None, 0), claim(5, None, 0), 90, false);
-        check(claim(5, None, 0), claim(5, Some(9), 90), 9, false);
+        check(claim(5, None, 0), claim(5, Some(9), 90), 19, false);
     }
 
     #[test]
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn differences_between_those_that_wait_are_evened_out_when_they_last() {
-        check(claim(10, Some(1), 90), claim(6, Some(1), 10), 0, true);
-        check(claim(10, Some(1), 90), claim(6, Some(1), 9), 0, false);
+        check(claim(10, Some(1), 90), claim(6, Some(1), 20), 0, true);
+        check(claim(10, Some(1), 90), claim(6, Some(1), 19), 0, false);
         check(claim(8, Some(1), 90), claim(7, Some(9), 90), 0, false);
         check(claim(6, Some(1), 90), claim(10, Some(9), 90), 9, false);
     }
