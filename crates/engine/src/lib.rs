@@ -204,6 +204,8 @@ struct KeyState {
     kills_others: bool,
     /// The share of the backends of its account, relative to others'.
     weight: u32,
+    /// Since when somebody has waited for its backends without a break.
+    short_since: Option<Timestamp>,
     /// Statements that have their permit and wait to be sent.
     admitted: usize,
     /// What the last failure was, for whoever waits in vain.

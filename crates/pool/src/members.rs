@@ -242,15 +242,24 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
     /// The connection that has been idle the longest, over all keys. Looks at keys that have idle
     /// connections, however many others there are.
     pub fn oldest_idle(&mut self) -> Option<(Key, Timestamp)> {
+        let oldest = (0..self.resting()).filter_map(|at| self.oldest_idle_at(at));
+        let oldest = oldest.min_by_key(|&(_, _, since)| since);
+        oldest.map(|(_, member, since)| (member, since))
+    }
+
+    /// How many keys have idle connections.
+    pub fn resting(&mut self) -> usize {
         let mut resting = std::mem::take(&mut self.resting);
         resting.retain(|&key| self.count(key, State::Idle) > 0);
-        let oldest_of = |&key: &KeyId| self.oldest_idle_of(key);
-        let oldest = resting
-            .iter()
-            .filter_map(oldest_of)
-            .min_by_key(|&(_, since)| since);
         self.resting = resting;
-        oldest
+        self.resting.len()
+    }
+
+    /// The connection that has been idle the longest, of the key that stands there among those.
+    pub fn oldest_idle_at(&self, at: usize) -> Option<(KeyId, Key, Timestamp)> {
+        let key = *self.resting.get(at)?;
+        let (member, since) = self.oldest_idle_of(key)?;
+        Some((key, member, since))
     }
 
     /// The same of one key.

@@ -4,7 +4,7 @@
 mod tests {
     use sim::{Options, Rule, Sabotage, Scenario, run};
 
-    const SEEDS: u64 = 1_000;
+    const SEEDS: u64 = 6_000;
 
     /// Runs until a seed fails by breaking one of `expected`. What is sabotaged may show in other
     /// ways as well.
