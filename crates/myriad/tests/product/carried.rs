@@ -299,7 +299,7 @@ fn many_sessions_have_more_statements_than_their_backends() {
     for (n, life) in lives.iter_mut().enumerate() {
         for statement in 0..STATEMENTS {
             // Half of them are the same for all.
-            let of = if statement % 2 == 0 { 0 } else { n };
+            let of = if statement.is_multiple_of(2) { 0 } else { n };
             let sql = format!("SELECT CONCAT('{of} {statement} ', ?)");
             let told = life.step(Prepare(&sql));
             assert_eq!(told[0].payload[0], 0, "{told:?}");
@@ -308,7 +308,7 @@ fn many_sessions_have_more_statements_than_their_backends() {
     for round in 0..STATEMENTS {
         for (n, life) in lives.iter_mut().enumerate() {
             let statement = (n + round) % STATEMENTS;
-            let of = if statement % 2 == 0 { 0 } else { n };
+            let of = if statement.is_multiple_of(2) { 0 } else { n };
             life.name(statement as u32 + 1);
             let told = life.step(Execute(0, &[round as i64]));
             assert_eq!(text(&told), format!("{of} {statement} {round}"));
