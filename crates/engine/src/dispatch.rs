@@ -22,21 +22,13 @@ impl Engine {
         packet: Packet<'_>,
         statement: Statement,
     ) -> Taken {
-        if !statement.pins.is_empty() && !self.may_be_pinned(client) {
-            self.answer_err(
-                turn,
-                client,
-                &ClientError::too_many_pinned(self.settings.max_pinned),
-            );
-            self.counters.pins_rejected += 1;
-            self.attach_in_vain(turn, client);
-            self.touch(client, turn.now);
+        if self.refused(turn, client, &statement) {
             return Taken::Now;
         }
-        if self.asks_in_vain(client, &statement) {
-            self.answer_err(turn, client, &ClientError::diagnostics_elsewhere());
-            self.attach_in_vain(turn, client);
-            return Taken::Now;
+        let mut restore = self.restore(client);
+        if self.bring_user_variables(turn, client, (packet, &statement), &mut restore) {
+            self.clean_attached(turn, client);
+            return Taken::Later;
         }
         let Some(record) = self.clients.get_mut(client) else {
             return Taken::Now;
@@ -47,10 +39,6 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(backend_key) else {
             return Taken::Now;
         };
-        let mut restore = Restore::default();
-        if !backend.session.matches(&record.session) {
-            restore = plan(&backend.session, &record.session);
-        }
         if statement.kind == Kind::Use {
             // It would be replaced at once; and if it is gone, this is the way out.
             restore.schema = None;
@@ -84,6 +72,42 @@ impl Engine {
         }
         self.send(turn, client, packet, statement);
         Taken::Now
+    }
+
+    /// Answers a statement that must not be sent. False if it may.
+    fn refused<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        statement: &Statement,
+    ) -> bool {
+        if !statement.pins.is_empty() && !self.may_be_pinned(client) {
+            let error = ClientError::too_many_pinned(self.settings.max_pinned);
+            self.answer_err(turn, client, &error);
+            self.counters.pins_rejected += 1;
+            self.attach_in_vain(turn, client);
+            self.touch(client, turn.now);
+            return true;
+        }
+        let in_vain = self.asks_in_vain(client, statement);
+        if in_vain {
+            self.answer_err(turn, client, &ClientError::diagnostics_elsewhere());
+            self.attach_in_vain(turn, client);
+        }
+        in_vain
+    }
+
+    /// What brings the client's backend to the state of its session, but for user variables.
+    fn restore(&self, client: Key) -> Restore {
+        let Some(client) = self.clients.get(client) else {
+            return Restore::default();
+        };
+        match client.backend.and_then(|key| self.pool.get(key)) {
+            Some(backend) if !backend.session.matches(&client.session) => {
+                plan(&backend.session, &client.session)
+            }
+            _ => Restore::default(),
+        }
     }
 
     /// Takes the right to be pinned, unless the session has it or too many others do.

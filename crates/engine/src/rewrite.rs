@@ -1,9 +1,7 @@
 //! What is sent in place of a client's text, where the front door knows better than the backend at
 //! hand: counts of the session's last statement (rule 10), and addresses (rule 14a).
 
-use session::statement::{
-    Dialect, Known, PinReason, Statement, Traits, lone, quoted_name, substitute,
-};
+use session::statement::{Dialect, Known, Statement, Traits, lone, quoted_name, substitute};
 
 use crate::Settings;
 use crate::client::Client;
@@ -40,21 +38,28 @@ pub(crate) fn concerns(statement: &Statement) -> bool {
     )
 }
 
-/// What the session is told in place of what its text would say on the backend. `live`: the backend has
-/// the session's own warnings.
+/// What the backend knows better than what was captured, because the session's last statement ran there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Live {
+    /// The session's own warnings are there.
+    pub warnings: bool,
+    /// Rows were counted that were never sent.
+    pub found_rows: bool,
+}
+
+/// What the session is told in place of what its text would say on the backend.
 pub(crate) fn rewrite(
     statement: &Statement,
     (text, dialect): (&[u8], &Dialect),
-    (client, live): (&Client, bool),
+    (client, live): (&Client, Live),
     settings: &Settings,
 ) -> Option<Rewrite> {
     if !concerns(statement) || text.len() > TEXT_MAX {
         return None;
     }
     let count = |known| match known {
-        Known::WarningCount | Known::ErrorCount if live => None,
-        // SQL_CALC_FOUND_ROWS counts rows that were never sent: only the backend knows.
-        Known::FoundRows if client.pins.contains(PinReason::FoundRows) => None,
+        Known::WarningCount | Known::ErrorCount if live.warnings => None,
+        Known::FoundRows if live.found_rows => None,
         known => client.capture.count(known),
     };
     let alone = lone(text, dialect);

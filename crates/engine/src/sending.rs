@@ -15,7 +15,7 @@ use crate::dispatch::put_query;
 use crate::holdings::{self, Effect};
 use crate::overtime::Allowance;
 use crate::prepared::{Prepared, asks_for_cursor, statement_id};
-use crate::rewrite::{self, Rewrite, rewrite};
+use crate::rewrite::{self, Live, Rewrite, rewrite};
 use crate::settle::defines;
 use crate::statements::shape;
 use crate::{Engine, Mail, Turn};
@@ -47,7 +47,10 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
-        let live = backend.warnings == Warnings::OfClient;
+        let live = Live {
+            warnings: backend.warnings == Warnings::OfClient,
+            found_rows: backend.counted_rows,
+        };
         let rewrite = own_text.or_else(|| {
             let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
@@ -75,7 +78,6 @@ impl Engine {
             clears_warnings: clears,
             in_transaction: client.status.contains(ServerStatus::IN_TRANS),
             effect: effect.map(Box::new),
-            counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
             permit,
             keeping,

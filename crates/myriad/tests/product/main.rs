@@ -9,6 +9,8 @@ mod administration;
 #[cfg(test)]
 mod binary;
 #[cfg(test)]
+mod carried;
+#[cfg(test)]
 mod challenge;
 #[cfg(test)]
 mod command_line;

@@ -37,6 +37,7 @@ mod target;
 mod time_limit;
 mod token;
 mod transaction;
+mod user_variables;
 mod variables;
 mod write;
 
@@ -56,6 +57,7 @@ pub use quotas::{
 pub use substitute::{Known, substitute};
 pub use target::{Kill, kill_target, names, use_schema};
 pub use time_limit::{milliseconds, seconds, time_limit};
+pub use user_variables::{Mention, user_variables};
 
 #[cfg(test)]
 mod tests;

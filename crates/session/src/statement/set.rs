@@ -109,8 +109,9 @@ fn target(
 ) -> bool {
     let mut next_only = false;
     let name = match reader.next() {
-        Token::UserVariable => {
-            found.pin(PinReason::UserVariable);
+        Token::UserVariable(name) => {
+            found.user_variable(name);
+            found.assigns();
             return true;
         }
         Token::SystemVariable => {
