@@ -22,6 +22,7 @@
 //! | `serve` | HTTP connections and their limits |
 //! | `sql` | the listener for statements |
 
+mod accept;
 mod api;
 mod desk;
 mod facts;

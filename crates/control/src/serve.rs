@@ -10,19 +10,16 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rustix::io::Errno;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::accept::receive;
 use crate::desk::Desk;
 use crate::routes::router;
 
 /// The longest request line with all header fields, in bytes.
 const HEAD_MAX: usize = 16 << 10;
-
-/// How long nothing is accepted after the process ran out of descriptors or the like.
-pub(crate) const BACK_OFF: Duration = Duration::from_millis(100);
 
 /// What a connection may take.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +71,7 @@ pub(crate) async fn serve_within(
     };
     tokio::select! {
         () = shutdown => {}
-        error = visitors.receive(&listener) => return Err(error),
+        error = receive(&listener, |stream| visitors.admit(stream)) => return Err(error),
     }
     drop(listener);
     visitors.see_off().await;
@@ -90,20 +87,6 @@ struct Visitors {
 }
 
 impl Visitors {
-    /// Ends only if the listener fails for good.
-    async fn receive(&mut self, listener: &TcpListener) -> io::Error {
-        loop {
-            match listener.accept().await {
-                Ok((stream, _)) => self.admit(stream),
-                Err(error) if is_final(&error) => return error,
-                Err(error) => {
-                    tracing::warn!(%error, "admin connection could not be accepted");
-                    tokio::time::sleep(BACK_OFF).await;
-                }
-            }
-        }
-    }
-
     fn admit(&mut self, stream: TcpStream) {
         while self.connections.try_join_next().is_some() {}
         if self.connections.len() >= self.limits.connections {
@@ -136,12 +119,4 @@ impl Visitors {
         // Whoever is not gone by then is cut off when this is dropped.
         let _ = timeout(self.limits.farewell_time, gone).await;
     }
-}
-
-/// Whether trying again cannot help: the listener is no listening socket.
-pub(crate) fn is_final(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::BADF | Errno::INVAL | Errno::NOTSOCK)
-    )
 }

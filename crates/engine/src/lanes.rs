@@ -256,11 +256,12 @@ impl Engine {
         let key = self.clients.first(State::Waiting(id))?;
         let client = self.clients.get(key)?;
         let first = self.clients.oldest(State::ForLane(id));
-        let fresh = client.digest != Digest::NONE && client.retry == Retry::Fresh;
-        let digest = client.digest;
-        let suits = self.pool.get(lane)?.session.matches(&client.session);
         let due = first.is_none_or(|first| client.since < first);
-        (fresh && suits && due && self.is_fast(turn, digest)).then_some(key)
+        let fresh = client.digest != Digest::NONE && client.retry == Retry::Fresh;
+        let suits = |lane: &Backend| lane.session.matches(&client.session);
+        let shares = due && fresh && suits(self.pool.get(lane)?);
+        let digest = client.digest;
+        (shares && self.is_fast(turn, digest)).then_some(key)
     }
 
     /// Sends the read that waits at the front of a client's inbox.

@@ -117,7 +117,7 @@ pub use counters::{Counters, DisconnectReason, Histogram};
 pub use kill::{KillOrder, KillOutcome, Victim};
 pub use limits::{LimitsChange, LimitsOrder};
 pub use look::{BackendLine, ClientLine, Look, PinLine, Reply, Slice, Whom};
-pub use report::{Gauges, QueuedStatement, Report};
+pub use report::{Gauges, Report};
 pub use rewrite::PublicAddress;
 pub use session::statement::{Limit, Limits, PinReason};
 pub use settings::{Account, OnDisconnect, Settings};
@@ -392,7 +392,6 @@ impl Handler for Engine {
             Mail::Woken(gate) => self.scheduler.woken(gate),
             Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
             Mail::RulesChanged => self.rules_changed(),
-            Mail::Queue(reply) => reply(self.queue(turn.now)),
             Mail::Report(reply) => reply(self.report()),
             Mail::Look(look) => self.look(look, now),
             Mail::End(victim, reply) => {

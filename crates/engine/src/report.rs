@@ -1,10 +1,6 @@
 //! What somebody who looks in is told. Gauges are lengths of the lists that decide.
 
-use std::sync::Arc;
-
 use admission::AccountReport;
-use events::{Span, Timestamp};
-use membership::Key;
 use pool::State as BackendState;
 use session::statement::PinReason;
 
@@ -59,21 +55,6 @@ pub struct Gauges {
     pub client_inbox_bytes: u64,
 }
 
-/// A statement that waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueuedStatement {
-    /// The connection id of its client.
-    pub connection_id: u32,
-    /// `'user'@'host'`, as its statements are counted.
-    pub account: Arc<str>,
-    /// How long it has waited where it is.
-    pub waited: Span,
-    /// The limit that keeps it; `None` if it waits for a backend.
-    pub limit: Option<&'static str>,
-    /// What it has in common with statements that differ in literals only.
-    pub digest: u64,
-}
-
 /// What a worker tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -117,38 +98,6 @@ impl Gauges {
 }
 
 impl Engine {
-    /// Who waits, for a permit or for a backend. Those who wait for a permit come first.
-    pub fn queue(&self, now: Timestamp) -> Vec<QueuedStatement> {
-        let queued = self.scheduler.queue_now();
-        let queued = queued.filter_map(|waiting| {
-            let statement = self.queued_statement(waiting.who, now)?;
-            Some(QueuedStatement {
-                account: waiting.account,
-                waited: now.since(waiting.since),
-                limit: waiting.limit,
-                ..statement
-            })
-        });
-        let lists = |id| [State::Waiting(id), State::ForLane(id)];
-        let lists = self.pool.key_ids().flat_map(lists);
-        let waiting = lists.flat_map(|state| self.clients.iter(state));
-        let waiting = waiting.filter_map(|(key, _)| self.queued_statement(key, now));
-        queued.chain(waiting).collect()
-    }
-
-    fn queued_statement(&self, key: Key, now: Timestamp) -> Option<QueuedStatement> {
-        let client = self.clients.get(key)?;
-        let packet = wire::whole_packet(&client.inbox).ok()?;
-        let account = client.seat.as_ref();
-        Some(QueuedStatement {
-            connection_id: client.id,
-            account: account.map_or_else(|| Arc::from(""), |seat| self.scheduler.name(seat)),
-            waited: now.since(client.since),
-            limit: None,
-            digest: self.judge(key, packet.payload.bytes()).digest,
-        })
-    }
-
     /// What there is and what has happened.
     pub fn report(&self) -> Report {
         let waiting = |key| self.clients.count(State::Waiting(key)) as u64;

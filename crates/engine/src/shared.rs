@@ -11,7 +11,7 @@ use pool::Ledger;
 use crate::kill::{KillOrder, KillOutcome, Victim};
 use crate::limits::LimitsOrder;
 use crate::look::Look;
-use crate::report::{QueuedStatement, Report};
+use crate::report::Report;
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
 pub const FIRST_CONNECTION_ID: u32 = 1 << 30;
@@ -160,8 +160,6 @@ pub enum Mail {
     RulesChanged,
     /// What a statement of a client has changed is kept and in force, or why not.
     LimitsKept(Key, Result<(), String>),
-    /// Somebody wants to see who waits.
-    Queue(Box<dyn FnOnce(Vec<QueuedStatement>) + Send>),
     /// Somebody wants to look in.
     Report(Box<dyn FnOnce(Report) + Send>),
     /// Somebody wants to see single clients or backend connections.
@@ -184,7 +182,6 @@ impl std::fmt::Debug for Mail {
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",
             Mail::LimitsKept(..) => "LimitsKept",
-            Mail::Queue(_) => "Queue",
             Mail::Report(_) => "Report",
             Mail::Look(_) => "Look",
             Mail::End(..) => "End",

@@ -1,6 +1,7 @@
 //! The worker threads: one engine on one driver each.
 
 use std::net::ToSocketAddrs;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -97,11 +98,10 @@ pub(crate) fn drain(postboxes: &Postboxes<Mail>, span: Span) {
     }
 }
 
-fn worker_count(settings: &config::Settings) -> usize {
-    match settings.server.workers {
-        Some(workers) => workers.get() as usize,
-        None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-    }
+/// How many workers there are with this configuration on this machine.
+pub(crate) fn worker_count(settings: &config::Settings) -> usize {
+    let processors = std::thread::available_parallelism();
+    settings.workers(processors.unwrap_or(NonZero::<usize>::MIN))
 }
 
 fn wanted(driver: config::Driver) -> Wanted {

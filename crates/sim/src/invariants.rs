@@ -68,6 +68,9 @@ impl Watch {
         ensure(Rule::Budget, agree || !all_live, || {
             format!("{taken} slots are taken, {owned} backends known and {open} open")
         })?;
+        ensure(Rule::Liveness, !engine.gathers(), || {
+            format!("worker {worker} keeps a lone client waiting: {gauges:?}")
+        })?;
         self.check_pins(world, &gauges)?;
         self.check_waiting(world, &gauges)?;
         self.quotas.check_turn(world)

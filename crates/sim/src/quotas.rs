@@ -2,9 +2,9 @@
 //! runs in the database, what waits with the workers, and what is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use admission::{AccountName, Overload, Quota, Rules};
-use engine::QueuedStatement;
 use events::{Span, Timestamp};
 use fastrand::Rng;
 
@@ -161,8 +161,7 @@ impl QuotaWatch {
 
     /// Nobody is sent before somebody who came earlier.
     fn check_order(&mut self, world: &World, running: &[(usize, &Running)]) -> Result<(), Broken> {
-        let now = world.schedule.now();
-        let mut queue: Option<Vec<QueuedStatement>> = None;
+        let mut queue: Option<Vec<(Arc<str>, Timestamp)>> = None;
         for (account, running) in running {
             if self.seen.contains_key(&running.tag) {
                 continue;
@@ -175,11 +174,11 @@ impl QuotaWatch {
             let Some(sent) = world.sent_at(&running.tag) else {
                 continue;
             };
-            let queue = queue.get_or_insert_with(|| world.queue());
+            let queue = queue.get_or_insert_with(|| world.waiting_for_permits());
             let name = AccountName::new(ACCOUNTS[*account].0, "%").to_string();
-            let overtaken = queue.iter().find(|waiting| {
-                let waits = *waiting.account == *name && waiting.limit.is_some();
-                waits && now.since(sent).as_us() + OVERTAKES.as_us() < waiting.waited.as_us()
+            let overtaken = queue.iter().find(|(account, since)| {
+                let since = Timestamp::from_us(since.as_us() + OVERTAKES.as_us());
+                **account == *name && since < sent
             });
             ensure(Rule::Quota, overtaken.is_none(), || {
                 let tag = &running.tag;
@@ -270,11 +269,10 @@ impl World {
         engine.is_none_or(|engine| engine.bound_sessions().any(|bound| bound == id))
     }
 
-    fn queue(&self) -> Vec<QueuedStatement> {
-        let now = self.schedule.now();
-        let workers = self.workers.iter();
-        workers
-            .flat_map(|worker| worker.engine.queue(now))
+    fn waiting_for_permits(&self) -> Vec<(Arc<str>, Timestamp)> {
+        let engines = self.workers.iter().map(|worker| &worker.engine);
+        engines
+            .flat_map(|engine| engine.waiting_for_permits())
             .collect()
     }
 

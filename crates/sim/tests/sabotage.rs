@@ -102,6 +102,15 @@ mod tests {
     }
 
     #[test]
+    fn a_late_kill_that_hits_the_next_in_a_lane() {
+        assert_noticed_in(
+            Some(Scenario::Readers),
+            Sabotage::PingMissesKill,
+            &[Rule::Reason],
+        );
+    }
+
+    #[test]
     fn a_view_that_is_read_in_a_lane() {
         assert_noticed_in(Some(Scenario::Readers), Sabotage::HideViews, &[Rule::Once]);
     }

@@ -47,10 +47,7 @@ pub(super) fn charts(part: &Part) -> Vec<Chart> {
         })
         .with_stops()
         .done(),
-        plot.chart("Milliseconds that 95 % of them did not exceed", |f| {
-            Some(f.latency_ms.p95)
-        })
-        .done(),
+        plot.p95().done(),
     ]
 }
 

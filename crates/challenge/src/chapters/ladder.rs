@@ -68,11 +68,9 @@ pub(super) fn charts(part: &Part) -> Vec<Chart> {
             .with_reference(LINE, |reference| Some(reference.statements_per_s))
             .with_stops()
             .done(),
-        plot.chart("Milliseconds that 95 % of them did not exceed", |f| {
-            Some(f.latency_ms.p95)
-        })
-        .with_reference(LINE, |reference| reference.p95_ms)
-        .done(),
+        plot.p95()
+            .with_reference(LINE, |reference| reference.p95_ms)
+            .done(),
         plot.chart("Bytes of memory per connection, everything together", |f| {
             Some(f.bytes_per_connection()? as f64)
         })

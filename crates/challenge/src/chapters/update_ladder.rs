@@ -101,10 +101,7 @@ pub(super) fn charts(part: &Part) -> Vec<Chart> {
             .with_reference(("2010, both limits", 3), of(BOTH))
             .with_stops()
             .done(),
-        plot.chart("Milliseconds that 95 % of them did not exceed", |f| {
-            Some(f.latency_ms.p95)
-        })
-        .done(),
+        plot.p95().done(),
     ]
 }
 

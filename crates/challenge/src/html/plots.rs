@@ -54,6 +54,13 @@ impl<'a> Plot<'a> {
         }
     }
 
+    /// A plot of what most of the answers did not exceed.
+    pub(crate) fn p95(&'a self) -> Drawing<'a> {
+        self.chart("Milliseconds that 95 % of them did not exceed", |f| {
+            Some(f.latency_ms.p95)
+        })
+    }
+
     fn line(&self, way: Way, colour: usize, value: fn(&Figures) -> Option<f64>) -> Series {
         let rows = || self.part.rows.iter().filter(|row| row.way == way);
         let mut points: Vec<(f64, f64)> = rows()

@@ -210,6 +210,25 @@ fn a_backend_is_named_by_host() {
 }
 
 #[test]
+fn a_database_on_this_machine_keeps_half_of_the_processors() {
+    for (written, processors, workers) in [
+        ("unix:/run/mysqld.sock", 8, 4),
+        ("unix:/run/mysqld.sock", 1, 1),
+        ("localhost:3306", 3, 1),
+        ("127.0.0.2:3306", 2, 1),
+        ("[::1]:3306", 8, 4),
+        ("10.0.0.1:3306", 8, 8),
+        ("db.example:3306", 1, 1),
+    ] {
+        let processors = NonZero::new(processors).unwrap();
+        let backend = format!("[backend]\naddress = \"{written}\"\n");
+        assert_eq!(settings(&backend).workers(processors), workers, "{written}");
+        let said = settings(&format!("[server]\nworkers = 3\n{backend}"));
+        assert_eq!(said.workers(processors), 3, "{written}");
+    }
+}
+
+#[test]
 fn limits_are_inclusive() {
     let path = format!("/{}", "x".repeat(106));
     let text = format!(

@@ -14,8 +14,8 @@ use super::error::SqlError;
 use super::login::{Administrator, login, refuse};
 use super::session::Session;
 use super::stream::{Ended, Stream};
+use crate::accept::receive;
 use crate::desk::Desk;
-use crate::serve::{BACK_OFF, is_final};
 
 /// What a connection may take.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ pub(crate) async fn serve_within(
     };
     tokio::select! {
         () = shutdown => Ok(()),
-        error = visits.receive(&listener) => Err(error),
+        error = receive(&listener, |stream| visits.admit(stream)) => Err(error),
     }
 }
 
@@ -94,20 +94,6 @@ struct Visits {
 }
 
 impl Visits {
-    /// Ends only if the listener fails for good.
-    async fn receive(&mut self, listener: &TcpListener) -> io::Error {
-        loop {
-            match listener.accept().await {
-                Ok((socket, _)) => self.admit(socket),
-                Err(error) if is_final(&error) => return error,
-                Err(error) => {
-                    tracing::warn!(%error, "connection of an administrator could not be accepted");
-                    tokio::time::sleep(BACK_OFF).await;
-                }
-            }
-        }
-    }
-
     fn admit(&mut self, socket: TcpStream) {
         while self.connections.try_join_next().is_some() {}
         let house = Arc::clone(&self.house);

@@ -33,6 +33,8 @@ pub(crate) struct Loop<H: Handler, X: Multiplexer<H::Mail>> {
     pub(crate) inbox: Inbox<H::Mail>,
     timer: Option<Timestamp>,
     clock: Clock,
+    /// When the clock was last looked at. A turn looks when it begins and when its work is done.
+    looked: Timestamp,
     counters: Arc<DriverCounters>,
 }
 
@@ -46,6 +48,7 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
             serving: Vec::new(),
             letters: VecDeque::new(),
             inbox: worker.inbox,
+            looked: worker.clock.now(),
             clock: worker.clock,
             counters: worker.counters,
         }
@@ -70,8 +73,14 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
     fn note_lateness(&mut self) {
         let io = &mut self.io;
         let since = io.behind_since.unwrap_or(io.now);
-        io.late = self.clock.now().since(since);
         io.behind_since = (!io.multiplexer.has_told_all()).then_some(since);
+        self.look();
+        self.io.late = self.looked.since(since);
+    }
+
+    /// Looks at the clock, before it is computed how long to sleep.
+    pub(crate) fn look(&mut self) {
+        self.looked = self.clock.now();
     }
 
     /// Sleeps until there is something to do, which may be now.
@@ -94,8 +103,8 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
             .into_iter()
             .flatten()
             .min()?;
-        // The turn has taken time since it read the clock.
-        Some(Duration::from(wake_at.since(self.clock.now())))
+        // The turn has taken time since it began.
+        Some(Duration::from(wake_at.since(self.looked)))
     }
 
     fn deliver(&mut self) {

@@ -30,6 +30,7 @@ impl<H: Handler> Loop<H, Completions> {
             }
             // They may have left something to be sent.
             self.io.flush_dirty();
+            self.look();
         }
     }
 
