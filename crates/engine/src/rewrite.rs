@@ -1,7 +1,10 @@
 //! What is sent in place of a client's text, where the front door knows better than the backend at
-//! hand: counts of the session's last statement (rule 10), and addresses (rule 14a).
+//! hand: counts of the session's last statement (rule 10), addresses (rule 14a), and the scope of variables that
+//! are set without one.
 
-use session::statement::{Dialect, Known, Statement, Traits, lone, quoted_name, substitute};
+use session::statement::{
+    Dialect, Known, Statement, Traits, lone, quoted_name, scoped, substitute,
+};
 
 use crate::Settings;
 use crate::client::Client;
@@ -34,7 +37,8 @@ pub(crate) fn concerns(statement: &Statement) -> bool {
         Traits::READS_DIAGNOSTICS
             | Traits::READS_ROW_COUNTS
             | Traits::READS_ADDRESS
-            | Traits::READS_CONNECTION_ID,
+            | Traits::READS_CONNECTION_ID
+            | Traits::SETS_UNSCOPED,
     )
 }
 
@@ -54,8 +58,14 @@ pub(crate) fn rewrite(
     (client, live): (&Client, Live),
     settings: &Settings,
 ) -> Option<Rewrite> {
-    if !concerns(statement) || text.len() > TEXT_MAX {
+    if !concerns(statement) {
         return None;
+    }
+    let unscoped = statement.traits.contains(Traits::SETS_UNSCOPED);
+    let scoped = unscoped.then(|| scoped(text, dialect)).flatten();
+    let text = scoped.as_deref().unwrap_or(text);
+    if text.len() > TEXT_MAX {
+        return scoped.map(Rewrite::of_text);
     }
     let count = |known| match known {
         Known::WarningCount | Known::ErrorCount if live.warnings => None,
@@ -79,11 +89,11 @@ pub(crate) fn rewrite(
         (Known::ConnectionId, None) => Some(format!("CAST({} AS UNSIGNED)", client.id)),
         (known, None) => settings.address.expression(known),
     };
-    let text = substitute(text, dialect, value)?;
-    Some(Rewrite {
-        text,
-        insert_id: None,
-    })
+    let text = match substitute(text, dialect, value) {
+        Some(text) => text,
+        None => scoped?,
+    };
+    Some(Rewrite::of_text(text))
 }
 
 /// A statement that has the same answer, type and column name for a captured number. LAST_INSERT_ID()

@@ -150,6 +150,13 @@ impl Engine {
     ) -> Option<Effect> {
         if packet.payload.first() == Some(&(Command::StmtPrepare as u8)) {
             let mut statement = self.judge_text(client, packet.text());
+            // What is carried for texts is not for these: they stay as they were prepared.
+            if statement.traits.contains(Traits::USES_USER_VARIABLES) {
+                statement.pins.insert(PinReason::UserVariable);
+            }
+            if statement.traits.contains(Traits::SETS_UNSCOPED) {
+                statement.pins.insert(PinReason::UntrackedVariable);
+            }
             statement.pins.insert(PinReason::Prepared);
             return Some(Effect::prepares(Prepared {
                 id: 0,

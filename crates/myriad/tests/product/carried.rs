@@ -155,6 +155,31 @@ fn counts_of_rows_follow_their_session() {
 }
 
 #[test]
+fn variables_that_are_set_without_a_scope_follow_their_session() {
+    const VALUES: &str = "SELECT @@sql_mode, @@sort_buffer_size, @@sql_safe_updates, @a";
+    let (door, _clients) = compare(
+        "carried_unscoped",
+        &[
+            &[
+                "SET @@sql_mode = 'ANSI_QUOTES', @a = @@sort_buffer_size, @@sort_buffer_size = 65536",
+                VALUES,
+                "SET @@sql_safe_updates := 1; SELECT @@sql_safe_updates",
+                VALUES,
+                "SET @@no_such_variable = 1",
+                "SET @@max_connections = 5",
+                "SET @@sql_mode = 'NO_SUCH_MODE'",
+                "SET @@sql_mode = DEFAULT, @@`sort_buffer_size` = DEFAULT",
+                VALUES,
+                "SET @@sql_mode = ",
+            ],
+            &["SET @@local.sql_mode = 'ANSI'", VALUES, VALUES, VALUES],
+            &["SELECT 1", VALUES, VALUES, VALUES, VALUES, VALUES, VALUES],
+        ],
+    );
+    assert_eq!(pinned(&door, "untracked_variable"), 0);
+}
+
+#[test]
 fn what_triggers_and_functions_read_is_the_sessions_own() {
     let database = Database::shared();
     begin(&database, "carried_seen");

@@ -138,6 +138,8 @@ bitflags! {
         const ASSIGNS_USER_VARIABLES = 1 << 26;
         /// `FOUND_ROWS()` counts more rows than it sends (`SQL_CALC_FOUND_ROWS`).
         const COUNTS_ALL_ROWS = 1 << 27;
+        /// Sets a system variable as `@@x`, without a scope.
+        const SETS_UNSCOPED = 1 << 28;
     }
 }
 

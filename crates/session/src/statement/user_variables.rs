@@ -67,7 +67,7 @@ fn note(found: &mut Vec<Mention>, name: &[u8], reads: bool) -> Option<()> {
 
 /// Where in a statement a token stands.
 #[derive(Default)]
-struct Place {
+pub(super) struct Place {
     depth: u32,
     /// In the list of assignments of a SET.
     in_set: bool,
@@ -78,7 +78,12 @@ struct Place {
 }
 
 impl Place {
-    fn pass(&mut self, token: Token<'_>) {
+    /// True if what comes next is assigned by a SET.
+    pub(super) const fn assigns(&self) -> bool {
+        self.assigned && self.in_set
+    }
+
+    pub(super) fn pass(&mut self, token: Token<'_>) {
         self.assigned = false;
         match token {
             Token::Mark(b';') => *self = Self::default(),

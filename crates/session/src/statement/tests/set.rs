@@ -161,13 +161,13 @@ fn the_next_transaction_only() {
 }
 
 #[test]
-fn an_unscoped_assignment_is_not_tracked_by_mariadb() {
+fn mariadb_tracks_no_unscoped_assignment() {
     check(&[
         (
             "set @@sql_mode=''",
             Kind::Set,
-            SETS,
-            &[PinReason::UntrackedVariable],
+            SETS | Traits::SETS_UNSCOPED,
+            &[],
         ),
         ("set @@global.a=''", Kind::Set, GLOBAL, &[]),
     ]);
