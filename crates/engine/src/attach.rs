@@ -7,7 +7,7 @@ use admission::Permit;
 use events::{Handle, Io, Timestamp};
 use membership::Key;
 use pool::{Choice, Fit, KeyId, Slot, State as BackendState};
-use session::SessionState;
+use session::{SessionState, same_user_variables};
 use wire::ServerStatus;
 
 use crate::backend::{Backend, Due, InsertId, PoolKey};
@@ -17,6 +17,7 @@ use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::Warnings;
 use crate::facts::Facts;
+use crate::user_variables::Leftovers;
 use crate::{Engine, Mail, Owner, Turn};
 
 impl Engine {
@@ -314,19 +315,22 @@ impl Engine {
             head_since: now,
             retired: false,
             due: Due::empty(),
+            counted_rows: false,
             upload: None,
             replay: Vec::new(),
             orphaned: None,
             transaction: Permit::NONE,
             kill_outstanding: false,
             dirty: false,
+            leftovers: Leftovers::default(),
         }
     }
 }
 
 fn fit(backend: &Backend, wanted: &SessionState) -> Fit {
     if backend.session.matches(wanted) {
-        Fit::Same
+        let same = same_user_variables(backend.session.user.as_ref(), wanted.user.as_ref());
+        if same { Fit::Same } else { Fit::Near }
     } else if backend.session.can_become(wanted) {
         Fit::Restorable
     } else {

@@ -1,8 +1,9 @@
 //! What is sent in place of a client's text, where the front door knows better than the backend at
-//! hand: counts of the session's last statement (rule 10), and addresses (rule 14a).
+//! hand: counts of the session's last statement (rule 10), addresses (rule 14a), and the scope of variables that
+//! are set without one.
 
 use session::statement::{
-    Dialect, Known, PinReason, Statement, Traits, lone, quoted_name, substitute,
+    Dialect, Known, Statement, Traits, lone, quoted_name, scoped, substitute,
 };
 
 use crate::Settings;
@@ -36,25 +37,39 @@ pub(crate) fn concerns(statement: &Statement) -> bool {
         Traits::READS_DIAGNOSTICS
             | Traits::READS_ROW_COUNTS
             | Traits::READS_ADDRESS
-            | Traits::READS_CONNECTION_ID,
+            | Traits::READS_CONNECTION_ID
+            | Traits::SETS_UNSCOPED,
     )
 }
 
-/// What the session is told in place of what its text would say on the backend. `live`: the backend has
-/// the session's own warnings.
+/// What the backend knows better than what was captured, because the session's last statement ran there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Live {
+    /// The session's own warnings are there.
+    pub warnings: bool,
+    /// Rows were counted that were never sent.
+    pub found_rows: bool,
+}
+
+/// What the session is told in place of what its text would say on the backend.
 pub(crate) fn rewrite(
     statement: &Statement,
     (text, dialect): (&[u8], &Dialect),
-    (client, live): (&Client, bool),
+    (client, live): (&Client, Live),
     settings: &Settings,
 ) -> Option<Rewrite> {
-    if !concerns(statement) || text.len() > TEXT_MAX {
+    if !concerns(statement) {
         return None;
     }
+    let unscoped = statement.traits.contains(Traits::SETS_UNSCOPED);
+    let scoped = unscoped.then(|| scoped(text, dialect)).flatten();
+    let text = scoped.as_deref().unwrap_or(text);
+    if text.len() > TEXT_MAX {
+        return scoped.map(Rewrite::of_text);
+    }
     let count = |known| match known {
-        Known::WarningCount | Known::ErrorCount if live => None,
-        // SQL_CALC_FOUND_ROWS counts rows that were never sent: only the backend knows.
-        Known::FoundRows if client.pins.contains(PinReason::FoundRows) => None,
+        Known::WarningCount | Known::ErrorCount if live.warnings => None,
+        Known::FoundRows if live.found_rows => None,
         known => client.capture.count(known),
     };
     let alone = lone(text, dialect);
@@ -73,11 +88,11 @@ pub(crate) fn rewrite(
         (_, Some(count)) => Some(format!("CAST({count} AS UNSIGNED)")),
         (known, None) => constant(known, client, settings),
     };
-    let text = substitute(text, dialect, value)?;
-    Some(Rewrite {
-        text,
-        insert_id: None,
-    })
+    let text = match substitute(text, dialect, value) {
+        Some(text) => text,
+        None => scoped?,
+    };
+    Some(Rewrite::of_text(text))
 }
 
 /// A text that is prepared, with what stays the same for as long as the client is connected.

@@ -19,7 +19,7 @@ use crate::holdings::{self, Act, Effect};
 use crate::named::{executes, names_statement, put_named};
 use crate::overtime::Allowance;
 use crate::prepared::Preparing;
-use crate::rewrite::{self, Rewrite, prepared_text, rewrite};
+use crate::rewrite::{self, Live, Rewrite, prepared_text, rewrite};
 use crate::settle::defines;
 use crate::statements::shape;
 use crate::templates::Meaning;
@@ -53,7 +53,10 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
-        let live = backend.warnings == Warnings::OfClient;
+        let live = Live {
+            warnings: backend.warnings == Warnings::OfClient,
+            found_rows: backend.counted_rows,
+        };
         let rewrite = own_text.or_else(|| {
             let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
@@ -83,7 +86,6 @@ impl Engine {
             clears_warnings: clears,
             in_transaction: client.status.contains(ServerStatus::IN_TRANS),
             effect: effect.map(Box::new),
-            counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
             permit,
             keeping,
@@ -170,7 +172,14 @@ impl Engine {
 impl Engine {
     /// What COM_STMT_PREPARE of a text does.
     fn preparing(&mut self, key: Key, text: &[u8], stays: bool) -> Option<Act> {
-        let statement = self.judge_text(key, text);
+        let mut statement = self.judge_text(key, text);
+        // What is carried for texts is not for these: whoever runs them stays.
+        if statement.traits.contains(Traits::USES_USER_VARIABLES) {
+            statement.pins.insert(PinReason::UserVariable);
+        }
+        if statement.traits.contains(Traits::SETS_UNSCOPED) {
+            statement.pins.insert(PinReason::UntrackedVariable);
+        }
         let meaning = Meaning {
             statement,
             clears_warnings: clears_warnings(&statement, text, self.flavor()),

@@ -61,6 +61,11 @@ mod tests {
     }
 
     #[test]
+    fn user_variables_that_are_not_read_back() {
+        assert_noticed(Sabotage::LoseUserVariables, &[Rule::State, Rule::Answer]);
+    }
+
+    #[test]
     fn a_late_kill_that_no_ping_takes() {
         assert_noticed(Sabotage::PingMissesKill, &[Rule::Reason]);
     }

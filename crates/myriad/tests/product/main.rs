@@ -55,6 +55,7 @@ mod quotas;
 #[cfg(test)]
 mod sharing;
 #[cfg(test)]
+mod session_state;
 mod slow_client;
 #[cfg(test)]
 mod support;
