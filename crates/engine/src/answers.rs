@@ -27,6 +27,35 @@ enum Progress {
     Complete(Ending),
 }
 
+impl Purpose {
+    /// Keeps a piece of the answer to a command of ours.
+    fn collect(&mut self, piece: &Piece<'_>) -> Result<(), WalkError> {
+        match self {
+            Self::ReadFacts(rows)
+            | Self::ReadInsertId(rows)
+            | Self::ReadFoundRows(rows)
+            | Self::ReadCharset(rows)
+            | Self::ReadPrivileges(rows)
+            | Self::ReadRight(rows)
+            | Self::ReadViews(rows) => {
+                collect(rows, piece)?;
+            }
+            Self::Prepare(preparing) => preparing.note(piece),
+            Self::ReadUserVariables(read) => read.piece(piece)?,
+            Self::ReadWarnings(answer) => diagnostics::keep(answer, piece),
+            Self::ReadTables(read) => collect(&mut read.rows, piece)?,
+            Self::Command(_)
+            | Self::Restore(_)
+            | Self::Repeat
+            | Self::Reset
+            | Self::Setup
+            | Self::Kill(_)
+            | Self::Ping => {}
+        }
+        Ok(())
+    }
+}
+
 impl Engine {
     pub(crate) fn backend_received<I: Io<Mail>>(
         &mut self,
@@ -182,25 +211,7 @@ impl Engine {
                     client.name_statement(&mut outbox[begin..]);
                 }
             }
-            Purpose::ReadFacts(rows)
-            | Purpose::ReadInsertId(rows)
-            | Purpose::ReadFoundRows(rows)
-            | Purpose::ReadCharset(rows)
-            | Purpose::ReadPrivileges(rows)
-            | Purpose::ReadRight(rows)
-            | Purpose::ReadViews(rows) => {
-                collect(rows, piece)?;
-            }
-            Purpose::Prepare(preparing) => preparing.note(piece),
-            Purpose::ReadUserVariables(read) => read.piece(piece)?,
-            Purpose::ReadWarnings(answer) => diagnostics::keep(answer, piece),
-            Purpose::ReadTables(read) => collect(&mut read.rows, piece)?,
-            Purpose::Restore(_)
-            | Purpose::Repeat
-            | Purpose::Reset
-            | Purpose::Setup
-            | Purpose::Kill(_)
-            | Purpose::Ping => {}
+            purpose => purpose.collect(piece)?,
         }
         Ok(ending)
     }

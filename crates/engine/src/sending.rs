@@ -53,19 +53,15 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
-        let live = Live {
-            warnings: backend.warnings == Warnings::OfClient,
-            found_rows: backend.counted_rows,
-        };
+        let live = backend.live();
         let rewrite = own_text.or_else(|| {
             let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
+        let prepared = effect.as_ref();
+        let prepared = prepared.and_then(|effect| effect.text_in_place_of(text));
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
-        let prepared = effect
-            .as_ref()
-            .and_then(|effect| effect.text_in_place_of(text));
         let rewritten = rewritten.or(prepared);
         backend.replay.clear();
         if rewritten.is_none() {
@@ -215,6 +211,14 @@ impl Engine {
 }
 
 impl Backend {
+    /// What the backend knows of the session's last statement.
+    fn live(&self) -> Live {
+        Live {
+            warnings: self.warnings == Warnings::OfClient,
+            found_rows: self.counted_rows,
+        }
+    }
+
     /// The digest of a command that was kept; none of one that was not.
     fn replayed(&self, digest: Digest) -> Digest {
         match self.replay.is_empty() {

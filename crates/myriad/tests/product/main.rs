@@ -53,9 +53,10 @@ mod queue;
 #[cfg(test)]
 mod quotas;
 #[cfg(test)]
+mod session_state;
+#[cfg(test)]
 mod sharing;
 #[cfg(test)]
-mod session_state;
 mod slow_client;
 #[cfg(test)]
 mod support;
