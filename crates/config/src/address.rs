@@ -40,6 +40,22 @@ pub enum Address {
     Unix(PathBuf),
 }
 
+impl Address {
+    /// True if the database is on this machine for certain: over a unix socket, or by an address or
+    /// name of the loopback.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Unix(_) => true,
+            Self::Tcp { host, .. } => {
+                let ip = host.parse::<IpAddr>();
+                ip.map_or(host.eq_ignore_ascii_case("localhost"), |ip| {
+                    ip.is_loopback()
+                })
+            }
+        }
+    }
+}
+
 impl Listen {
     pub(crate) fn parse(written: &str) -> Result<Self, Wrong> {
         if let Some(path) = unix_path(written)? {

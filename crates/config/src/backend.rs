@@ -11,6 +11,7 @@ use crate::section::Section;
 use crate::value;
 
 const CONNECTIONS_MAX: u32 = 100_000;
+const PREPARED_MAX: u32 = 10_000;
 const SERVER_VERSION_BYTES_MAX: usize = 64;
 
 /// The database behind.
@@ -30,6 +31,8 @@ pub struct Backend {
     pub max_age: Option<Duration>,
     /// What was set for [`Backend::pinned_max`]; `None` = all but a reserve.
     pub max_pinned: Option<NonZero<u32>>,
+    /// How many statements are kept prepared on a connection; 1 to 10,000.
+    pub max_prepared_statements: u32,
     /// A read that takes longer loses those behind it in its lane, which go elsewhere; `None` = there
     /// are no lanes: no statement is sent to a connection that is busy.
     pub lane_stall: Option<Duration>,
@@ -74,6 +77,11 @@ impl Backend {
             max_pinned: section.read("max_pinned", default.max_pinned, |v| {
                 value::number_unless_zero(v, CONNECTIONS_MAX)
             }),
+            max_prepared_statements: section.read(
+                "max_prepared_statements",
+                default.max_prepared_statements,
+                |v| value::number(v, 1..=PREPARED_MAX),
+            ),
             lane_stall: section.read(
                 "lane_stall",
                 default.lane_stall,
@@ -116,6 +124,7 @@ impl Default for Backend {
             idle_timeout: Some(Duration::from_secs(600)),
             max_age: Some(Duration::from_secs(3_600)),
             max_pinned: None,
+            max_prepared_statements: 128,
             lane_stall: Some(Duration::from_millis(10)),
             server_version: None,
         }

@@ -44,7 +44,7 @@ pub struct Server {
     /// How many connections may wait to be accepted at each of these places. The kernel takes
     /// its own limit (`net.core.somaxconn`) if that is less.
     pub listen_backlog: u32,
-    /// How many workers share the work; `None` = one per core.
+    /// How many workers share the work; `None` = as many as [`Settings::workers`](crate::Settings::workers) says.
     pub workers: Option<NonZero<u32>>,
     /// How many clients may be connected; more get ERR 1040.
     pub max_connections: u32,

@@ -2,6 +2,8 @@
 //!
 //! Owns no key: each section reads and checks its own.
 
+use std::num::NonZero;
+
 use toml::de::DeTable;
 
 use crate::account::{self, Account};
@@ -30,6 +32,19 @@ pub struct Settings {
     pub admin: Admin,
     /// `[log]`: what is logged, and how.
     pub log: Log,
+}
+
+impl Settings {
+    /// How many workers share the work on a machine with so many processors. Unless the configuration
+    /// says it: one for each, or for every second if the database has to live on the same processors.
+    pub fn workers(&self, processors: NonZero<usize>) -> usize {
+        let processors = processors.get();
+        match self.server.workers {
+            Some(workers) => workers.get() as usize,
+            None if self.backend.address.is_local() => (processors / 2).max(1),
+            None => processors,
+        }
+    }
 }
 
 /// Reads `text` from `origin`; see [`crate::parse`].

@@ -67,6 +67,10 @@ impl Settings {
             ("idle_timeout", or_never(backend.idle_timeout)),
             ("max_age", or_never(backend.max_age)),
             ("max_pinned", or_zero(backend.max_pinned)),
+            (
+                "max_prepared_statements",
+                backend.max_prepared_statements.to_string(),
+            ),
             ("lane_stall", or_never(backend.lane_stall)),
             (
                 "server_version",

@@ -73,7 +73,8 @@ impl Need {
             connections,
             role: Role::Both,
             serving: Serving::Myriad,
-            workers: cores as u64,
+            // The database has the others.
+            workers: (cores / 2).max(1) as u64,
             backends: 32,
             backends_over_tcp: true,
             driver: Driver::Auto,

@@ -144,8 +144,7 @@ impl Engine {
             next_sequence_id: exchange.walk.next_sequence_id(),
             ..Told::default()
         };
-        let mut block = Vec::new();
-        let flavor = self.flavor();
+        let (mut block, flavor) = (Vec::new(), self.flavor());
         if let Purpose::Command(command) = &mut exchange.purpose {
             command.note(piece);
         }
@@ -176,16 +175,24 @@ impl Engine {
                 told.state_changes = &block;
                 told.status = client.status;
                 command.answered = true;
-                command.tell(piece, (&told, flavor), turn.io.outbox(client.handle))?;
+                let outbox = turn.io.outbox(client.handle);
+                let begin = outbox.len();
+                command.tell(piece, (&told, flavor), outbox)?;
+                if let Piece::PrepareOk(_) = piece {
+                    client.name_statement(&mut outbox[begin..]);
+                }
             }
             Purpose::ReadFacts(rows)
             | Purpose::ReadInsertId(rows)
+            | Purpose::ReadFoundRows(rows)
             | Purpose::ReadCharset(rows)
             | Purpose::ReadPrivileges(rows)
             | Purpose::ReadRight(rows)
             | Purpose::ReadViews(rows) => {
                 collect(rows, piece)?;
             }
+            Purpose::Prepare(preparing) => preparing.note(piece),
+            Purpose::ReadUserVariables(read) => read.piece(piece)?,
             Purpose::ReadWarnings(answer) => diagnostics::keep(answer, piece),
             Purpose::ReadTables(read) => collect(&mut read.rows, piece)?,
             Purpose::Restore(_)
@@ -245,15 +252,6 @@ impl Engine {
         if tracked.charset {
             backend.due |= crate::backend::Due::CHARSET;
         }
-        if tracked.unrestorable && !client.pins.contains(PinReason::Unknown) {
-            client.pins.insert(PinReason::Unknown);
-            // It has happened: there is no refusing it.
-            client.pin_slot = client
-                .pin_slot
-                .take()
-                .or_else(|| self.shared.pin(usize::MAX));
-            self.counters.pinned(PinReason::Unknown);
-        }
         if let (true, Some(schema)) = (tracked.schema, &client.session.schema) {
             self.known_schemas.learn(client.key, schema);
         }
@@ -263,8 +261,15 @@ impl Engine {
                 false => tracking::for_client(ok.changes(), block),
             }
         }
-        if let (true, Some(key)) = (tracked.schema, command.client) {
+        let Some(key) = command.client else { return };
+        if tracked.schema {
             self.follow_schema(key);
+        }
+        if tracked.unrestorable {
+            self.pin_late(key, PinReason::Unknown);
+        }
+        if tracked.state {
+            self.changed_unseen(key, command);
         }
     }
 

@@ -7,15 +7,17 @@ use admission::Permit;
 use events::{Handle, Io, Timestamp};
 use membership::Key;
 use pool::{Choice, Fit, KeyId, Slot, State as BackendState};
-use session::SessionState;
+use session::{SessionState, same_user_variables};
 use wire::ServerStatus;
 
 use crate::backend::{Backend, Due, InsertId, PoolKey};
 use crate::backend_auth::BackendLogin;
+use crate::backend_statements::BackendStatements;
 use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::Warnings;
 use crate::facts::Facts;
+use crate::user_variables::Leftovers;
 use crate::{Engine, Mail, Owner, Turn};
 
 impl Engine {
@@ -145,6 +147,7 @@ impl Engine {
         };
         let taken = self.dispatch(turn, client, raw, statement);
         if taken == Taken::Now {
+            self.drop_long_data(client, payload);
             drop(packet);
             inbox.drain(..consumed);
         }
@@ -303,6 +306,7 @@ impl Engine {
             status: ServerStatus::AUTOCOMMIT,
             insert_id: InsertId::Known(0),
             warnings: Warnings::None,
+            statements: BackendStatements::default(),
             exchanges: VecDeque::new(),
             inbox: Vec::new(),
             client: None,
@@ -311,19 +315,22 @@ impl Engine {
             head_since: now,
             retired: false,
             due: Due::empty(),
+            counted_rows: false,
             upload: None,
             replay: Vec::new(),
             orphaned: None,
             transaction: Permit::NONE,
             kill_outstanding: false,
             dirty: false,
+            leftovers: Leftovers::default(),
         }
     }
 }
 
 fn fit(backend: &Backend, wanted: &SessionState) -> Fit {
     if backend.session.matches(wanted) {
-        Fit::Same
+        let same = same_user_variables(backend.session.user.as_ref(), wanted.user.as_ref());
+        if same { Fit::Same } else { Fit::Near }
     } else if backend.session.can_become(wanted) {
         Fit::Restorable
     } else {

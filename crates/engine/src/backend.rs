@@ -11,11 +11,14 @@ use session::statement::{Kind, PinReasons, Traits};
 use wire::ServerStatus;
 
 use crate::backend_auth::BackendLogin;
+use crate::backend_statements::BackendStatements;
 use crate::diagnostics::{Counts, Warnings};
 use crate::digests::Digest;
 use crate::holdings::Effect;
 use crate::limits::Keeping;
 use crate::local_infile::Upload;
+use crate::prepared::Preparing;
+use crate::user_variables::{Leftovers, ReadVariables};
 use crate::views::ReadTables;
 use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSet, Translation};
 
@@ -65,6 +68,8 @@ pub(crate) struct Backend {
     pub insert_id: InsertId,
     /// Whose warnings it has.
     pub warnings: Warnings,
+    /// What is prepared on it.
+    pub statements: BackendStatements,
     /// Commands that were sent and whose answers are not complete, the oldest first.
     pub exchanges: VecDeque<Exchange>,
     /// Bytes of an incomplete packet.
@@ -81,6 +86,8 @@ pub(crate) struct Backend {
     pub retired: bool,
     /// What must happen before the session can be detached.
     pub due: Due,
+    /// Only it knows the attached session's `FOUND_ROWS()`: rows were counted that were never sent.
+    pub counted_rows: bool,
     /// A file that the client is sending.
     pub upload: Option<Upload>,
     /// The command under way, as long as it may be sent again elsewhere.
@@ -94,6 +101,8 @@ pub(crate) struct Backend {
     /// The session that is attached, or was, may have left more behind than `session` tells: a
     /// reset is due before anybody else gets it.
     pub dirty: bool,
+    /// What it has of user variables besides those of `session`.
+    pub leftovers: Leftovers,
 }
 
 bitflags::bitflags! {
@@ -138,6 +147,8 @@ pub(crate) enum Purpose {
     Command(ClientCommand),
     /// Part of a restore: the answer is swallowed.
     Restore(RestorePart),
+    /// COM_STMT_PREPARE of what a session executes.
+    Prepare(Box<Preparing>),
     /// COM_RESET_CONNECTION before the next session.
     Reset,
     /// The settings that Myriad needs on each backend connection.
@@ -148,8 +159,12 @@ pub(crate) enum Purpose {
     ReadPrivileges(TextResultSet),
     /// LAST_INSERT_ID() of the attached session.
     ReadInsertId(TextResultSet),
+    /// FOUND_ROWS() of the attached session.
+    ReadFoundRows(TextResultSet),
     /// The character sets of the attached session.
     ReadCharset(TextResultSet),
+    /// User variables that the attached session may have assigned.
+    ReadUserVariables(Box<ReadVariables>),
     /// The warnings of the attached session, as the answer has them.
     ReadWarnings(Vec<u8>),
     /// Whether a command that is to be sent again names a view.
@@ -164,6 +179,14 @@ pub(crate) enum Purpose {
     Kill(Key),
     /// COM_PING, for the status flags that an ERR packet does not have.
     Ping,
+}
+
+impl Purpose {
+    /// True for what a KILL may end: a client's command, or what is prepared for one, without which it does not
+    /// run.
+    pub(crate) fn may_be_ended(&self) -> bool {
+        matches!(self, Self::Command(_) | Self::Prepare(_))
+    }
 }
 
 /// Which part of a restore.
@@ -199,8 +222,6 @@ pub(crate) struct ClientCommand {
     pub in_transaction: bool,
     /// What it takes hold of or lets go of; boxed, because few do.
     pub effect: Option<Box<Effect>>,
-    /// `FOUND_ROWS()` counts more than the rows that it sends (`SQL_CALC_FOUND_ROWS`).
-    pub counts_all_rows: bool,
     /// True once part of the answer went to the client.
     pub answered: bool,
     /// What is counted for it.
@@ -219,10 +240,8 @@ impl ClientCommand {
     /// Takes note of a piece of the answer.
     pub(crate) fn note(&mut self, piece: &Piece<'_>) {
         self.counts.piece(piece);
-        if let (Some(effect), Piece::Row(_) | Piece::Rest(_) | Piece::PrepareOk(_)) =
-            (&mut self.effect, piece)
-        {
-            effect.row(piece);
+        if let Some(effect) = &mut self.effect {
+            effect.note(piece);
         }
     }
 }

@@ -9,6 +9,7 @@ use wire::{AuthPlugin, Capabilities, ClientDialect, ExtendedCapabilities, Server
 
 use admission::Seat;
 
+use crate::client_statements::ClientStatements;
 use crate::diagnostics::Capture;
 use crate::digests::Digest;
 use crate::holdings::Holdings;
@@ -71,6 +72,8 @@ pub(crate) struct Client {
     pub pin_slot: Option<PinSlot>,
     /// What is held for reasons that may end.
     pub holdings: Option<Box<Holdings>>,
+    /// Its prepared statements, once it has had one.
+    pub statements: Option<Box<ClientStatements>>,
     /// Its session state. While a backend is attached, that backend's state is the same, or newer.
     pub session: SessionState,
     /// LAST_INSERT_ID(), as far as a backend does not hold a newer one for it.
@@ -332,6 +335,6 @@ mod tests {
 
     #[test]
     fn a_record_stays_small() {
-        assert!(size_of::<Client>() <= 272, "{} bytes", size_of::<Client>());
+        assert!(size_of::<Client>() <= 280, "{} bytes", size_of::<Client>());
     }
 }

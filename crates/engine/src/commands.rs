@@ -199,6 +199,7 @@ impl Engine {
             | Command::StmtSendLongData => {
                 return self.prepared_command(turn, key, (command, packet));
             }
+            Command::StmtPrepare if self.refuses_statement(turn, key) => {}
             Command::SetOption if self.set_option(turn, key, packet.payload) => {}
             Command::Query
             | Command::InitDb
@@ -242,7 +243,7 @@ impl Engine {
     }
 
     /// Answers a command with OK, as the server would that has nothing to say.
-    fn answer_ok<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+    pub(crate) fn answer_ok<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let Some(client) = self.clients.get(key) else {
             return;
         };

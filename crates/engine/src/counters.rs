@@ -206,6 +206,16 @@ counters! {
     kill_errors,
     /// Statements ended because their client hung up while they ran (on_disconnect).
     orphans_killed,
+    /// Prepared statements that a backend had to prepare first, because a session executed them there.
+    prepares_on_demand,
+    /// Those of them that the backend refused.
+    prepare_errors,
+    /// Prepared statements closed on a backend to make room for others (max_prepared_statements).
+    prepares_evicted,
+    /// COM_STMT_PREPAREs refused, because the session or the front door has too many.
+    prepares_refused,
+    /// COM_STMT_SEND_LONG_DATAs that were more than may be kept.
+    long_data_refused,
     /// Plain reads sent once more, because their backend was lost before it answered.
     retries,
     /// Statements that were not run, because they would have pinned one session too many.

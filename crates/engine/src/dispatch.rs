@@ -4,13 +4,14 @@
 use events::Io;
 use membership::Key;
 use session::statement::{Kind, Statement};
-use session::{Restore, plan};
+use session::{Restore, SessionState, plan};
 use wire::{Command, PacketWriter, ResponseWalk, write_packet};
 
 use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
 use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::errors::ClientError;
+use crate::templates::Template;
 use crate::{Engine, Mail, Turn};
 
 impl Engine {
@@ -22,21 +23,15 @@ impl Engine {
         packet: Packet<'_>,
         statement: Statement,
     ) -> Taken {
-        if !statement.pins.is_empty() && !self.may_be_pinned(client) {
-            self.answer_err(
-                turn,
-                client,
-                &ClientError::too_many_pinned(self.settings.max_pinned),
-            );
-            self.counters.pins_rejected += 1;
-            self.attach_in_vain(turn, client);
-            self.touch(client, turn.now);
+        if self.refuses(turn, client, &statement) {
             return Taken::Now;
         }
-        if self.asks_in_vain(client, &statement) {
-            self.answer_err(turn, client, &ClientError::diagnostics_elsewhere());
-            self.attach_in_vain(turn, client);
-            return Taken::Now;
+        let missing = self.missing(client, packet);
+        let bound = self.bound(client, missing.as_deref());
+        let mut restore = self.restore(client, bound.as_ref());
+        if self.bring_user_variables(turn, client, (packet, &statement), &mut restore) {
+            self.clean_attached(turn, client);
+            return Taken::Later;
         }
         let Some(record) = self.clients.get_mut(client) else {
             return Taken::Now;
@@ -47,11 +42,9 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(backend_key) else {
             return Taken::Now;
         };
-        let mut restore = Restore::default();
-        if !backend.session.matches(&record.session) {
-            restore = plan(&backend.session, &record.session);
-        }
-        if statement.kind == Kind::Use {
+        let wanted = bound.as_ref().unwrap_or(&record.session);
+        let selects = statement.kind == Kind::Use && missing.is_none();
+        if selects {
             // It would be replaced at once; and if it is gone, this is the way out.
             restore.schema = None;
         }
@@ -60,19 +53,23 @@ impl Engine {
         let must_await = restore.can_fail && !restore.is_empty();
         self.counters.restores += u64::from(!restore.is_empty());
         let outbox = turn.io.outbox(backend.handle);
+        backend.statements.put_closes(outbox);
         put_restore(outbox, backend, &restore);
-        if statement.kind != Kind::Use {
-            backend.session.schema.clone_from(&record.session.schema);
+        if !selects {
+            backend.session.schema.clone_from(&wanted.schema);
         }
-        backend
-            .session
-            .variables
-            .clone_from(&record.session.variables);
-        backend.session.charset.clone_from(&record.session.charset);
+        backend.session.variables.clone_from(&wanted.variables);
+        backend.session.charset.clone_from(&wanted.charset);
         if self.clients.state(client) != Some(State::Active) {
             self.clients.move_to(client, State::Active, turn.now);
         }
-        if self.ask_for_views(turn, client, packet) || self.ask_for_right(turn, client) {
+        if let (Some(template), false) = (&missing, must_await) {
+            self.prepare_on_demand(turn, backend_key, template.clone());
+            return Taken::Later;
+        }
+        if missing.is_none()
+            && (self.ask_for_views(turn, client, packet) || self.ask_for_right(turn, client))
+        {
             return Taken::Later;
         }
         if must_await {
@@ -84,6 +81,45 @@ impl Engine {
         }
         self.send(turn, client, packet, statement);
         Taken::Now
+    }
+
+    /// Answers a statement that cannot be run. False if it can.
+    fn refuses<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        statement: &Statement,
+    ) -> bool {
+        let error = if !statement.pins.is_empty() && !self.may_be_pinned(client) {
+            self.counters.pins_rejected += 1;
+            ClientError::too_many_pinned(self.settings.max_pinned)
+        } else if self.asks_in_vain(client, statement) {
+            ClientError::diagnostics_elsewhere()
+        } else {
+            return false;
+        };
+        self.answer_err(turn, client, &error);
+        self.attach_in_vain(turn, client);
+        self.touch(client, turn.now);
+        true
+    }
+
+    /// The state in which a statement must be prepared that the client's backend lacks.
+    fn bound(&mut self, client: Key, missing: Option<&Template>) -> Option<SessionState> {
+        let client = self.clients.get(client)?;
+        Some(missing?.binding.over(&client.session, &mut self.interner))
+    }
+
+    /// What brings the client's backend to the state of its session, or another one, but for user variables.
+    fn restore(&self, client: Key, bound: Option<&SessionState>) -> Restore {
+        let Some(client) = self.clients.get(client) else {
+            return Restore::default();
+        };
+        let wanted = bound.unwrap_or(&client.session);
+        match client.backend.and_then(|key| self.pool.get(key)) {
+            Some(backend) if !backend.session.matches(wanted) => plan(&backend.session, wanted),
+            _ => Restore::default(),
+        }
     }
 
     /// Takes the right to be pinned, unless the session has it or too many others do.

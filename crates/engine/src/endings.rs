@@ -87,7 +87,9 @@ impl Engine {
             return;
         };
         backend.client = None;
-        backend.dirty |= !pins.is_empty();
+        backend.dirty |= !pins.is_empty() || backend.leftovers.is_unread();
+        backend.leftovers.forget_unread();
+        backend.counted_rows = false;
         // COM_RESET_CONNECTION leaves the role as it was (rule 3).
         backend.retired |= pins.contains(PinReason::Role) || pins.contains(PinReason::Unknown);
         backend.dirty |= !(backend.due - Due::TABLES).is_empty();
@@ -259,12 +261,15 @@ impl Engine {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        if let Ok(packet) = wire::whole_packet(&client.inbox) {
+        let mut inbox = std::mem::take(&mut client.inbox);
+        if let Ok(packet) = wire::whole_packet(&inbox) {
+            client.drop_long_data(packet.payload.bytes());
             let consumed = packet.consumed;
             drop(packet);
-            client.inbox.drain(..consumed);
+            inbox.drain(..consumed);
             client.retry = Retry::Fresh;
         }
+        client.inbox = inbox;
     }
 
     /// Remembers a client that must take something before its backend can go on.

@@ -84,6 +84,31 @@ impl ClientError {
         Self::new(code::UNKNOWN_STMT_HANDLER, b"HY000", text)
     }
 
+    /// A fetch from a prepared statement that has no open cursor.
+    pub(crate) fn no_open_cursor(id: u32, flavor: Flavor) -> Self {
+        let end = match flavor {
+            Flavor::MySql => ".",
+            Flavor::MariaDb => "",
+        };
+        let text = format!("The statement ({id}) has no open cursor{end}");
+        Self::new(code::NO_OPEN_CURSOR, b"HY000", text)
+    }
+
+    /// One more prepared statement would be too many; the session has `count`.
+    pub(crate) fn too_many_statements(count: usize) -> Self {
+        let text = format!(
+            "Can't create more than max_prepared_stmt_count statements (current value: {count})"
+        );
+        Self::new(code::TOO_MANY_STATEMENTS, b"42000", text)
+    }
+
+    /// COM_STMT_SEND_LONG_DATA brought more than may be kept.
+    pub(crate) fn too_much_long_data() -> Self {
+        let text = "Parameter of prepared statement which is set through mysql_send_long_data() \
+                    is longer than 'max_allowed_packet' bytes";
+        Self::new(code::UNKNOWN_ERROR, b"HY000", text)
+    }
+
     /// A command is longer than `max_allowed_packet`.
     pub(crate) fn packet_too_large() -> Self {
         let text = "Got a packet bigger than 'max_allowed_packet' bytes";

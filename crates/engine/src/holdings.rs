@@ -10,7 +10,7 @@ use wire::{Piece, ServerStatus};
 use crate::Engine;
 use crate::backend::ClientCommand;
 use crate::client::Client;
-use crate::prepared::Prepared;
+use crate::prepared::Preparing;
 
 /// A temporary table: schema and name.
 type QualifiedName = (Option<Arc<[u8]>>, Box<[u8]>);
@@ -22,10 +22,10 @@ pub(crate) struct Holdings {
     handlers: Vec<Box<[u8]>>,
     /// User-level locks, each as often as it was got.
     locks: u32,
-    /// Statements of the binary protocol.
-    pub(crate) prepared: Vec<Prepared>,
-    /// The last of them, unless preparing another has failed since.
-    pub(crate) last_prepared: Option<u32>,
+    /// Prepared statements that stay on this backend, by the client's ids.
+    pub(crate) prepared: Vec<u32>,
+    /// Those with an open cursor.
+    pub(crate) cursors: Vec<u32>,
     /// Of these, more may be held than is listed: they last until the session ends or is reset.
     uncertain: PinReasons,
 }
@@ -36,15 +36,22 @@ pub(crate) struct Effect {
     row: Vec<u8>,
 }
 
-/// What a command does.
-enum Act {
+/// What a command does. Statements have the client's ids.
+pub(crate) enum Act {
+    /// What a text does.
     Text(Holding),
-    /// COM_STMT_PREPARE of this, whose id the answer tells.
-    Prepares(Prepared),
+    /// COM_STMT_PREPARE.
+    Prepares(Preparing),
+    /// A COM_STMT_EXECUTE that asks for a cursor, or ends one.
+    Executes(u32),
+    /// COM_STMT_FETCH.
+    Fetches(u32),
+    /// COM_STMT_RESET.
+    Resets(u32),
 }
 
-/// The header byte and the id of a prepared statement.
-const PREPARED: usize = 5;
+/// More of a row is not looked at.
+const ROW_MAX: usize = ONE.len() + 1;
 
 /// A row with the number one and nothing else.
 const ONE: &[u8] = b"\x011";
@@ -56,23 +63,43 @@ impl Effect {
         Self { act, row }
     }
 
-    /// What preparing a statement does.
-    pub(crate) fn prepares(prepared: Prepared) -> Self {
-        let (act, row) = (Act::Prepares(prepared), Vec::new());
+    /// What a command about a prepared statement does.
+    pub(crate) fn of_statement(act: Act) -> Self {
+        let row = Vec::new();
         Self { act, row }
     }
 
-    /// The id of the statement that was prepared.
-    fn id(&self) -> Option<u32> {
-        self.row
-            .get(1..5)?
-            .first_chunk()
-            .copied()
-            .map(u32::from_le_bytes)
+    /// True for what a text does.
+    pub(crate) fn is_of_text(&self) -> bool {
+        matches!(self.act, Act::Text(_))
+    }
+
+    /// What the command does.
+    pub(crate) fn act(&self) -> &Act {
+        &self.act
+    }
+
+    /// What is prepared in place of a client's text.
+    pub(crate) fn text_in_place_of(&self, text: &[u8]) -> Option<&[u8]> {
+        match &self.act {
+            Act::Prepares(preparing) => {
+                Some(&preparing.template.text[..]).filter(|own| *own != text)
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes note of a piece of the answer.
+    pub(crate) fn note(&mut self, piece: &Piece<'_>) {
+        match (&mut self.act, piece) {
+            (Act::Prepares(preparing), _) => preparing.note(piece),
+            (Act::Text(_), Piece::Row(_) | Piece::Rest(_)) => self.row(piece),
+            _ => {}
+        }
     }
 
     /// The beginning of a row, or the rest of it. What was the rest of something before it is forgotten.
-    pub(crate) fn row(&mut self, piece: &Piece<'_>) {
+    fn row(&mut self, piece: &Piece<'_>) {
         let bytes = match piece {
             Piece::Rest(bytes) => bytes,
             _ => {
@@ -80,19 +107,22 @@ impl Effect {
                 piece.payload()
             }
         };
-        // What is longer than either needs is not looked at.
-        let room = PREPARED.saturating_sub(self.row.len());
+        let room = ROW_MAX.saturating_sub(self.row.len());
         self.row.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 }
 
 /// The reasons whose end is seen from the list.
-const LISTED: [PinReason; 4] = [
+const LISTED: [PinReason; 5] = [
     PinReason::Prepared,
+    PinReason::Cursor,
     PinReason::TemporaryTable,
     PinReason::Handler,
     PinReason::UserLock,
 ];
+
+/// Those of them that are about prepared statements. When they end, nothing is left behind.
+const OF_STATEMENTS: [PinReason; 2] = [PinReason::Prepared, PinReason::Cursor];
 
 /// True if the text must be looked at for what it takes hold of or lets go of.
 pub(crate) fn concerns(statement: &Statement) -> bool {
@@ -105,13 +135,33 @@ impl Client {
     pub(crate) fn holds_unseen(&mut self, statement: &Statement) {
         let renames = statement.kind == Kind::Ddl && self.pins.contains(PinReason::TemporaryTable);
         let unseen = LISTED.into_iter().filter(|&reason| {
-            reason != PinReason::Prepared && statement.pins.contains(reason)
+            !OF_STATEMENTS.contains(&reason) && statement.pins.contains(reason)
                 || renames && reason == PinReason::TemporaryTable
         });
         let unseen: PinReasons = unseen.collect();
         if !unseen.is_empty() {
             self.holdings.get_or_insert_default().uncertain |= unseen;
         }
+    }
+
+    /// A prepared statement is closed. True if it was a reason to be pinned, which is over.
+    pub(crate) fn let_go_of_statement(&mut self, id: u32) -> bool {
+        let Some(holdings) = &mut self.holdings else {
+            return false;
+        };
+        let held = holdings.prepared.contains(&id) || holdings.cursors.contains(&id);
+        holdings.prepared.retain(|&prepared| prepared != id);
+        holdings.cursors.retain(|&cursor| cursor != id);
+        let over = holdings.let_go();
+        for reason in OF_STATEMENTS {
+            if held && over.contains(reason) {
+                self.pins.remove(reason);
+            }
+        }
+        if held && self.pins.is_empty() {
+            self.unpin();
+        }
+        held
     }
 
     /// The reasons that are over with the answer to `command`.
@@ -130,8 +180,6 @@ impl Client {
             let holdings = self.holdings.get_or_insert_default();
             if !failed {
                 holdings.take(effect, schema);
-            } else if matches!(effect.act, Act::Prepares(_)) {
-                holdings.last_prepared = None;
             }
             ended |= holdings.let_go();
         }
@@ -170,13 +218,8 @@ fn released(
 impl Holdings {
     /// Takes over what a statement did.
     fn take(&mut self, effect: &Effect, schema: Option<Arc<[u8]>>) {
-        let holding = match &effect.act {
-            Act::Text(holding) => holding,
-            Act::Prepares(prepared) => {
-                self.last_prepared = effect.id();
-                let named = effect.id().map(|id| Prepared { id, ..*prepared });
-                return self.prepared.extend(named);
-            }
+        let Act::Text(holding) = &effect.act else {
+            return;
         };
         let is_one = effect.row == ONE;
         match holding {
@@ -208,6 +251,7 @@ impl Holdings {
     fn let_go(&self) -> PinReasons {
         let held = [
             !self.prepared.is_empty(),
+            !self.cursors.is_empty(),
             !self.tables.is_empty(),
             !self.handlers.is_empty(),
             self.locks > 0,
@@ -241,12 +285,13 @@ impl Engine {
         }
         ended.iter().for_each(|reason| client.pins.remove(reason));
         self.counters.pins_ended += 1;
+        // Should more be left than was listed, nobody else may find it.
+        let leaves = ended.iter().any(|reason| !OF_STATEMENTS.contains(&reason));
+        if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
+            backend.dirty |= leaves;
+        }
         if client.pins.is_empty() {
             client.unpin();
-            // Should more be left than was listed, nobody else may find it.
-            if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
-                backend.dirty = true;
-            }
         }
     }
 }

@@ -66,6 +66,25 @@ impl Engine {
             .map(|(_, client)| client.id)
     }
 
+    /// True if a single client of this worker has anything to do, and it waits although a backend in
+    /// its session's state is idle and nobody was told: as if it had to wait for others to go with.
+    /// For tests.
+    pub fn gathers(&self) -> bool {
+        let busy = [State::Active, State::InLane, State::Held, State::Asking];
+        if busy.into_iter().any(|state| self.clients.count(state) > 0) {
+            return false;
+        }
+        let lists = |id| [State::Waiting(id), State::ForLane(id)];
+        let lists = self.pool.key_ids().flat_map(lists);
+        let mut waiting = lists.flat_map(|state| self.clients.iter(state));
+        let (lone, others) = (waiting.next(), waiting.next());
+        lone.is_some_and(|(_, client)| {
+            let mut idle = self.pool.iter(client.key, BackendState::Idle);
+            let suits = idle.any(|(_, backend)| backend.session.matches(&client.session));
+            others.is_none() && suits && !self.awake.contains(&client.key)
+        })
+    }
+
     /// The accounts whose statements wait for a permit, and since when. For tests.
     pub fn waiting_for_permits(&self) -> impl Iterator<Item = (Arc<str>, Timestamp)> {
         let waiting = self.scheduler.queue_now();
@@ -217,7 +236,7 @@ impl Engine {
     }
 }
 
-const BACKEND_STATES: [BackendState; 6] = [
+pub(crate) const BACKEND_STATES: [BackendState; 6] = [
     BackendState::Lane,
     BackendState::Draining,
     BackendState::Connecting,

@@ -232,11 +232,8 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(victim) else {
             return;
         };
-        let runs = |purpose: &Purpose| matches!(purpose, Purpose::Command(_));
-        let runs = backend
-            .exchanges
-            .iter()
-            .any(|exchange| runs(&exchange.purpose));
+        let mut exchanges = backend.exchanges.iter();
+        let runs = exchanges.any(|exchange| exchange.purpose.may_be_ended());
         if backend.kill_outstanding || !runs {
             return;
         }
@@ -273,7 +270,7 @@ impl Engine {
     /// not be hit in its place: the command would run all the same.
     fn runs_command(&self, key: Key) -> bool {
         let front = self.pool.get(key).and_then(|b| b.exchanges.front());
-        front.is_some_and(|exchange| matches!(exchange.purpose, Purpose::Command(_)))
+        front.is_some_and(|exchange| exchange.purpose.may_be_ended())
     }
 
     /// Sends the next KILL of a key, if its connection for that is free; opens it if there is none.

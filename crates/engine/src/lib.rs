@@ -19,7 +19,12 @@
 //! | `dispatch` | what must be restored before a command, and what may share a write with it |
 //! | `sending` | the command, on its way to the backend |
 //! | `set_option` | COM_SET_OPTION |
-//! | `prepared` | prepared statements of the binary protocol |
+//! | `prepared` | prepared statements of the binary protocol: what clients want of them |
+//! | `client_statements` | the prepared statements of a session |
+//! | `templates` | prepared statements as sessions share them |
+//! | `backend_statements` | what is prepared on a backend |
+//! | `on_demand` | preparing on a backend what a session executes there |
+//! | `named` | commands that name a prepared statement, on their way to the backend |
 //! | `local_infile` | files that clients send for LOAD DATA LOCAL |
 //! | `identity` | who a client is |
 //! | `backend_login` | the connection phase of backends |
@@ -27,6 +32,8 @@
 //! | `answers` | what backends say, on its way to clients |
 //! | `diagnostics` | warnings and row counts, captured and asked for |
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
+//! | `read_back` | what only backends know, asked of them |
+//! | `user_variables` | user variables, carried from backend to backend |
 //! | `holdings` | pins that end, because what was held is let go of |
 //! | `lanes` | backends that several sessions share |
 //! | `lane_patience` | how long the head of a lane may take |
@@ -50,7 +57,9 @@ mod awake;
 mod backend;
 mod backend_auth;
 mod backend_login;
+mod backend_statements;
 mod client;
+mod client_statements;
 mod commands;
 mod counters;
 mod diagnostics;
@@ -72,11 +81,14 @@ mod local_infile;
 mod login;
 mod look;
 mod memory;
+mod named;
+mod on_demand;
 mod orphans;
 mod overtime;
 mod permits;
 mod pin_log;
 mod prepared;
+mod read_back;
 mod report;
 mod retry;
 mod rewrite;
@@ -88,12 +100,15 @@ mod settings;
 mod settle;
 mod shared;
 mod statements;
+mod templates;
 mod timers;
 mod tracking;
+mod user_variables;
 mod views;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use admission::Scheduler;
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
@@ -130,6 +145,10 @@ pub struct Engine {
     /// One per key of the pool.
     keys: Vec<KeyState>,
     interner: Interner,
+    /// What sessions have prepared.
+    templates: templates::Templates,
+    /// Bytes of long data that waits for the execution that uses it.
+    long_data: Arc<AtomicUsize>,
     /// `None` until a backend was reached or could not be.
     facts: Option<Facts>,
     charsets: Charsets,
@@ -252,6 +271,8 @@ impl Engine {
             pool: Pool::default(),
             keys: Vec::new(),
             interner: Interner::default(),
+            templates: templates::Templates::default(),
+            long_data: Arc::default(),
             facts: None,
             charsets: Charsets::new(),
             known_schemas: schemas::KnownSchemas::default(),

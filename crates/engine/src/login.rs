@@ -103,6 +103,7 @@ impl Engine {
             pins: PinReasons::NONE,
             pin_slot: None,
             holdings: None,
+            statements: None,
             rekeyed: false,
             uploading: false,
             retry: Retry::Fresh,
@@ -281,6 +282,9 @@ impl Engine {
         client.status = facts.status;
         client.last_insert_id = 0;
         client.capture = Capture::default();
+        if let Some(statements) = &mut client.statements {
+            statements.close_all();
+        }
         client.unpin();
     }
 

@@ -5,7 +5,7 @@ use events::{Io, Span, Timestamp};
 use membership::Key;
 use session::statement::Traits;
 
-use crate::backend::{Backend, Purpose};
+use crate::backend::{Backend, Exchange, Purpose};
 use crate::{Engine, Mail, OnDisconnect, Turn};
 
 /// A statement gets so long to finish by itself: most are done before a KILL would arrive.
@@ -26,6 +26,10 @@ pub(crate) struct Orphan {
 impl Backend {
     /// True if what it runs is to be ended now that its client is gone.
     fn is_to_be_ended(&self, policy: OnDisconnect) -> bool {
+        let prepares = |exchange: &Exchange| matches!(exchange.purpose, Purpose::Prepare(_));
+        if policy != OnDisconnect::Finish && self.exchanges.iter().any(prepares) {
+            return true;
+        }
         let mut commands = self.exchanges.iter().filter_map(|exchange| {
             let Purpose::Command(command) = &exchange.purpose else {
                 return None;

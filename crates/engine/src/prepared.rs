@@ -1,82 +1,122 @@
-//! Prepared statements of the binary protocol. They live on one backend, so they pin: until the last
-//! of them is closed.
+//! Prepared statements of the binary protocol, as commands of clients. A client's ids are its own: nothing
+//! here pins, but for what only one backend can have (cursors, and the few statements that ask a backend
+//! for what it knows of its own last statement).
+//!
+//! Owns the commands that need no backend, and what becomes of a session when they are answered. How a
+//! backend comes to have a statement is in `on_demand`, what it is sent is in `named`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use events::Io;
 use membership::Key;
-use session::statement::{PinReason, Statement};
-use wire::Command;
+use session::statement::{Flavor, Statement, Traits};
+use wire::{Command, Piece, PrepareOk, ServerStatus, statement_id};
 
+use crate::backend::ClientCommand;
 use crate::client::{Client, State};
+use crate::client_statements::{ClientStatement, LongData, STATEMENTS_MAX};
 use crate::commands::{Packet, Taken};
 use crate::errors::ClientError;
-use crate::kill::Victim;
+use crate::holdings::Act;
+use crate::named::executes;
+use crate::templates::Template;
 use crate::{Engine, Mail, Turn};
 
-/// Stands for the statement that was prepared last (MariaDB), so that clients need not wait for its id.
-const LAST: u32 = u32::MAX;
+/// So many bytes of texts are kept for the sessions of a worker.
+const TEXTS_MAX: usize = 256 << 20;
 
-/// Any of these flags asks for a cursor. Source: "COM_STMT_EXECUTE" in the MySQL manual.
-const CURSOR_FLAGS: u8 = 0x07;
+/// So many bytes of long data wait for executions, over the sessions of a worker.
+const LONG_DATA_MAX: usize = 256 << 20;
 
-/// What is remembered of a prepared statement.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Prepared {
-    /// The backend's name for it.
-    pub id: u32,
-    /// What running it does.
-    pub statement: Statement,
-    /// Running it empties the list of warnings.
-    pub clears_warnings: bool,
-    /// The client of ours that it ends: the server does not know that one.
-    pub kills: Option<Victim>,
+/// A COM_STMT_PREPARE under way.
+#[derive(Debug)]
+pub(crate) struct Preparing {
+    /// What is prepared.
+    pub template: Arc<Template>,
+    /// What the backend told.
+    pub told: Option<PrepareOk>,
+    /// It stays on this backend, and with it the session.
+    pub stays: bool,
 }
 
-/// The id in a command that names a prepared statement.
-pub(crate) fn statement_id(payload: &[u8]) -> Option<u32> {
-    payload
-        .get(1..5)?
-        .first_chunk()
-        .copied()
-        .map(u32::from_le_bytes)
+impl Preparing {
+    /// Nothing was told yet.
+    pub(crate) fn new(template: Arc<Template>) -> Self {
+        Self {
+            template,
+            told: None,
+            stays: false,
+        }
+    }
 }
 
-/// True for a COM_STMT_EXECUTE that asks for a cursor.
-pub(crate) fn asks_for_cursor(payload: &[u8]) -> bool {
-    let execute = payload.first() == Some(&(Command::StmtExecute as u8));
-    execute
-        && payload
-            .get(5)
-            .is_some_and(|flags| flags & CURSOR_FLAGS != 0)
+impl Preparing {
+    /// Takes note of a piece of the answer.
+    pub(crate) fn note(&mut self, piece: &Piece<'_>) {
+        if let Piece::PrepareOk(_) = piece {
+            self.told = PrepareOk::parse(piece.payload()).ok();
+        }
+    }
 }
 
 impl Client {
-    /// What a prepared statement is.
-    pub(crate) fn prepared(&self, id: u32) -> Option<Prepared> {
-        let holdings = self.holdings.as_ref()?;
-        let id = match id {
-            LAST => holdings.last_prepared?,
-            id => id,
-        };
-        let mut prepared = holdings.prepared.iter();
-        prepared.find(|prepared| prepared.id == id).copied()
+    /// Puts the client's own name for the statement into the answer to a COM_STMT_PREPARE.
+    pub(crate) fn name_statement(&self, told: &mut [u8]) {
+        let statements = self.statements.as_ref();
+        let next = statements.map_or(1, |statements| statements.next_id());
+        if let Some(place) = told.get_mut(PrepareOk::ID) {
+            place.copy_from_slice(&next.to_le_bytes());
+        }
     }
 
-    /// A prepared statement is no more.
-    fn close_prepared(&mut self, id: u32) {
-        let Some(holdings) = &mut self.holdings else {
-            return;
-        };
-        holdings.prepared.retain(|prepared| prepared.id != id);
-        if holdings.last_prepared == Some(id) {
-            holdings.last_prepared = None;
-        }
-        if holdings.prepared.is_empty() {
-            self.pins.remove(PinReason::Prepared);
-        }
-        if self.pins.is_empty() {
-            self.unpin();
+    /// The prepared statement that a command names.
+    pub(crate) fn statement(&self, payload: &[u8]) -> Option<&ClientStatement> {
+        self.statements.as_ref()?.get(statement_id(payload)?)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn statement_mut(&mut self, payload: &[u8]) -> Option<&mut ClientStatement> {
+        self.statements.as_mut()?.get_mut(statement_id(payload)?)
+    }
+
+    /// True if a statement has an open cursor.
+    pub(crate) fn has_cursor(&self, id: u32) -> bool {
+        let holdings = self.holdings.as_ref();
+        holdings.is_some_and(|holdings| holdings.cursors.contains(&id))
+    }
+
+    /// Long data of a statement is used up by an execution, whatever became of that, or given up.
+    pub(crate) fn drop_long_data(&mut self, payload: &[u8]) {
+        let resets = payload.first() == Some(&(Command::StmtReset as u8));
+        if self.statements.is_some()
+            && (resets || executes(payload))
+            && let Some(statement) = self.statement_mut(payload)
+        {
+            statement.long = None;
         }
     }
+}
+
+/// True for a statement that asks for what only its backend can tell, so that it stays there: the counts and
+/// conditions of the statement before it.
+pub(crate) fn stays(statement: &Statement) -> bool {
+    let of_backend = Traits::READS_DIAGNOSTICS | Traits::READS_ROW_COUNTS;
+    statement.traits.intersects(of_backend)
+}
+
+/// True for a text that may ask which schema there is. Prepared without one it is told so for ever, and no
+/// backend that has a schema can give it up.
+pub(crate) fn may_ask_for_schema(text: &[u8]) -> bool {
+    let calls = |word: &[u8]| {
+        let mut places = text.windows(word.len()).enumerate();
+        places.any(|(at, part)| {
+            let behind = text[at + word.len()..].trim_ascii_start().first();
+            // A comment may come first.
+            part.eq_ignore_ascii_case(word) && matches!(behind, Some(b'(' | b'/' | b'-' | b'#'))
+        })
+    };
+    calls(b"database") || calls(b"schema")
 }
 
 impl Engine {
@@ -87,39 +127,103 @@ impl Engine {
         key: Key,
         (command, packet): (Command, Packet<'_>),
     ) -> Taken {
-        let id = statement_id(packet.payload);
-        let prepared = id
-            .zip(self.clients.get(key))
-            .and_then(|(id, client)| client.prepared(id));
-        let kills = prepared.and_then(|prepared| prepared.kills);
-        if let (Command::StmtExecute, Some(victim)) = (command, kills) {
-            self.order_kill(turn, key, victim);
+        let Some(client) = self.clients.get(key) else {
             return Taken::Now;
-        }
-        match (command, prepared) {
-            // These two have no response, whatever comes of them.
-            (Command::StmtClose | Command::StmtSendLongData, None) => {}
-            (Command::StmtSendLongData, _) => self.pass_on(turn, key, packet.raw),
-            (Command::StmtClose, Some(prepared)) => {
-                self.pass_on(turn, key, packet.raw);
-                self.close_statement(turn, key, prepared.id);
+        };
+        let Some(statement) = client.statement(packet.payload) else {
+            return self.unknown_statement(turn, key, (command, packet));
+        };
+        let (id, kills) = (statement.id, statement.template.meaning.kills);
+        let too_much = statement.long.as_ref().is_some_and(|long| long.too_much);
+        let cursor = client.has_cursor(id);
+        let runs = executes(packet.payload);
+        match command {
+            Command::StmtClose => self.close_statement(turn, key, id),
+            Command::StmtSendLongData => self.keep_long_data(key, packet),
+            Command::StmtReset if !cursor => {
+                self.drop_long_data(key, packet.payload);
+                self.answer_ok(turn, key);
             }
-            (_, Some(_)) => return self.attach_and_send(turn, key, packet),
-            (_, None) => {
-                let flavor = self.flavor();
-                let error = ClientError::unknown_statement(id.unwrap_or_default(), command, flavor);
+            Command::StmtFetch if !cursor => {
+                let error = ClientError::no_open_cursor(id, self.flavor());
                 self.answer_err(turn, key, &error);
+            }
+            _ if runs && too_much => {
+                self.drop_long_data(key, packet.payload);
+                self.answer_err(turn, key, &ClientError::too_much_long_data());
+            }
+            _ => {
+                if let Some(victim) = kills.filter(|_| runs) {
+                    self.order_kill(turn, key, victim);
+                    return Taken::Now;
+                }
+                let taken = self.attach_and_send(turn, key, packet);
+                if taken == Taken::Now {
+                    self.drop_long_data(key, packet.payload);
+                }
+                return taken;
             }
         }
         self.touch(key, turn.now);
         Taken::Now
     }
 
-    /// Sends a command that has no response.
-    fn pass_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, raw: &[u8]) {
-        let backend = self.clients.get(key).and_then(|client| client.backend);
-        if let Some(backend) = backend.and_then(|key| self.pool.get(key)) {
-            turn.io.outbox(backend.handle).extend_from_slice(raw);
+    fn unknown_statement<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (command, packet): (Command, Packet<'_>),
+    ) -> Taken {
+        // These two have no response, whatever comes of them.
+        if !matches!(command, Command::StmtClose | Command::StmtSendLongData) {
+            let id = statement_id(packet.payload).unwrap_or_default();
+            let error = ClientError::unknown_statement(id, command, self.flavor());
+            self.answer_err(turn, key, &error);
+        }
+        self.touch(key, turn.now);
+        Taken::Now
+    }
+
+    /// Answers a COM_STMT_PREPARE that would be one too many. False if it is not.
+    pub(crate) fn refuses_statement<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+    ) -> bool {
+        let client = self.clients.get_mut(key);
+        let statements = client.and_then(|client| client.statements.as_mut());
+        let count = statements.map_or(0, |statements| {
+            // An execution of "the last" is sent behind this one, and must not mean another.
+            statements.forget_last();
+            statements.len()
+        });
+        if count < STATEMENTS_MAX && self.templates.bytes() < TEXTS_MAX {
+            return false;
+        }
+        self.counters.prepares_refused += 1;
+        self.answer_err(turn, key, &ClientError::too_many_statements(count));
+        true
+    }
+
+    /// Long data waits here for the execution that uses it, within bounds.
+    fn keep_long_data(&mut self, key: Key, packet: Packet<'_>) {
+        let most = self.settings.max_allowed_packet;
+        let room = LONG_DATA_MAX.saturating_sub(self.long_data.load(Ordering::Relaxed));
+        let statement = self.clients.get_mut(key);
+        let statement = statement.and_then(|client| client.statement_mut(packet.payload));
+        if let Some(statement) = statement {
+            let long = statement
+                .long
+                .get_or_insert_with(|| Box::new(LongData::new(&self.long_data)));
+            let kept = long.keep(packet.raw, most, room);
+            self.counters.long_data_refused += u64::from(!kept);
+        }
+    }
+
+    /// The same of a client.
+    pub(crate) fn drop_long_data(&mut self, key: Key, payload: &[u8]) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.drop_long_data(payload);
         }
     }
 
@@ -127,12 +231,105 @@ impl Engine {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.close_prepared(id);
-        let backend = client.backend.filter(|_| !client.holds_backend());
-        if let Some(backend) = backend {
+        if let Some(statements) = &mut client.statements {
+            statements.close(id);
+        }
+        let held = client.let_go_of_statement(id);
+        let Some(backend_key) = client.backend.filter(|_| held) else {
+            return;
+        };
+        let detaches = !client.holds_backend();
+        if let Some(backend) = self.pool.get_mut(backend_key) {
+            backend.statements.give_back(id, false);
+            let outbox = turn.io.outbox(backend.handle);
+            backend.statements.put_closes(outbox);
+        }
+        if detaches {
             self.counters.pins_ended += 1;
             self.clients.move_to(key, State::Active, turn.now);
-            self.settle(turn, backend);
+            self.settle(turn, backend_key);
+        }
+    }
+
+    /// The answer to a command about a prepared statement is complete.
+    pub(crate) fn statement_answered(
+        &mut self,
+        backend: Key,
+        command: &ClientCommand,
+        failed: bool,
+    ) {
+        let Some(effect) = &command.effect else {
+            return;
+        };
+        let status = self.pool.get(backend).map(|backend| backend.status);
+        let says = |flag| !failed && status.is_some_and(|status| status.contains(flag));
+        let (id, open) = match effect.act() {
+            Act::Text(_) => return,
+            Act::Prepares(preparing) => {
+                let who = (backend, command.client);
+                return self.statement_prepared(who, preparing, failed);
+            }
+            Act::Executes(id) => (*id, says(ServerStatus::CURSOR_EXISTS)),
+            Act::Fetches(id) => (*id, !says(ServerStatus::LAST_ROW_SENT)),
+            Act::Resets(id) => (*id, failed),
+        };
+        match open {
+            true => self.cursor_opened(command.client, id),
+            false => self.cursor_closed(backend, command.client, id),
+        }
+    }
+
+    fn cursor_opened(&mut self, client: Option<Key>, id: u32) {
+        if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
+            let holdings = client.holdings.get_or_insert_default();
+            if !holdings.cursors.contains(&id) {
+                holdings.cursors.push(id);
+            }
+        }
+    }
+
+    /// Whoever has the statement next finds nothing of the cursor. After one, MySQL never ends its answer to
+    /// an execution without: there the statement is closed.
+    fn cursor_closed(&mut self, backend: Key, client: Option<Key>, id: u32) {
+        let Some(client) = client.and_then(|client| self.clients.get_mut(client)) else {
+            return;
+        };
+        if let Some(holdings) = &mut client.holdings {
+            holdings.cursors.retain(|&cursor| cursor != id);
+            if holdings.prepared.contains(&id) {
+                return;
+            }
+        }
+        let clean = self.flavor() == Flavor::MariaDb;
+        if let Some(backend) = self.pool.get_mut(backend) {
+            backend.statements.give_back(id, clean);
+        }
+    }
+
+    /// A client's COM_STMT_PREPARE was answered.
+    fn statement_prepared(
+        &mut self,
+        (backend_key, client): (Key, Option<Key>),
+        preparing: &Preparing,
+        failed: bool,
+    ) {
+        let client = client.and_then(|client| self.clients.get_mut(client));
+        let Some(told) = preparing.told.filter(|_| !failed) else {
+            return;
+        };
+        let template = &preparing.template;
+        let id = client.map(|client| {
+            let statements = client.statements.get_or_insert_default();
+            let id = statements.add(template.clone(), told.parameters);
+            if preparing.stays {
+                client.holdings.get_or_insert_default().prepared.push(id);
+            }
+            id
+        });
+        self.prepared_on(backend_key, preparing);
+        let backend = self.pool.get_mut(backend_key);
+        if let (Some(id), Some(backend)) = (id.filter(|_| preparing.stays), backend) {
+            backend.statements.own(id, template.number);
         }
     }
 }
@@ -142,12 +339,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_and_cursors_are_read_from_the_payload() {
-        let execute = |flags| [0x17, 7, 0, 0, 0, flags, 1, 0, 0, 0];
-        assert_eq!(statement_id(&execute(0)), Some(7));
-        assert!(!asks_for_cursor(&execute(0)));
-        assert!(!asks_for_cursor(&execute(8)));
-        assert!(asks_for_cursor(&execute(1)));
-        assert_eq!(statement_id(b"\x19\x07\0"), None);
+    fn what_asks_for_the_schema() {
+        for (text, asks) in [
+            ("SELECT DATABASE()", true),
+            ("SELECT schema ( )", true),
+            ("SELECT Database/* now */()", true),
+            ("CREATE DATABASE shop CHARACTER SET utf8mb4", false),
+            ("SELECT * FROM information_schema.TABLES", false),
+            ("SHOW DATABASES", false),
+            ("SELECT 1", false),
+            ("DATABASE", false),
+        ] {
+            assert_eq!(may_ask_for_schema(text.as_bytes()), asks, "{text}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! What somebody who looks in is told. Gauges are lengths of the lists that decide.
 
+use std::sync::atomic::Ordering;
+
 use admission::AccountReport;
 use pool::State as BackendState;
 use session::statement::PinReason;
@@ -47,6 +49,14 @@ pub struct Gauges {
     pub pinned: [u64; 32],
     /// How long the oldest waiter has waited, in µs.
     pub queue_wait_us_max: u64,
+    /// Different prepared statements that sessions have.
+    pub prepared_templates: u64,
+    /// Bytes of their texts.
+    pub prepared_text_bytes: u64,
+    /// Statements that are prepared on backend connections.
+    pub prepared_on_backends: u64,
+    /// Bytes of long data that waits for the execution that uses it.
+    pub long_data_bytes: u64,
     /// Bytes of the client records.
     pub client_bytes: u64,
     /// Bytes of the table that finds clients by their ids.
@@ -91,6 +101,10 @@ impl Gauges {
             *count += more;
         }
         self.queue_wait_us_max = self.queue_wait_us_max.max(other.queue_wait_us_max);
+        self.prepared_templates += other.prepared_templates;
+        self.prepared_text_bytes += other.prepared_text_bytes;
+        self.prepared_on_backends += other.prepared_on_backends;
+        self.long_data_bytes += other.long_data_bytes;
         self.client_bytes += other.client_bytes;
         self.client_id_bytes += other.client_id_bytes;
         self.client_inbox_bytes += other.client_inbox_bytes;
@@ -123,6 +137,10 @@ impl Engine {
             backends_reserved: backends(BackendState::Reserved),
             pinned: self.pinned(),
             queue_wait_us_max: self.lending.oldest_wait().as_us(),
+            prepared_templates: self.templates.len() as u64,
+            prepared_text_bytes: self.templates.bytes() as u64,
+            prepared_on_backends: self.prepared_on_backends(),
+            long_data_bytes: self.long_data.load(Ordering::Relaxed) as u64,
             client_bytes: self.clients.bytes() as u64,
             client_id_bytes: self.client_id_bytes(),
             client_inbox_bytes: self.client_inbox_bytes(),

@@ -15,6 +15,7 @@ use crate::commands::Packet;
 use crate::counters::DisconnectReason;
 use crate::dispatch::put_query;
 use crate::errors::ClientError;
+use crate::named::executes;
 use crate::{Engine, Mail, Turn};
 
 /// Longer commands, and those that name more, are not run again.
@@ -47,7 +48,7 @@ impl Backend {
             && !within
             && client.retry == Retry::Fresh
             && client.login.is_none()
-            && packet.payload.first() == Some(&(Command::Query as u8))
+            && runs_once(client, packet.payload)
             && packet.raw.len() <= COMMAND_MAX
         {
             self.replay.extend_from_slice(packet.raw);
@@ -98,9 +99,18 @@ impl Engine {
             return false;
         }
         let facts = self.facts.as_ref();
-        let dialect = facts.and_then(|facts| facts.dialect(&client.session));
-        let text = packet.payload.get(1..).unwrap_or_default();
-        let question = dialect
+        let prepared = client.statement(packet.payload);
+        let prepared = prepared.filter(|_| executes(packet.payload));
+        let (text, session) = match prepared {
+            Some(statement) => {
+                let template = &*statement.template;
+                let bound = template.binding.over(&client.session, &mut self.interner);
+                (&template.text[..], bound)
+            }
+            None => (packet.text(), client.session.clone()),
+        };
+        let question = facts
+            .and_then(|facts| facts.dialect(&session))
             .and_then(|dialect| names(text, &dialect))
             .and_then(|names| question(&names));
         let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
@@ -136,6 +146,19 @@ impl Engine {
         if let Some(client) = self.clients.get_mut(client) {
             client.retry = Retry::Resent;
         }
+    }
+}
+
+/// True for a command that can be sent again as it came: a text, or an execution without long data, which is
+/// used up.
+fn runs_once(client: &Client, payload: &[u8]) -> bool {
+    let execution = Some(&(Command::StmtExecute as u8));
+    match payload.first() {
+        first if first == execution => {
+            let statement = client.statement(payload);
+            statement.is_some_and(|statement| statement.long.is_none())
+        }
+        first => first == Some(&(Command::Query as u8)),
     }
 }
 

@@ -3,21 +3,26 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Dialect, Kind, PinReason, PinReasons, Statement, Traits, holding};
-use wire::{Command, ResponseWalk, ServerStatus, TextResultSet, Translation};
+use session::Binding;
+use session::statement::{
+    Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits, holding,
+};
+use wire::{Command, ResponseWalk, ServerStatus, TextResultSet, Translation, asks_for_cursor};
 
 use crate::backend::{Backend, ClientCommand, Exchange, InsertId, Purpose, RestorePart};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::digests::Digest;
-use crate::dispatch::put_query;
-use crate::holdings::{self, Effect};
+use crate::dispatch::{put_command, put_query};
+use crate::holdings::{self, Act, Effect};
+use crate::named::{executes, names_statement, put_named};
 use crate::overtime::Allowance;
-use crate::prepared::{Prepared, asks_for_cursor, statement_id};
-use crate::rewrite::{self, Rewrite, rewrite};
+use crate::prepared::Preparing;
+use crate::rewrite::{self, Live, Rewrite, prepared_text, rewrite};
 use crate::settle::defines;
 use crate::statements::shape;
+use crate::templates::Meaning;
 use crate::{Engine, Mail, Turn};
 
 impl Engine {
@@ -39,6 +44,7 @@ impl Engine {
         let clears = self.clears(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
+        let flavor = self.flavor();
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
         };
@@ -47,27 +53,32 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
-        let live = backend.warnings == Warnings::OfClient;
+        let live = Live {
+            warnings: backend.warnings == Warnings::OfClient,
+            found_rows: backend.counted_rows,
+        };
         let rewrite = own_text.or_else(|| {
             let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
-        match &rewrite {
-            Some(rewrite) => put_query(outbox, &rewrite.text),
-            None => outbox.extend_from_slice(packet.raw),
-        }
+        let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
+        let prepared = effect
+            .as_ref()
+            .and_then(|effect| effect.text_in_place_of(text));
+        let rewritten = rewritten.or(prepared);
         backend.replay.clear();
-        if rewrite.is_none() {
+        if rewritten.is_none() {
             backend.keep_for_retry((client, &statement), packet);
         }
-        if effect.is_none() {
+        let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
+        if !effect.as_ref().is_some_and(Effect::is_of_text) {
             client.holds_unseen(&statement);
         }
         self.counters.statements += u64::from(packet.is_statement());
         let command = ClientCommand {
             client: Some(client_key),
-            translation: translation(client, packet),
+            translation: translation(client, packet, sequence_id),
             kind: statement.kind,
             traits: statement.traits,
             pins,
@@ -75,7 +86,6 @@ impl Engine {
             clears_warnings: clears,
             in_transaction: client.status.contains(ServerStatus::IN_TRANS),
             effect: effect.map(Box::new),
-            counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
             permit,
             keeping,
@@ -85,7 +95,7 @@ impl Engine {
         };
         backend.head_since = turn.now;
         backend.exchanges.push_back(Exchange {
-            walk: ResponseWalk::shaped(shape(packet.payload), true, packet.sequence_id),
+            walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),
             purpose: Purpose::Command(command),
             bytes: 0,
         });
@@ -127,37 +137,80 @@ impl Engine {
 
     /// True if the list of warnings is empty after the command, unless it gives some itself.
     fn clears(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> bool {
-        let runs = [Command::StmtExecute as u8, Command::StmtBulkExecute as u8];
-        let executed = packet.payload.first().filter(|byte| runs.contains(byte));
-        let executed = executed
-            .and_then(|_| statement_id(packet.payload))
-            .zip(self.clients.get(client))
-            .and_then(|(id, client)| client.prepared(id));
+        let client = self.clients.get(client);
+        let executed = client
+            .filter(|_| executes(packet.payload))
+            .and_then(|client| client.statement(packet.payload));
         match executed {
-            Some(prepared) => prepared.clears_warnings,
+            Some(prepared) => prepared.template.meaning.clears_warnings,
             None => clears_warnings(statement, packet.text(), self.flavor()),
         }
     }
 
     /// What the command will do to what the session holds, if that can be told.
     fn effect(
-        &self,
+        &mut self,
         client: Key,
         packet: Packet<'_>,
         (statement, dialect): (&Statement, Option<&Dialect>),
     ) -> Option<Effect> {
-        if packet.payload.first() == Some(&(Command::StmtPrepare as u8)) {
-            let mut statement = self.judge_text(client, packet.text());
-            statement.pins.insert(PinReason::Prepared);
-            return Some(Effect::prepares(Prepared {
-                id: 0,
-                statement,
-                kills: self.victim(client, packet.text()),
-                clears_warnings: clears_warnings(&statement, packet.text(), self.flavor()),
-            }));
+        let act = match packet.payload.first().copied().and_then(Command::from_byte) {
+            Some(Command::StmtPrepare) => {
+                let stays = statement.pins.contains(PinReason::Prepared);
+                self.preparing(client, packet.text(), stays)
+            }
+            _ => self.act_on_statement(client, packet.payload),
+        };
+        if act.is_some() {
+            return act.map(Effect::of_statement);
         }
         let dialect = dialect.filter(|_| holdings::concerns(statement))?;
         holding(packet.text(), dialect).map(Effect::of_text)
+    }
+}
+
+impl Engine {
+    /// What COM_STMT_PREPARE of a text does.
+    fn preparing(&mut self, key: Key, text: &[u8], stays: bool) -> Option<Act> {
+        let mut statement = self.judge_text(key, text);
+        // What is carried for texts is not for these: whoever runs them stays.
+        if statement.traits.contains(Traits::USES_USER_VARIABLES) {
+            statement.pins.insert(PinReason::UserVariable);
+        }
+        if statement.traits.contains(Traits::SETS_UNSCOPED) {
+            statement.pins.insert(PinReason::UntrackedVariable);
+        }
+        let meaning = Meaning {
+            statement,
+            clears_warnings: clears_warnings(&statement, text, self.flavor()),
+            kills: self.victim(key, text),
+        };
+        let client = self.clients.get(key)?;
+        let own = rewrite::concerns(&statement)
+            .then(|| self.facts.as_ref()?.dialect(&client.session))
+            .flatten()
+            .and_then(|dialect| prepared_text((text, &dialect), client, &self.settings));
+        let text = own.as_deref().unwrap_or(text);
+        let binding = Binding::of(&client.session, &mut self.interner);
+        let template = self.templates.get((text, binding), || meaning);
+        let mut preparing = Preparing::new(template);
+        preparing.stays = stays;
+        Some(Act::Prepares(preparing))
+    }
+
+    /// What a command does to the cursor of a prepared statement.
+    fn act_on_statement(&self, client: Key, payload: &[u8]) -> Option<Act> {
+        if !names_statement(payload) {
+            return None;
+        }
+        let client = self.clients.get(client)?;
+        let id = client.statement(payload)?.id;
+        match Command::from_byte(*payload.first()?)? {
+            Command::StmtFetch => Some(Act::Fetches(id)),
+            Command::StmtReset => Some(Act::Resets(id)),
+            _ if asks_for_cursor(payload) || client.has_cursor(id) => Some(Act::Executes(id)),
+            _ => None,
+        }
     }
 }
 
@@ -171,10 +224,32 @@ impl Backend {
     }
 }
 
-/// How the client is told the answer.
-fn translation(client: &Client, packet: Packet<'_>) -> Translation {
+/// Appends a command, or what is sent in its place. Returns the sequence id of its last packet.
+fn put_packet(
+    outbox: &mut Vec<u8>,
+    (client, backend): (&mut Client, &mut Backend),
+    (packet, rewritten): (Packet<'_>, Option<&[u8]>),
+    flavor: Flavor,
+) -> u8 {
+    match rewritten {
+        Some(text) => {
+            let command = packet.payload.first().copied();
+            let command = command.and_then(Command::from_byte);
+            put_command(outbox, command.unwrap_or(Command::Query), text);
+        }
+        None if names_statement(packet.payload) => {
+            return put_named(outbox, (client, backend), packet, flavor);
+        }
+        None => outbox.extend_from_slice(packet.raw),
+    }
+    packet.sequence_id
+}
+
+/// How the client is told the answer to a command whose last packet was sent with `sequence_id`.
+fn translation(client: &Client, packet: Packet<'_>, sequence_id: u8) -> Translation {
     let login = client.login.as_ref();
-    let offset = login.map_or(0, |login| login.sequence_id.wrapping_sub(1));
+    let sent = packet.sequence_id.wrapping_sub(sequence_id);
+    let offset = login.map_or(sent, |login| login.sequence_id.wrapping_sub(1));
     let translation = Translation::new(client.dialect(), offset);
     match asks_for_cursor(packet.payload) {
         true => translation.with_cursor(),

@@ -44,6 +44,8 @@ pub struct Settings {
     pub backend_idle_timeout: Option<Span>,
     /// How old a backend connection may become.
     pub backend_max_age: Option<Span>,
+    /// How many statements are kept prepared on a backend connection; never zero.
+    pub max_prepared_statements: usize,
     /// What becomes of a statement whose client hangs up.
     pub on_disconnect: OnDisconnect,
     /// A read that takes longer loses those behind it in its lane; `None`: there are no lanes. Never
@@ -104,6 +106,7 @@ impl Default for Settings {
             max_pinned: usize::MAX,
             backend_idle_timeout: Some(Span::from_secs(600)),
             backend_max_age: Some(Span::from_secs(3_600)),
+            max_prepared_statements: 128,
             on_disconnect: OnDisconnect::KillReads,
             lane_stall: Some(Span::from_ms(10)),
             server_version: "8.0.11-Myriad".into(),

@@ -2,10 +2,10 @@
 
 use membership::Key;
 use session::statement::{Kind, PinReason, PinReasons, Statement, Traits, classify};
-use wire::{Command, Shape};
+use wire::{Command, Shape, asks_for_cursor};
 
 use crate::Engine;
-use crate::prepared::statement_id;
+use crate::prepared::{may_ask_for_schema, stays};
 
 impl Engine {
     /// What a command does to the session, as far as it can be told before it runs.
@@ -16,17 +16,31 @@ impl Engine {
             Some(Command::Query) => self.judge_text(client, text),
             Some(Command::InitDb) => plain(Kind::Use),
             Some(Command::StmtPrepare) => Statement {
-                pins: PinReason::Prepared.into(),
+                pins: self.pins_of_prepare(client, text),
                 ..plain(Kind::Prepared)
             },
             Some(Command::StmtExecute | Command::StmtBulkExecute) => {
-                let prepared = statement_id(payload)
-                    .zip(self.clients.get(client))
-                    .and_then(|(id, client)| client.prepared(id));
-                prepared.map_or_else(unknown, |prepared| prepared.statement)
+                let client = self.clients.get(client);
+                let prepared = client.and_then(|client| client.statement(payload));
+                let mut statement =
+                    prepared.map_or_else(unknown, |prepared| prepared.template.meaning.statement);
+                if asks_for_cursor(payload) {
+                    statement.pins.insert(PinReason::Cursor);
+                }
+                statement
             }
             Some(Command::StmtFetch | Command::StmtReset) => plain(Kind::Prepared),
             _ => plain(Kind::Admin),
+        }
+    }
+
+    /// Whether a statement must stay on the backend that prepares it.
+    fn pins_of_prepare(&self, client: Key, text: &[u8]) -> PinReasons {
+        let session = self.clients.get(client).map(|client| &client.session);
+        let homeless = session.is_some_and(|session| session.schema.is_none());
+        match stays(&self.judge_text(client, text)) || homeless && may_ask_for_schema(text) {
+            true => PinReason::Prepared.into(),
+            false => PinReasons::NONE,
         }
     }
 

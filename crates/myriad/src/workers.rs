@@ -1,6 +1,7 @@
 //! The worker threads: one engine on one driver each.
 
 use std::net::ToSocketAddrs;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -97,11 +98,10 @@ pub(crate) fn drain(postboxes: &Postboxes<Mail>, span: Span) {
     }
 }
 
-fn worker_count(settings: &config::Settings) -> usize {
-    match settings.server.workers {
-        Some(workers) => workers.get() as usize,
-        None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-    }
+/// How many workers there are with this configuration on this machine.
+pub(crate) fn worker_count(settings: &config::Settings) -> usize {
+    let processors = std::thread::available_parallelism();
+    settings.workers(processors.unwrap_or(NonZero::<usize>::MIN))
 }
 
 fn wanted(driver: config::Driver) -> Wanted {
@@ -152,6 +152,7 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
         backend_on_unix_socket: matches!(backend.address, config::Address::Unix(_)),
         queue_timeout: backend.queue_timeout.into(),
         max_pinned: backend.pinned_max() as usize,
+        max_prepared_statements: backend.max_prepared_statements as usize,
         backend_idle_timeout: backend.idle_timeout.map(Into::into),
         backend_max_age: backend.max_age.map(Into::into),
         lane_stall: backend.lane_stall.map(Into::into),

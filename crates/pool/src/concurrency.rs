@@ -3,7 +3,8 @@
 //!
 //! What is compared is answers per second, while there is more to do than lanes take. A quarter more
 //! lanes are kept if they brought a good part of a quarter, a quarter less if they cost a small part:
-//! the fewer there are, the longer each stays filled, and the less the server has to switch.
+//! the fewer there are, the longer each stays filled, and the less the server has to switch. Two stay:
+//! with a single one the server has nothing to do while it is filled.
 //!
 //! The time that a lane takes for an answer says less: where the server shares its processors with
 //! others, more lanes take a larger share of them, and seem to bring more than they do.
@@ -20,6 +21,9 @@ const WINDOW_MAX: Span = Span::from_ms(1_000);
 const GAIN: u64 = 25;
 /// Fewer may cost so many percent of what they would cost it.
 const LOSS: u64 = 20;
+
+/// There are always so many, if there may be.
+const LEAST: usize = 2;
 
 /// Windows between attempts, at first and at most.
 const REST: u32 = 4;
@@ -59,10 +63,10 @@ enum Attempt {
 }
 
 impl Concurrency {
-    /// Two lanes, so that the server has the next while one is filled; never more than `max`.
+    /// The least number of lanes to begin with; never more than `max`.
     pub fn new(max: usize) -> Self {
         Self {
-            limit: 2.min(max.max(1)),
+            limit: LEAST.min(max.max(1)),
             max: max.max(1),
             window: Window::default(),
             attempt: Attempt::None,
@@ -110,10 +114,10 @@ impl Concurrency {
     fn try_another(&mut self, rate: u64) {
         let from = self.limit;
         let step = (from / 4).max(1);
-        self.went_up = from < self.max && (from == 1 || !self.went_up);
+        self.went_up = from < self.max && (from <= LEAST || !self.went_up);
         match self.went_up {
             true => self.limit = (from + step).min(self.max),
-            false if from > 1 => self.limit = from - step,
+            false if from > LEAST => self.limit = from - step,
             false => return,
         }
         self.attempt = Attempt::Settling { from, rate };
@@ -170,11 +174,11 @@ mod tests {
 
     #[test]
     fn as_many_as_the_server_has_use_for() {
-        for processors in [1, 2, 3, 6] {
+        for (processors, lanes) in [(1, LEAST), (2, 2), (3, 3), (6, 6)] {
             let mut concurrency = Concurrency::new(16);
             let seen = run(&mut concurrency, processors, 0);
-            assert_eq!(usual(&seen), processors);
-            let stray = seen[seen.len() / 2..].iter().filter(|&&n| n != processors);
+            assert_eq!(usual(&seen), lanes);
+            let stray = seen[seen.len() / 2..].iter().filter(|&&n| n != lanes);
             assert!(
                 stray.count() < seen.len() / 5,
                 "it swings with {processors}"

@@ -39,6 +39,8 @@ pub struct KeyId(pub u32);
 pub enum Fit {
     /// It is in the session's state.
     Same,
+    /// It is, but for what few statements need.
+    Near,
     /// It can be brought there.
     Restorable,
     /// It cannot.
@@ -224,15 +226,16 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             .members
             .iter_back(self.list(key, State::Idle))
             .take(LOOK_AT);
-        let mut restorable = None;
+        let (mut near, mut restorable) = (None, None);
         for (member, entry) in idle {
             match fit(&entry.backend) {
                 Fit::Same => return Choice::Attach(member),
+                Fit::Near => near = near.or(Some(member)),
                 Fit::Restorable => restorable = restorable.or(Some(member)),
                 Fit::Never => {}
             }
         }
-        match restorable {
+        match near.or(restorable) {
             Some(member) => Choice::Attach(member),
             None if self.coming(key) < waiters => Choice::Open,
             None => Choice::Wait,

@@ -29,6 +29,24 @@ impl Variables {
         self.values.iter().map(|(name, value)| (&**name, &**value))
     }
 
+    /// Those whose names are among the wanted.
+    pub fn only(&self, wanted: impl Fn(&[u8]) -> bool) -> Self {
+        let values = self.values.iter().filter(|(name, _)| wanted(name));
+        Self {
+            values: values
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        }
+    }
+
+    /// These and others; of two values the other counts.
+    pub fn and(mut self, others: &Self) -> Self {
+        let values = others.values.iter();
+        self.values
+            .extend(values.map(|(name, value)| (name.clone(), value.clone())));
+        self
+    }
+
     /// True if nothing was set.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()

@@ -20,8 +20,9 @@ const RETRY_MAX: Span = Span::from_ms(2_100);
 const PIN_ENDS: Span = Span::from_ms(30);
 
 /// Reasons that end when the session lets go of the last of what it held.
-const ENDING: [PinReason; 4] = [
+const ENDING: [PinReason; 5] = [
     PinReason::Prepared,
+    PinReason::Cursor,
     PinReason::TemporaryTable,
     PinReason::UserLock,
     PinReason::LockTables,
@@ -67,6 +68,9 @@ impl Watch {
         let agree = taken == owned && owned + gauges.backends_reserved == open as u64;
         ensure(Rule::Budget, agree || !all_live, || {
             format!("{taken} slots are taken, {owned} backends known and {open} open")
+        })?;
+        ensure(Rule::Liveness, !engine.gathers(), || {
+            format!("worker {worker} keeps a lone client waiting: {gauges:?}")
         })?;
         self.check_pins(world, &gauges)?;
         self.check_waiting(world, &gauges)?;

@@ -55,6 +55,8 @@ pub struct Stats {
     pub resent: u64,
     /// Reads that ran again because their warnings were asked for.
     pub repeated: u64,
+    /// Prepared statements that a backend had to prepare before it could execute them.
+    pub prepared: u64,
     /// Statements that waited for a permit and got it.
     pub admitted: u64,
     /// How long it took in the world's own time, in µs.
@@ -75,6 +77,7 @@ impl Stats {
         self.followers += other.followers;
         self.resent += other.resent;
         self.repeated += other.repeated;
+        self.prepared += other.prepared;
         self.admitted += other.admitted;
         self.simulated_us += other.simulated_us;
     }

@@ -15,6 +15,8 @@ pub enum Sabotage {
     RepeatWrites,
     /// `SET last_insert_id` of the front door does nothing; OK is told.
     LoseInsertId,
+    /// User variables are told to be NULL when the front door asks for them.
+    LoseUserVariables,
     /// COM_PING does not take a KILL that came late.
     PingMissesKill,
     /// A row count is told as that of the backend's last statement, whosever that was.
@@ -23,8 +25,10 @@ pub enum Sabotage {
     KeepWarnings,
     /// Workers do not hear that a global variable was changed on another one.
     LoseGlobalNews,
-    /// A prepared statement is closed behind its client's back, and stays: its pin is forgotten.
-    ForgetPrepared,
+    /// A statement is prepared in the schema that was selected before the present one.
+    LoseBinding,
+    /// An execution runs the prepared statement before the one that it names.
+    SwapStatements,
     /// A file whose connection is lost is ended where it stands, as if it had been complete.
     HalfFile,
     /// A lane's backend answers the second of two statements first now and then.

@@ -183,6 +183,7 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
             0 => rng.usize(0..4),
             _ => usize::MAX,
         },
+        max_prepared_statements: [1, 2, 128][rng.usize(..3)],
         queue_timeout: Span::from_ms([50, 500, 5_000][rng.usize(..3)]),
         backend_idle_timeout: sometimes(rng, Span::from_ms(20)),
         backend_max_age: sometimes(rng, Span::from_ms(50)),

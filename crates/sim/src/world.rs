@@ -323,7 +323,6 @@ impl World {
             },
             database: &mut self.database,
             kills: &mut self.kills,
-            sabotage: self.options.sabotage,
             settings: &self.setup.settings,
             quotas: &self.setup.quotas,
             drained: self.drained_at.is_some(),
@@ -357,6 +356,7 @@ impl World {
             followers: self.counted(|counters| counters.lane_followers),
             resent: self.counted(|counters| counters.lane_moves),
             repeated: self.counted(|counters| counters.lane_repeats),
+            prepared: self.counted(|counters| counters.prepares_on_demand),
             admitted: self.waited(),
             simulated_us: self.schedule.now().as_us(),
         }

@@ -61,6 +61,11 @@ mod tests {
     }
 
     #[test]
+    fn user_variables_that_are_not_read_back() {
+        assert_noticed(Sabotage::LoseUserVariables, &[Rule::State, Rule::Answer]);
+    }
+
+    #[test]
     fn a_late_kill_that_no_ping_takes() {
         assert_noticed(Sabotage::PingMissesKill, &[Rule::Reason]);
     }
@@ -81,8 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn a_prepared_statement_whose_pin_is_forgotten() {
-        assert_noticed(Sabotage::ForgetPrepared, &[Rule::Moved, Rule::State]);
+    fn a_statement_that_is_prepared_in_another_schema() {
+        assert_noticed(Sabotage::LoseBinding, &[Rule::State, Rule::Answer]);
+    }
+
+    #[test]
+    fn a_prepared_statement_that_is_taken_for_another() {
+        assert_noticed(Sabotage::SwapStatements, &[Rule::State, Rule::Answer]);
     }
 
     #[test]
@@ -94,6 +104,15 @@ mod tests {
     fn a_lane_whose_answers_come_in_another_order() {
         let expected = [Rule::Answer, Rule::Protocol, Rule::Moved, Rule::State];
         assert_noticed_in(Some(Scenario::Readers), Sabotage::ReorderLanes, &expected);
+    }
+
+    #[test]
+    fn a_late_kill_that_hits_the_next_in_a_lane() {
+        assert_noticed_in(
+            Some(Scenario::Readers),
+            Sabotage::PingMissesKill,
+            &[Rule::Reason],
+        );
     }
 
     #[test]

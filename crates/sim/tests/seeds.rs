@@ -64,8 +64,10 @@ mod tests {
         assert_none(stats, failures);
         let interrupted = stats.interrupted * 10 >= count;
         assert!(interrupted, "next to no KILL ended a statement: {stats:?}");
-        let enough =
-            stats.executed > count && stats.files * 10 >= count && stats.moved * 10 >= count;
+        let enough = stats.executed > count
+            && stats.prepared * 5 >= count
+            && stats.files * 10 >= count
+            && stats.moved * 20 >= count;
         assert!(
             enough,
             "too few prepared statements, files or ends of pins: {stats:?}"

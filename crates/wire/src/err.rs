@@ -44,6 +44,10 @@ pub mod code {
     pub const USER_LIMIT_REACHED: u16 = 1226;
     /// `ER_UNSUPPORTED_PS`: this cannot be prepared.
     pub const UNSUPPORTED_PREPARED: u16 = 1295;
+    /// `ER_STMT_HAS_NO_OPEN_CURSOR`: a fetch from a prepared statement without a cursor.
+    pub const NO_OPEN_CURSOR: u16 = 1421;
+    /// `ER_MAX_PREPARED_STMT_COUNT_REACHED`: one more prepared statement would be too many.
+    pub const TOO_MANY_STATEMENTS: u16 = 1461;
     /// `ER_UNKNOWN_STMT_HANDLER`: no such prepared statement.
     pub const UNKNOWN_STMT_HANDLER: u16 = 1243;
     /// `ER_NOT_SUPPORTED_YET`

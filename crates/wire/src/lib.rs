@@ -13,6 +13,7 @@ mod capabilities;
 mod change_user;
 mod command;
 mod err;
+mod execute;
 mod handshake;
 mod ok;
 mod packet;
@@ -32,6 +33,9 @@ pub use capabilities::{Capabilities, ExtendedCapabilities};
 pub use change_user::ChangeUser;
 pub use command::Command;
 pub use err::{ErrPacket, code};
+pub use execute::{
+    ParameterTypes, PrepareOk, asks_for_cursor, parameter_types, statement_id, with_parameter_types,
+};
 pub use handshake::{AuthSwitchRequest, HandshakeResponse, InitialHandshake};
 pub use ok::{OkPacket, encode_eof};
 pub use packet::{

@@ -86,6 +86,7 @@ fn every_key_of_backend_arrives() {
         idle_timeout = "4s"
         max_age = "5s"
         max_pinned = 99999
+        max_prepared_statements = 10000
         lane_stall = "6ms"
         server_version = "11.8.1-MariaDB"
         "#,
@@ -98,6 +99,7 @@ fn every_key_of_backend_arrives() {
         idle_timeout: Some(Duration::from_secs(4)),
         max_age: Some(Duration::from_secs(5)),
         max_pinned: NonZero::new(99_999),
+        max_prepared_statements: 10_000,
         lane_stall: Some(Duration::from_millis(6)),
         server_version: Some("11.8.1-MariaDB".to_owned()),
     };
@@ -206,6 +208,25 @@ fn a_backend_is_named_by_host() {
                 port
             }
         );
+    }
+}
+
+#[test]
+fn a_database_on_this_machine_keeps_half_of_the_processors() {
+    for (written, processors, workers) in [
+        ("unix:/run/mysqld.sock", 8, 4),
+        ("unix:/run/mysqld.sock", 1, 1),
+        ("localhost:3306", 3, 1),
+        ("127.0.0.2:3306", 2, 1),
+        ("[::1]:3306", 8, 4),
+        ("10.0.0.1:3306", 8, 8),
+        ("db.example:3306", 1, 1),
+    ] {
+        let processors = NonZero::new(processors).unwrap();
+        let backend = format!("[backend]\naddress = \"{written}\"\n");
+        assert_eq!(settings(&backend).workers(processors), workers, "{written}");
+        let said = settings(&format!("[server]\nworkers = 3\n{backend}"));
+        assert_eq!(said.workers(processors), 3, "{written}");
     }
 }
 

@@ -90,6 +90,8 @@ impl Scrape {
             ("client_records", gauges.client_bytes),
             ("client_ids", gauges.client_id_bytes),
             ("client_inboxes", gauges.client_inbox_bytes),
+            ("prepared_texts", gauges.prepared_text_bytes),
+            ("long_data", gauges.long_data_bytes),
         ];
         let kinds = clients.into_iter().chain(self.driver_memory.clone());
         page.gauges(
@@ -219,6 +221,16 @@ fn levels(page: &mut Page<'_>, gauges: &Gauges) -> Result {
         "myriad_lane_limit",
         "Lanes that there may be for one state of sessions, over all workers",
         gauges.lane_limit,
+    )?;
+    page.gauge(
+        "myriad_prepared_templates",
+        "Different prepared statements that sessions have; each worker counts its own",
+        gauges.prepared_templates,
+    )?;
+    page.gauge(
+        "myriad_prepared_on_backends",
+        "Statements that are prepared on backend connections",
+        gauges.prepared_on_backends,
     )
 }
 

@@ -25,6 +25,8 @@ pub(super) fn rows(desk: &Desk, sighting: &Sighting) -> Vec<Row> {
     page.all("clients", metrics::clients(gauges));
     page.all("backends", metrics::backends(gauges));
     page.add("lane_limit", gauges.lane_limit);
+    page.add("prepared_templates", gauges.prepared_templates);
+    page.add("prepared_on_backends", gauges.prepared_on_backends);
     page.add("queue_wait_us_max", gauges.queue_wait_us_max);
     let reasons = DisconnectReason::ALL.into_iter();
     let disconnects = reasons.map(|reason| (reason.name(), counters.disconnects[reason as usize]));

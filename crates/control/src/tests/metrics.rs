@@ -45,12 +45,16 @@ async fn memory_is_shown_by_kind() {
     report.gauges.client_bytes = 5;
     report.gauges.client_id_bytes = 6;
     report.gauges.client_inbox_bytes = 7;
+    report.gauges.prepared_text_bytes = 8;
+    report.gauges.long_data_bytes = 9;
     let stage = Stage::new([answers(report.clone()), answers(report)]).await;
     let answer = stage.get("/metrics").await;
     for (kind, value) in [
         ("client_records", 10.0),
         ("client_ids", 12.0),
         ("client_inboxes", 14.0),
+        ("prepared_texts", 16.0),
+        ("long_data", 18.0),
         ("connections", 11.0),
         ("outboxes", 12.0),
     ] {

@@ -11,14 +11,22 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// Statements that a connection keeps prepared, for direct connections and for pinned sessions.
-const PER_CONNECTION: u64 = 10;
+/// Statements that a connection of a client keeps prepared.
+const OF_CLIENT: u64 = 10;
+
+/// Statements that Myriad keeps prepared on a connection at most: `backend.max_prepared_statements`, unless that
+/// is set.
+const OF_BACKEND: u64 = 128;
 
 fn run(case: &Case<'_>) -> Result<Observation, Unknown> {
     let most = case.facts.number("max_prepared_stmt_count")?;
     let used = case.facts.count("prepared_stmt_count")?;
     let (connections, whose) = case.connections();
-    let wanted = connections * PER_CONNECTION + used;
+    let each = match case.is_direct() {
+        true => OF_CLIENT,
+        false => OF_BACKEND,
+    };
+    let wanted = connections * each + used;
     let remedy = Remedy::Variable {
         name: "max_prepared_stmt_count",
         value: wanted.next_multiple_of(1_000).to_string(),
@@ -33,7 +41,7 @@ fn run(case: &Case<'_>) -> Result<Observation, Unknown> {
         ),
     )
     .needs(format!(
-        "{} {whose} × {PER_CONNECTION} + {} now = {}",
+        "{} {whose} × {each} + {} now = {}",
         count(connections),
         count(used),
         count(wanted)

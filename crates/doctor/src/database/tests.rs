@@ -107,7 +107,7 @@ fn what_will_not_do_is_a_warning_with_its_variable() {
             "database-prepared-statements",
             "prepared_stmt_count",
             "16300",
-            "SET GLOBAL max_prepared_stmt_count = 17000",
+            "SET GLOBAL max_prepared_stmt_count = 21000",
         ),
         (
             "database-wait-timeout",

@@ -158,7 +158,7 @@ pub(super) fn need_of(settings: &config::Settings) -> Need {
     let is_tcp = |listen: &&config::Listen| matches!(listen, config::Listen::Tcp(_));
     Need {
         role: doctor::Role::Server,
-        workers: server.workers.map_or(default.workers, |n| n.get().into()),
+        workers: crate::workers::worker_count(settings) as u64,
         backends: backend.max_connections.into(),
         backends_over_tcp: matches!(backend.address, config::Address::Tcp { .. }),
         driver: match server.driver {

@@ -28,11 +28,13 @@ const CURSOR: u8 = 1;
 
 /// One step of a client's life.
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+pub(crate) enum Step<'a> {
     Text(&'a str),
     Prepare(&'a str),
     /// Of the statement that was prepared last: flags, and parameters that are 64-bit integers.
     Execute(u8, &'a [i64]),
+    /// The same with everything behind the flags and the iterations given.
+    ExecuteRaw(&'a [u8]),
     /// The parameters' values came as long data.
     ExecuteLong,
     LongData(&'a [u8]),
@@ -42,16 +44,18 @@ enum Step<'a> {
     Command(u8, &'a [u8]),
 }
 
-use Step::{Close, Command, Execute, ExecuteLong, Fetch, LongData, Prepare, Reset, Text};
+use Step::{
+    Close, Command, Execute, ExecuteLong, ExecuteRaw, Fetch, LongData, Prepare, Reset, Text,
+};
 
 /// A client that keeps the id of the statement it prepared last.
-struct Life {
-    client: Client,
+pub(crate) struct Life {
+    pub(crate) client: Client,
     id: [u8; 4],
 }
 
 impl Life {
-    fn begin(address: &Address, schema: &str, capabilities: Capabilities) -> Self {
+    pub(crate) fn begin(address: &Address, schema: &str, capabilities: Capabilities) -> Self {
         let login = Login {
             capabilities: capabilities | Capabilities::CONNECT_WITH_DB,
             ..Login::to(schema)
@@ -60,13 +64,28 @@ impl Life {
         Self { client, id: [0; 4] }
     }
 
+    /// Executes the statement without parameters, and waits for nothing.
+    pub(crate) fn begin_execution(&mut self) {
+        let execution = [&self.id[..], &execute(0, &[])].concat();
+        self.client.send(COM_EXECUTE, &execution);
+    }
+
+    /// Goes on with another statement, which was answered with this id.
+    pub(crate) fn name(&mut self, id: u32) {
+        self.id = id.to_le_bytes();
+    }
+
     /// What a step is answered with: nothing, or packets.
-    fn step(&mut self, step: Step<'_>) -> Vec<Packet> {
+    pub(crate) fn step(&mut self, step: Step<'_>) -> Vec<Packet> {
         let named = |bytes: &[u8]| [&self.id[..], bytes].concat();
         let (command, argument) = match step {
             Text(sql) => (COM_QUERY, sql.as_bytes().to_vec()),
             Prepare(sql) => (COM_PREPARE, sql.as_bytes().to_vec()),
             Execute(flags, values) => (COM_EXECUTE, named(&execute(flags, values))),
+            ExecuteRaw(bytes) => {
+                let bytes = [&[0, 1, 0, 0, 0], bytes].concat();
+                (COM_EXECUTE, named(&bytes))
+            }
             ExecuteLong => (COM_EXECUTE, named(&[0, 1, 0, 0, 0, 0, 1, 0xfc, 0])),
             LongData(bytes) => (COM_LONG_DATA, named(&[&[0, 0], bytes].concat())),
             Fetch(rows) => (COM_FETCH, named(&rows.to_le_bytes())),
@@ -114,7 +133,7 @@ impl Life {
     }
 }
 
-fn contains(payload: &[u8], text: &[u8]) -> bool {
+pub(crate) fn contains(payload: &[u8], text: &[u8]) -> bool {
     payload.windows(text.len()).any(|part| part == text)
 }
 
@@ -133,12 +152,12 @@ fn execute(flags: u8, values: &[i64]) -> Vec<u8> {
 }
 
 /// Both ways in which result sets end.
-const ENDINGS: [Capabilities; 2] = [
+pub(crate) const ENDINGS: [Capabilities; 2] = [
     USUAL.union(Capabilities::DEPRECATE_EOF),
     USUAL.difference(Capabilities::DEPRECATE_EOF),
 ];
 
-fn prepare_schema(database: &Database, schema: &str) {
+pub(crate) fn prepare_schema(database: &Database, schema: &str) {
     database.schema(schema);
     database.execute(&format!(
         "USE {schema}; CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT, b LONGBLOB);
@@ -325,30 +344,6 @@ fn statistics_and_processes_are_told() {
         .iter()
         .any(|packet| contains(&packet.payload, expected));
     assert!(found, "{told:?}");
-}
-
-#[test]
-fn whoever_has_closed_all_statements_is_pinned_no_longer() {
-    let database = Database::shared();
-    prepare_schema(&database, "binary_pins");
-    let door = FrontDoor::start(
-        database.address(),
-        &["backend.max_connections = 2", "backend.max_pinned = 1"],
-    );
-    let mut first = Life::begin(&door.address(), "binary_pins", USUAL);
-    let mut second = Life::begin(&door.address(), "binary_pins", USUAL);
-    for _ in 0..3 {
-        for life in [&mut first, &mut second] {
-            let told = life.step(Prepare("SELECT a FROM t WHERE id = ?"));
-            assert_eq!(told[0].payload[0], 0, "{told:?}");
-            life.step(Execute(0, &[1]));
-            life.step(Close);
-        }
-    }
-    first.step(Prepare("SELECT 1"));
-    let told = second.step(Prepare("SELECT 1"));
-    assert!(contains(&told[0].payload, b"max_pinned"), "{told:?}");
-    assert_eq!(door.metric("myriad_backend_resets_total"), 0);
 }
 
 #[test]

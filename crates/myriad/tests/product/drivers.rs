@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::{Database, FrontDoor, Gateway, run};
 
-/// Enough for sessions that are pinned by procedures and prepared statements.
+/// Enough for sessions that are pinned by procedures and cursors.
 const SETTINGS: [&str; 1] = ["backend.max_connections = 16"];
 
 /// Where the program of a driver is.
@@ -36,6 +36,8 @@ fn compare(driver: &str, modes: &[&str], program: impl Fn() -> Command) {
     let database = Database::shared();
     let schema = format!("driver_{}", driver.replace('-', "_"));
     database.schema(&schema);
+    // Some change between two.
+    database.schema(&format!("{schema}_other"));
     let gateway = Gateway::before(database.address());
     let door = FrontDoor::start(database.address(), &SETTINGS);
     for mode in modes {
@@ -51,6 +53,9 @@ fn compare(driver: &str, modes: &[&str], program: impl Fn() -> Command) {
         });
         assert_eq!(through, direct, "{driver}, {mode}");
     }
+    // Whatever they prepare follows them.
+    let pins = "myriad_pins_total{reason=\"prepared_statement\"}";
+    assert_eq!(door.metric(pins), 0, "{driver}");
 }
 
 /// Runs a compiler.
@@ -78,18 +83,93 @@ fn connector_python() {
 }
 
 #[test]
+fn sqlalchemy() {
+    compare("sqlalchemy", &["pymysql"], || python("sqlalchemy"));
+}
+
+#[test]
+fn django() {
+    compare("django", &["autocommit", "requests"], || python("django"));
+}
+
+/// Debian's own package of it, since it has to be compiled.
+#[test]
+fn mysqlclient() {
+    compare("mysqlclient", &["text"], || {
+        let mut command = Command::new("/usr/bin/python3");
+        command.arg("-B").arg(source("mysqlclient").join("main.py"));
+        command
+    });
+}
+
+#[test]
+fn php() {
+    let modes = ["mysqli", "mysqli-prepared", "pdo", "pdo-prepared"];
+    compare("php", &modes, || {
+        let mut command = Command::new("php");
+        command.arg(source("php").join("main.php"));
+        command
+    });
+}
+
+#[test]
+fn mariadb_c() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("client");
+    let flags = run(
+        Command::new("mariadb_config").args(["--cflags", "--libs"]),
+        "",
+    );
+    let mut compiler = Command::new("cc");
+    compiler.arg(source("mariadb-c").join("main.c"));
+    compiler.arg("-o").arg(&program);
+    build(compiler.args(flags.stdout.split_whitespace()));
+    compare("mariadb-c", &["prepared", "cursor"], || {
+        Command::new(&program)
+    });
+}
+
+/// sqlx and mysql_async.
+#[test]
+fn rust() {
+    let program = installed("rust").join("target");
+    let mut cargo = Command::new("cargo");
+    cargo.env("CARGO_TARGET_DIR", &program).args([
+        "build",
+        "--quiet",
+        "--locked",
+        "--offline",
+        "--manifest-path",
+    ]);
+    build(cargo.arg(source("rust").join("Cargo.toml")));
+    let program = program.join("debug/rust-clients");
+    compare("rust", &["sqlx", "mysql_async"], || Command::new(&program));
+}
+
+/// Hibernate and HikariCP, over both connectors.
+#[test]
+fn java_orm() {
+    let modes = ["mariadb", "mariadb-prepared", "mysql", "mysql-prepared"];
+    java("java-orm", &modes);
+}
+
+#[test]
 fn connector_j() {
+    java("connector-j", &["text", "prepared", "cursor"]);
+}
+
+fn java(driver: &str, modes: &[&str]) {
     let classes = tempfile::tempdir().unwrap();
-    let jars = format!("{}/*", installed("connector-j").display());
+    let jars = format!("{}/*", installed(driver).display());
     let mut compiler = Command::new("javac");
     compiler.args(["-cp", &jars, "-encoding", "UTF-8", "-d"]);
     build(
         compiler
             .arg(classes.path())
-            .arg(source("connector-j").join("Main.java")),
+            .arg(source(driver).join("Main.java")),
     );
     let path = format!("{}:{jars}", classes.path().display());
-    compare("connector-j", &["text", "prepared", "cursor"], || {
+    compare(driver, modes, || {
         let mut command = Command::new("java");
         // It does not live long enough for the better of its compilers.
         command.args([
@@ -105,22 +185,39 @@ fn connector_j() {
 
 #[test]
 fn mysql2() {
-    compare("mysql2", &["text", "prepared"], || {
-        let mut command = Command::new("node");
-        command.current_dir(installed("mysql2"));
-        command.arg(source("mysql2").join("main.js"));
-        command
-    });
+    compare("mysql2", &["text", "prepared"], || node("mysql2"));
+}
+
+#[test]
+fn mariadb_node() {
+    let modes = ["text", "prepared", "pipelined"];
+    compare("mariadb-node", &modes, || node("mariadb-node"));
+}
+
+fn node(driver: &str) -> Command {
+    let mut command = Command::new("node");
+    command.current_dir(installed(driver));
+    command.arg(source(driver).join("main.js"));
+    command
 }
 
 #[test]
 fn go_sql_driver() {
-    installed("go");
+    go("go", &["text", "prepared"]);
+}
+
+#[test]
+fn gorm() {
+    go("gorm", &["text", "prepared", "cached"]);
+}
+
+fn go(driver: &str, modes: &[&str]) {
+    installed(driver);
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("client");
     let mut compiler = Command::new("go");
-    compiler.current_dir(source("go"));
+    compiler.current_dir(source(driver));
     compiler.env("GOTOOLCHAIN", "local").env("GOPROXY", "off");
     build(compiler.args(["build", "-o"]).arg(&program).arg("."));
-    compare("go", &["text", "prepared"], || Command::new(&program));
+    compare(driver, modes, || Command::new(&program));
 }

@@ -9,6 +9,8 @@ mod administration;
 #[cfg(test)]
 mod binary;
 #[cfg(test)]
+mod carried;
+#[cfg(test)]
 mod challenge;
 #[cfg(test)]
 mod command_line;
@@ -53,6 +55,7 @@ mod quotas;
 #[cfg(test)]
 mod sharing;
 #[cfg(test)]
+mod session_state;
 mod slow_client;
 #[cfg(test)]
 mod support;

@@ -41,8 +41,10 @@ pin_reasons! {
     Handler "handler",
     /// `XA …`.
     Xa "xa",
-    /// `COM_STMT_PREPARE`, until the last prepared statement is closed.
+    /// A prepared statement that asks its backend for what only that one knows, until it is closed.
     Prepared "prepared_statement",
+    /// An open cursor, until all of its rows were fetched.
+    Cursor "cursor",
     /// `PREPARE`, `EXECUTE`.
     TextPrepared "text_prepared",
     /// `SET ROLE`.
@@ -69,8 +71,6 @@ pin_reasons! {
     Debug "debug",
     /// `SET profiling`.
     Profiling "profiling",
-    /// `SQL_CALC_FOUND_ROWS`.
-    FoundRows "found_rows",
     /// `SET RESOURCE GROUP`.
     ResourceGroup "resource_group",
     /// The text is not understood.

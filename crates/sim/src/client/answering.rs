@@ -8,7 +8,6 @@ use crate::catalog::GLOBAL;
 use crate::database::Execution;
 use crate::database::sql::Sql;
 use crate::failure::{Broken, Rule, ensure};
-use crate::sabotage::Sabotage;
 
 impl Client {
     /// Deals with the answer to the oldest command. False if more bytes are needed.
@@ -99,6 +98,7 @@ impl Client {
                 }
                 self.refused += 1;
                 self.model.not_run();
+                self.model.gave_up(&sent.request);
             }
             (Excuse::Interrupted, _) => {
                 self.interrupted += 1;
@@ -177,11 +177,6 @@ impl Client {
             (Request::SetOption(on), Answer::Rows { .. }) => {
                 let flag = wire::Capabilities::MULTI_STATEMENTS;
                 self.profile.capabilities.set(flag, *on);
-            }
-            (Request::Prepare(_), Answer::Prepared { id, .. })
-                if around.sabotage == Some(Sabotage::ForgetPrepared) =>
-            {
-                self.send_bytes(around, &Request::CloseStatement(*id).packet(""));
             }
             _ => {}
         }

@@ -25,7 +25,6 @@ use session::statement::PinReason;
 use crate::database::{Database, Outside};
 use crate::failure::Broken;
 use crate::quotas::Quotas;
-use crate::sabotage::Sabotage;
 use answer::AnswerReader;
 use model::Model;
 use profile::Exit;
@@ -39,7 +38,6 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) outside: Outside<'a>,
     pub(crate) database: &'a mut Database,
     pub(crate) kills: &'a mut Kills,
-    pub(crate) sabotage: Option<Sabotage>,
     pub(crate) settings: &'a Settings,
     pub(crate) quotas: &'a Quotas,
     /// The workers were told to drain.

@@ -95,9 +95,9 @@ impl Model {
 
     /// True if it has something that only its backend has.
     pub(crate) fn is_pinned(&self) -> bool {
-        self.session.user_variable.is_some()
-            || !self.session.temporaries.is_empty()
-            || !self.session.statements.is_empty()
+        !self.session.temporaries.is_empty()
+            || self.session.statements.stay()
+            || self.session.statements.has_cursor()
             || self.session.tables_locked
             || !self.storage.names_of(ALONE).is_empty()
     }
@@ -105,7 +105,8 @@ impl Model {
     /// True if it has something of the kind.
     pub(crate) fn may_hold(&self, reason: PinReason) -> bool {
         match reason {
-            PinReason::Prepared => !self.session.statements.is_empty(),
+            PinReason::Prepared => self.session.statements.stay(),
+            PinReason::Cursor => self.session.statements.has_cursor(),
             PinReason::TemporaryTable => !self.session.temporaries.is_empty(),
             PinReason::UserLock => !self.storage.names_of(ALONE).is_empty(),
             PinReason::LockTables => self.session.tables_locked,
@@ -335,14 +336,13 @@ impl Model {
         ensure(Rule::State, open, || {
             format!("{tag} found in_transaction={}", ran.in_transaction)
         })?;
-        state(ran.user_variable == session.user_variable, "@x")?;
+        let runs = self.runs(&sent.request);
+        let sees = runs.is_some_and(Sql::sees_user_variables);
+        state(!sees || ran.user == session.user_values(), "user variables")?;
         state(ran.temporaries == session.temporaries, "temporary tables")?;
         state(ran.tables_locked == session.tables_locked, "LOCK TABLES")?;
         state(ran.several == self.several, "CLIENT_MULTI_STATEMENTS")?;
-        state(
-            ran.statements == session.statements.ids(),
-            "prepared statements",
-        )?;
+        state(self.executes(&sent.request, ran), "a prepared statement")?;
         state(ran.locks == self.storage.names_of(ALONE), "named locks")
     }
 

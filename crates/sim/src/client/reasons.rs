@@ -55,7 +55,7 @@ impl Client {
             }
             code::USER_LIMIT_REACHED => {
                 let bounded = around.settings.max_pinned < usize::MAX;
-                let excused = bounded && sent.request.pins() && !self.model.is_pinned()
+                let excused = bounded && self.model.pins(&sent.request) && !self.model.is_pinned()
                     || around.quotas.rejects(self.profile.account);
                 ensure(Rule::Reason, excused, || "1226 for no reason".to_owned())?;
                 Ok(Excuse::NotRun)
@@ -110,10 +110,10 @@ impl Client {
             Request::InitDb(schema) | Request::Query(Sql::Use(schema)) => Some(&schema[..]),
             _ => self.model.schema(),
         };
+        // The one in which a statement was prepared may have to be selected for it, and then its own.
         let bound = self.model.bound_schema(&sent.request);
-        let target = bound.or(target);
         let lately = around.database.is_fickle_gone() || last >= sent.at;
-        target == Some(FICKLE) && lately
+        [target, bound].contains(&Some(FICKLE)) && lately
     }
 }
 

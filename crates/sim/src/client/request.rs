@@ -88,6 +88,8 @@ impl Request {
                 let sql = Sql::LoadLocal(rows.len());
                 (Command::Query, format!("{} /* {tag} */", text(&sql)))
             }
+            // What differs in its comment only is shared with nobody.
+            Self::Prepare(sql) if sql.is_shared() => (Command::StmtPrepare, text(sql)),
             Self::Prepare(sql) => (Command::StmtPrepare, format!("{} /* {tag} */", text(sql))),
             Self::Execute(execute) => {
                 return packet(Command::StmtExecute, &execute.argument(tag));
@@ -141,18 +143,15 @@ impl Request {
         }
         matches!(
             self,
-            Self::Prepare(_)
-                | Self::Query(
-                    Sql::SetUser(_)
-                        | Sql::LockTables
-                        | Sql::ReleaseAllLocks
-                        | Sql::ReadUser
-                        | Sql::CreateTemporary
-                        | Sql::DropTemporary
-                        | Sql::GetLock(_)
-                        | Sql::ReleaseLock(_)
-                        | Sql::Nonsense
-                )
+            Self::Query(
+                Sql::LockTables
+                    | Sql::ReleaseAllLocks
+                    | Sql::CreateTemporary
+                    | Sql::DropTemporary
+                    | Sql::GetLock(_)
+                    | Sql::ReleaseLock(_)
+                    | Sql::Nonsense
+            )
         )
     }
 
@@ -238,8 +237,8 @@ fn text(sql: &Sql) -> String {
         }
         Sql::SetNames(charset, None) => format!("SET NAMES {charset}"),
         Sql::SetNames(charset, Some(name)) => format!("SET NAMES {charset} COLLATE {name}"),
-        Sql::SetUser(value) => format!("SET @x={value}"),
-        Sql::ReadUser => "SELECT @x".to_owned(),
+        Sql::AssignUser(name, value) => format!("SELECT {name}:={value}"),
+        Sql::ReadUser(names) | Sql::ReadUserBack(names) => format!("SELECT {}", names.join(",")),
         Sql::Use(schema) => format!("USE {schema}"),
         Sql::Schema => "SELECT DATABASE()".to_owned(),
         Sql::GetLock(name) => format!("SELECT GET_LOCK('{name}',0)"),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use events::{Handle, Timestamp};
 use wire::Capabilities;
 
+use super::prepared::Binding;
 use super::session::Session;
 use super::sql::Sql;
 use super::storage::Row;
@@ -84,13 +85,13 @@ pub(crate) struct Execution {
     pub(crate) found_rows: bool,
     pub(crate) schema: Option<String>,
     pub(crate) variables: Variables,
-    pub(crate) user_variable: Option<i64>,
+    pub(crate) user: BTreeMap<String, String>,
     pub(crate) temporaries: BTreeMap<String, Vec<i64>>,
     /// Named locks, and how often each is held.
     pub(crate) locks: Vec<(String, u32)>,
     pub(crate) tables_locked: bool,
-    /// The ids of the prepared statements.
-    pub(crate) statements: Vec<u32>,
+    /// The prepared statement that it executed, and in which state that was prepared.
+    pub(crate) prepared: Option<(Sql, Binding)>,
     /// CLIENT_MULTI_STATEMENTS.
     pub(crate) several: bool,
     pub(crate) in_transaction: bool,

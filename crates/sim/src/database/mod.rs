@@ -38,7 +38,7 @@ pub(crate) use answer::{Outcome, PARAMETERS, Row};
 pub(crate) use connection::{Execution, Running};
 pub(crate) use execute::{LOCK_WAIT_TIMEOUT, NO_SUCH_TABLE, Work, uses_table};
 pub(crate) use health::{Health, Incidents};
-pub(crate) use prepared::LAST;
+pub(crate) use prepared::{Binding, LAST};
 pub(crate) use session::{Condition, Session};
 pub(crate) use storage::Storage;
 pub(crate) use upload::FILES_NOT_ALLOWED;

@@ -9,6 +9,7 @@ use super::answer::{Outcome, Row};
 use super::execute::{NO_SUCH_TABLE, Work};
 use super::session::Condition;
 use super::sql::{Executed, Sql};
+use crate::catalog::Variables;
 
 /// Stands for the statement that was prepared last.
 pub(crate) const LAST: u32 = u32::MAX;
@@ -29,16 +30,64 @@ pub(crate) struct Statements {
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) sql: Sql,
-    /// The schema that was selected when it was prepared.
-    pub(crate) schema: Option<String>,
+    /// In which state of the session it was prepared.
+    pub(crate) binding: Binding,
     /// What COM_STMT_SEND_LONG_DATA brought.
     long: Option<String>,
     cursor: Option<VecDeque<Row>>,
 }
 
+/// What of a session is fixed when a statement is prepared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Binding {
+    pub(crate) schema: Option<String>,
+    /// Variables that texts are read by.
+    variables: Variables,
+}
+
+impl Binding {
+    fn of(schema: Option<String>, variables: &Variables) -> Self {
+        const BOUND: [&str; 4] = [
+            "sql_mode",
+            "group_concat_max_len",
+            "character_set_client",
+            "collation_connection",
+        ];
+        let bound = BOUND.iter().filter_map(|&name| {
+            let value = variables.get(name)?;
+            Some((name.to_owned(), value.clone()))
+        });
+        Self {
+            schema,
+            variables: bound.collect(),
+        }
+    }
+
+    /// True if a statement means the same in both; one that names no table needs no schema.
+    pub(crate) fn means_the_same(&self, other: &Self, sql: &Sql) -> bool {
+        let schema = self.schema == other.schema || !sql.is_bound();
+        schema && self.variables == other.variables
+    }
+}
+
+impl Prepared {
+    /// True if only the backend that prepared it can run it.
+    fn stays(&self) -> bool {
+        self.sql == Sql::Schema && self.binding.schema.is_none()
+    }
+}
+
 impl Statements {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.open.is_empty()
+    /// True if some of them stay where they were prepared.
+    pub(crate) fn stay(&self) -> bool {
+        self.open.values().any(Prepared::stays)
+    }
+
+    /// True if a cursor is open.
+    pub(crate) fn has_cursor(&self) -> bool {
+        self.open
+            .values()
+            .any(|statement| statement.cursor.is_some())
     }
 
     pub(crate) fn ids(&self) -> Vec<u32> {
@@ -106,7 +155,8 @@ impl Statements {
         };
         Some(Executed {
             sql,
-            schema: statement.schema.clone(),
+            prepared: statement.sql.clone(),
+            binding: statement.binding.clone(),
             cursor: cursor.then_some(id),
         })
     }
@@ -139,15 +189,21 @@ impl Statements {
 impl Work<'_> {
     /// COM_STMT_PREPARE, of a statement that gets this id.
     pub(crate) fn prepare(&mut self, id: u32, sql: &Sql) -> Outcome {
+        let schema = self.session.schema.clone();
+        self.prepare_in(schema, (id, sql))
+    }
+
+    /// The same in another schema than the one that is selected.
+    pub(crate) fn prepare_in(&mut self, schema: Option<String>, (id, sql): (u32, &Sql)) -> Outcome {
         let session = &mut *self.session;
         session.statements.last = None;
-        if let Some(error) = refusal(session.schema.as_deref(), |s| self.storage.has(s), sql) {
+        if let Some(error) = refusal(schema.as_deref(), |s| self.storage.has(s), sql) {
             session.diagnostics = Some(Condition::Error(error));
             return Outcome::Err(error);
         }
         let prepared = Prepared {
             sql: sql.clone(),
-            schema: session.schema.clone(),
+            binding: Binding::of(schema, &session.variables),
             long: None,
             cursor: None,
         };
@@ -163,10 +219,10 @@ impl Work<'_> {
 
     /// COM_STMT_EXECUTE: the tables are those of the schema in which it was prepared.
     pub(super) fn execute(&mut self, executed: &Executed) -> Outcome {
-        let bound = executed.sql.needs_schema();
+        let bound = executed.sql.is_bound();
         let selected = self.session.schema.clone();
         if bound {
-            self.session.schema.clone_from(&executed.schema);
+            self.session.schema.clone_from(&executed.binding.schema);
         }
         let outcome = self.outcome(&executed.sql);
         if bound {
@@ -205,7 +261,7 @@ fn columns(sql: &Sql) -> usize {
     match sql {
         Sql::ReadRange(..) => 2,
         Sql::WriteKey(..) | Sql::Bump(_) | Sql::Insert => 0,
-        Sql::Begin | Sql::Commit | Sql::Rollback | Sql::SetUser(_) => 0,
+        Sql::Begin | Sql::Commit | Sql::Rollback => 0,
         _ => 1,
     }
 }

@@ -15,12 +15,15 @@ use crate::catalog::{self, Variables};
 pub(crate) struct Session {
     pub(crate) schema: Option<String>,
     pub(crate) variables: Variables,
-    pub(crate) user_variable: Option<i64>,
+    /// User variables that were set, `None` for NULL.
+    pub(crate) user: UserVariables,
     /// Temporary tables, by schema.
     pub(crate) temporaries: BTreeMap<String, Vec<i64>>,
     /// LOCK TABLES.
     pub(crate) tables_locked: bool,
     pub(crate) statements: Statements,
+    /// The schema that was selected before the present one.
+    pub(crate) left_schema: Option<String>,
     pub(crate) last_insert_id: u64,
     pub(crate) in_transaction: bool,
     /// What the rows were that the transaction wrote, the latest last.
@@ -40,6 +43,9 @@ pub(crate) struct Session {
     told_transaction: String,
 }
 
+/// User variables and their values, `None` for NULL.
+pub(crate) type UserVariables = BTreeMap<String, Option<String>>;
+
 /// What SHOW WARNINGS tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
@@ -54,19 +60,20 @@ impl Session {
     pub(crate) fn is_bound(&self) -> bool {
         self.in_transaction
             || self.tables_locked
-            || self.user_variable.is_some()
             || !self.temporaries.is_empty()
-            || !self.statements.is_empty()
+            || self.statements.stay()
+            || self.statements.has_cursor()
     }
 
     pub(crate) fn new(collation: u8) -> Self {
         Self {
             schema: None,
             variables: catalog::defaults(collation),
-            user_variable: None,
+            user: UserVariables::new(),
             temporaries: BTreeMap::new(),
             tables_locked: false,
             statements: Statements::default(),
+            left_schema: None,
             last_insert_id: 0,
             in_transaction: false,
             undo: Vec::new(),
@@ -130,7 +137,7 @@ impl Session {
 
     /// Selects a schema.
     pub(crate) fn select(&mut self, schema: &str) {
-        self.schema = Some(schema.to_owned());
+        self.left_schema = self.schema.replace(schema.to_owned());
         if self.variable("session_track_schema") == "ON" {
             let mut entry = Vec::new();
             put_lenenc_bytes(&mut entry, schema.as_bytes());
@@ -150,6 +157,14 @@ impl Session {
             self.tell(0, &entry);
         }
         self.state_changed();
+    }
+
+    /// The user variables that are not NULL: to a trigger they are all there are.
+    pub(crate) fn user_values(&self) -> BTreeMap<String, String> {
+        let values = self.user.iter();
+        values
+            .filter_map(|(name, value)| Some((name.clone(), value.clone()?)))
+            .collect()
     }
 
     /// Something of the session changed.

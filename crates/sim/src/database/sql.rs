@@ -3,6 +3,8 @@
 
 mod parse;
 
+use super::Binding;
+
 pub(crate) use parse::{BETWEEN, COUNT_PRIVILEGES, COUNT_VIEWS, VIEW, parse};
 
 /// A statement.
@@ -36,14 +38,16 @@ pub(crate) enum Sql {
     LastInsertId,
     /// `SELECT @@name,…`
     ReadVariables(Vec<String>),
-    /// `SET name=value,…`
+    /// `SET name=value,…`; user variables have names with their `@`.
     Set(Vec<Assignment>),
     /// `SET NAMES charset [COLLATE collation]`
     SetNames(String, Option<String>),
-    /// `SET @x=n`
-    SetUser(i64),
-    /// `SELECT @x`
-    ReadUser,
+    /// `SELECT @name:=n`: session tracking does not tell of it.
+    AssignUser(String, i64),
+    /// `SELECT @name,…`
+    ReadUser(Vec<String>),
+    /// How the front door asks for user variables.
+    ReadUserBack(Vec<String>),
     /// `USE name`
     Use(String),
     /// `SELECT DATABASE()`
@@ -123,8 +127,10 @@ pub(crate) enum Asked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Executed {
     pub(crate) sql: Sql,
-    /// The schema that it was prepared in.
-    pub(crate) schema: Option<String>,
+    /// The statement as it was prepared.
+    pub(crate) prepared: Sql,
+    /// In which state of the session that was.
+    pub(crate) binding: Binding,
     /// The id of the statement if its rows stay behind a cursor.
     pub(crate) cursor: Option<u32>,
 }
@@ -151,8 +157,21 @@ impl Sql {
         }
     }
 
+    /// True if user variables may matter to it: a trigger could read them.
+    pub(crate) fn sees_user_variables(&self) -> bool {
+        match self {
+            Self::Set(assignments) => assignments.iter().any(Assignment::is_of_user),
+            Self::AssignUser(..) | Self::ReadUser(_) => true,
+            Self::Multiple(_) => true,
+            sql => sql.writes(),
+        }
+    }
+
     /// True for plain reads, which may run twice.
     pub(crate) fn is_repeatable(&self) -> bool {
+        if let Self::Executed(executed) = self {
+            return executed.cursor.is_none() && executed.sql.is_repeatable();
+        }
         matches!(
             self,
             Self::Literal(_)
@@ -183,8 +202,23 @@ impl Sql {
 
     /// True if FOUND_ROWS() is afterwards what it was before.
     pub(crate) fn keeps_found_rows(&self) -> bool {
-        let selects = [Asked::Warnings, Asked::Errors].map(Self::CountConditions);
-        self.asks_for_conditions() && !selects.contains(self)
+        matches!(
+            self,
+            Self::ShowWarnings | Self::ShowErrors | Self::ShowLimited(_)
+        )
+    }
+
+    /// True if many clients prepare it.
+    pub(crate) fn is_shared(&self) -> bool {
+        !matches!(
+            self,
+            Self::ReadKey(_) | Self::ReadRange(..) | Self::WriteKey(..)
+        )
+    }
+
+    /// True if what it means depends on the schema in which it was prepared.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.needs_schema() || *self == Self::Schema
     }
 
     /// True if it needs the tables of a schema when it is prepared.
@@ -231,4 +265,11 @@ pub(crate) struct Assignment {
     pub(crate) name: String,
     /// `None` for DEFAULT.
     pub(crate) value: Option<String>,
+}
+
+impl Assignment {
+    /// True if it is of a user variable.
+    pub(crate) fn is_of_user(&self) -> bool {
+        self.name.starts_with('@')
+    }
 }

@@ -32,10 +32,8 @@ impl Database {
         argument: &[u8],
     ) -> Result<(), Broken> {
         let statement = statement_id(argument)?;
-        let forgets = self.sabotage == Some(Sabotage::ForgetPrepared);
         let statements = &mut self.connections[id].session.statements;
         let known = match command {
-            Command::StmtClose if forgets => true,
             Command::StmtClose => statements.close(statement),
             _ => {
                 let data = argument.get(6..).unwrap_or_default();
@@ -109,11 +107,19 @@ impl Database {
         let text = String::from_utf8_lossy(text);
         let unknown = || Broken::new(Rule::Protocol, format!("unknown statement {text}"));
         let (sql, tag) = sql::parse(&text).ok_or_else(unknown)?;
-        if let Some(tag) = tag {
+        // Whoever executes it elsewhere has it prepared there.
+        if let Some(tag) = tag.filter(|tag| !self.executions.contains_key(*tag)) {
             self.write_down(id, &Sql::Nonsense, tag)?;
         }
-        let next = self.connections[id].session.statements.next_id();
-        let outcome = self.work(id).prepare(next, &sql);
+        let session = &self.connections[id].session;
+        let next = session.statements.next_id();
+        let outcome = match &session.left_schema {
+            Some(left) if self.sabotage == Some(Sabotage::LoseBinding) => {
+                let schema = Some(left.clone());
+                self.work(id).prepare_in(schema, (next, &sql))
+            }
+            _ => self.work(id).prepare(next, &sql),
+        };
         self.tell(outside, id, &outcome)
     }
 
@@ -128,6 +134,11 @@ impl Database {
         // Now and then the server knows better than to open the cursor that was asked for.
         let cursor = execute.cursor && self.rng.u8(..) > 32;
         let statements = &mut self.connections[id].session.statements;
+        let mut execute = execute;
+        if self.sabotage == Some(Sabotage::SwapStatements) && execute.id > 1 {
+            let other = execute.id - 1;
+            execute.id = statements.get(other).map_or(execute.id, |_| other);
+        }
         let executed = statements.begin(execute.id, execute.value.as_deref(), cursor);
         match executed {
             Some(executed) => {

@@ -48,6 +48,11 @@ impl Database {
         database
     }
 
+    /// One of the caller's own, for what is the same for a whole server.
+    pub(crate) fn private() -> Self {
+        Self::start()
+    }
+
     fn start() -> Self {
         let (ready, started) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();

@@ -3,7 +3,7 @@
 use super::told::wrong;
 use super::{Answer, Model, Request};
 use crate::database::sql::Sql;
-use crate::database::{FILES_NOT_ALLOWED, Outcome};
+use crate::database::{Execution, FILES_NOT_ALLOWED, Outcome};
 use crate::failure::{Broken, Rule, ensure};
 
 impl Model {
@@ -30,7 +30,28 @@ impl Model {
             return None;
         };
         let statement = self.session.statements.get(execute.id)?;
-        statement.schema.as_deref()
+        statement.binding.schema.as_deref()
+    }
+
+    /// True if what ran is the prepared statement that the request names, as it was prepared.
+    pub(super) fn executes(&self, request: &Request, ran: &Execution) -> bool {
+        let (Request::Execute(execute), Some((sql, binding))) = (request, &ran.prepared) else {
+            return ran.prepared.is_none();
+        };
+        let own = self.session.statements.get(execute.id);
+        own.is_some_and(|own| own.sql == *sql && own.binding.means_the_same(binding, sql))
+    }
+
+    /// True if the request may pin the session.
+    pub(crate) fn pins(&self, request: &Request) -> bool {
+        match request {
+            Request::Execute(execute) => {
+                let runs = self.runs(request).cloned().map(Request::Query);
+                execute.cursor || runs.is_some_and(|runs| runs.pins())
+            }
+            Request::Prepare(Sql::Schema) => self.session.schema.is_none(),
+            request => request.pins(),
+        }
     }
 
     /// True if running it may change a table.
@@ -94,7 +115,9 @@ impl Model {
             _ => return Err(wrong(&"silence", answer)),
         };
         match &expected {
-            Outcome::Err(wire::code::UNKNOWN_STMT_HANDLER) => self.not_run(),
+            Outcome::Err(wire::code::UNKNOWN_STMT_HANDLER | wire::code::NO_OPEN_CURSOR) => {
+                self.not_run();
+            }
             Outcome::Err(code) => self.failed(*code),
             Outcome::Ok { .. } if matches!(request, Request::Load(_)) => {}
             _ => {
@@ -105,7 +128,7 @@ impl Model {
         self.compare(&expected, answer, false)
     }
 
-    /// The id is the backend's to choose.
+    /// The id is the front door's to choose.
     fn prepared(&mut self, sql: &Sql, answer: &Answer) -> Result<Outcome, Broken> {
         let id = match answer {
             Answer::Prepared { id, .. } => *id,
