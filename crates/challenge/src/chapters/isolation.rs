@@ -54,7 +54,7 @@ pub(super) fn courses(plan: &Plan) -> Vec<Course> {
         connections,
         workload: Workload::Beside,
         case,
-        warmup: warmup(duration / ROUNDS, PROTECTED),
+        warmup: warmup(duration / ROUNDS, connections),
         duration,
     };
     let mut courses = vec![course(Way::Alone, None, PROTECTED)];
