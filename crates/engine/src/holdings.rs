@@ -11,6 +11,7 @@ use crate::Engine;
 use crate::backend::ClientCommand;
 use crate::client::Client;
 use crate::prepared::Preparing;
+use crate::templates::Template;
 
 /// A temporary table: schema and name.
 type QualifiedName = (Option<Arc<[u8]>>, Box<[u8]>);
@@ -72,6 +73,14 @@ impl Effect {
     /// True for what a text does.
     pub(crate) fn is_of_text(&self) -> bool {
         matches!(self.act, Act::Text(_))
+    }
+
+    /// What it prepares.
+    pub(crate) fn prepares(&self) -> Option<&Template> {
+        match &self.act {
+            Act::Prepares(preparing) => Some(&preparing.template),
+            _ => None,
+        }
     }
 
     /// What the command does.

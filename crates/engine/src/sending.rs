@@ -17,8 +17,9 @@ use crate::digests::Digest;
 use crate::dispatch::put_query;
 use crate::holdings::{self, Act, Effect};
 use crate::named::{executes, names_statement, put_named};
+use crate::on_demand::put_prepare;
 use crate::overtime::Allowance;
-use crate::prepared::Preparing;
+use crate::prepared::{self, Preparing};
 use crate::rewrite::{self, Rewrite, rewrite};
 use crate::settle::defines;
 use crate::statements::shape;
@@ -64,7 +65,10 @@ impl Engine {
         if rewritten.is_none() {
             backend.keep_for_retry((client, &statement), packet);
         }
-        let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
+        let sequence_id = match effect.as_ref().and_then(Effect::prepares) {
+            Some(template) => put_prepare(outbox, template),
+            None => put_packet(outbox, (client, backend), (packet, rewritten), flavor),
+        };
         if !effect.as_ref().is_some_and(Effect::is_of_text) {
             client.holds_unseen(&statement);
         }
@@ -172,8 +176,20 @@ impl Engine {
             clears_warnings: clears_warnings(&statement, text, self.flavor()),
             kills: self.victim(key, text),
         };
-        let session = &self.clients.get(key)?.session;
-        let binding = Binding::of(session, &mut self.interner);
+        let client = self.clients.get(key)?;
+        let dialect = self.facts.as_ref()?.dialect(&client.session);
+        // The counts are those of when it is executed: such a statement stays on its backend.
+        let known = dialect.filter(|_| !prepared::stays(&statement));
+        let known = known.and_then(|dialect| {
+            rewrite(
+                &statement,
+                (text, &dialect),
+                (client, false),
+                &self.settings,
+            )
+        });
+        let text = known.as_ref().map_or(text, |rewrite| &rewrite.text);
+        let binding = Binding::of(&client.session, &mut self.interner);
         let template = self.templates.get((text, binding), || meaning);
         let mut preparing = Preparing::new(template);
         preparing.stays = stays;
