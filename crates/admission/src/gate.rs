@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use events::Timestamp;
+use events::{Span, Timestamp};
 
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -19,6 +19,9 @@ const ONE: u64 = 1;
 /// One more worker that waits.
 const WORKER: u64 = 1 << 32;
 const NOBODY: u64 = u64::MAX;
+/// Who came so little earlier at another worker did not come first: a worker knows an arrival no better
+/// than by the turn in which it saw it, and room that it may fill itself needs no mail to another one.
+pub(crate) const SLACK: Span = Span::from_ms(1);
 /// The end of a chain of gates.
 const LAST: u32 = u32::MAX;
 
@@ -42,6 +45,8 @@ struct Cell {
     oldest_us: AtomicU64,
     /// Odd while mail is under way that it has not looked at yet; never the same number twice.
     mail: AtomicU32,
+    /// When that mail was sent.
+    posted_us: AtomicU64,
     /// It let somebody out while somebody waited, and has not told anybody yet.
     is_freed: AtomicBool,
     /// The next gate of which that is true.
@@ -76,6 +81,7 @@ impl Gate {
         let cell = |_| Cell {
             oldest_us: AtomicU64::new(NOBODY),
             mail: AtomicU32::new(0),
+            posted_us: AtomicU64::new(0),
             is_freed: AtomicBool::new(false),
             next_freed: AtomicU32::new(LAST),
         };
@@ -119,7 +125,7 @@ impl Gate {
     }
 
     /// Lets a waiter of `worker` in if there is room, and no other worker has anybody who has waited
-    /// since before `since`, but for those workers that are asleep.
+    /// since before `since` by more than [`SLACK`], but for those workers that are asleep.
     pub(crate) fn admit(
         &self,
         worker: usize,
@@ -199,21 +205,25 @@ impl Gate {
         self.state.fetch_sub(WORKER, Ordering::SeqCst);
     }
 
-    /// The worker that is to be sent mail, because there is room and it has the oldest waiter;
-    /// `None` if there is none, or it is `worker` itself, or its mail is under way.
-    pub(crate) fn wake(&self, worker: usize) -> Option<usize> {
+    /// The worker that has the oldest waiter of those that `counts` names, if there is room for it and
+    /// it is not `worker` itself.
+    pub(crate) fn next(&self, worker: usize, counts: impl Fn(usize) -> bool) -> Option<usize> {
         let state = self.state.load(Ordering::SeqCst);
         if waiting(state) == 0 || !self.has_room(state) {
             return None;
         }
-        let (_, oldest) = self.oldest(|_| true)?;
-        (oldest != worker && self.post(oldest)).then_some(oldest)
+        let (_, oldest) = self.oldest(counts)?;
+        (oldest != worker).then_some(oldest)
     }
 
     /// Notes that `worker` is about to be sent mail; false if some is under way already. It writes in
     /// either case: the worker that reads its mail sees all that was done before.
-    pub(crate) fn post(&self, worker: usize) -> bool {
-        self.cells[worker].mail.fetch_or(1, Ordering::SeqCst) & 1 == 0
+    pub(crate) fn post(&self, worker: usize, now: Timestamp) -> bool {
+        let cell = &self.cells[worker];
+        if cell.mail.load(Ordering::SeqCst) & 1 == 0 {
+            cell.posted_us.store(now.as_us(), Ordering::SeqCst);
+        }
+        cell.mail.fetch_or(1, Ordering::SeqCst) & 1 == 0
     }
 
     /// `worker` looks at its mail. Only what it reads of the gate afterwards counts.
@@ -229,12 +239,18 @@ impl Gate {
         (mail & 1 == 1).then_some(mail)
     }
 
+    /// For how long the worker has not looked at its mail.
+    pub(crate) fn unread_for(&self, worker: usize, now: Timestamp) -> Span {
+        let posted = self.cells[worker].posted_us.load(Ordering::SeqCst);
+        now.since(Timestamp::from_us(posted))
+    }
+
     fn has_room(&self, state: u64) -> bool {
         let limit = self.limit.load(Ordering::SeqCst);
         limit == 0 || running(state) < limit
     }
 
-    /// Another worker with somebody who has waited since before `since`.
+    /// Another worker with somebody who has waited since before `since` by more than [`SLACK`].
     fn older(
         &self,
         worker: usize,
@@ -242,7 +258,7 @@ impl Gate {
         is_asleep: &impl Fn(usize) -> bool,
     ) -> Option<usize> {
         let (us, other) = self.oldest(|other| other != worker && !is_asleep(other))?;
-        ((us, other) < (since.as_us(), worker)).then_some(other)
+        (us.saturating_add(SLACK.as_us()) < since.as_us()).then_some(other)
     }
 
     /// The worker with the oldest waiter, of those that `counts` names, and since when that waits.

@@ -12,10 +12,11 @@
 //! * Those who may not wait ([`Scheduler::force`]: in a transaction, or pinned) are counted all the
 //!   same, so an account runs at most its limit plus its open transactions and pinned sessions.
 //! * Whoever came first is let through first, over all workers, among statements of one account that
-//!   need the same permits and can use the same backends. A read does not wait behind a write that
-//!   only lacks a transaction permit.
+//!   need the same permits and can use the same backends; between workers, whoever came first by more
+//!   than 1 ms. A read does not wait behind a write that only lacks a transaction permit.
 //! * Between accounts, backend time is shared by weight while several want more than there is.
-//! * No permit stays free for longer than 1 ms while somebody waits for it at a worker that is awake.
+//! * No permit stays free for longer than 1 ms while somebody waits for it at a worker that is awake; 10 ms
+//!   if more than one other worker is held up.
 //!
 //! # How the engine calls it
 //!

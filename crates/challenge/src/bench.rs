@@ -3,10 +3,11 @@
 use crate::database::{Database, Wanted};
 use crate::door::Door;
 use crate::error::ChallengeError;
+use crate::orders::ROUNDS;
 use crate::orders::{self, Orders, Phase};
 use crate::summary::Summary;
 use crate::{Course, Figures, KernelMemory, Live, Plan, Stop, Watcher, Way, Workload};
-use crate::{generator, kernel, storm};
+use crate::{figures, generator, kernel, storm};
 
 /// Database and front door. They are stopped when dropped, the front door first.
 pub(crate) struct Bench {
@@ -70,12 +71,21 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The protected account alone, beside the other one, and alone once more: a machine that becomes
-    /// slower or faster meanwhile does so for both.
+    /// The protected account alone, beside the other one, and so on, and alone once more: a machine that
+    /// becomes slower or faster meanwhile does so for both.
     fn beside(&mut self) -> Result<Figures, ChallengeError> {
-        let before = self.summary(Phase::Alone)?.figures(self.course)?;
+        let mut alone = self.summary(Phase::Alone)?.figures(self.course)?;
+        let first = self.round(&mut alone)?;
+        let others = (1..ROUNDS).map(|_| self.round(&mut alone));
+        let others = others.collect::<Result<Vec<_>, _>>()?;
+        Ok(figures::median_round(first, others))
+    }
+
+    /// Beside the other one, and alone; `alone` is what it had alone before.
+    fn round(&mut self, alone: &mut Figures) -> Result<Figures, ChallengeError> {
         let both = self.summary(Phase::All)?;
         let after = self.summary(Phase::Alone)?.figures(self.course)?;
+        let before = std::mem::replace(alone, after.clone());
         both.beside(self.course, &[before, after])
     }
 

@@ -29,7 +29,7 @@ pub enum Case {
     QueryLimit4,
     /// The misbehaving account may have 4 transactions at once.
     TransactionLimit4,
-    /// The misbehaving account has weight 1, the protected one 32.
+    /// The misbehaving account may run 4 statements at once, and has weight 1, the protected one 32.
     Weight32,
     /// The misbehaving account may run 1 statement at once.
     QueryLimit1,
@@ -49,7 +49,7 @@ impl Case {
             Self::NoLimits => "no limits",
             Self::QueryLimit4 => "query limit 4",
             Self::TransactionLimit4 => "transaction limit 4",
-            Self::Weight32 => "weight 1 against 32",
+            Self::Weight32 => "query limit 4, weight 1 against 32",
             Self::QueryLimit1 => "query limit 1",
             Self::Fifo => "fifo",
             Self::Lifo => "lifo",
@@ -77,7 +77,10 @@ impl Case {
             Self::NoLimits => String::new(),
             Self::QueryLimit4 => two(queries, WIDE, NARROW),
             Self::TransactionLimit4 => two(transactions, WIDE, NARROW),
-            Self::Weight32 => two("weight", WEIGHT, 1),
+            Self::Weight32 => {
+                quota(USER, &[(queries, WIDE), ("weight", WEIGHT)])
+                    + &quota(OTHER_USER, &[(queries, NARROW), ("weight", 1)])
+            }
             Self::QueryLimit1 => two(queries, WIDE, 1),
             Self::Fifo | Self::Lifo | Self::Codel => {
                 let quota = quota(USER, &[(queries, STORM_QUERIES)]);
@@ -103,6 +106,8 @@ mod tests {
         let (ours, theirs) = limited.split_once(OTHER_USER).unwrap();
         assert!(ours.contains("max_concurrent_queries = 128"), "{limited}");
         assert!(theirs.contains("max_concurrent_queries = 4"), "{limited}");
+        let weighted = Case::Weight32.quotas();
+        assert!(weighted.ends_with("max_concurrent_queries = 4\nweight = 1\n"));
         assert_eq!(Case::NoLimits.quotas(), "");
         let storm = Case::Codel.quotas();
         assert!(storm.ends_with("max_concurrent_queries = 16\noverload = \"codel\"\n"));

@@ -137,6 +137,29 @@ pub(crate) fn mean_ms(connections: u32, per_s: f64) -> f64 {
     }
 }
 
+/// What rounds of one run beside another account come to: the round with the median share, the medians of
+/// what is compared, and the errors of all.
+pub(crate) fn median_round(first: Figures, mut rounds: Vec<Figures>) -> Figures {
+    rounds.push(first);
+    let share = |figures: &Figures| figures.beside.map_or(0.0, |beside| beside.share);
+    rounds.sort_by(|one, other| share(one).total_cmp(&share(other)));
+    let median = |of: fn(&Beside) -> f64| {
+        let mut values: Vec<f64> = rounds.iter().flat_map(|f| &f.beside).map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or_default()
+    };
+    let (p95_ratio, other_share) = (median(|b| b.p95_ratio), median(|b| b.other_share));
+    let errors = rounds.iter().map(|figures| figures.errors).sum();
+    let first_errors = rounds.iter().find(|figures| figures.errors > 0);
+    let errors_text = first_errors.map_or_else(String::new, |figures| figures.errors_text.clone());
+    let mut figures = rounds.swap_remove(rounds.len() / 2);
+    (figures.errors, figures.errors_text) = (errors, errors_text);
+    if let Some(beside) = &mut figures.beside {
+        (beside.p95_ratio, beside.other_share) = (p95_ratio, other_share);
+    }
+    figures
+}
+
 /// As many digits as mean something.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1_000.0).round() / 1_000.0

@@ -16,6 +16,10 @@ const UPDATE: &str = "update-by-primary-key";
 /// What the group of the account is called that another one runs beside.
 pub(crate) const PROTECTED_NAME: &str = "protected";
 
+/// How often an account is measured beside another one, and alone, in a run: an odd number, so that there
+/// is a median. A machine that others use as well becomes faster and slower within seconds.
+pub(crate) const ROUNDS: u32 = 5;
+
 /// What it is told to do.
 pub(crate) struct Orders {
     /// Its arguments.
@@ -35,7 +39,11 @@ pub(crate) enum Phase {
 
 /// Its orders for a run to `port`.
 pub(crate) fn orders(plan: &Plan, course: &Course, port: u16, phase: Phase) -> Orders {
-    let part = if phase == Phase::All { 1 } else { 2 };
+    let part = match (course.workload, phase) {
+        (Workload::Beside, _) => ROUNDS,
+        (_, Phase::All) => 1,
+        (_, Phase::Alone) => 2,
+    };
     let duration = course.duration / part;
     let interval = (duration / 4).min(Duration::from_secs(1));
     let ms = |duration: Duration| format!("{}ms", duration.as_millis().max(1));

@@ -164,14 +164,11 @@ impl Engine {
         };
         match &mut exchange.purpose {
             Purpose::Command(command) => {
-                let Some(client) = command.client.and_then(|client| self.clients.get(client))
-                else {
+                let client = command.client.and_then(|client| self.clients.get(client));
+                // What a client is told of its login is said when the answer is complete.
+                let Some(client) = client.filter(|client| client.login.is_none()) else {
                     return Ok(ending);
                 };
-                if client.login.is_some() {
-                    // What the client is told of its login is said when the answer is complete.
-                    return Ok(ending);
-                }
                 told.state_changes = &block;
                 told.status = client.status;
                 command.answered = true;
@@ -184,6 +181,7 @@ impl Engine {
             }
             Purpose::ReadFacts(rows)
             | Purpose::ReadInsertId(rows)
+            | Purpose::ReadFoundRows(rows)
             | Purpose::ReadCharset(rows)
             | Purpose::ReadPrivileges(rows)
             | Purpose::ReadRight(rows)
@@ -191,6 +189,7 @@ impl Engine {
                 collect(rows, piece)?;
             }
             Purpose::Prepare(preparing) => preparing.note(piece),
+            Purpose::ReadUserVariables(read) => read.piece(piece)?,
             Purpose::ReadWarnings(answer) => diagnostics::keep(answer, piece),
             Purpose::ReadTables(read) => collect(&mut read.rows, piece)?,
             Purpose::Restore(_)
@@ -250,15 +249,6 @@ impl Engine {
         if tracked.charset {
             backend.due |= crate::backend::Due::CHARSET;
         }
-        if tracked.unrestorable && !client.pins.contains(PinReason::Unknown) {
-            client.pins.insert(PinReason::Unknown);
-            // It has happened: there is no refusing it.
-            client.pin_slot = client
-                .pin_slot
-                .take()
-                .or_else(|| self.shared.pin(usize::MAX));
-            self.counters.pinned(PinReason::Unknown);
-        }
         if let (true, Some(schema)) = (tracked.schema, &client.session.schema) {
             self.known_schemas.learn(client.key, schema);
         }
@@ -268,8 +258,15 @@ impl Engine {
                 false => tracking::for_client(ok.changes(), block),
             }
         }
-        if let (true, Some(key)) = (tracked.schema, command.client) {
+        let Some(key) = command.client else { return };
+        if tracked.schema {
             self.follow_schema(key);
+        }
+        if tracked.unrestorable {
+            self.pin_late(key, PinReason::Unknown);
+        }
+        if tracked.state {
+            self.changed_unseen(key, command);
         }
     }
 

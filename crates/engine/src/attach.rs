@@ -7,7 +7,7 @@ use admission::Permit;
 use events::{Handle, Io, Timestamp};
 use membership::Key;
 use pool::{Choice, Fit, KeyId, Slot, State as BackendState};
-use session::SessionState;
+use session::{SessionState, same_user_variables};
 use wire::ServerStatus;
 
 use crate::backend::{Backend, Due, InsertId, PoolKey};
@@ -17,6 +17,7 @@ use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::Warnings;
 use crate::facts::Facts;
+use crate::user_variables::Leftovers;
 use crate::{Engine, Mail, Owner, Turn};
 
 impl Engine {
@@ -171,7 +172,9 @@ impl Engine {
                 // One is enough to find out whether the backend is back.
                 return;
             }
-            let Some(slot) = self.slot(turn) else { return };
+            let Some(slot) = self.slot(turn, id) else {
+                return;
+            };
             let collation = self
                 .clients
                 .get(first)
@@ -182,19 +185,17 @@ impl Engine {
 
     /// A connection of the first account, so that clients can be told the server's version.
     pub(crate) fn probe<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        if self.settings.accounts.is_empty() {
+            return self.learn_nothing(turn);
+        }
         let nobody = PoolKey::new(
             0,
             wire::Capabilities::empty(),
             wire::ExtendedCapabilities::empty(),
         );
-        let slot = (!self.settings.accounts.is_empty())
-            .then(|| self.slot(turn))
-            .flatten();
-        match slot {
-            Some(slot) => {
-                let id = self.key_id(&nobody);
-                self.open(turn, id, slot, Facts::unknown("").collation);
-            }
+        let id = self.key_id(&nobody);
+        match self.slot(turn, id) {
+            Some(slot) => self.open(turn, id, slot, Facts::unknown("").collation),
             None => self.learn_nothing(turn),
         }
     }
@@ -262,13 +263,12 @@ impl Engine {
             .is_some_and(|at| turn.now < at)
     }
 
-    /// A slot from the budget, or that of the connection that has been idle the longest: none of
-    /// them suits, or we would not be here.
-    fn slot<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) -> Option<Slot> {
+    /// A slot for `id`: from the budget, or that of an idle connection.
+    fn slot<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) -> Option<Slot> {
         if let Some(slot) = self.shared.ledger.take(self.worker) {
             return Some(slot);
         }
-        let (victim, _) = self.pool.oldest_idle()?;
+        let victim = self.spare(turn, id)?;
         self.counters.slots_lent += 1;
         self.drop_backend(turn, victim);
         self.shared.ledger.take(self.worker)
@@ -315,19 +315,22 @@ impl Engine {
             head_since: now,
             retired: false,
             due: Due::empty(),
+            counted_rows: false,
             upload: None,
             replay: Vec::new(),
             orphaned: None,
             transaction: Permit::NONE,
             kill_outstanding: false,
             dirty: false,
+            leftovers: Leftovers::default(),
         }
     }
 }
 
 fn fit(backend: &Backend, wanted: &SessionState) -> Fit {
     if backend.session.matches(wanted) {
-        Fit::Same
+        let same = same_user_variables(backend.session.user.as_ref(), wanted.user.as_ref());
+        if same { Fit::Same } else { Fit::Near }
     } else if backend.session.can_become(wanted) {
         Fit::Restorable
     } else {

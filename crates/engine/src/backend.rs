@@ -18,6 +18,7 @@ use crate::holdings::Effect;
 use crate::limits::Keeping;
 use crate::local_infile::Upload;
 use crate::prepared::Preparing;
+use crate::user_variables::{Leftovers, ReadVariables};
 use crate::views::ReadTables;
 use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSet, Translation};
 
@@ -85,6 +86,8 @@ pub(crate) struct Backend {
     pub retired: bool,
     /// What must happen before the session can be detached.
     pub due: Due,
+    /// Only it knows the attached session's `FOUND_ROWS()`: rows were counted that were never sent.
+    pub counted_rows: bool,
     /// A file that the client is sending.
     pub upload: Option<Upload>,
     /// The command under way, as long as it may be sent again elsewhere.
@@ -98,6 +101,8 @@ pub(crate) struct Backend {
     /// The session that is attached, or was, may have left more behind than `session` tells: a
     /// reset is due before anybody else gets it.
     pub dirty: bool,
+    /// What it has of user variables besides those of `session`.
+    pub leftovers: Leftovers,
 }
 
 bitflags::bitflags! {
@@ -154,8 +159,12 @@ pub(crate) enum Purpose {
     ReadPrivileges(TextResultSet),
     /// LAST_INSERT_ID() of the attached session.
     ReadInsertId(TextResultSet),
+    /// FOUND_ROWS() of the attached session.
+    ReadFoundRows(TextResultSet),
     /// The character sets of the attached session.
     ReadCharset(TextResultSet),
+    /// User variables that the attached session may have assigned.
+    ReadUserVariables(Box<ReadVariables>),
     /// The warnings of the attached session, as the answer has them.
     ReadWarnings(Vec<u8>),
     /// Whether a command that is to be sent again names a view.
@@ -213,8 +222,6 @@ pub(crate) struct ClientCommand {
     pub in_transaction: bool,
     /// What it takes hold of or lets go of; boxed, because few do.
     pub effect: Option<Box<Effect>>,
-    /// `FOUND_ROWS()` counts more than the rows that it sends (`SQL_CALC_FOUND_ROWS`).
-    pub counts_all_rows: bool,
     /// True once part of the answer went to the client.
     pub answered: bool,
     /// What is counted for it.

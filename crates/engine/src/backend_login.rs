@@ -178,14 +178,19 @@ impl Engine {
 
     /// Cleans a backend for whoever comes next.
     pub(crate) fn reset_backend<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        self.counters.backend_resets += 1;
         self.pool.move_to(key, BackendState::Resetting, turn.now);
         if let Some(id) = self.pool.key_of(key) {
             self.wake(id);
         }
+        self.put_reset(turn, key);
+    }
+
+    /// Sends what cleans a backend, whoever is attached to it.
+    pub(crate) fn put_reset<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
+        self.counters.backend_resets += 1;
         let outbox = turn.io.outbox(backend.handle);
         put_command(outbox, Command::ResetConnection, b"");
         if let Some(facts) = &self.facts {
@@ -212,7 +217,10 @@ impl Engine {
         backend.session = session;
         backend.insert_id = crate::backend::InsertId::Known(0);
         backend.warnings = crate::diagnostics::Warnings::None;
-        (backend.dirty, backend.due) = (false, crate::backend::Due::empty());
+        backend.leftovers = crate::user_variables::Leftovers::default();
+        (backend.dirty, backend.counted_rows) = (false, false);
+        // A command may wait for a clean backend.
+        backend.due &= crate::backend::Due::COMMAND;
         if let (Some(known), Some(sql_mode)) = (&mut self.facts, facts.first(3)) {
             known.modes = Modes::of(sql_mode);
         }

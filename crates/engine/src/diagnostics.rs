@@ -8,7 +8,10 @@
 use events::Io;
 use membership::Key;
 use session::statement::{Diagnostics, Flavor, Kind, Known, Statement, Traits, show_diagnostics};
-use wire::{HEADER_LEN, Header, OkPacket, Piece, ResponseWalk, ServerStatus, Told, Translation};
+use wire::{
+    HEADER_LEN, Header, OkPacket, Piece, ResponseWalk, ServerStatus, TextResultSet, Told,
+    Translation,
+};
 
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
 use crate::client::Client;
@@ -92,8 +95,8 @@ pub(crate) struct Capture {
     /// The text of the last statement, if its warnings were not read: it was a plain read, and runs
     /// again before somebody asks for them (rule 10).
     repeat: Option<Box<[u8]>>,
-    /// `FOUND_ROWS()`; `None` if only the backend knows, to which the session is pinned then.
-    found_rows: Option<u64>,
+    /// `FOUND_ROWS()`, as far as a backend does not hold a newer one for it.
+    pub(crate) found_rows: u64,
 }
 
 impl Default for Capture {
@@ -104,7 +107,7 @@ impl Default for Capture {
             warning_count: 0,
             row_count: 0,
             repeat: None,
-            found_rows: Some(1),
+            found_rows: 1,
         }
     }
 }
@@ -114,7 +117,7 @@ impl Capture {
     pub(crate) fn count(&self, known: Known) -> Option<i64> {
         match known {
             Known::RowCount => Some(self.row_count),
-            Known::FoundRows => self.found_rows.map(|rows| rows as i64),
+            Known::FoundRows => Some(self.found_rows as i64),
             Known::WarningCount => Some(self.told(false).max(i64::from(self.warning_count))),
             Known::ErrorCount => Some(self.told(true)),
             Known::ConnectionId
@@ -155,10 +158,9 @@ impl Capture {
             true => -1,
             false => counts.affected as i64,
         };
-        // SHOW WARNINGS and its like leave FOUND_ROWS() as it was.
-        let asks = command.traits.contains(Traits::READS_DIAGNOSTICS) && command.kind == Kind::Show;
-        if let (Some(found), false) = (counts.found, asks) {
-            self.found_rows = (!command.counts_all_rows).then_some(found);
+        let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
+        if let (Some(found), false) = (counts.found, keeps) {
+            self.found_rows = found;
         }
         if failed || counts.warnings > 0 {
             self.warning_count = counts.warnings;
@@ -247,6 +249,14 @@ impl Backend {
         true
     }
 
+    /// Notes whether only this backend knows what FOUND_ROWS() is after an answer.
+    pub(crate) fn note_found_rows(&mut self, command: &ClientCommand) {
+        let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
+        if command.counts.found.is_some() && !keeps {
+            self.counted_rows = command.traits.contains(Traits::COUNTS_ALL_ROWS);
+        }
+    }
+
     /// Notes whose warnings there are after an answer.
     pub(crate) fn note_warnings(&mut self, command: &ClientCommand, failed: bool) {
         // Which of several statements emptied the list is more than their answers tell.
@@ -260,6 +270,44 @@ impl Backend {
 }
 
 impl Engine {
+    /// Asks for what FOUND_ROWS() is, before something of our own changes it. False if that is known.
+    pub(crate) fn read_found_rows<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+    ) -> bool {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return false;
+        };
+        if !std::mem::take(&mut backend.counted_rows) {
+            return false;
+        }
+        // MySQL warns of the call.
+        backend.warnings = Warnings::Foreign;
+        put_query(
+            turn.io.outbox(backend.handle),
+            b"SELECT FOUND_ROWS() LIMIT 1",
+        );
+        backend.expect(Purpose::ReadFoundRows(TextResultSet::default()));
+        self.counters.read_backs += 1;
+        true
+    }
+
+    /// The backend told the number.
+    pub(crate) fn learn_found_rows(&mut self, key: Key, rows: &TextResultSet) {
+        let client = self.pool.get(key).and_then(|backend| backend.client);
+        let digits = rows
+            .first(0)
+            .and_then(|value| std::str::from_utf8(value).ok());
+        let found = digits.and_then(|digits| digits.parse().ok());
+        if let (Some(client), Some(found)) = (
+            client.and_then(|client| self.clients.get_mut(client)),
+            found,
+        ) {
+            client.capture.found_rows = found;
+        }
+    }
+
     /// Asks the backend for the warnings of the session that is about to be detached.
     pub(crate) fn read_warnings<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let Some(backend) = self.pool.get_mut(key) else {

@@ -4,13 +4,14 @@
 use events::Io;
 use membership::Key;
 use session::statement::{Kind, Statement};
-use session::{Restore, plan};
+use session::{Restore, SessionState, plan};
 use wire::{Command, PacketWriter, ResponseWalk, write_packet};
 
 use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
 use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::errors::ClientError;
+use crate::templates::Template;
 use crate::{Engine, Mail, Turn};
 
 impl Engine {
@@ -26,6 +27,12 @@ impl Engine {
             return Taken::Now;
         }
         let missing = self.missing(client, packet);
+        let bound = self.bound(client, missing.as_deref());
+        let mut restore = self.restore(client, bound.as_ref());
+        if self.bring_user_variables(turn, client, (packet, &statement), &mut restore) {
+            self.clean_attached(turn, client);
+            return Taken::Later;
+        }
         let Some(record) = self.clients.get_mut(client) else {
             return Taken::Now;
         };
@@ -35,16 +42,8 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(backend_key) else {
             return Taken::Now;
         };
-        let bound = missing.as_ref().map(|template| {
-            let interner = &mut self.interner;
-            template.binding.over(&record.session, interner)
-        });
         let wanted = bound.as_ref().unwrap_or(&record.session);
         let selects = statement.kind == Kind::Use && missing.is_none();
-        let mut restore = Restore::default();
-        if !backend.session.matches(wanted) {
-            restore = plan(&backend.session, wanted);
-        }
         if selects {
             // It would be replaced at once; and if it is gone, this is the way out.
             restore.schema = None;
@@ -103,6 +102,24 @@ impl Engine {
         self.attach_in_vain(turn, client);
         self.touch(client, turn.now);
         true
+    }
+
+    /// The state in which a statement must be prepared that the client's backend lacks.
+    fn bound(&mut self, client: Key, missing: Option<&Template>) -> Option<SessionState> {
+        let client = self.clients.get(client)?;
+        Some(missing?.binding.over(&client.session, &mut self.interner))
+    }
+
+    /// What brings the client's backend to the state of its session, or another one, but for user variables.
+    fn restore(&self, client: Key, bound: Option<&SessionState>) -> Restore {
+        let Some(client) = self.clients.get(client) else {
+            return Restore::default();
+        };
+        let wanted = bound.unwrap_or(&client.session);
+        match client.backend.and_then(|key| self.pool.get(key)) {
+            Some(backend) if !backend.session.matches(wanted) => plan(&backend.session, wanted),
+            _ => Restore::default(),
+        }
     }
 
     /// Takes the right to be pinned, unless the session has it or too many others do.

@@ -87,7 +87,9 @@ impl Engine {
             return;
         };
         backend.client = None;
-        backend.dirty |= !pins.is_empty();
+        backend.dirty |= !pins.is_empty() || backend.leftovers.is_unread();
+        backend.leftovers.forget_unread();
+        backend.counted_rows = false;
         // COM_RESET_CONNECTION leaves the role as it was (rule 3).
         backend.retired |= pins.contains(PinReason::Role) || pins.contains(PinReason::Unknown);
         backend.dirty |= !(backend.due - Due::TABLES).is_empty();

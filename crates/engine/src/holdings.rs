@@ -11,7 +11,6 @@ use crate::Engine;
 use crate::backend::ClientCommand;
 use crate::client::Client;
 use crate::prepared::Preparing;
-use crate::templates::Template;
 
 /// A temporary table: schema and name.
 type QualifiedName = (Option<Arc<[u8]>>, Box<[u8]>);
@@ -75,17 +74,19 @@ impl Effect {
         matches!(self.act, Act::Text(_))
     }
 
-    /// What it prepares.
-    pub(crate) fn prepares(&self) -> Option<&Template> {
-        match &self.act {
-            Act::Prepares(preparing) => Some(&preparing.template),
-            _ => None,
-        }
-    }
-
     /// What the command does.
     pub(crate) fn act(&self) -> &Act {
         &self.act
+    }
+
+    /// What is prepared in place of a client's text.
+    pub(crate) fn text_in_place_of(&self, text: &[u8]) -> Option<&[u8]> {
+        match &self.act {
+            Act::Prepares(preparing) => {
+                Some(&preparing.template.text[..]).filter(|own| *own != text)
+            }
+            _ => None,
+        }
     }
 
     /// Takes note of a piece of the answer.

@@ -360,7 +360,6 @@ fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientComman
         clears_warnings: client.digest.clears_warnings(),
         in_transaction: false,
         effect: None,
-        counts_all_rows: false,
         answered: false,
         permit: allowance.permit,
         keeping: None,

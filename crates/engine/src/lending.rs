@@ -1,4 +1,5 @@
-//! Slots between workers, and between keys of one worker (rule 2).
+//! Slots between workers, and between keys of one worker (rule 2): when they change hands is said by
+//! [`gives_way`]; here is who asks, and who is asked.
 
 use events::{Io, Span, Timestamp};
 use membership::Key;
@@ -8,13 +9,15 @@ use crate::client::State;
 use crate::{Engine, Mail, Turn};
 
 /// How often a worker that still waits asks again.
-const ASK_AGAIN: Span = Span::from_ms(2);
+const ASK_AGAIN: Span = Span::from_ms(5);
 
 /// What a worker has published of its need.
 #[derive(Debug, Default)]
 pub(crate) struct Lending {
     /// Since when its oldest waiter has waited.
     waiting_since: Option<Timestamp>,
+    /// Since when it has had waiters without a break.
+    short_since: Option<Timestamp>,
     /// When it last asked the others.
     asked: Option<Timestamp>,
     /// When it last looked at its waiters.
@@ -41,18 +44,29 @@ impl Lending {
 impl Engine {
     /// Tells the others since when somebody has waited here, at the end of each turn.
     pub(crate) fn publish_need<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let ids = self.awake.iter();
-        let oldest = ids.filter_map(|&id| self.in_need_since(id)).min();
-        self.lending.seen = turn.now;
-        if oldest == self.lending.waiting_since {
+        let mut oldest = None;
+        for at in 0..self.awake.len() {
+            let id = self.awake[at];
+            let since = self.in_need_since(id);
+            let short = &mut self.keys[id.0 as usize].short_since;
+            *short = since.map(|_| short.unwrap_or(turn.now));
+            oldest = [oldest, since].into_iter().flatten().min();
+        }
+        let lending = &mut self.lending;
+        lending.seen = turn.now;
+        if oldest == lending.waiting_since {
             return;
         }
-        let began = self.lending.waiting_since.is_none();
-        self.lending.waiting_since = oldest;
+        let began = lending.waiting_since.is_none();
+        lending.waiting_since = oldest;
+        lending.short_since = oldest.map(|_| lending.short_since.unwrap_or(turn.now));
         if oldest.is_none() {
-            self.lending.asked = None;
+            lending.asked = None;
         }
-        self.shared.ledger.set_waiting(self.worker, oldest);
+        let short_since = lending.short_since;
+        self.shared
+            .ledger
+            .set_waiting(self.worker, oldest, short_since);
         if began {
             // A slot that was given back a moment ago saw nobody waiting.
             self.serve_all(turn);
@@ -88,25 +102,44 @@ impl Engine {
         idle: Key,
         id: KeyId,
     ) -> bool {
-        if let Some(other) = self.needier_key(turn, id) {
+        let rested = self.rested(turn, idle);
+        if let Some(other) = self.needier_key(turn, id, rested) {
             self.counters.slots_lent += 1;
             self.drop_backend(turn, idle);
             self.grow(turn, other);
             self.serve(turn, id);
             return true;
         }
-        // A connection that became idle just now is most likely wanted again in a moment, and a new
-        // one costs more than the other's wait: whoever still waits asks again.
-        let rested = self
-            .pool
-            .since(idle)
-            .is_some_and(|since| turn.now.since(since) >= PATIENCE);
         let gives = self.worker_is_needier(turn, id, rested);
         if gives {
             self.counters.slots_lent += 1;
             self.drop_backend(turn, idle);
         }
         gives
+    }
+
+    /// The idle connection that makes room for one of `id`: one of its own, since none of those suits if
+    /// another one is to be opened, or one that its key gives up.
+    pub(crate) fn spare<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, id: KeyId) -> Option<Key> {
+        let mut oldest: Option<(Key, Timestamp)> = None;
+        let claim = self.claim(id);
+        // Those that rest are on one list, which is not in the way of what is asked of their keys.
+        for at in 0..self.pool.resting() {
+            let Some((of, idle, since)) = self.pool.oldest_idle_at(at) else {
+                continue;
+            };
+            let rested = turn.now.since(since);
+            let is_older = oldest.is_none_or(|(_, before)| since < before);
+            if is_older && (of == id || gives_way(self.holder(of), claim, rested, turn.now)) {
+                oldest = Some((idle, since));
+            }
+        }
+        oldest.map(|(idle, _)| idle)
+    }
+
+    fn rested<I: Io<Mail>>(&self, turn: &Turn<'_, I>, idle: Key) -> Span {
+        let since = self.pool.since(idle);
+        since.map_or(Span::ZERO, |since| turn.now.since(since))
     }
 
     /// True if a lane of `id` gets no more for now: somebody has the better claim to its slot, or
@@ -120,34 +153,37 @@ impl Engine {
         ];
         let only_lanes = || OTHERS.iter().all(|&state| self.pool.count(id, state) == 0);
         (self.first_in_need(id).is_some() && only_lanes())
-            || self.needier_key(turn, id).is_some()
-            || self.worker_is_needier(turn, id, false)
+            || self.needier_key(turn, id, Span::ZERO).is_some()
+            || self.worker_is_needier(turn, id, Span::ZERO)
     }
 
-    /// The key with a better claim to a slot of `id`.
-    fn needier_key<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> Option<KeyId> {
+    /// The key with a better claim to a slot of `id` that has been idle for `rested`.
+    fn needier_key<I: Io<Mail>>(
+        &self,
+        turn: &Turn<'_, I>,
+        id: KeyId,
+        rested: Span,
+    ) -> Option<KeyId> {
         if self.awake.len() < 2 {
             return None;
         }
         let holder = self.holder(id);
         let ids = self.awake.iter().copied().filter(|&other| other != id);
-        let needy = ids.filter(|&other| gives_way(holder, self.claim(other), turn.now));
+        let needy = ids.filter(|&other| gives_way(holder, self.claim(other), rested, turn.now));
         needy.min_by_key(|&other| self.in_need_since(other))
     }
 
-    /// True if another worker has a better claim to a slot of `id`, which has `rested` for a while.
-    fn worker_is_needier<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId, rested: bool) -> bool {
+    /// True if another worker has a better claim to a slot of `id` that has been idle for `rested`.
+    fn worker_is_needier<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId, rested: Span) -> bool {
         let ledger = &self.shared.ledger;
         let Some((_, theirs)) = ledger.neediest(self.worker) else {
             return false;
         };
         let mine = Claim {
-            owned: ledger.claim(self.worker).owned,
-            weight: 1,
             waiting_since: self.holder(id).waiting_since,
+            ..ledger.claim(self.worker)
         };
-        (rested || mine.waiting_since.is_some() || theirs.owned == 0)
-            && gives_way(mine, theirs, turn.now)
+        gives_way(mine, theirs, rested, turn.now)
     }
 
     /// A slot went back to the budget: whoever waits elsewhere is told.
@@ -213,6 +249,7 @@ impl Engine {
             owned: self.pool.owned(id),
             weight: self.keys[id.0 as usize].weight,
             waiting_since,
+            short_since: self.keys[id.0 as usize].short_since,
         }
     }
 }

@@ -32,6 +32,8 @@
 //! | `answers` | what backends say, on its way to clients |
 //! | `diagnostics` | warnings and row counts, captured and asked for |
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
+//! | `read_back` | what only backends know, asked of them |
+//! | `user_variables` | user variables, carried from backend to backend |
 //! | `holdings` | pins that end, because what was held is let go of |
 //! | `lanes` | backends that several sessions share |
 //! | `lane_patience` | how long the head of a lane may take |
@@ -86,6 +88,7 @@ mod overtime;
 mod permits;
 mod pin_log;
 mod prepared;
+mod read_back;
 mod report;
 mod retry;
 mod rewrite;
@@ -100,6 +103,7 @@ mod statements;
 mod templates;
 mod timers;
 mod tracking;
+mod user_variables;
 mod views;
 
 use std::collections::{HashMap, VecDeque};
@@ -204,6 +208,8 @@ struct KeyState {
     kills_others: bool,
     /// The share of the backends of its account, relative to others'.
     weight: u32,
+    /// Since when somebody has waited for its backends without a break.
+    short_since: Option<Timestamp>,
     /// Statements that have their permit and wait to be sent.
     admitted: usize,
     /// What the last failure was, for whoever waits in vain.

@@ -45,7 +45,9 @@ impl Engine {
             return;
         };
         let outbox = turn.io.outbox(backend.handle);
-        let sequence_id = put_prepare(outbox, &template);
+        put_command(outbox, Command::StmtPrepare, &template.text);
+        let payload = template.text.len() + 1;
+        let sequence_id = (payload / wire::MAX_PAYLOAD) as u8;
         backend.exchanges.push_back(Exchange {
             walk: ResponseWalk::shaped(Shape::Prepare, true, sequence_id),
             purpose: Purpose::Prepare(Box::new(Preparing::new(template))),
@@ -100,11 +102,4 @@ impl Engine {
         }
         self.drop_first_command(client_key);
     }
-}
-
-/// Appends a COM_STMT_PREPARE. Returns the sequence id of its last packet.
-pub(crate) fn put_prepare(outbox: &mut Vec<u8>, template: &Template) -> u8 {
-    put_command(outbox, Command::StmtPrepare, &template.text);
-    let payload = template.text.len() + 1;
-    (payload / wire::MAX_PAYLOAD) as u8
 }

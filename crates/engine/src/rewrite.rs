@@ -1,8 +1,9 @@
 //! What is sent in place of a client's text, where the front door knows better than the backend at
-//! hand: counts of the session's last statement (rule 10), and addresses (rule 14a).
+//! hand: counts of the session's last statement (rule 10), addresses (rule 14a), and the scope of variables that
+//! are set without one.
 
 use session::statement::{
-    Dialect, Known, PinReason, Statement, Traits, lone, quoted_name, substitute,
+    Dialect, Known, Statement, Traits, lone, quoted_name, scoped, substitute,
 };
 
 use crate::Settings;
@@ -36,25 +37,39 @@ pub(crate) fn concerns(statement: &Statement) -> bool {
         Traits::READS_DIAGNOSTICS
             | Traits::READS_ROW_COUNTS
             | Traits::READS_ADDRESS
-            | Traits::READS_CONNECTION_ID,
+            | Traits::READS_CONNECTION_ID
+            | Traits::SETS_UNSCOPED,
     )
 }
 
-/// What the session is told in place of what its text would say on the backend. `live`: the backend has
-/// the session's own warnings.
+/// What the backend knows better than what was captured, because the session's last statement ran there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Live {
+    /// The session's own warnings are there.
+    pub warnings: bool,
+    /// Rows were counted that were never sent.
+    pub found_rows: bool,
+}
+
+/// What the session is told in place of what its text would say on the backend.
 pub(crate) fn rewrite(
     statement: &Statement,
     (text, dialect): (&[u8], &Dialect),
-    (client, live): (&Client, bool),
+    (client, live): (&Client, Live),
     settings: &Settings,
 ) -> Option<Rewrite> {
-    if !concerns(statement) || text.len() > TEXT_MAX {
+    if !concerns(statement) {
         return None;
     }
+    let unscoped = statement.traits.contains(Traits::SETS_UNSCOPED);
+    let scoped = unscoped.then(|| scoped(text, dialect)).flatten();
+    let text = scoped.as_deref().unwrap_or(text);
+    if text.len() > TEXT_MAX {
+        return scoped.map(Rewrite::of_text);
+    }
     let count = |known| match known {
-        Known::WarningCount | Known::ErrorCount if live => None,
-        // SQL_CALC_FOUND_ROWS counts rows that were never sent: only the backend knows.
-        Known::FoundRows if client.pins.contains(PinReason::FoundRows) => None,
+        Known::WarningCount | Known::ErrorCount if live.warnings => None,
+        Known::FoundRows if live.found_rows => None,
         known => client.capture.count(known),
     };
     let alone = lone(text, dialect);
@@ -71,14 +86,32 @@ pub(crate) fn rewrite(
             "IF(FOUND_ROWS() IS NULL,0,CAST({count} AS SIGNED))"
         )),
         (_, Some(count)) => Some(format!("CAST({count} AS UNSIGNED)")),
-        (Known::ConnectionId, None) => Some(format!("CAST({} AS UNSIGNED)", client.id)),
-        (known, None) => settings.address.expression(known),
+        (known, None) => constant(known, client, settings),
     };
-    let text = substitute(text, dialect, value)?;
-    Some(Rewrite {
-        text,
-        insert_id: None,
-    })
+    let text = match substitute(text, dialect, value) {
+        Some(text) => text,
+        None => scoped?,
+    };
+    Some(Rewrite::of_text(text))
+}
+
+/// A text that is prepared, with what stays the same for as long as the client is connected.
+pub(crate) fn prepared_text(
+    (text, dialect): (&[u8], &Dialect),
+    client: &Client,
+    settings: &Settings,
+) -> Option<Vec<u8>> {
+    let fits = text.len() <= TEXT_MAX;
+    let constant = |known| constant(known, client, settings);
+    fits.then(|| substitute(text, dialect, constant)).flatten()
+}
+
+/// The expression for what does not change while the client is connected.
+fn constant(known: Known, client: &Client, settings: &Settings) -> Option<String> {
+    match known {
+        Known::ConnectionId => Some(format!("CAST({} AS UNSIGNED)", client.id)),
+        known => settings.address.expression(known),
+    }
 }
 
 /// A statement that has the same answer, type and column name for a captured number. LAST_INSERT_ID()

@@ -14,13 +14,12 @@ use crate::client::Client;
 use crate::commands::Packet;
 use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::digests::Digest;
-use crate::dispatch::put_query;
+use crate::dispatch::{put_command, put_query};
 use crate::holdings::{self, Act, Effect};
 use crate::named::{executes, names_statement, put_named};
-use crate::on_demand::put_prepare;
 use crate::overtime::Allowance;
-use crate::prepared::{self, Preparing};
-use crate::rewrite::{self, Rewrite, rewrite};
+use crate::prepared::Preparing;
+use crate::rewrite::{self, Live, Rewrite, prepared_text, rewrite};
 use crate::settle::defines;
 use crate::statements::shape;
 use crate::templates::Meaning;
@@ -54,21 +53,22 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
-        let live = backend.warnings == Warnings::OfClient;
+        let live = Live {
+            warnings: backend.warnings == Warnings::OfClient,
+            found_rows: backend.counted_rows,
+        };
         let rewrite = own_text.or_else(|| {
             let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
-        let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
+        let prepared = effect.as_ref().and_then(|own| own.text_in_place_of(text));
+        let rewritten = rewrite.as_ref().map_or(prepared, |own| Some(&own.text));
         backend.replay.clear();
         if rewritten.is_none() {
             backend.keep_for_retry((client, &statement), packet);
         }
-        let sequence_id = match effect.as_ref().and_then(Effect::prepares) {
-            Some(template) => put_prepare(outbox, template),
-            None => put_packet(outbox, (client, backend), (packet, rewritten), flavor),
-        };
+        let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
         if !effect.as_ref().is_some_and(Effect::is_of_text) {
             client.holds_unseen(&statement);
         }
@@ -83,7 +83,6 @@ impl Engine {
             clears_warnings: clears,
             in_transaction: client.status.contains(ServerStatus::IN_TRANS),
             effect: effect.map(Box::new),
-            counts_all_rows: statement.pins.contains(PinReason::FoundRows),
             answered: false,
             permit,
             keeping,
@@ -170,25 +169,25 @@ impl Engine {
 impl Engine {
     /// What COM_STMT_PREPARE of a text does.
     fn preparing(&mut self, key: Key, text: &[u8], stays: bool) -> Option<Act> {
-        let statement = self.judge_text(key, text);
+        let mut statement = self.judge_text(key, text);
+        // What is carried for texts is not for these: whoever runs them stays.
+        if statement.traits.contains(Traits::USES_USER_VARIABLES) {
+            statement.pins.insert(PinReason::UserVariable);
+        }
+        if statement.traits.contains(Traits::SETS_UNSCOPED) {
+            statement.pins.insert(PinReason::UntrackedVariable);
+        }
         let meaning = Meaning {
             statement,
             clears_warnings: clears_warnings(&statement, text, self.flavor()),
             kills: self.victim(key, text),
         };
         let client = self.clients.get(key)?;
-        let dialect = self.facts.as_ref()?.dialect(&client.session);
-        // The counts are those of when it is executed: such a statement stays on its backend.
-        let known = dialect.filter(|_| !prepared::stays(&statement));
-        let known = known.and_then(|dialect| {
-            rewrite(
-                &statement,
-                (text, &dialect),
-                (client, false),
-                &self.settings,
-            )
-        });
-        let text = known.as_ref().map_or(text, |rewrite| &rewrite.text);
+        let own = rewrite::concerns(&statement)
+            .then(|| self.facts.as_ref()?.dialect(&client.session))
+            .flatten()
+            .and_then(|dialect| prepared_text((text, &dialect), client, &self.settings));
+        let text = own.as_deref().unwrap_or(text);
         let binding = Binding::of(&client.session, &mut self.interner);
         let template = self.templates.get((text, binding), || meaning);
         let mut preparing = Preparing::new(template);
@@ -230,7 +229,11 @@ fn put_packet(
     flavor: Flavor,
 ) -> u8 {
     match rewritten {
-        Some(text) => put_query(outbox, text),
+        Some(text) => {
+            let command = packet.payload.first().copied();
+            let command = command.and_then(Command::from_byte);
+            put_command(outbox, command.unwrap_or(Command::Query), text);
+        }
         None if names_statement(packet.payload) => {
             return put_named(outbox, (client, backend), packet, flavor);
         }

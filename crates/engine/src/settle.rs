@@ -1,11 +1,11 @@
-//! What follows an answer: what must be read back, whether the session keeps its backend, and who
+//! What follows an answer: whether the session keeps its backend, and who
 //! gets it next.
 
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::{Kind, PinReason, Traits};
-use wire::{Command, ErrPacket, ServerStatus, TextResultSet};
+use wire::{ErrPacket, ServerStatus};
 
 use crate::answers::Ending;
 use crate::backend::{ClientCommand, Due, InsertId, Purpose, RestorePart};
@@ -13,13 +13,9 @@ use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
 use crate::digests::Sample;
-use crate::dispatch::{put_command, put_query};
 use crate::retry::Retry;
 use crate::timers::carried_timeout;
 use crate::{Engine, Mail, Turn};
-
-const READ_CHARSET: &[u8] =
-    b"SELECT @@character_set_client,@@character_set_results,@@collation_connection";
 
 impl Engine {
     /// The answer to the oldest command under way is complete.
@@ -63,16 +59,9 @@ impl Engine {
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
             (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat, _) => {}
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
-            (Purpose::ReadFacts(facts), Ending::Ok) => self.learn_session(key, &facts),
-            (Purpose::ReadPrivileges(rows), Ending::Ok) => self.learn_privileges(key, &rows),
-            (Purpose::ReadRight(rows), Ending::Ok) => self.learn_right(turn, key, &rows),
-            (Purpose::ReadInsertId(rows), Ending::Ok) => self.learn_insert_id(key, &rows),
-            (Purpose::ReadCharset(rows), Ending::Ok) => self.learn_charset(key, &rows),
-            (Purpose::ReadWarnings(answer), Ending::Ok) => self.learn_warnings(key, answer),
-            (Purpose::ReadViews(rows), Ending::Ok) => self.learn_views(turn, key, Some(&rows)),
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
-            (Purpose::Reset | Purpose::Setup | Purpose::Ping, Ending::Ok) => {
-                self.ping_answered(key);
+            (Purpose::ReadUserVariables(read), ending) => {
+                self.learn_user_variables(key, &read, ending);
             }
             (Purpose::Kill(victim), _) => {
                 self.kill_answered(turn, victim);
@@ -90,6 +79,7 @@ impl Engine {
                 tracing::warn!(error, "backend refused a command of the front door; closed");
                 return self.backend_broken(turn, key);
             }
+            (purpose, Ending::Ok) => self.learned(turn, key, purpose),
         }
         self.goes_on(turn, key);
     }
@@ -140,6 +130,7 @@ impl Engine {
         }
         let failed = matches!(ending, Ending::Err(_));
         backend.note_warnings(command, failed);
+        backend.note_found_rows(command);
         if let Some(client) = command
             .client
             .and_then(|client| self.clients.get_mut(client))
@@ -246,7 +237,7 @@ impl Engine {
         }
     }
 
-    fn ping_answered(&mut self, key: Key) {
+    pub(crate) fn ping_answered(&mut self, key: Key) {
         let Some(backend) = self.pool.get(key) else {
             return;
         };
@@ -255,43 +246,6 @@ impl Engine {
             .and_then(|client| self.clients.get_mut(client))
         {
             client.status = backend.status - ServerStatus::OF_STATEMENT;
-        }
-    }
-
-    fn learn_insert_id(&mut self, key: Key, rows: &TextResultSet) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let digits = rows
-            .first(0)
-            .and_then(|value| std::str::from_utf8(value).ok());
-        let Some(id) = digits.and_then(|digits| digits.parse().ok()) else {
-            backend.insert_id = InsertId::Unknown;
-            return;
-        };
-        // By now it may have been replaced by one of ours, which was sent behind the question.
-        if backend.insert_id == InsertId::OfClient {
-            backend.insert_id = InsertId::Known(id);
-        }
-        if let Some(client) = backend
-            .client
-            .and_then(|client| self.clients.get_mut(client))
-        {
-            client.last_insert_id = id;
-        }
-    }
-
-    fn learn_charset(&mut self, key: Key, rows: &TextResultSet) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let charset = crate::backend_login::charset(rows);
-        backend.session.charset = charset.map(|charset| self.interner.charset(charset));
-        if let Some(client) = backend
-            .client
-            .and_then(|client| self.clients.get_mut(client))
-        {
-            client.session.charset.clone_from(&backend.session.charset);
         }
     }
 
@@ -319,13 +273,13 @@ impl Engine {
         };
         if client.holds_backend() {
             self.clients.move_to(client_key, State::Held, turn.now);
+            self.bound_unread(key);
         } else if backend.warnings == Warnings::OfClient {
             return self.read_warnings(turn, key);
-        } else if backend.insert_id == InsertId::OfClient {
-            let rows = TextResultSet::default();
-            put_query(turn.io.outbox(backend.handle), b"SELECT LAST_INSERT_ID()");
-            backend.expect(Purpose::ReadInsertId(rows));
-            self.counters.read_backs += 1;
+        } else if self.read_found_rows(turn, key)
+            || self.read_insert_id(turn, key)
+            || self.read_user_variables(turn, key)
+        {
             return;
         } else {
             self.detach(turn, client_key, key);
@@ -354,32 +308,6 @@ impl Engine {
             backend.retired |= keeps_role;
         }
         self.reset_backend(turn, key);
-    }
-
-    /// Asks the backend what must be known before anything else happens. False if nothing is due.
-    fn read_back<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return true;
-        };
-        if backend.due.contains(Due::PING) {
-            put_command(turn.io.outbox(backend.handle), Command::Ping, b"");
-            backend.expect(Purpose::Ping);
-            backend.due -= Due::PING;
-        } else if backend.due.contains(Due::CHARSET) {
-            let rows = TextResultSet::default();
-            put_query(turn.io.outbox(backend.handle), READ_CHARSET);
-            backend.expect(Purpose::ReadCharset(rows));
-            backend.due -= Due::CHARSET;
-        } else if backend.due.contains(Due::TABLES) {
-            backend.due -= Due::TABLES;
-            if !self.ask_for_tables(turn, key) {
-                return false;
-            }
-        } else {
-            return false;
-        }
-        self.counters.read_backs += 1;
-        true
     }
 
     fn detach<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client_key: Key, key: Key) {

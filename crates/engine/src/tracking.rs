@@ -13,6 +13,8 @@ pub(crate) struct Tracked {
     pub unrestorable: bool,
     /// A schema was selected, or given up.
     pub schema: bool,
+    /// Something changed, whatever it was.
+    pub state: bool,
 }
 
 /// Takes the changes over into the states of the backend and of the session attached to it.
@@ -39,8 +41,8 @@ pub(crate) fn take_over(
                     .iter_mut()
                     .for_each(|state| state.set_variable(name, value, interner));
             }
+            StateChange::State => tracked.state = true,
             StateChange::SystemVariable { .. }
-            | StateChange::State
             | StateChange::Other
             | StateChange::TransactionCharacteristics(_)
             | StateChange::TransactionState(_) => {}
@@ -112,7 +114,8 @@ mod tests {
             Tracked {
                 charset: false,
                 unrestorable: true,
-                schema: true
+                schema: true,
+                state: true
             }
         );
         assert_eq!(a.schema.as_deref(), Some(&b"shop"[..]));

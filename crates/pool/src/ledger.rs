@@ -25,6 +25,8 @@ struct Row {
     owned: AtomicUsize,
     /// When the oldest of the worker's waiters began to wait for a slot, or [`NOBODY`].
     waiting_since_us: AtomicU64,
+    /// Since when it has had such waiters without a break, or [`NOBODY`].
+    short_since_us: AtomicU64,
 }
 
 impl Ledger {
@@ -33,6 +35,7 @@ impl Ledger {
         let row = |_| Row {
             owned: AtomicUsize::new(0),
             waiting_since_us: AtomicU64::new(NOBODY),
+            short_since_us: AtomicU64::new(NOBODY),
         };
         Arc::new(Self {
             total,
@@ -64,24 +67,33 @@ impl Ledger {
         }
     }
 
-    /// Says since when `worker`'s oldest waiter has found neither a backend nor a slot. Whoever
-    /// says so must try [`Ledger::take`] once more afterwards: a slot given back in between saw
-    /// nobody waiting.
-    pub fn set_waiting(&self, worker: usize, since: Option<Timestamp>) {
-        let us = since.map_or(NOBODY, Timestamp::as_us);
-        self.rows[worker]
-            .waiting_since_us
-            .store(us, Ordering::SeqCst);
+    /// Says since when `worker`'s oldest waiter has found neither a backend nor a slot, and since
+    /// when it has had such waiters without a break. Whoever says so must try [`Ledger::take`] once
+    /// more afterwards: a slot given back in between saw nobody waiting.
+    pub fn set_waiting(
+        &self,
+        worker: usize,
+        since: Option<Timestamp>,
+        short_since: Option<Timestamp>,
+    ) {
+        let us = |since: Option<Timestamp>| since.map_or(NOBODY, Timestamp::as_us);
+        let row = &self.rows[worker];
+        row.short_since_us.store(us(short_since), Ordering::SeqCst);
+        row.waiting_since_us.store(us(since), Ordering::SeqCst);
     }
 
     /// What `worker` has and needs.
     pub fn claim(&self, worker: usize) -> Claim {
         let row = &self.rows[worker];
-        let since = row.waiting_since_us.load(Ordering::SeqCst);
+        let since = |us: &AtomicU64| {
+            let us = us.load(Ordering::SeqCst);
+            (us != NOBODY).then(|| Timestamp::from_us(us))
+        };
         Claim {
             owned: row.owned.load(Ordering::SeqCst),
             weight: 1,
-            waiting_since: (since != NOBODY).then(|| Timestamp::from_us(since)),
+            waiting_since: since(&row.waiting_since_us),
+            short_since: since(&row.short_since_us),
         }
     }
 
@@ -151,11 +163,11 @@ mod tests {
     fn the_neediest_has_waited_longest() {
         let ledger = Ledger::new(3, 3);
         assert_eq!(ledger.neediest(0), None);
-        ledger.set_waiting(1, Some(Timestamp::from_us(20)));
-        ledger.set_waiting(2, Some(Timestamp::from_us(10)));
+        ledger.set_waiting(1, Some(Timestamp::from_us(20)), None);
+        ledger.set_waiting(2, Some(Timestamp::from_us(10)), None);
         assert_eq!(ledger.neediest(0).map(|(worker, _)| worker), Some(2));
         assert_eq!(ledger.neediest(2).map(|(worker, _)| worker), Some(1));
-        ledger.set_waiting(2, None);
+        ledger.set_waiting(2, None, None);
         assert_eq!(ledger.neediest(0).map(|(worker, _)| worker), Some(1));
     }
 }

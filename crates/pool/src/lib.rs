@@ -11,5 +11,5 @@ mod members;
 
 pub use concurrency::Concurrency;
 pub use ledger::{Ledger, Slot};
-pub use lending::{Claim, PATIENCE, gives_way};
+pub use lending::{Claim, KEEP, PATIENCE, gives_way};
 pub use members::{Choice, Fit, KeyId, Pool, State};

@@ -39,6 +39,8 @@ pub struct KeyId(pub u32);
 pub enum Fit {
     /// It is in the session's state.
     Same,
+    /// It is, but for what few statements need.
+    Near,
     /// It can be brought there.
     Restorable,
     /// It cannot.
@@ -224,15 +226,16 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             .members
             .iter_back(self.list(key, State::Idle))
             .take(LOOK_AT);
-        let mut restorable = None;
+        let (mut near, mut restorable) = (None, None);
         for (member, entry) in idle {
             match fit(&entry.backend) {
                 Fit::Same => return Choice::Attach(member),
+                Fit::Near => near = near.or(Some(member)),
                 Fit::Restorable => restorable = restorable.or(Some(member)),
                 Fit::Never => {}
             }
         }
-        match restorable {
+        match near.or(restorable) {
             Some(member) => Choice::Attach(member),
             None if self.coming(key) < waiters => Choice::Open,
             None => Choice::Wait,
@@ -242,15 +245,24 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
     /// The connection that has been idle the longest, over all keys. Looks at keys that have idle
     /// connections, however many others there are.
     pub fn oldest_idle(&mut self) -> Option<(Key, Timestamp)> {
+        let oldest = (0..self.resting()).filter_map(|at| self.oldest_idle_at(at));
+        let oldest = oldest.min_by_key(|&(_, _, since)| since);
+        oldest.map(|(_, member, since)| (member, since))
+    }
+
+    /// How many keys have idle connections.
+    pub fn resting(&mut self) -> usize {
         let mut resting = std::mem::take(&mut self.resting);
         resting.retain(|&key| self.count(key, State::Idle) > 0);
-        let oldest_of = |&key: &KeyId| self.oldest_idle_of(key);
-        let oldest = resting
-            .iter()
-            .filter_map(oldest_of)
-            .min_by_key(|&(_, since)| since);
         self.resting = resting;
-        oldest
+        self.resting.len()
+    }
+
+    /// The connection that has been idle the longest, of the key that stands there among those.
+    pub fn oldest_idle_at(&self, at: usize) -> Option<(KeyId, Key, Timestamp)> {
+        let key = *self.resting.get(at)?;
+        let (member, since) = self.oldest_idle_of(key)?;
+        Some((key, member, since))
     }
 
     /// The same of one key.

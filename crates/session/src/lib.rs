@@ -8,10 +8,15 @@ mod charset;
 mod restore;
 mod state;
 pub mod statement;
+mod user_variables;
 mod variables;
 
 pub use binding::Binding;
 pub use charset::Charset;
 pub use restore::{Restore, is_restorable, plan};
 pub use state::{Interner, SessionState};
+pub use user_variables::{
+    ColumnType, Told, UserValue, UserVariables, ask_for_user_variables, put_user_variables,
+    same_user_variables,
+};
 pub use variables::{Variables, is_carried, is_charset_variable};

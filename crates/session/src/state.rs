@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::charset::Charset;
+use crate::user_variables::UserVariables;
 use crate::variables::Variables;
 
 /// The state of a client's session, or the state that a backend is in. Cheap to copy and to
@@ -19,6 +20,9 @@ pub struct SessionState {
     pub charset: Option<Arc<Charset>>,
     /// System variables that were set.
     pub variables: Arc<Variables>,
+    /// User variables that were set. Not every statement needs them, so that
+    /// [`matches`](Self::matches) does not look at them.
+    pub user: Option<Arc<UserVariables>>,
 }
 
 impl SessionState {
@@ -29,6 +33,7 @@ impl SessionState {
             collation,
             charset: None,
             variables: interner.no_variables.clone(),
+            user: None,
         }
     }
 
@@ -74,6 +79,7 @@ pub struct Interner {
     schemas: Shared<[u8]>,
     charsets: Shared<Charset>,
     variables: Shared<Variables>,
+    user: Shared<UserVariables>,
     no_variables: Arc<Variables>,
 }
 
@@ -93,6 +99,11 @@ impl Interner {
         self.variables.get(Arc::new(variables))
     }
 
+    /// The shared copy of a set of user variables.
+    pub fn user_variables(&mut self, user: UserVariables) -> Arc<UserVariables> {
+        self.user.get(Arc::new(user))
+    }
+
     /// How many different sets of variables are known.
     pub fn variables_len(&self) -> usize {
         self.variables.set.len()
@@ -107,6 +118,7 @@ impl Default for Interner {
             schemas: Shared::default(),
             charsets: Shared::default(),
             variables,
+            user: Shared::default(),
             no_variables,
         }
     }

@@ -10,8 +10,8 @@ use crate::failure::{Broken, Rule, ensure};
 use crate::quotas::QuotaWatch;
 use crate::world::World;
 
-/// Slots may be free for so long beside somebody who waits: mail, patience and connecting.
-const HAND_OVER: Span = Span::from_ms(25);
+/// Slots may be free for so long beside somebody who waits: what a key keeps, patience, mail and connecting.
+const HAND_OVER: Span = Span::from_ms(pool::KEEP.as_us() / 1_000 + 20);
 
 /// After a connection could not be made, a worker waits up to two seconds.
 const RETRY_MAX: Span = Span::from_ms(2_100);

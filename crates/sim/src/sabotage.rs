@@ -15,6 +15,8 @@ pub enum Sabotage {
     RepeatWrites,
     /// `SET last_insert_id` of the front door does nothing; OK is told.
     LoseInsertId,
+    /// User variables are told to be NULL when the front door asks for them.
+    LoseUserVariables,
     /// COM_PING does not take a KILL that came late.
     PingMissesKill,
     /// A row count is told as that of the backend's last statement, whosever that was.

@@ -4,7 +4,7 @@
 mod tests {
     use sim::{Options, Rule, Sabotage, Scenario, run};
 
-    const SEEDS: u64 = 1_000;
+    const SEEDS: u64 = 6_000;
 
     /// Runs until a seed fails by breaking one of `expected`. What is sabotaged may show in other
     /// ways as well.
@@ -58,6 +58,11 @@ mod tests {
     #[test]
     fn an_insert_id_that_is_not_restored() {
         assert_noticed(Sabotage::LoseInsertId, &[Rule::Answer]);
+    }
+
+    #[test]
+    fn user_variables_that_are_not_read_back() {
+        assert_noticed(Sabotage::LoseUserVariables, &[Rule::State, Rule::Answer]);
     }
 
     #[test]

@@ -98,20 +98,11 @@ pub(super) struct LocalGate {
     pub(super) blocked: Vec<u32>,
     /// What other workers know to be the oldest waiter here.
     pub(super) published: Option<Timestamp>,
-    /// There is room, but another worker has somebody who has waited longer.
-    pub(super) yielding: Option<Yielding>,
+    /// Somebody was sent mail who is not known to have looked at it.
+    pub(super) is_watched: bool,
     pub(super) is_touched: bool,
     /// Its place among the gates where this worker waits.
     pub(super) place: usize,
-}
-
-/// Room is left to a worker that was sent mail.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Yielding {
-    pub(super) since: Timestamp,
-    pub(super) to: usize,
-    /// The mail that it is to look at.
-    pub(super) mail: u32,
 }
 
 /// Workers that did not look at their mail in time: which mail that was. They are asleep for as long

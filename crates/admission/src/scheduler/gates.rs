@@ -5,13 +5,15 @@ use events::{Span, Timestamp};
 
 use crate::gate::{Entry, Gate};
 
-use super::account::{LocalGate, Yielding};
+use super::account::LocalGate;
 use super::{GateId, Scheduler, Wake};
 
-/// How long room is left to another worker's waiter that came first, and how often gates are looked
-/// at. A statement that needs two permits may find the sleeping worker before it at both: so room is
-/// left unused for less than 1 ms.
+/// How long room is left to another worker's waiter that came first and whose worker does not look at its
+/// mail. Whoever sent that looks again then. With the time that mail to the next worker takes, room is left
+/// unused for less than 1 ms, as long as only one worker is held up.
 const PATIENCE: Span = Span::from_us(300);
+/// How often gates are looked at where nothing is known to be due: more than one worker may be held up.
+const POLL: Span = Span::from_ms(10);
 /// Gates that are looked at each time.
 const POLLED: usize = 1_024;
 
@@ -22,22 +24,6 @@ impl LocalGate {
         match self.published {
             Some(published) if self.is_shared => published.min(since),
             _ => since,
-        }
-    }
-
-    /// Leaves the room there is to worker `to`, which has mail. Returns the mail if it has not been
-    /// looked at for too long.
-    fn yield_to(&mut self, to: usize, now: Timestamp) -> Option<u32> {
-        let mail = self.gate.unread(to)?;
-        match self.yielding {
-            Some(known) if (known.to, known.mail) == (to, mail) => {
-                (now.since(known.since) >= PATIENCE).then_some(mail)
-            }
-            _ => {
-                let since = now;
-                self.yielding = Some(Yielding { since, to, mail });
-                None
-            }
         }
     }
 }
@@ -99,9 +85,16 @@ impl<T: Copy> Scheduler<T> {
         }
     }
 
-    /// Time passes: gates where somebody waits are looked at in turn, since whoever is to be served
-    /// first may be asleep.
+    /// Time passes: gates are looked at where somebody may not have read its mail, and now and then
+    /// all where somebody waits.
     pub(super) fn poll(&mut self, now: Timestamp) {
+        self.watch_at = None;
+        while let Some(gate) = self.watched.pop() {
+            if let Some(Some(local)) = self.gates.get_mut(gate as usize) {
+                local.is_watched = false;
+            }
+            self.touch(gate);
+        }
         if self.poll_at.is_none_or(|at| now < at) {
             return;
         }
@@ -133,9 +126,9 @@ impl<T: Copy> Scheduler<T> {
             }
         }
         self.in_hand = gates;
-        if self.poll_at.is_none() && !self.registered.is_empty() && self.ledger.workers() > 1 {
-            self.poll_at = Some(now + PATIENCE);
-        }
+        let waits = !self.registered.is_empty() && self.ledger.workers() > 1;
+        self.poll_at = waits.then(|| self.poll_at.unwrap_or(now + POLL));
+        self.watch_at = (!self.watched.is_empty()).then_some(now + PATIENCE);
         may_pass
     }
 
@@ -148,31 +141,54 @@ impl<T: Copy> Scheduler<T> {
             return false;
         };
         local.is_touched = false;
+        let gate = local.gate;
         let Some(oldest) = oldest else {
-            // There may be room for those who wait elsewhere.
-            self.wakes
-                .extend(local.gate.wake(worker).map(|to| wake(to, id)));
+            self.pass_on(gate, now);
             return false;
         };
         loop {
             let peers = &self.peers;
-            match local
-                .gate
-                .look(worker, oldest, |other| peers.is_asleep(other))
-            {
+            match gate.look(worker, oldest, |other| peers.is_asleep(other)) {
                 Entry::Full => return false,
                 Entry::Entered => return true,
-                Entry::Older(to) => {
-                    if local.gate.post(to) {
-                        self.wakes.push(wake(to, id));
-                    }
-                    let Some(mail) = local.yield_to(to, now) else {
-                        return false;
-                    };
-                    self.peers.0[to] = Some((local.gate, mail));
-                }
+                Entry::Older(to) if self.leave_to(gate, to, now) => return false,
+                Entry::Older(_) => {}
             }
         }
+    }
+
+    /// There may be room for those who wait elsewhere.
+    fn pass_on(&mut self, gate: &'static Gate, now: Timestamp) {
+        let mut next = gate.next(self.worker, |_| true);
+        while let Some(to) = next {
+            if self.leave_to(gate, to, now) {
+                return;
+            }
+            let peers = &self.peers;
+            next = gate.next(self.worker, |other| !peers.is_asleep(other));
+        }
+    }
+
+    /// Tells worker `to` that there is room. False if it does not look at its mail.
+    fn leave_to(&mut self, gate: &'static Gate, to: usize, now: Timestamp) -> bool {
+        if gate.post(to, now) {
+            self.wakes.push(wake(to, gate.id()));
+        }
+        if self.peers.is_asleep(to) {
+            return false;
+        }
+        if let Some(mail) = gate.unread(to)
+            && gate.unread_for(to, now) >= PATIENCE
+        {
+            self.peers.0[to] = Some((gate, mail));
+            return false;
+        }
+        if let Some(Some(local)) = self.gates.get_mut(gate.id() as usize)
+            && !std::mem::replace(&mut local.is_watched, true)
+        {
+            self.watched.push(gate.id());
+        }
+        true
     }
 
     /// Tells the other workers since when the oldest has waited here.

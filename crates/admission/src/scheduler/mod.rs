@@ -71,6 +71,9 @@ pub struct Scheduler<T> {
     registered: Vec<u32>,
     /// Accounts that are passed over for a moment.
     aside: Vec<u32>,
+    /// Gates to be looked at until somebody has read its mail, and when that must be.
+    watched: Vec<u32>,
+    watch_at: Option<Timestamp>,
     /// When the gates where somebody waits are to be looked at again, and which comes first.
     poll_at: Option<Timestamp>,
     poll_from: usize,
@@ -117,6 +120,8 @@ impl<T: Copy> Scheduler<T> {
             in_hand: Vec::new(),
             registered: Vec::new(),
             aside: Vec::new(),
+            watched: Vec::new(),
+            watch_at: None,
             poll_at: None,
             poll_from: 0,
             wakes: Vec::new(),
@@ -130,7 +135,8 @@ impl<T: Copy> Scheduler<T> {
 
     /// When [`Scheduler::next`] is to be called even if nothing else happens.
     pub fn next_timer(&self) -> Option<Timestamp> {
-        self.poll_at.into_iter().chain(self.deadlines.next()).min()
+        let due = [self.watch_at, self.poll_at, self.deadlines.next()];
+        due.into_iter().flatten().min()
     }
 
     /// How many wait here.

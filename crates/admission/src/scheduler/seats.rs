@@ -183,7 +183,7 @@ impl<T: Copy> Scheduler<T> {
                 is_shared: matches!(subject, Subject::Schema(_)),
                 blocked: Vec::new(),
                 published: None,
-                yielding: None,
+                is_watched: false,
                 is_touched: false,
                 place: 0,
             });

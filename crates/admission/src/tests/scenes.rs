@@ -364,6 +364,48 @@ fn a_worker_that_ends_holds_nobody_up() {
     ));
 }
 
+/// A worker fills the room it made itself, without mail to another one whose waiter came hardly earlier;
+/// but not for long.
+#[test]
+fn mail_is_sent_only_to_whoever_has_waited_for_longer() {
+    let ledger = Ledger::new(2, rules(&[limits(1, 0)]));
+    let mut workers =
+        [0, 1].map(|worker| Scheduler::<u32>::new(&ledger, worker, Span::from_secs(1)));
+    let at = Timestamp::from_us;
+    let seats = workers
+        .each_mut()
+        .map(|worker| worker.login(&user("0"), at(1)).unwrap());
+    let [mut one, mut other] = workers;
+    let at_hand = Arrival {
+        has_backend: true,
+        ..waiter(1)
+    };
+    let Decision::Admit(permit) = other.arrive(&seats[1], at_hand, at(1)) else {
+        panic!("nobody else runs");
+    };
+    for (who, us) in [(2, 500), (3, 1_900)] {
+        let _place = other.arrive(&seats[1], waiter(who), at(us));
+    }
+    let _place = one.arrive(&seats[0], waiter(4), at(100));
+    for worker in [&mut one, &mut other] {
+        assert!(worker.next(at(1_900), |_| Capacity::Here).is_none());
+    }
+    drop(permit);
+    let Some(Step::Run { who: 2, permit, .. }) = other.next(at(2_000), |_| Capacity::Here) else {
+        panic!("it has waited for nearly as long");
+    };
+    assert!(other.take_wake().is_none());
+    drop(permit);
+    assert!(other.next(at(2_000), |_| Capacity::Here).is_none());
+    let wake = other.take_wake().unwrap();
+    assert_eq!(wake.worker, 0);
+    one.woken(wake.gate);
+    assert!(matches!(
+        one.next(at(2_000), |_| Capacity::Here),
+        Some(Step::Run { who: 4, .. })
+    ));
+}
+
 #[test]
 fn workers_can_be_moved_to_their_threads() {
     fn is_send<T: Send>(_: &T) {}

@@ -6,6 +6,7 @@ use super::{Headline, Story, Tile, warmup};
 use crate::course::PROTECTED;
 use crate::figures::mean_ms;
 use crate::html::plots;
+use crate::orders::ROUNDS;
 use crate::{
     Beside, Bound, Case, Check, Course, Part, Plan, Reference, Report, Row, Way, Workload,
 };
@@ -15,7 +16,7 @@ pub(super) const STORY: Story = Story {
     title: "One account beside another",
     lead: "A protected account has 128 clients that change one row by primary key after the other, durably as \
            in the ladder of updates. It is measured alone, then beside a misbehaving account that does the \
-           same with as many clients or very many, and then alone once more.",
+           same with as many clients or very many, in turn.",
     connections: "misbehaving clients",
     rate: "updates/s",
     keeps_bench: false,
@@ -23,7 +24,8 @@ pub(super) const STORY: Story = Story {
         "Rates, latencies and errors are those of the protected account; memory and processor time are those \
          of all. What it gets alone is the mean of before and after, each measured for half as long in the \
          same database and front door. Where only one account is limited the protected one may run 128 \
-         statements at once. In the plots q is the query limit, t the transaction limit, 1:32 the weights, and + \
+         statements at once. In the plots q is the query limit, t the transaction limit, 1:32 the weights beside \
+         a query limit of 4, and + \
          very many misbehaving clients. What misbehaving clients still waited for in the end is not awaited.",
     ],
     source: Some(
@@ -52,7 +54,7 @@ pub(super) fn courses(plan: &Plan) -> Vec<Course> {
         connections,
         workload: Workload::Beside,
         case,
-        warmup: warmup(duration, PROTECTED),
+        warmup: warmup(duration / ROUNDS, PROTECTED),
         duration,
     };
     let mut courses = vec![course(Way::Alone, None, PROTECTED)];
@@ -127,7 +129,7 @@ fn mark(row: &Row) -> String {
     let case = match row.case {
         Some(Case::QueryLimit4) => "q 4",
         Some(Case::TransactionLimit4) => "t 4",
-        Some(Case::Weight32) => "1:32",
+        Some(Case::Weight32) => "q 4, 1:32",
         Some(Case::QueryLimit1) => "q 1",
         Some(_) => "none",
         None => "alone",

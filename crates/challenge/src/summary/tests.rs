@@ -1,6 +1,7 @@
 //! Figures from summaries that no generator wrote.
 
 use super::*;
+use crate::figures::median_round;
 use crate::limits::tests::course;
 
 const COUNTS: &str = r#""latency_ms": {"p50": 1.0, "p95": 2.0004, "p99": 3.0, "p999": 3.5, "max": 4.0},
@@ -71,6 +72,28 @@ fn an_account_is_compared_with_itself_alone() {
             "1 × unanswered, 4 × 1040, 2 × 1205, 3 × errors in the run to compare with"
         )
     );
+}
+
+#[test]
+fn of_several_rounds_the_medians_count_and_all_errors() {
+    let round = |share, p95_ratio, errors| {
+        let mut figures = alone(1_000.0 * share, 1.0);
+        figures.beside = Some(Beside {
+            alone_per_s: 1_000.0,
+            share,
+            alone_p95_ms: 1.0,
+            p95_ratio,
+            other_per_s: 0.0,
+            other_share: 1.0 - share,
+        });
+        figures.errors = errors;
+        figures
+    };
+    let others = vec![round(0.4, 1.0, 2), round(0.7, 1.1, 1)];
+    let figures = median_round(round(0.9, 1.5, 0), others);
+    let beside = figures.beside.unwrap();
+    assert_eq!((figures.statements_per_s, figures.errors), (700.0, 3));
+    assert_eq!((beside.share, beside.p95_ratio), (0.7, 1.1));
 }
 
 #[test]

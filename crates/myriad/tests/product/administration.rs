@@ -69,7 +69,7 @@ fn the_servers_client_sees_sessions_the_queue_backends_and_pins() {
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
     let mut holder = Client::new(&door.address(), "administration");
     let mut waiter = Client::new(&door.address(), "administration");
-    holder.run("SET @a = 1");
+    holder.run("SET @`a b` = 1");
     holder.run("BEGIN");
     holder.run("INSERT INTO t VALUES (5)");
     waiter.query("UPDATE t SET a = 7 WHERE a = 5");
@@ -95,7 +95,7 @@ fn the_servers_client_sees_sessions_the_queue_backends_and_pins() {
 
     let row = await_row(&door, "SHOW PINS", ("reason", "user_variable"));
     assert_eq!((value(&row, "sessions"), value(&row, "pins")), ("1", "1"));
-    assert_eq!(value(&row, "example"), "SET @a = ?");
+    assert_eq!(value(&row, "example"), "SET @`a b` = ?");
 
     // The one that waits is interrupted, the one that holds the backend is ended.
     assert_eq!(ask(&door, &format!("KILL QUERY {waiting}")), "");

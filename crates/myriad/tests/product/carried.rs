@@ -299,7 +299,7 @@ fn many_sessions_have_more_statements_than_their_backends() {
     for (n, life) in lives.iter_mut().enumerate() {
         for statement in 0..STATEMENTS {
             // Half of them are the same for all.
-            let of = if statement % 2 == 0 { 0 } else { n };
+            let of = if statement.is_multiple_of(2) { 0 } else { n };
             let sql = format!("SELECT CONCAT('{of} {statement} ', ?)");
             let told = life.step(Prepare(&sql));
             assert_eq!(told[0].payload[0], 0, "{told:?}");
@@ -308,7 +308,7 @@ fn many_sessions_have_more_statements_than_their_backends() {
     for round in 0..STATEMENTS {
         for (n, life) in lives.iter_mut().enumerate() {
             let statement = (n + round) % STATEMENTS;
-            let of = if statement % 2 == 0 { 0 } else { n };
+            let of = if statement.is_multiple_of(2) { 0 } else { n };
             life.name(statement as u32 + 1);
             let told = life.step(Execute(0, &[round as i64]));
             assert_eq!(text(&told), format!("{of} {statement} {round}"));
@@ -345,6 +345,28 @@ fn a_statement_that_asks_for_the_counts_of_its_backend_stays_there() {
     assert_eq!(told[0].payload[0], 0, "{told:?}");
     assert_eq!(text(&second.step(Execute(0, &[1]))), "x1");
     assert_eq!(door.metric("myriad_backend_resets_total"), 0);
+}
+
+#[test]
+fn what_is_prepared_knows_the_client_by_its_own_id() {
+    let database = Database::shared();
+    prepare_schema(&database, "carried_id");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let mut mover = Mover::new(&door, "carried_id");
+    let asks = "SELECT CONCAT(CONNECTION_ID(), ' ', @@port, ' ', ?)";
+    let mut lives = [(); 2].map(|()| Life::begin(&door.address(), "carried_id", USUAL));
+    let ids = lives.each_mut().map(|life| {
+        life.step(Prepare(asks));
+        life.client.value("SELECT CONNECTION_ID()")
+    });
+    assert_ne!(ids[0], ids[1]);
+    let port = door.tcp().port();
+    for _ in 0..2 {
+        mover.turn();
+        for (life, id) in lives.iter_mut().zip(&ids) {
+            assert_eq!(text(&life.step(Execute(0, &[7]))), format!("{id} {port} 7"));
+        }
+    }
 }
 
 #[test]

@@ -53,8 +53,9 @@ mod queue;
 #[cfg(test)]
 mod quotas;
 #[cfg(test)]
-mod sharing;
+mod session_state;
 #[cfg(test)]
+mod sharing;
 mod slow_client;
 #[cfg(test)]
 mod support;

@@ -147,9 +147,9 @@ fn no_more_sessions_are_pinned_than_max_pinned() {
     let door = FrontDoor::start(database.address(), &settings);
     let mut pinned = Client::new(&door.address(), "shop");
     let mut other = Client::new(&door.address(), "shop");
-    pinned.run("SET @x = 1");
+    pinned.run("CREATE TEMPORARY TABLE mine SELECT 1 AS x");
     for _ in 0..3 {
-        let outcomes = other.run("SET @x = 2");
+        let outcomes = other.run("CREATE TEMPORARY TABLE mine SELECT 2 AS x");
         let [Outcome::Err(1226, text)] = &outcomes[..] else {
             panic!("{outcomes:?}");
         };
@@ -158,14 +158,18 @@ fn no_more_sessions_are_pinned_than_max_pinned() {
             "{text}"
         );
         assert_eq!(other.value("SELECT COUNT(*) FROM product"), "40");
-        assert_eq!(pinned.value("SELECT @x"), "1");
+        assert_eq!(pinned.value("SELECT x FROM mine"), "1");
     }
     drop(pinned);
     // Until the front door has seen that it is gone.
     eventually("a place among the pinned", || {
-        matches!(other.run("SET @x = 3")[..], [Outcome::Ok(_)]).then_some(())
+        matches!(
+            other.run("CREATE TEMPORARY TABLE mine SELECT 3 AS x")[..],
+            [Outcome::Ok(_)]
+        )
+        .then_some(())
     });
-    assert_eq!(other.value("SELECT @x"), "3");
+    assert_eq!(other.value("SELECT x FROM mine"), "3");
 }
 
 #[test]

@@ -5,7 +5,6 @@ use super::classify;
 use super::findings::Findings;
 use super::keyword::Keyword;
 use super::kind::Kind;
-use super::pins::PinReason;
 use super::reader::Reader;
 use super::token::Token;
 
@@ -23,8 +22,10 @@ pub(super) fn explain(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8
             }
             Keyword::Into => {
                 reader.next();
-                found.pin(PinReason::UserVariable);
-                reader.next();
+                if let Token::UserVariable(name) = reader.next() {
+                    found.user_variable(name);
+                }
+                found.assigns();
             }
             Keyword::For => {
                 reader.next();

@@ -98,9 +98,12 @@ impl<'a> Scanner<'_, 'a> {
             Token::Word(word) => self.word(word, before),
             Token::Name(text) => self.name(text, before),
             Token::Text | Token::Number(_) => self.before = Before::NoCall,
-            Token::UserVariable => self.found.pin(PinReason::UserVariable),
+            Token::UserVariable(name) => self.found.user_variable(name),
             Token::SystemVariable => variables::read(self.reader, self.found),
-            Token::Assign => self.found.not_plain(),
+            Token::Assign => {
+                self.found.not_plain();
+                self.found.assigns();
+            }
             Token::Mark(mark) => self.mark(mark),
             Token::End => {}
         }
@@ -139,14 +142,18 @@ impl<'a> Scanner<'_, 'a> {
         let next = self.reader.peek_keyword();
         match (keyword, next) {
             (Keyword::As | Keyword::With | Keyword::Recursive, _) => self.before = Before::NoCall,
-            (Keyword::Into, _)
-            | (Keyword::For, Keyword::Update | Keyword::Share)
-            | (Keyword::Lock, Keyword::In) => self.found.writes(),
+            (Keyword::Into, _) => {
+                self.found.writes();
+                self.found.assigns();
+            }
+            (Keyword::For, Keyword::Update | Keyword::Share) | (Keyword::Lock, Keyword::In) => {
+                self.found.writes();
+            }
             (Keyword::Procedure, _) => {
                 self.found.not_plain();
                 self.before = Before::NoCall;
             }
-            (Keyword::SqlCalcFoundRows, _) => self.found.pin(PinReason::FoundRows),
+            (Keyword::SqlCalcFoundRows, _) => self.found.add(Traits::COUNTS_ALL_ROWS),
             (Keyword::Select, _) if !self.judges_all => {
                 self.judges_all = true;
                 self.found.add(Traits::GENERATES_ID);

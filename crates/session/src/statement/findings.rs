@@ -3,6 +3,7 @@
 
 use super::kind::{Kind, Statement, Traits};
 use super::pins::{PinReason, PinReasons};
+use super::user_variables;
 
 /// The collected findings of one statement.
 #[derive(Default)]
@@ -11,6 +12,7 @@ pub(super) struct Findings {
     pins: PinReasons,
     not_plain: bool,
     writes: bool,
+    assigns: bool,
 }
 
 /// What a routine or a text that cannot be seen may do.
@@ -23,6 +25,8 @@ const DEPENDS_ON_SESSION: Traits = Traits::READS_LAST_INSERT_ID
     .union(Traits::READS_ROW_COUNTS)
     .union(Traits::READS_CONNECTION_ID)
     .union(Traits::READS_ADDRESS)
+    .union(Traits::USES_USER_VARIABLES)
+    .union(Traits::COUNTS_ALL_ROWS)
     .union(Traits::RELEASES_USER_LOCK);
 
 impl Findings {
@@ -44,11 +48,25 @@ impl Findings {
         self.writes = true;
     }
 
+    /// The statement mentions `@name`, as written.
+    pub(super) fn user_variable(&mut self, written: &[u8]) {
+        self.add(Traits::USES_USER_VARIABLES);
+        if user_variables::name(written).is_none() {
+            self.pin(PinReason::UserVariable);
+        }
+    }
+
+    /// Should the statement mention user variables, it assigns some.
+    pub(super) const fn assigns(&mut self) {
+        self.assigns = true;
+    }
+
     /// Part of what the statement runs is not in the text.
     pub(super) fn hides(&mut self, reason: PinReason) {
         self.add(HIDDEN);
         self.pin(reason);
         self.writes();
+        self.assigns();
     }
 
     /// A call of a function that is not a known built-in.
@@ -62,6 +80,7 @@ impl Findings {
         match kind {
             Kind::Unknown => self.hides(PinReason::Unknown),
             Kind::Insert | Kind::Replace | Kind::Load => self.add(Traits::GENERATES_ID),
+            Kind::Diagnostics => self.assigns(),
             _ => {}
         }
         self.settle();
@@ -80,6 +99,9 @@ impl Findings {
 
     /// Takes back what other findings contradict.
     fn settle(&mut self) {
+        if self.assigns && self.traits.contains(Traits::USES_USER_VARIABLES) {
+            self.add(Traits::ASSIGNS_USER_VARIABLES);
+        }
         if self.not_plain {
             self.traits.remove(Traits::BARE_BEGIN);
         }

@@ -53,7 +53,7 @@ impl Fingerprint {
         match token {
             Token::Word(word) => self.bytes(word.text, 2),
             Token::Name(name) => self.bytes(name, 3),
-            Token::UserVariable => self.mix(4),
+            Token::UserVariable(_) => self.mix(4),
             Token::SystemVariable => self.mix(5),
             Token::Assign => self.mix(6),
             Token::Mark(mark) => self.mix(u64::from(mark) << 8),

@@ -130,6 +130,16 @@ bitflags! {
         const DROPS_TEMPORARY = 1 << 22;
         /// `XA COMMIT`, `XA ROLLBACK`.
         const XA_ENDS = 1 << 23;
+        /// Answers with rows, and leaves what `FOUND_ROWS()` says: `SHOW WARNINGS`, `SHOW ERRORS`.
+        const KEEPS_FOUND_ROWS = 1 << 24;
+        /// Mentions user variables (`@x`).
+        const USES_USER_VARIABLES = 1 << 25;
+        /// May assign some of those that it mentions.
+        const ASSIGNS_USER_VARIABLES = 1 << 26;
+        /// `FOUND_ROWS()` counts more rows than it sends (`SQL_CALC_FOUND_ROWS`).
+        const COUNTS_ALL_ROWS = 1 << 27;
+        /// Sets a system variable as `@@x`, without a scope.
+        const SETS_UNSCOPED = 1 << 28;
     }
 }
 

@@ -267,6 +267,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn variable(&mut self) -> Token<'a> {
+        let start = self.at;
         self.at += 1;
         match self.peek(0) {
             Some(b'@') => {
@@ -282,7 +283,7 @@ impl<'a> Lexer<'a> {
         if self.doubt {
             Token::End
         } else {
-            Token::UserVariable
+            Token::UserVariable(self.slice(start))
         }
     }
 

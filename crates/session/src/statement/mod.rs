@@ -29,6 +29,7 @@ mod quotas;
 mod reader;
 mod routine;
 mod schema;
+mod scope;
 mod select;
 mod set;
 mod show;
@@ -37,6 +38,7 @@ mod target;
 mod time_limit;
 mod token;
 mod transaction;
+mod user_variables;
 mod variables;
 mod write;
 
@@ -53,9 +55,11 @@ pub use question::{Diagnostics, lone, show_diagnostics};
 pub use quotas::{
     AccountRef, AccountStatement, Limit, Limits, SyntaxError, account_statement, names_limits,
 };
+pub use scope::scoped;
 pub use substitute::{Known, substitute};
 pub use target::{Kill, kill_target, names, use_schema};
 pub use time_limit::{milliseconds, seconds, time_limit};
+pub use user_variables::{Mention, user_variables};
 
 #[cfg(test)]
 mod tests;

@@ -50,7 +50,7 @@ pub fn pieces(text: &[u8], dialect: &Dialect) -> Option<Vec<Piece>> {
             Token::Name(_) => Piece::Name(text(&value(written, dialect))),
             Token::Text => Piece::Text(text(&value(written, dialect))),
             Token::Number(number) => Piece::Number(text(number)),
-            Token::UserVariable => {
+            Token::UserVariable(_) => {
                 let name = written.get(1..).unwrap_or_default();
                 Piece::UserVariable(text(&value(name, dialect)))
             }

@@ -71,8 +71,6 @@ pin_reasons! {
     Debug "debug",
     /// `SET profiling`.
     Profiling "profiling",
-    /// `SQL_CALC_FOUND_ROWS`.
-    FoundRows "found_rows",
     /// `SET RESOURCE GROUP`.
     ResourceGroup "resource_group",
     /// The text is not understood.

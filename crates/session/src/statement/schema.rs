@@ -96,7 +96,7 @@ pub(super) fn rename(reader: &Reader<'_>, found: &mut Findings) -> Kind {
 fn definer(reader: &mut Reader<'_>) {
     if reader.accept_mark(b'=') {
         reader.next();
-        if reader.peek() == Token::UserVariable {
+        if matches!(reader.peek(), Token::UserVariable(_)) {
             reader.next();
         }
     }

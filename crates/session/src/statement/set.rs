@@ -109,8 +109,9 @@ fn target(
 ) -> bool {
     let mut next_only = false;
     let name = match reader.next() {
-        Token::UserVariable => {
-            found.pin(PinReason::UserVariable);
+        Token::UserVariable(name) => {
+            found.user_variable(name);
+            found.assigns();
             return true;
         }
         Token::SystemVariable => {
@@ -120,7 +121,12 @@ fn target(
             scope = written;
             next_only = written == Scope::Unscoped;
             if next_only && reader.dialect().flavor == Flavor::MariaDb {
-                found.pin(PinReason::UntrackedVariable);
+                // In a list with GLOBAL it is not the session's for sure.
+                match global_seen {
+                    true => found.pin(PinReason::UntrackedVariable),
+                    false if variables::is_of_next_transaction(name) => {}
+                    false => found.add(Traits::SETS_UNSCOPED),
+                }
             }
             name
         }
@@ -150,10 +156,14 @@ fn component<'a>(reader: &mut Reader<'a>, first: Token<'a>) -> Option<&'a [u8]> 
     super::identifier::plain(name)
 }
 
+fn is_sign(token: Token<'_>) -> bool {
+    token == Token::Mark(b'=') || token == Token::Assign
+}
+
 /// The sign and the right side of an assignment.
 fn value(reader: &mut Reader<'_>, found: &mut Findings) -> bool {
     let sign = reader.next();
-    if sign != Token::Mark(b'=') && sign != Token::Assign {
+    if !is_sign(sign) {
         return false;
     }
     expression::scan(reader, found, Until::Comma, Calls::All);

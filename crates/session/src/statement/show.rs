@@ -15,7 +15,9 @@ pub(super) fn show(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     match reader.peek_keyword() {
         // An account's host would look like a user variable.
         Keyword::Grants | Keyword::Create => reader.skip_statement(),
-        Keyword::Warnings | Keyword::Errors => found.add(Traits::READS_DIAGNOSTICS),
+        Keyword::Warnings | Keyword::Errors => {
+            found.add(Traits::READS_DIAGNOSTICS | Traits::KEEPS_FOUND_ROWS);
+        }
         Keyword::Variables => found.add(Traits::READS_ADDRESS),
         Keyword::Count => count(reader, found),
         _ => {}

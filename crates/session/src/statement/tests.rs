@@ -18,6 +18,8 @@ use super::{Dialect, Flavor, Kind, PinReason, PinReasons, Traits, classify};
 type Row<'a> = (&'a str, Kind, Traits, &'a [PinReason]);
 
 const NONE: Traits = Traits::empty();
+const USES: Traits = Traits::USES_USER_VARIABLES;
+const ASSIGNS: Traits = USES.union(Traits::ASSIGNS_USER_VARIABLES);
 const PURE: Traits = Traits::PURE_READ;
 const WRITES: Traits = Traits::MAY_WRITE;
 /// What running something unseen brings.

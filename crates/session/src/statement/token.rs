@@ -13,8 +13,8 @@ pub(super) enum Token<'a> {
     Text,
     /// A number that does not begin like an identifier ends.
     Number(&'a [u8]),
-    /// `@x`, also with a quoted name.
-    UserVariable,
+    /// `@x`, also with a quoted name: as written.
+    UserVariable(&'a [u8]),
     /// `@@`; the name follows as a word or name.
     SystemVariable,
     /// `:=`.

@@ -155,6 +155,11 @@ pub(super) fn read(reader: &mut Reader<'_>, found: &mut Findings) {
     }
 }
 
+/// True if `@@name` without a scope is that of the next transaction only.
+pub(super) fn is_of_next_transaction(name: &[u8]) -> bool {
+    variable(name) == Variable::Transaction
+}
+
 /// Judges the assignment of a variable of the session. `next_only`: written as `@@name` without a
 /// scope, which for the transaction's characteristics means the next transaction only.
 pub(super) fn assign(name: &[u8], next_only: bool, found: &mut Findings) {

@@ -5,7 +5,6 @@ use super::expression;
 use super::findings::Findings;
 use super::keyword::Keyword;
 use super::kind::Kind;
-use super::pins::PinReason;
 use super::reader::Reader;
 use super::token::Token;
 
@@ -42,7 +41,10 @@ pub(super) fn load(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     loop {
         match reader.next() {
             Token::End => return Kind::Load,
-            Token::UserVariable => found.pin(PinReason::UserVariable),
+            Token::UserVariable(name) => {
+                found.user_variable(name);
+                found.assigns();
+            }
             token if token.is(Keyword::Character) => {
                 reader.next();
             }

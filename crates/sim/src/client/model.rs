@@ -95,8 +95,7 @@ impl Model {
 
     /// True if it has something that only its backend has.
     pub(crate) fn is_pinned(&self) -> bool {
-        self.session.user_variable.is_some()
-            || !self.session.temporaries.is_empty()
+        !self.session.temporaries.is_empty()
             || self.session.statements.stay()
             || self.session.statements.has_cursor()
             || self.session.tables_locked
@@ -337,7 +336,9 @@ impl Model {
         ensure(Rule::State, open, || {
             format!("{tag} found in_transaction={}", ran.in_transaction)
         })?;
-        state(ran.user_variable == session.user_variable, "@x")?;
+        let runs = self.runs(&sent.request);
+        let sees = runs.is_some_and(Sql::sees_user_variables);
+        state(!sees || ran.user == session.user_values(), "user variables")?;
         state(ran.temporaries == session.temporaries, "temporary tables")?;
         state(ran.tables_locked == session.tables_locked, "LOCK TABLES")?;
         state(ran.several == self.several, "CLIENT_MULTI_STATEMENTS")?;

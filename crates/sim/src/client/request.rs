@@ -144,10 +144,8 @@ impl Request {
         matches!(
             self,
             Self::Query(
-                Sql::SetUser(_)
-                    | Sql::LockTables
+                Sql::LockTables
                     | Sql::ReleaseAllLocks
-                    | Sql::ReadUser
                     | Sql::CreateTemporary
                     | Sql::DropTemporary
                     | Sql::GetLock(_)
@@ -239,8 +237,8 @@ fn text(sql: &Sql) -> String {
         }
         Sql::SetNames(charset, None) => format!("SET NAMES {charset}"),
         Sql::SetNames(charset, Some(name)) => format!("SET NAMES {charset} COLLATE {name}"),
-        Sql::SetUser(value) => format!("SET @x={value}"),
-        Sql::ReadUser => "SELECT @x".to_owned(),
+        Sql::AssignUser(name, value) => format!("SELECT {name}:={value}"),
+        Sql::ReadUser(names) | Sql::ReadUserBack(names) => format!("SELECT {}", names.join(",")),
         Sql::Use(schema) => format!("USE {schema}"),
         Sql::Schema => "SELECT DATABASE()".to_owned(),
         Sql::GetLock(name) => format!("SELECT GET_LOCK('{name}',0)"),

@@ -25,7 +25,9 @@ pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: 
         20..36 => Request::Query(read(rng, profile.client)),
         36..50 => Request::Query(write(rng, profile.client)),
         50 | 51 => Request::Load(rows(rng, profile.client)),
-        52..57 => Request::Query(state(rng)),
+        52..55 => Request::Query(state(rng)),
+        55 => Request::Query(assigning(rng)),
+        56 => Request::Query(Sql::ReadUser(user_names(rng))),
         57..60 => Request::Query(several(rng, profile.client)),
         60..70 => Request::Query(variables(rng)),
         70..77 => schema(rng),
@@ -73,7 +75,6 @@ pub(super) fn preparable(rng: &mut Rng, client: usize) -> Sql {
         15 => pick(rng, [Sql::Begin, Sql::Commit, Sql::Rollback]),
         16 => Sql::Repeat(large(rng)),
         17 => Sql::Warn,
-        18 if rng.bool() => Sql::SetUser(rng.i64(0..9)),
         18 => Sql::Schema,
         _ => Sql::Sleep(rng.u64(1..10)),
     }
@@ -130,7 +131,11 @@ fn several(rng: &mut Rng, client: usize) -> Sql {
         11 => pick(rng, [Sql::Begin, Sql::Commit, Sql::Rollback]),
         12 => Sql::Warn,
         13 => pick(rng, [Sql::NoTable, Sql::BrokenRows, Sql::Nonsense]),
-        14 => Sql::Schema,
+        14 => match rng.u8(0..3) {
+            0 => assigning(rng),
+            1 => Sql::ReadUser(user_names(rng)),
+            _ => Sql::Schema,
+        },
         _ => pick(rng, [Sql::LastInsertId, Sql::RowCount]),
     };
     let mut parts: Vec<_> = (0..rng.usize(2..5)).map(|_| one(rng)).collect();
@@ -205,6 +210,36 @@ fn variables(rng: &mut Rng) -> Sql {
     Sql::Set(assignments)
 }
 
+/// Assigns user variables, some so that the text does not tell the value, or session tracking is
+/// silent about it.
+fn assigning(rng: &mut Rng) -> Sql {
+    if rng.u8(0..3) == 0 {
+        return Sql::AssignUser(user_name(rng), rng.i64(..));
+    }
+    let mut assignments = Vec::new();
+    for _ in 0..rng.usize(1..4) {
+        let (name, value) = (user_name(rng), rng.i64(..).to_string());
+        let value = Some(if rng.u8(0..6) == 0 {
+            NULL.to_owned()
+        } else {
+            value
+        });
+        assignments.push(Assignment { name, value });
+    }
+    if let (0, Sql::Set(others)) = (rng.u8(0..4), variables(rng)) {
+        assignments.extend(others);
+    }
+    Sql::Set(assignments)
+}
+
+fn user_names(rng: &mut Rng) -> Vec<String> {
+    (0..rng.usize(1..4)).map(|_| user_name(rng)).collect()
+}
+
+fn user_name(rng: &mut Rng) -> String {
+    pick(rng, ["@x", "@y", "@z"]).to_owned()
+}
+
 fn assign(name: &str, value: Option<&str>) -> Sql {
     Sql::Set(vec![Assignment {
         name: name.to_owned(),
@@ -231,8 +266,8 @@ fn schema(rng: &mut Rng) -> Request {
 fn pinning(rng: &mut Rng) -> Sql {
     let lock = format!("l{}", rng.u8(0..3));
     match rng.u8(0..11) {
-        0 => Sql::SetUser(rng.i64(..)),
-        1 => Sql::ReadUser,
+        0 => assigning(rng),
+        1 => Sql::ReadUser(user_names(rng)),
         2 => Sql::CreateTemporary,
         3 => Sql::InsertTemporary(rng.i64(0..100)),
         4 => Sql::ReadTemporary,

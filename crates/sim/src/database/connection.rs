@@ -85,7 +85,7 @@ pub(crate) struct Execution {
     pub(crate) found_rows: bool,
     pub(crate) schema: Option<String>,
     pub(crate) variables: Variables,
-    pub(crate) user_variable: Option<i64>,
+    pub(crate) user: BTreeMap<String, String>,
     pub(crate) temporaries: BTreeMap<String, Vec<i64>>,
     /// Named locks, and how often each is held.
     pub(crate) locks: Vec<(String, u32)>,

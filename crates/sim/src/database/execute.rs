@@ -104,15 +104,16 @@ impl Work<'_> {
             Sql::ReadVariables(names) => self.read_variables(names),
             Sql::Set(assignments) => self.set(assignments),
             Sql::SetNames(charset, collation) => self.set_names(charset, collation.as_deref()),
-            Sql::SetUser(value) => {
-                self.session.user_variable = Some(*value);
-                self.session.state_changed();
-                Outcome::DONE
+            Sql::AssignUser(name, value) => {
+                let value = value.to_string();
+                self.session.user.insert(name.clone(), Some(value.clone()));
+                Outcome::value(value)
             }
-            Sql::ReadUser => {
-                let value = self.session.user_variable;
-                value.map_or_else(Outcome::null, |value| Outcome::value(value.to_string()))
+            Sql::ReadUser(names) => {
+                let value = |name| self.session.user.get(name).cloned().flatten();
+                Outcome::Rows(vec![names.iter().map(value).collect()])
             }
+            Sql::ReadUserBack(names) => self.read_user_back(names),
             Sql::GetLock(_) | Sql::ReleaseLock(_) | Sql::ReleaseAllLocks => self.named_lock(sql),
             sql if sql.asks_for_conditions() => self.tell_conditions(sql),
             Sql::ToldUnsigned => Outcome::value(self.session.last_insert_id.to_string()),
@@ -316,11 +317,23 @@ impl Work<'_> {
         Outcome::Rows(vec![row])
     }
 
+    /// Value, bytes, character set and collation of each. All values are bytes.
+    fn read_user_back(&self, names: &[String]) -> Outcome {
+        let binary = || Some("binary".to_owned());
+        let told = |name: &String| {
+            let value = self.session.user.get(name).cloned().flatten();
+            let hex = |value: &String| value.bytes().map(|byte| format!("{byte:02X}")).collect();
+            let hex = value.as_ref().map(hex);
+            [value, hex, binary(), binary()]
+        };
+        Outcome::Rows(vec![names.iter().flat_map(told).collect()])
+    }
+
     /// Nothing is set if one of the names is not known.
     fn set(&mut self, assignments: &[Assignment]) -> Outcome {
         const INSERT_ID: &str = "last_insert_id";
         let mut variables = self.session.variables.clone();
-        for Assignment { name, value } in assignments {
+        for Assignment { name, value } in assignments.iter().filter(|a| !a.is_of_user()) {
             if name == INSERT_ID {
                 let id = value.as_deref().and_then(|value| value.parse().ok());
                 self.session.last_insert_id = id.unwrap_or_default();
@@ -332,10 +345,16 @@ impl Work<'_> {
             }
         }
         self.session.variables = variables;
+        for Assignment { name, value } in assignments.iter().filter(|a| a.is_of_user()) {
+            let value = value.clone().filter(|value| value != catalog::NULL);
+            self.session.user.insert(name.clone(), value);
+            self.session.state_changed();
+        }
         if self.session.has_autocommit() && assignments.iter().any(|a| a.name == "autocommit") {
             self.commit();
         }
-        for assignment in assignments.iter().filter(|a| a.name != INSERT_ID) {
+        let told = |a: &&Assignment| a.name != INSERT_ID && !a.is_of_user();
+        for assignment in assignments.iter().filter(told) {
             self.session.tell_variable(&assignment.name);
         }
         Outcome::DONE

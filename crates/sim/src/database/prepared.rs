@@ -261,7 +261,7 @@ fn columns(sql: &Sql) -> usize {
     match sql {
         Sql::ReadRange(..) => 2,
         Sql::WriteKey(..) | Sql::Bump(_) | Sql::Insert => 0,
-        Sql::Begin | Sql::Commit | Sql::Rollback | Sql::SetUser(_) => 0,
+        Sql::Begin | Sql::Commit | Sql::Rollback => 0,
         _ => 1,
     }
 }

@@ -89,6 +89,7 @@ impl Database {
             }
             (Sql::SetGlobal(value), _) => self.globals.set(*value),
             (Sql::CountViews(_), Some(Sabotage::HideViews)) => return Outcome::value("0"),
+            (Sql::ReadUserBack(_), Some(Sabotage::LoseUserVariables)) => session.user.clear(),
             (Sql::Warn, Some(Sabotage::LoseRepeated)) if again => return Outcome::value("1"),
             _ => {}
         }
@@ -115,7 +116,7 @@ impl Database {
             found_rows: self.finds_rows(id),
             schema: session.schema.clone(),
             variables: crate::catalog::without_tracking(&session.variables),
-            user_variable: session.user_variable,
+            user: session.user_values(),
             temporaries: session.temporaries.clone(),
             locks: self.storage.names_of(id),
             tables_locked: session.tables_locked,

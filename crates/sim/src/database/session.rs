@@ -15,7 +15,8 @@ use crate::catalog::{self, Variables};
 pub(crate) struct Session {
     pub(crate) schema: Option<String>,
     pub(crate) variables: Variables,
-    pub(crate) user_variable: Option<i64>,
+    /// User variables that were set, `None` for NULL.
+    pub(crate) user: UserVariables,
     /// Temporary tables, by schema.
     pub(crate) temporaries: BTreeMap<String, Vec<i64>>,
     /// LOCK TABLES.
@@ -42,6 +43,9 @@ pub(crate) struct Session {
     told_transaction: String,
 }
 
+/// User variables and their values, `None` for NULL.
+pub(crate) type UserVariables = BTreeMap<String, Option<String>>;
+
 /// What SHOW WARNINGS tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
@@ -56,7 +60,6 @@ impl Session {
     pub(crate) fn is_bound(&self) -> bool {
         self.in_transaction
             || self.tables_locked
-            || self.user_variable.is_some()
             || !self.temporaries.is_empty()
             || self.statements.stay()
             || self.statements.has_cursor()
@@ -66,7 +69,7 @@ impl Session {
         Self {
             schema: None,
             variables: catalog::defaults(collation),
-            user_variable: None,
+            user: UserVariables::new(),
             temporaries: BTreeMap::new(),
             tables_locked: false,
             statements: Statements::default(),
@@ -154,6 +157,14 @@ impl Session {
             self.tell(0, &entry);
         }
         self.state_changed();
+    }
+
+    /// The user variables that are not NULL: to a trigger they are all there are.
+    pub(crate) fn user_values(&self) -> BTreeMap<String, String> {
+        let values = self.user.iter();
+        values
+            .filter_map(|(name, value)| Some((name.clone(), value.clone()?)))
+            .collect()
     }
 
     /// Something of the session changed.

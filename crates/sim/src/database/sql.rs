@@ -38,14 +38,16 @@ pub(crate) enum Sql {
     LastInsertId,
     /// `SELECT @@name,…`
     ReadVariables(Vec<String>),
-    /// `SET name=value,…`
+    /// `SET name=value,…`; user variables have names with their `@`.
     Set(Vec<Assignment>),
     /// `SET NAMES charset [COLLATE collation]`
     SetNames(String, Option<String>),
-    /// `SET @x=n`
-    SetUser(i64),
-    /// `SELECT @x`
-    ReadUser,
+    /// `SELECT @name:=n`: session tracking does not tell of it.
+    AssignUser(String, i64),
+    /// `SELECT @name,…`
+    ReadUser(Vec<String>),
+    /// How the front door asks for user variables.
+    ReadUserBack(Vec<String>),
     /// `USE name`
     Use(String),
     /// `SELECT DATABASE()`
@@ -155,6 +157,16 @@ impl Sql {
         }
     }
 
+    /// True if user variables may matter to it: a trigger could read them.
+    pub(crate) fn sees_user_variables(&self) -> bool {
+        match self {
+            Self::Set(assignments) => assignments.iter().any(Assignment::is_of_user),
+            Self::AssignUser(..) | Self::ReadUser(_) => true,
+            Self::Multiple(_) => true,
+            sql => sql.writes(),
+        }
+    }
+
     /// True for plain reads, which may run twice.
     pub(crate) fn is_repeatable(&self) -> bool {
         if let Self::Executed(executed) = self {
@@ -190,8 +202,10 @@ impl Sql {
 
     /// True if FOUND_ROWS() is afterwards what it was before.
     pub(crate) fn keeps_found_rows(&self) -> bool {
-        let selects = [Asked::Warnings, Asked::Errors].map(Self::CountConditions);
-        self.asks_for_conditions() && !selects.contains(self)
+        matches!(
+            self,
+            Self::ShowWarnings | Self::ShowErrors | Self::ShowLimited(_)
+        )
     }
 
     /// True if many clients prepare it.
@@ -251,4 +265,11 @@ pub(crate) struct Assignment {
     pub(crate) name: String,
     /// `None` for DEFAULT.
     pub(crate) value: Option<String>,
+}
+
+impl Assignment {
+    /// True if it is of a user variable.
+    pub(crate) fn is_of_user(&self) -> bool {
+        self.name.starts_with('@')
+    }
 }

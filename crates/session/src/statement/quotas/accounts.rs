@@ -49,7 +49,7 @@ pub(super) fn name(cursor: &mut Cursor<'_>) -> Named {
     };
     cursor.advance();
     let mut host = b"%".to_vec();
-    if cursor.token() == Token::UserVariable {
+    if matches!(cursor.token(), Token::UserVariable(_)) {
         let written = cursor.bytes().get(1..).unwrap_or_default();
         if written.is_empty() {
             return Err(cursor.place().end);

@@ -1,7 +1,8 @@
 //! Transactions, locks, routines, upkeep; and several statements in one text.
 
 use super::{
-    COMMITS, HIDDEN, MARIADB, MYSQL, NONE, PURE, SEVERAL, WRITES, check, check_in, pins_of,
+    ASSIGNS, COMMITS, HIDDEN, MARIADB, MYSQL, NONE, PURE, SEVERAL, USES, WRITES, check, check_in,
+    pins_of,
 };
 use crate::statement::{Kind, PinReason, Traits};
 
@@ -129,8 +130,8 @@ fn hidden_text() {
         (
             "call d.p(@x)",
             Kind::Call,
-            HIDDEN,
-            &[PinReason::Call, PinReason::UserVariable],
+            HIDDEN | ASSIGNS,
+            &[PinReason::Call],
         ),
         (
             "begin not atomic select 1; end",
@@ -167,8 +168,8 @@ fn hidden_text() {
         (
             "get diagnostics @n = number",
             Kind::Diagnostics,
-            Traits::READS_DIAGNOSTICS,
-            &[PinReason::UserVariable],
+            Traits::READS_DIAGNOSTICS | ASSIGNS,
+            &[],
         ),
         (
             "resignal",
@@ -215,12 +216,7 @@ fn several_statements() {
             &[],
         ),
         ("begin; begin", Kind::Multiple, SEVERAL, &[]),
-        (
-            "select 1; select @x",
-            Kind::Multiple,
-            SEVERAL,
-            &[PinReason::UserVariable],
-        ),
+        ("select 1; select @x", Kind::Multiple, SEVERAL | USES, &[]),
         (
             "lock tables t read; unlock tables",
             Kind::Multiple,

@@ -1,6 +1,6 @@
 //! Objects, accounts and stored programs.
 
-use super::{COMMITS, HIDDEN, SEVERAL, UNKNOWN_CALL, WRITES, check};
+use super::{COMMITS, HIDDEN, SEVERAL, UNKNOWN_CALL, USES, WRITES, check};
 use crate::statement::{Kind, PinReason, Traits};
 
 #[test]
@@ -119,8 +119,8 @@ fn what_follows_a_body_is_seen() {
         (
             "create procedure p() select 1; select @x",
             Kind::Multiple,
-            SEVERAL | COMMITS,
-            &[PinReason::UserVariable],
+            SEVERAL | COMMITS | USES,
+            &[],
         ),
         (
             "create procedure p() begin select 1;",

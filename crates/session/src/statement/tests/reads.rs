@@ -1,6 +1,8 @@
 //! SELECT and kin, SHOW, EXPLAIN.
 
-use super::{HIDDEN, MARIADB, MYSQL, NONE, PURE, UNKNOWN_CALL, WRITES, check, check_in};
+use super::{
+    ASSIGNS, HIDDEN, MARIADB, MYSQL, NONE, PURE, UNKNOWN_CALL, USES, WRITES, check, check_in,
+};
 use crate::statement::{Dialect, Kind, PinReason, Traits, classify};
 
 fn all_pure(dialect: &Dialect, texts: &[&str]) {
@@ -171,48 +173,28 @@ fn reads_that_pin() {
             NONE,
             &[PinReason::UserLock],
         ),
-        ("select @x", Kind::Select, NONE, &[PinReason::UserVariable]),
-        (
-            "select 1 where 1 and@x.y",
-            Kind::Select,
-            NONE,
-            &[PinReason::UserVariable],
-        ),
-        (
-            "select @x:=1",
-            Kind::Select,
-            NONE,
-            &[PinReason::UserVariable],
-        ),
+        ("select @x", Kind::Select, USES, &[]),
+        ("select 1 where 1 and@x.y", Kind::Select, USES, &[]),
+        ("select @x:=1", Kind::Select, ASSIGNS, &[]),
         (
             "select @`a b`, @'x', @\"y\"",
             Kind::Select,
-            NONE,
+            USES,
             &[PinReason::UserVariable],
         ),
     ]);
 }
 
 #[test]
-fn reads_into_variables_pin() {
+fn reads_into_variables() {
     check(&[
-        (
-            "select 1 into @x",
-            Kind::Select,
-            WRITES,
-            &[PinReason::UserVariable],
-        ),
-        (
-            "select 1.into @x",
-            Kind::Select,
-            WRITES,
-            &[PinReason::UserVariable],
-        ),
+        ("select 1 into @x", Kind::Select, WRITES | ASSIGNS, &[]),
+        ("select 1.into @x", Kind::Select, WRITES | ASSIGNS, &[]),
         (
             "select sql_calc_found_rows 1",
             Kind::Select,
-            NONE,
-            &[PinReason::FoundRows],
+            Traits::COUNTS_ALL_ROWS,
+            &[],
         ),
         (
             "select nextval(s)",
@@ -301,7 +283,7 @@ fn show_and_explain() {
         (
             "show warnings limit 5",
             Kind::Show,
-            Traits::READS_DIAGNOSTICS,
+            Traits::READS_DIAGNOSTICS | Traits::KEEPS_FOUND_ROWS,
             &[],
         ),
         (

@@ -1,6 +1,6 @@
 //! SET in all its forms.
 
-use super::{HIDDEN, MARIADB, MYSQL, NONE, UNKNOWN_CALL, WRITES, check, check_in};
+use super::{ASSIGNS, HIDDEN, MARIADB, MYSQL, NONE, UNKNOWN_CALL, USES, WRITES, check, check_in};
 use crate::statement::{Kind, PinReason, Traits, classify};
 
 const SETS: Traits = Traits::SETS_VARIABLE;
@@ -65,13 +65,14 @@ fn global_variables() {
 #[test]
 fn assignments_that_pin() {
     check(&[
+        ("set @a=1, @b:=(select 1, 2)", Kind::Set, ASSIGNS, &[]),
+        ("set a=@b", Kind::Set, SETS | USES, &[]),
         (
-            "set @a=1, @b:=(select 1, 2)",
+            "set @`a b`=1",
             Kind::Set,
-            NONE,
+            ASSIGNS,
             &[PinReason::UserVariable],
         ),
-        ("set a=@b", Kind::Set, SETS, &[PinReason::UserVariable]),
         (
             "set insert_id=5",
             Kind::Set,
@@ -160,13 +161,13 @@ fn the_next_transaction_only() {
 }
 
 #[test]
-fn an_unscoped_assignment_is_not_tracked_by_mariadb() {
+fn mariadb_tracks_no_unscoped_assignment() {
     check(&[
         (
             "set @@sql_mode=''",
             Kind::Set,
-            SETS,
-            &[PinReason::UntrackedVariable],
+            SETS | Traits::SETS_UNSCOPED,
+            &[],
         ),
         ("set @@global.a=''", Kind::Set, GLOBAL, &[]),
     ]);

@@ -1,6 +1,6 @@
 //! INSERT, REPLACE, UPDATE, DELETE, LOAD.
 
-use super::{HIDDEN, UNKNOWN_CALL, WRITES, check};
+use super::{ASSIGNS, HIDDEN, UNKNOWN_CALL, USES, WRITES, check};
 use crate::statement::{Kind, PinReason, Traits};
 
 const GENERATES: Traits = WRITES.union(Traits::GENERATES_ID);
@@ -44,8 +44,8 @@ fn inserts() {
         (
             "insert into t values (@x)",
             Kind::Insert,
-            GENERATES,
-            &[PinReason::UserVariable],
+            GENERATES | USES,
+            &[],
         ),
     ]);
 }
@@ -94,8 +94,8 @@ fn loads() {
         (
             "load data local infile 'x' into table t (a,@b) set c=@b",
             Kind::Load,
-            GENERATES,
-            &[PinReason::UserVariable],
+            GENERATES | ASSIGNS,
+            &[],
         ),
         (
             "load data infile 'x' into table t (a) set c=f(1)",

@@ -87,7 +87,6 @@ fn select(rest: &str) -> Option<Sql> {
         "LAST_INSERT_ID()" => Sql::LastInsertId,
         "DATABASE()" => Sql::Schema,
         "* FROM tmp1" => Sql::ReadTemporary,
-        "@x" => Sql::ReadUser,
         "?" => Sql::Echo,
         "RELEASE_ALL_LOCKS()" => Sql::ReleaseAllLocks,
         "1 FROM (SELECT 1) AS cleared" => Sql::Clear,
@@ -137,9 +136,41 @@ fn select_with(rest: &str) -> Option<Sql> {
     if let Some(text) = between(rest, "'", "'") {
         return Some(Sql::Literal(text.to_owned()));
     }
+    if rest.starts_with('@') && !rest.starts_with("@@") {
+        return user_variables(rest);
+    }
     let names = rest.split(',').map(|name| name.strip_prefix("@@"));
     let names: Option<Vec<_>> = names.map(|name| Some(name?.to_owned())).collect();
     names.map(Sql::ReadVariables)
+}
+
+fn user_variables(rest: &str) -> Option<Sql> {
+    if let Some((name, value)) = rest.split_once(":=") {
+        return Some(Sql::AssignUser(name.to_owned(), value.parse().ok()?));
+    }
+    if let Some((columns, _)) = rest.split_once(" FROM DUAL WHERE ") {
+        let names = columns.split(',').filter(|name| name.starts_with('@'));
+        return Some(Sql::ReadUserBack(names.map(bare).collect()));
+    }
+    Some(Sql::ReadUser(rest.split(',').map(bare).collect()))
+}
+
+/// The name without backticks.
+fn bare(name: &str) -> String {
+    name.replace('`', "")
+}
+
+/// A value in quotes, in hexadecimal, or NULL of some type.
+fn unquoted(value: &str) -> Option<String> {
+    if value.starts_with("IF(0,") {
+        return Some(crate::catalog::NULL.to_owned());
+    }
+    let Some(digits) = between(value, "X'", "'") else {
+        return Some(between(value, "'", "'").unwrap_or(value).to_owned());
+    };
+    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    let bytes: Option<Vec<_>> = (0..digits.len()).step_by(2).map(byte).collect();
+    String::from_utf8(bytes?).ok()
 }
 
 /// The quoted form of `SET NAMES` that begins a restore: character sets, then other variables.
@@ -177,9 +208,6 @@ fn set(rest: &str) -> Option<Sql> {
     if let Some(value) = rest.strip_prefix("GLOBAL lock_wait_timeout=") {
         return Some(Sql::SetGlobal(value.parse().ok()?));
     }
-    if let Some(value) = rest.strip_prefix("@x=") {
-        return Some(Sql::SetUser(value.parse().ok()?));
-    }
     let mut assignments = Vec::new();
     for part in outside_of_quotes(rest) {
         let (name, value) = part.split_once('=')?;
@@ -190,23 +218,25 @@ fn set(rest: &str) -> Option<Sql> {
             // What MySQL needs in place of DEFAULT for some variables.
             global if global.starts_with("@@global.") => None,
             "NULL" => Some(crate::catalog::NULL.to_owned()),
-            _ => Some(between(value, "'", "'").unwrap_or(value).to_owned()),
+            _ => Some(unquoted(value)?),
         };
         assignments.push(Assignment {
-            name: bare.unwrap_or(name).to_owned(),
+            name: bare.map_or_else(|| self::bare(name), str::to_owned),
             value,
         });
     }
     Some(Sql::Set(assignments))
 }
 
-/// The parts of a list, whose values may hold commas in quotes.
+/// The parts of a list, whose values may hold commas in quotes and parentheses.
 fn outside_of_quotes(list: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut quoted) = (Vec::new(), 0, false);
+    let (mut parts, mut start, mut quoted, mut depth) = (Vec::new(), 0, false, 0);
     for (at, byte) in list.bytes().enumerate() {
         match byte {
             b'\'' => quoted = !quoted,
-            b',' if !quoted => {
+            b'(' if !quoted => depth += 1,
+            b')' if !quoted => depth -= 1,
+            b',' if !quoted && depth == 0 => {
                 parts.push(&list[start..at]);
                 start = at + 1;
             }

@@ -1,0 +1,132 @@
+//! What is read back from backends: what of a session only they know, before it is detached, and what
+//! they say of the server.
+
+use events::Io;
+use membership::Key;
+use wire::{Command, TextResultSet};
+
+use crate::backend::{Due, InsertId, Purpose};
+use crate::dispatch::{put_command, put_query};
+use crate::{Engine, Mail, Turn};
+
+const READ_CHARSET: &[u8] =
+    b"SELECT @@character_set_client,@@character_set_results,@@collation_connection";
+
+impl Engine {
+    /// Asks the backend what must be known before anything else happens. False if nothing is due.
+    pub(crate) fn read_back<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return true;
+        };
+        let asks = Due::CHARSET | Due::TABLES;
+        if backend.counted_rows && !backend.due.contains(Due::PING) && backend.due.intersects(asks)
+        {
+            return self.read_found_rows(turn, key);
+        }
+        if backend.due.contains(Due::PING) {
+            put_command(turn.io.outbox(backend.handle), Command::Ping, b"");
+            backend.expect(Purpose::Ping);
+            backend.due -= Due::PING;
+        } else if backend.due.contains(Due::CHARSET) {
+            let rows = TextResultSet::default();
+            put_query(turn.io.outbox(backend.handle), READ_CHARSET);
+            backend.expect(Purpose::ReadCharset(rows));
+            backend.due -= Due::CHARSET;
+        } else if backend.due.contains(Due::TABLES) {
+            backend.due -= Due::TABLES;
+            if !self.ask_for_tables(turn, key) {
+                return false;
+            }
+        } else {
+            return false;
+        }
+        self.counters.read_backs += 1;
+        true
+    }
+
+    /// Asks for LAST_INSERT_ID() if only the backend knows it.
+    pub(crate) fn read_insert_id<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return false;
+        };
+        if backend.insert_id != InsertId::OfClient {
+            return false;
+        }
+        put_query(turn.io.outbox(backend.handle), b"SELECT LAST_INSERT_ID()");
+        backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
+        self.counters.read_backs += 1;
+        true
+    }
+
+    /// The backend answered a command of ours.
+    pub(crate) fn learned<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        purpose: Purpose,
+    ) {
+        match purpose {
+            Purpose::ReadFacts(facts) => self.learn_session(key, &facts),
+            Purpose::ReadPrivileges(rows) => self.learn_privileges(key, &rows),
+            Purpose::ReadRight(rows) => self.learn_right(turn, key, &rows),
+            Purpose::ReadInsertId(rows) => self.learn_insert_id(key, &rows),
+            Purpose::ReadFoundRows(rows) => self.learn_found_rows(key, &rows),
+            Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
+            Purpose::ReadWarnings(answer) => self.learn_warnings(key, answer),
+            Purpose::ReadViews(rows) => self.learn_views(turn, key, Some(&rows)),
+            Purpose::Reset | Purpose::Setup if self.awaits_clean(key) => {}
+            Purpose::Reset | Purpose::Setup | Purpose::Ping => self.ping_answered(key),
+            Purpose::Command(_)
+            | Purpose::Restore(_)
+            | Purpose::ReadTables(_)
+            | Purpose::ReadUserVariables(_)
+            | Purpose::Prepare(_)
+            | Purpose::Repeat
+            | Purpose::Kill(_) => {}
+        }
+    }
+
+    /// True if the backend is cleaned for a command that waits: what it says of its own session does
+    /// not concern that of the client.
+    fn awaits_clean(&self, key: Key) -> bool {
+        let backend = self.pool.get(key);
+        backend.is_some_and(|backend| backend.due.contains(Due::COMMAND))
+    }
+
+    fn learn_insert_id(&mut self, key: Key, rows: &TextResultSet) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let digits = rows
+            .first(0)
+            .and_then(|value| std::str::from_utf8(value).ok());
+        let Some(id) = digits.and_then(|digits| digits.parse().ok()) else {
+            backend.insert_id = InsertId::Unknown;
+            return;
+        };
+        // By now it may have been replaced by one of ours, which was sent behind the question.
+        if backend.insert_id == InsertId::OfClient {
+            backend.insert_id = InsertId::Known(id);
+        }
+        if let Some(client) = backend
+            .client
+            .and_then(|client| self.clients.get_mut(client))
+        {
+            client.last_insert_id = id;
+        }
+    }
+
+    fn learn_charset(&mut self, key: Key, rows: &TextResultSet) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let charset = crate::backend_login::charset(rows);
+        backend.session.charset = charset.map(|charset| self.interner.charset(charset));
+        if let Some(client) = backend
+            .client
+            .and_then(|client| self.clients.get_mut(client))
+        {
+            client.session.charset.clone_from(&backend.session.charset);
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! User variables (`@x`): carried from backend to backend. What a statement may have assigned is read
+//! back before the session is detached, and set again on the next backend before a statement that
+//! could see it: one that mentions a user variable, and one that may run a routine or a trigger.
+//!
+//! Bounded per session (`UserVariables::BYTES_MAX`); what is more, or cannot be read back, pins.
+
+use events::Io;
+use membership::Key;
+use session::statement::{Kind, Mention, PinReason, Statement, Traits, user_variables};
+use session::{
+    ColumnType, Restore, Told, UserValue, UserVariables, ask_for_user_variables,
+    put_user_variables, same_user_variables,
+};
+use wire::{Command, Piece, TextResultSet, WalkError};
+
+use crate::answers::Ending;
+use crate::backend::{Backend, ClientCommand, Due, Purpose};
+use crate::client::Client;
+use crate::commands::Packet;
+use crate::dispatch::put_query;
+use crate::{Engine, Mail, Turn};
+
+/// So many different names may wait to be read back.
+const UNREAD_MAX: usize = 256;
+
+/// So many variables of earlier sessions may be left as NULL before the backend is cleaned.
+const CLEARED_MAX: usize = 64;
+
+/// Bytes at the end of a column definition that hold its fixed part. Source: "Column Definition" in
+/// the MySQL manual.
+const FIXED_PART: usize = 12;
+
+/// What a backend holds besides the state of its session.
+#[derive(Debug, Default)]
+pub(crate) struct Leftovers {
+    /// Variables that the attached session may have assigned and that were not read back.
+    unread: Vec<Box<[u8]>>,
+    /// Variables that are NULL because they were another session's. Whoever never set one is told
+    /// NULL, but as a column of another type than if nobody had.
+    cleared: Vec<Box<[u8]>>,
+}
+
+/// A question about user variables, and its answer so far.
+#[derive(Debug)]
+pub(crate) struct ReadVariables {
+    names: Vec<Box<[u8]>>,
+    /// The end of the column definition at hand.
+    definition: Vec<u8>,
+    columns: Vec<ColumnType>,
+    rows: TextResultSet,
+}
+
+impl ReadVariables {
+    /// Takes in a piece of the answer.
+    pub(crate) fn piece(&mut self, piece: &Piece<'_>) -> Result<(), WalkError> {
+        match piece {
+            Piece::Column(bytes) => {
+                self.complete_column();
+                self.definition.extend_from_slice(bytes);
+            }
+            Piece::Rest(bytes) if !self.definition.is_empty() => {
+                self.definition.extend_from_slice(bytes);
+            }
+            Piece::ColumnsEnd(_) => self.complete_column(),
+            _ => {}
+        }
+        Ok(self.rows.piece(piece)?)
+    }
+
+    fn complete_column(&mut self) {
+        if let Some(fixed) = self.definition.last_chunk() {
+            self.columns.push(column_type(fixed));
+        }
+        self.definition.clear();
+    }
+
+    /// What `user` becomes with these values. `None` if one of them cannot be carried.
+    fn values(&self, mut user: UserVariables) -> Option<UserVariables> {
+        let row = self.rows.rows().next()?;
+        let told = self.columns.chunks_exact(4).zip(row.chunks_exact(4));
+        for (name, (columns, values)) in self.names.iter().zip(told) {
+            let [value, hex, charset, collation] = values else {
+                return None;
+            };
+            let text = |value: &'_ Option<Vec<u8>>| value.clone().unwrap_or_default();
+            let value = UserValue::told(&Told {
+                column: *columns.first()?,
+                value: value.as_deref(),
+                hex: &text(hex),
+                charset: &text(charset),
+                collation: &text(collation),
+            })?;
+            user.set(name, value);
+        }
+        (user.bytes() <= UserVariables::BYTES_MAX).then_some(user)
+    }
+}
+
+fn column_type(fixed: &[u8; FIXED_PART]) -> ColumnType {
+    const DOUBLE: u8 = 5;
+    const LONGLONG: u8 = 8;
+    const NEWDECIMAL: u8 = 246;
+    const UNSIGNED: u8 = 32;
+    let [_, _, _, _, _, _, kind, flags, ..] = *fixed;
+    match kind {
+        LONGLONG if flags & UNSIGNED != 0 => ColumnType::Unsigned,
+        LONGLONG => ColumnType::Integer,
+        DOUBLE => ColumnType::Double,
+        NEWDECIMAL => ColumnType::Decimal,
+        _ => ColumnType::Text,
+    }
+}
+
+impl Leftovers {
+    /// What the attached session has assigned is read back, or lost with it.
+    pub(crate) fn is_unread(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
+    /// The session is gone.
+    pub(crate) fn forget_unread(&mut self) {
+        self.unread.clear();
+    }
+
+    /// The session may assign these from now on.
+    fn assigns(&mut self, mentions: Vec<Mention>) {
+        for Mention { name, .. } in mentions {
+            self.cleared.retain(|cleared| *cleared != name);
+            if !self.unread.contains(&name) {
+                self.unread.push(name);
+            }
+        }
+    }
+
+    fn clears(&mut self, name: &[u8]) {
+        if !self.cleared.iter().any(|cleared| **cleared == *name) {
+            self.cleared.push(name.into());
+        }
+    }
+}
+
+impl Backend {
+    /// Adds to a restore what the session's variables need.
+    fn restore_user_variables(&mut self, client: &Client, restore: &mut Restore) {
+        let (from, to) = (self.session.user.clone(), &client.session.user);
+        let leftovers = &mut self.leftovers;
+        put_user_variables(&mut restore.set, (from.as_ref(), to.as_ref()), |name| {
+            leftovers.clears(name);
+        });
+        if let Some(own) = to {
+            let is_own = |name: &[u8]| own.get(name).is_some();
+            leftovers.cleared.retain(|name| !is_own(name));
+        }
+        self.dirty |= leftovers.cleared.len() > CLEARED_MAX;
+        self.session.user.clone_from(to);
+    }
+
+    /// True if a variable that the session reads and never set is not as if nobody had set it.
+    fn is_tainted(&self, client: &Client, mentions: &[Mention]) -> bool {
+        let foreign =
+            !same_user_variables(self.session.user.as_ref(), client.session.user.as_ref());
+        mentions.iter().filter(|mention| mention.reads).any(|read| {
+            let set = |user: Option<&std::sync::Arc<UserVariables>>| {
+                user.is_some_and(|user| user.get(&read.name).is_some())
+            };
+            !set(client.session.user.as_ref())
+                && (self.leftovers.cleared.contains(&read.name)
+                    || foreign && set(self.session.user.as_ref()))
+        })
+    }
+}
+
+impl Engine {
+    /// Adds to a restore what the statement needs of the session's variables. True if the backend must
+    /// be cleaned first, after which the command is looked at again.
+    pub(crate) fn bring_user_variables<I: Io<Mail>>(
+        &mut self,
+        turn: &Turn<'_, I>,
+        key: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+        restore: &mut Restore,
+    ) -> bool {
+        let mentions = self.mentions(key, packet, statement);
+        let needed = self.needs_user_variables(turn, key, (packet, statement));
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
+            return false;
+        };
+        let may_clean = !client.holds_backend() && client.login.is_none();
+        if may_clean && backend.is_tainted(client, &mentions) {
+            return true;
+        }
+        if needed {
+            backend.restore_user_variables(client, restore);
+        }
+        if statement.traits.contains(Traits::ASSIGNS_USER_VARIABLES) {
+            backend.leftovers.assigns(mentions);
+        }
+        false
+    }
+
+    /// Cleans the backend of a session that has nothing on it yet; then its command goes on.
+    pub(crate) fn clean_attached<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
+        let backend = self.clients.get(client).and_then(|client| client.backend);
+        let Some(key) = backend else { return };
+        self.put_reset(turn, key);
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.due |= Due::COMMAND;
+        }
+    }
+
+    /// The variables that a text mentions. Where that cannot be told the statement pins.
+    fn mentions(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Vec<Mention> {
+        let query = packet.payload.first() == Some(&(Command::Query as u8));
+        if !query || !statement.traits.contains(Traits::USES_USER_VARIABLES) {
+            return Vec::new();
+        }
+        let session = self.clients.get(client).map(|client| &client.session);
+        let dialect = session.and_then(|session| self.facts.as_ref()?.dialect(session));
+        let mentions = dialect.and_then(|dialect| user_variables(packet.text(), &dialect));
+        mentions.unwrap_or_default()
+    }
+
+    /// True if the statement could see user variables.
+    fn needs_user_variables<I: Io<Mail>>(
+        &mut self,
+        turn: &Turn<'_, I>,
+        key: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+    ) -> bool {
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        let Some(backend) = client.backend.and_then(|key| self.pool.get(key)) else {
+            return false;
+        };
+        if same_user_variables(backend.session.user.as_ref(), client.session.user.as_ref()) {
+            return false;
+        }
+        let sees = Traits::USES_USER_VARIABLES | Traits::MAY_WRITE | Traits::UNKNOWN_CALL;
+        if statement.traits.intersects(sees) {
+            return true;
+        }
+        match statement.kind {
+            // A view can call a function.
+            Kind::Select => {
+                let digest = self.digest(key, packet, statement);
+                !self.digests.is_base(digest, turn.now)
+            }
+            Kind::Show | Kind::Explain | Kind::Set => true,
+            _ => false,
+        }
+    }
+
+    /// Asks the backend for what the session that is about to be detached may have assigned. False if
+    /// that is nothing.
+    pub(crate) fn read_user_variables<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+    ) -> bool {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return false;
+        };
+        let names = std::mem::take(&mut backend.leftovers.unread);
+        if names.is_empty() {
+            return false;
+        }
+        let question = ask_for_user_variables(names.iter().map(|name| &**name));
+        put_query(turn.io.outbox(backend.handle), &question);
+        backend.expect(Purpose::ReadUserVariables(Box::new(ReadVariables {
+            names,
+            definition: Vec::new(),
+            columns: Vec::new(),
+            rows: TextResultSet::default(),
+        })));
+        self.counters.read_backs += 1;
+        true
+    }
+
+    /// The backend told the values.
+    pub(crate) fn learn_user_variables(&mut self, key: Key, read: &ReadVariables, ending: &Ending) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some(client) = backend.client else {
+            // Nobody knows what they are now.
+            backend.dirty = true;
+            return;
+        };
+        let Some(record) = self.clients.get_mut(client) else {
+            return;
+        };
+        let before = record.session.user.as_deref().cloned().unwrap_or_default();
+        let values = (*ending == Ending::Ok).then(|| read.values(before));
+        let Some(values) = values.flatten() else {
+            return self.pin_late(client, PinReason::UserVariable);
+        };
+        let values = self.interner.user_variables(values);
+        record.session.user = Some(values.clone());
+        backend.session.user = Some(values);
+    }
+
+    /// A statement was answered by which the server says that something of the session has changed,
+    /// and the text does not say what: a trigger, or a function behind a view.
+    pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand) {
+        let plain = matches!(
+            command.kind,
+            Kind::Select | Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
+        );
+        let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
+        if plain && !command.traits.intersects(seen) {
+            self.pin_late(key, PinReason::UserVariable);
+        }
+    }
+
+    /// Pins a session for what has happened already: there is no refusing it.
+    pub(crate) fn pin_late(&mut self, key: Key, reason: PinReason) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.pins.contains(reason) {
+            return;
+        }
+        client.pins.insert(reason);
+        client.pin_slot = client
+            .pin_slot
+            .take()
+            .or_else(|| self.shared.pin(usize::MAX));
+        self.counters.pinned(reason);
+    }
+
+    /// A session that keeps its backend for long must not gather names without end.
+    pub(crate) fn bound_unread(&mut self, key: Key) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let pinned = |client: &Client| client.pins.contains(PinReason::UserVariable);
+        let client = backend.client;
+        let keeps = client
+            .and_then(|client| self.clients.get(client))
+            .is_some_and(pinned);
+        if keeps {
+            backend.leftovers.forget_unread();
+        } else if let (true, Some(client)) = (backend.leftovers.unread.len() > UNREAD_MAX, client) {
+            backend.leftovers.forget_unread();
+            self.pin_late(client, PinReason::UserVariable);
+        }
+    }
+}

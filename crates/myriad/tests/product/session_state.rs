@@ -1,0 +1,249 @@
+//! What a session carries from backend to backend and is not pinned for: sessions whose statements
+//! alternate on one backend are told, packet by packet, what each of them is told alone and directly.
+
+use std::iter::zip;
+
+use crate::packets::{INDEX, shown};
+use crate::support::{Address, Client, Database, FrontDoor, Server, eventually};
+
+/// What sessions do at the same time, statement by statement.
+type Scripts<'a> = &'a [&'a [&'a str]];
+
+/// A session, and its answers so far.
+struct Session {
+    client: Client,
+    told: Vec<Vec<String>>,
+}
+
+impl Session {
+    fn new(address: &Address, schema: &str) -> Self {
+        let (client, told) = (Client::new(address, schema), Vec::new());
+        Self { client, told }
+    }
+
+    fn ask(&mut self, text: &str) {
+        self.client.query(&Server::words(text));
+        let answer = self.client.answer();
+        let mut answer = answer.unwrap_or_else(|error| panic!("{text}: {error}"));
+        answer.ignore_after_columns(INDEX);
+        self.told.push(shown(&answer));
+    }
+}
+
+/// A schema with a table, a trigger that reads a user variable and one that sets one.
+fn begin(database: &Database, schema: &str) {
+    database.schema(schema);
+    database.execute(&format!(
+        "USE {schema}; CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20) COLLATE utf8mb4_bin);
+         INSERT INTO t VALUES (1, 'one'), (2, 'two'), (3, 'three');
+         CREATE TABLE audit (id INT PRIMARY KEY AUTO_INCREMENT, tag VARCHAR(20), who VARCHAR(20));
+         CREATE TABLE plain (id INT PRIMARY KEY AUTO_INCREMENT, who VARCHAR(20));
+         DELIMITER //
+         CREATE TRIGGER asks BEFORE INSERT ON audit FOR EACH ROW SET NEW.who = @who//
+         CREATE FUNCTION who() RETURNS VARCHAR(20) READS SQL DATA RETURN @who//
+         CREATE TRIGGER tells AFTER INSERT ON plain FOR EACH ROW SET @last = NEW.id//
+         DELIMITER ;
+         CREATE VIEW v AS SELECT id, who() AS who FROM t"
+    ));
+}
+
+/// Runs the scripts directly, one after the other, and through the front door all at once on one
+/// backend. Returns the front door, all sessions of which are still there.
+fn compare(schema: &str, scripts: Scripts<'_>) -> (FrontDoor, Vec<Client>) {
+    let database = Database::shared();
+    let direct = scripts.iter().map(|script| {
+        begin(&database, schema);
+        let mut session = Session::new(database.address(), schema);
+        script.iter().for_each(|text| session.ask(text));
+        session.told
+    });
+    let direct: Vec<_> = direct.collect();
+    begin(&database, schema);
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let session = |_: &&[&str]| Session::new(&door.address(), schema);
+    let mut sessions: Vec<_> = scripts.iter().map(session).collect();
+    let longest = scripts.iter().map(|script| script.len()).max();
+    for place in 0..longest.unwrap_or_default() {
+        for (session, script) in zip(&mut sessions, scripts) {
+            if let Some(text) = script.get(place) {
+                session.ask(text);
+            }
+        }
+    }
+    for ((session, direct), script) in zip(zip(&sessions, direct), scripts) {
+        for (place, (through, direct)) in zip(&session.told, direct).enumerate() {
+            assert_eq!(*through, direct, "after {:#?}", &script[..=place]);
+        }
+    }
+    let clients = sessions.into_iter().map(|session| session.client);
+    let clients = clients.collect();
+    (door, clients)
+}
+
+fn pinned(door: &FrontDoor, reason: &str) -> u64 {
+    door.metric(&format!("myriad_pins_total{{reason=\"{reason}\"}}"))
+}
+
+#[test]
+fn user_variables_follow_their_session() {
+    let (door, _clients) = compare(
+        "carried_user",
+        &[
+            &[
+                "SET @a = 1, @b := 'text', @c = NULL, @d = 1.50, @e = x'ff'",
+                "SELECT @a, @b, @c, @d, @e, @nothing",
+                "SELECT @a := @a + id FROM t",
+                "SELECT @a",
+                "SELECT a, id INTO @x, @y FROM t WHERE id = 2",
+                "SELECT @x, @y, COLLATION(@x)",
+                "SELECT a INTO @x FROM t WHERE id = 77",
+                "SELECT @x",
+                "SET @a = NULL",
+                "SELECT @a",
+            ],
+            &[
+                "SELECT @a, @x",
+                "SET @a = 18446744073709551615, @b = -9223372036854775808",
+                "SELECT @a, @b",
+                "SET @a = 1/3e0, @b = 1e300, @d = CAST(7 AS DECIMAL(5,0)), @e = -0.10",
+                "SELECT @a, @b, @d, @e",
+                "SET @f = CAST(NULL AS SIGNED), @g = NULLIF(1.5, 1.5), @h = NULLIF(1e0, 1e0)",
+                "SELECT @f, @g, @h, @A",
+                "SET @`a` = _latin1 x'e4' COLLATE latin1_german1_ci, @'e' = ''",
+                "SELECT @a, @e, COLLATION(@a), CHARSET(@a), COERCIBILITY(@a)",
+                "SELECT HEX(@a), LENGTH(@e)",
+            ],
+            &[
+                "SELECT @a",
+                "SET NAMES latin1",
+                "SET @a = 'l', sql_mode = 'ANSI_QUOTES'",
+                "SELECT @a, COLLATION(@a)",
+                "SET @a = CAST('2020-01-02' AS DATE), @b = TRUE, @c = b'101'",
+                "SELECT @a, @b, @c, COLLATION(@a)",
+                "SET @a = 1; SET @b = @a + 1; SELECT @a, @b",
+                "SELECT @a, @b; SET @c = @b",
+                "SELECT @c, @x, @nothing",
+                "BEGIN; SET @t = 5; UPDATE t SET a = @t; ROLLBACK",
+                "SELECT @t",
+            ],
+            &["SELECT id FROM t"; 12],
+        ],
+    );
+    assert_eq!(pinned(&door, "user_variable"), 0);
+}
+
+#[test]
+fn counts_of_rows_follow_their_session() {
+    const COUNTS: &[&str] = &[
+        "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1",
+        "SELECT FOUND_ROWS()",
+        "SELECT SQL_CALC_FOUND_ROWS a FROM t WHERE id > 1 LIMIT 1",
+        "SHOW COUNT(*) ERRORS",
+        "SELECT FOUND_ROWS()",
+        "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1",
+        "SET NAMES latin1",
+        "SELECT FOUND_ROWS()",
+        "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1; SELECT FOUND_ROWS()",
+        "BEGIN; SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1; COMMIT",
+        "SELECT FOUND_ROWS() AS n",
+        "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 0",
+        "SHOW WARNINGS",
+        "SELECT FOUND_ROWS()",
+    ];
+    let (door, _clients) = compare("carried_rows", &[COUNTS, &["SELECT 1"; 14], &COUNTS[2..]]);
+    assert_eq!(door.metric("myriad_pins_total{reason=\"call\"}"), 0);
+}
+
+#[test]
+fn variables_that_are_set_without_a_scope_follow_their_session() {
+    const VALUES: &str = "SELECT @@sql_mode, @@sort_buffer_size, @@sql_safe_updates, @a";
+    let (door, _clients) = compare(
+        "carried_unscoped",
+        &[
+            &[
+                "SET @@sql_mode = 'ANSI_QUOTES', @a = @@sort_buffer_size, @@sort_buffer_size = 65536",
+                VALUES,
+                "SET @@sql_safe_updates := 1; SELECT @@sql_safe_updates",
+                VALUES,
+                "SET @@no_such_variable = 1",
+                "SET @@max_connections = 5",
+                "SET @@sql_mode = 'NO_SUCH_MODE'",
+                "SET @@sql_mode = DEFAULT, @@`sort_buffer_size` = DEFAULT",
+                VALUES,
+                "SET @@sql_mode = ",
+            ],
+            &["SET @@local.sql_mode = 'ANSI'", VALUES, VALUES, VALUES],
+            &["SELECT 1", VALUES, VALUES, VALUES, VALUES, VALUES, VALUES],
+        ],
+    );
+    assert_eq!(pinned(&door, "untracked_variable"), 0);
+}
+
+#[test]
+fn what_triggers_and_functions_read_is_the_sessions_own() {
+    let database = Database::shared();
+    begin(&database, "carried_seen");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let names = ["anna", "bert", "NULL"];
+    let mut clients = names.map(|name| {
+        let mut client = Client::new(&door.address(), "carried_seen");
+        if name != "NULL" {
+            client.run(&format!("SET @who = '{name}'"));
+        }
+        (client, name)
+    });
+    for round in 0..3 {
+        for (client, name) in &mut clients {
+            let tag = format!("{name} {round}");
+            client.run(&format!("INSERT INTO audit (tag) VALUES ('{tag}')"));
+            let written = client.value(&format!("SELECT who FROM audit WHERE tag = '{tag}'"));
+            let through_view = client.value("SELECT who FROM v WHERE id = 1");
+            assert_eq!([&written, &through_view], [*name; 2]);
+        }
+    }
+    assert_eq!(pinned(&door, "user_variable"), 0);
+}
+
+#[test]
+fn what_a_trigger_sets_stays_the_sessions_own() {
+    let database = Database::shared();
+    begin(&database, "carried_set");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let mut client = Client::new(&door.address(), "carried_set");
+    client.run("INSERT INTO audit (tag) VALUES ('x')");
+    assert_eq!(pinned(&door, "user_variable"), 0);
+    client.run("INSERT INTO plain VALUES (77, 'x')");
+    let mut other = Client::new(&door.address(), "carried_set");
+    assert_eq!(other.value("SELECT @last"), "NULL");
+    assert_eq!(client.value("SELECT @last"), "77");
+    assert_eq!(pinned(&door, "user_variable"), 1);
+}
+
+#[test]
+fn what_is_too_large_to_be_carried_pins() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let mut clients = [(); 3].map(|()| Client::new(&door.address(), "shop"));
+    clients[0].run("SET @long = REPEAT('x', 100000)");
+    eventually("it is pinned", || {
+        (pinned(&door, "user_variable") == 1).then_some(())
+    });
+    clients[1].run("SET @long = 'short'");
+    assert_eq!(clients[0].value("SELECT LENGTH(@long)"), "100000");
+    assert_eq!(clients[1].value("SELECT @long"), "short");
+    assert_eq!(clients[2].value("SELECT @long"), "NULL");
+    assert_eq!(pinned(&door, "user_variable"), 1);
+}
+
+#[test]
+fn a_reset_forgets_user_variables() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut clients = [(); 2].map(|()| Client::new(&door.address(), "shop"));
+    clients[0].run("SET @a = 1");
+    clients[1].run("SET @a = 2");
+    clients[0].send(wire::Command::ResetConnection as u8, b"");
+    clients[0].answer().unwrap();
+    assert_eq!(clients[0].value("SELECT @a"), "NULL");
+    assert_eq!(clients[1].value("SELECT @a"), "2");
+}
