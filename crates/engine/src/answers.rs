@@ -193,14 +193,11 @@ impl Engine {
         };
         match &mut exchange.purpose {
             Purpose::Command(command) => {
-                let Some(client) = command.client.and_then(|client| self.clients.get(client))
-                else {
+                let client = command.client.and_then(|client| self.clients.get(client));
+                // What a client is told of its login is said when the answer is complete.
+                let Some(client) = client.filter(|client| client.login.is_none()) else {
                     return Ok(ending);
                 };
-                if client.login.is_some() {
-                    // What the client is told of its login is said when the answer is complete.
-                    return Ok(ending);
-                }
                 told.state_changes = &block;
                 told.status = client.status;
                 command.answered = true;
