@@ -417,19 +417,3 @@ fn nobody_waits_behind_what_is_prepared_for_a_client_that_is_gone() {
     assert_eq!(door.metric("myriad_orphans_killed_total"), 1);
     holder.run("UNLOCK TABLES");
 }
-
-#[test]
-fn a_prepared_statement_knows_the_id_of_its_client() {
-    let database = Database::shared();
-    prepare_schema(&database, "carried_ids");
-    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
-    let mut lives = [(); 2].map(|()| Life::begin(&door.address(), "carried_ids", USUAL));
-    for life in &mut lives {
-        let told = life.step(Prepare("SELECT CONCAT(CONNECTION_ID(), ' ', ?)"));
-        assert_eq!(told[0].payload[0], 0, "{told:?}");
-        let id = life.client.connection_id;
-        for n in 0..3 {
-            assert_eq!(text(&life.step(Execute(0, &[n]))), format!("{id} {n}"));
-        }
-    }
-}
