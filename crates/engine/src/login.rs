@@ -103,6 +103,7 @@ impl Engine {
             pins: PinReasons::NONE,
             pin_slot: None,
             holdings: None,
+            texts: None,
             rekeyed: false,
             uploading: false,
             retry: Retry::Fresh,
@@ -281,6 +282,7 @@ impl Engine {
         client.status = facts.status;
         client.last_insert_id = 0;
         client.capture = Capture::default();
+        client.texts = None;
         client.unpin();
     }
 

@@ -37,6 +37,7 @@ impl Engine {
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let clears = self.clears(client_key, packet, &statement);
+        let texts = self.text_effect(client_key, text, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
         let Some(client) = self.clients.get_mut(client_key) else {
@@ -47,10 +48,7 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
-        let live = Live {
-            warnings: backend.warnings == Warnings::OfClient,
-            found_rows: backend.counted_rows,
-        };
+        let live = backend.live();
         let rewrite = own_text.or_else(|| {
             let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
@@ -78,6 +76,7 @@ impl Engine {
             clears_warnings: clears,
             in_transaction: client.status.contains(ServerStatus::IN_TRANS),
             effect: effect.map(Box::new),
+            texts,
             answered: false,
             permit,
             keeping,
@@ -137,7 +136,9 @@ impl Engine {
             .and_then(|(id, client)| client.prepared(id));
         match executed {
             Some(prepared) => prepared.clears_warnings,
-            None => clears_warnings(statement, packet.text(), self.flavor()),
+            None => self
+                .text_clears(client, packet)
+                .unwrap_or_else(|| clears_warnings(statement, packet.text(), self.flavor())),
         }
     }
 
@@ -171,6 +172,14 @@ impl Engine {
 }
 
 impl Backend {
+    /// What it knows better of the attached session than what was captured.
+    fn live(&self) -> Live {
+        Live {
+            warnings: self.warnings == Warnings::OfClient,
+            found_rows: self.counted_rows,
+        }
+    }
+
     /// The digest of a command that was kept; none of one that was not.
     fn replayed(&self, digest: Digest) -> Digest {
         match self.replay.is_empty() {
