@@ -18,6 +18,7 @@ use crate::holdings::Effect;
 use crate::limits::Keeping;
 use crate::local_infile::Upload;
 use crate::prepared::Preparing;
+use crate::text_prepared::TextEffect;
 use crate::user_variables::{Leftovers, ReadVariables};
 use crate::views::ReadTables;
 use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSet, Translation};
@@ -200,6 +201,8 @@ pub(crate) enum RestorePart {
     InsertId,
     /// The list of warnings is emptied.
     Warnings,
+    /// PREPARE of the text with this name.
+    Text(Box<[u8]>),
 }
 
 /// A client's command.
@@ -222,6 +225,8 @@ pub(crate) struct ClientCommand {
     pub in_transaction: bool,
     /// What it takes hold of or lets go of; boxed, because few do.
     pub effect: Option<Box<Effect>>,
+    /// What it does to texts that are prepared by name; boxed, because few do.
+    pub texts: Option<Box<TextEffect>>,
     /// True once part of the answer went to the client.
     pub answered: bool,
     /// What is counted for it.

@@ -15,6 +15,7 @@ use crate::digests::Digest;
 use crate::holdings::Holdings;
 use crate::retry::Retry;
 use crate::shared::{LoginSlot, PinSlot};
+use crate::text_prepared::Texts;
 
 /// The state of a client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,6 +75,8 @@ pub(crate) struct Client {
     pub holdings: Option<Box<Holdings>>,
     /// Its prepared statements, once it has had one.
     pub statements: Option<Box<ClientStatements>>,
+    /// Texts that it has prepared by name.
+    pub texts: Option<Box<Texts>>,
     /// Its session state. While a backend is attached, that backend's state is the same, or newer.
     pub session: SessionState,
     /// LAST_INSERT_ID(), as far as a backend does not hold a newer one for it.

@@ -94,9 +94,15 @@ pub(crate) struct Capture {
     row_count: i64,
     /// The text of the last statement, if its warnings were not read: it was a plain read, and runs
     /// again before somebody asks for them (rule 10).
-    repeat: Option<Box<[u8]>>,
+    repeat: Option<Box<Repeat>>,
     /// `FOUND_ROWS()`, as far as a backend does not hold a newer one for it.
     pub(crate) found_rows: u64,
+}
+
+/// A statement that may have to run again.
+#[derive(Debug)]
+struct Repeat {
+    text: Box<[u8]>,
 }
 
 impl Default for Capture {
@@ -148,7 +154,8 @@ impl Capture {
         let text = packet
             .as_ref()
             .and_then(|packet| packet.payload.bytes().get(1..));
-        (self.repeat, self.warnings) = (text.map(Into::into), None);
+        let repeat = |text: &[u8]| Box::new(Repeat { text: text.into() });
+        (self.repeat, self.warnings) = (text.map(repeat), None);
     }
 
     /// Takes over what an answer said.
@@ -237,13 +244,13 @@ impl Backend {
         (client, statement): (&Client, &Statement),
     ) -> bool {
         let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
-        let Some(text) = client.capture.repeat.as_ref().filter(|_| asks) else {
+        let Some(repeat) = client.capture.repeat.as_ref().filter(|_| asks) else {
             return false;
         };
         if self.warnings == Warnings::OfClient {
             return false;
         }
-        put_query(outbox, text);
+        put_query(outbox, &repeat.text);
         self.expect(Purpose::Repeat);
         self.warnings = Warnings::OfClient;
         true

@@ -26,6 +26,7 @@ impl Engine {
         if self.refuses(turn, client, &statement) {
             return Taken::Now;
         }
+        let texts = self.bring_texts(turn, client, (packet, &statement));
         let missing = self.missing(client, packet);
         let bound = self.bound(client, missing.as_deref());
         let mut restore = self.restore(client, bound.as_ref());
@@ -50,7 +51,7 @@ impl Engine {
         }
         // A plain read could share the write (rule 5), but that its tables are no views with
         // side effects is more than a text can tell.
-        let must_await = restore.can_fail && !restore.is_empty();
+        let must_await = texts || restore.can_fail && !restore.is_empty();
         self.counters.restores += u64::from(!restore.is_empty());
         let outbox = turn.io.outbox(backend.handle);
         backend.statements.put_closes(outbox);
@@ -135,7 +136,7 @@ impl Engine {
 }
 
 /// Appends the commands of a restore and notes that their answers will come.
-fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: &Restore) {
+pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: &Restore) {
     if !restore.set.is_empty() {
         put_query(outbox, &restore.set);
         backend.expect(Purpose::Restore(RestorePart::Set));

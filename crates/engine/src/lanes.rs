@@ -360,6 +360,7 @@ fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientComman
         clears_warnings: client.digest.clears_warnings(),
         in_transaction: false,
         effect: None,
+        texts: None,
         answered: false,
         permit: allowance.permit,
         keeping: None,

@@ -34,6 +34,7 @@
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
 //! | `read_back` | what only backends know, asked of them |
 //! | `user_variables` | user variables, carried from backend to backend |
+//! | `text_prepared` | texts that are prepared by name, carried from backend to backend |
 //! | `holdings` | pins that end, because what was held is let go of |
 //! | `lanes` | backends that several sessions share |
 //! | `lane_patience` | how long the head of a lane may take |
@@ -101,6 +102,7 @@ mod settle;
 mod shared;
 mod statements;
 mod templates;
+mod text_prepared;
 mod timers;
 mod tracking;
 mod user_variables;
@@ -187,6 +189,8 @@ pub struct Engine {
     overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
     holds: HashMap<Key, permits::Hold>,
+    /// Texts that were prepared by name so far, so that each has a number of its own.
+    texts_prepared: u64,
     counters: Counters,
     /// For what must not be guessed, besides clients' nonces.
     random: ChaCha20Rng,
@@ -294,6 +298,7 @@ impl Engine {
             kept: HashMap::new(),
             overtime_due: None,
             holds: HashMap::new(),
+            texts_prepared: 0,
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),
             spares: Vec::new(),

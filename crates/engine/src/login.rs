@@ -104,6 +104,7 @@ impl Engine {
             pin_slot: None,
             holdings: None,
             statements: None,
+            texts: None,
             rekeyed: false,
             uploading: false,
             retry: Retry::Fresh,
@@ -285,6 +286,7 @@ impl Engine {
         if let Some(statements) = &mut client.statements {
             statements.close_all();
         }
+        client.texts = None;
         client.unpin();
     }
 

@@ -42,6 +42,7 @@ impl Engine {
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let clears = self.clears(client_key, packet, &statement);
+        let texts = self.text_effect(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
         let flavor = self.flavor();
@@ -59,10 +60,8 @@ impl Engine {
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
-        let prepared = effect.as_ref();
-        let prepared = prepared.and_then(|effect| effect.text_in_place_of(text));
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
-        let rewritten = rewritten.or(prepared);
+        let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
         backend.replay.clear();
         if rewritten.is_none() {
             backend.keep_for_retry((client, &statement), packet);
@@ -82,6 +81,7 @@ impl Engine {
             clears_warnings: clears,
             in_transaction: client.status.contains(ServerStatus::IN_TRANS),
             effect: effect.map(Box::new),
+            texts,
             answered: false,
             permit,
             keeping,
@@ -133,13 +133,15 @@ impl Engine {
 
     /// True if the list of warnings is empty after the command, unless it gives some itself.
     fn clears(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> bool {
-        let client = self.clients.get(client);
-        let executed = client
+        let executed = self.clients.get(client);
+        let executed = executed
             .filter(|_| executes(packet.payload))
             .and_then(|client| client.statement(packet.payload));
         match executed {
             Some(prepared) => prepared.template.meaning.clears_warnings,
-            None => clears_warnings(statement, packet.text(), self.flavor()),
+            None => self
+                .text_clears(client, packet)
+                .unwrap_or_else(|| clears_warnings(statement, packet.text(), self.flavor())),
         }
     }
 

@@ -43,6 +43,7 @@ impl Engine {
             }
             (Purpose::Command(mut command), _) => {
                 self.query_answered(turn, key, &mut command);
+                self.texts_answered(key, &mut command, *ending != Ending::Ok);
                 let sample = Sample::new((service, bytes), &command, ending);
                 self.learn_read(turn, key, &command, sample);
                 self.command_answered(turn, key, &command, ending);
@@ -198,7 +199,12 @@ impl Engine {
         // SHOW WARNINGS would tell of it, whoever asks.
         backend.warnings = Warnings::OfClient;
         match part {
-            RestorePart::Schema(previous) => backend.session.schema = previous,
+            RestorePart::Schema(previous) => {
+                backend.session.schema = previous;
+                // A text may have been prepared in the wrong one.
+                backend.dirty |= !backend.leftovers.prepared.is_empty();
+            }
+            RestorePart::Text(name) => backend.leftovers.prepared.remove(&name),
             // Part of it may have been done.
             RestorePart::Set | RestorePart::InsertId | RestorePart::Warnings => {
                 backend.dirty = true;

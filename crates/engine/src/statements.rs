@@ -50,7 +50,13 @@ impl Engine {
             return plain(Kind::Admin);
         };
         match facts.dialect(&client.session) {
-            Some(dialect) => classify(text, &dialect),
+            Some(dialect) => {
+                let found = classify(text, &dialect);
+                match found.kind {
+                    Kind::Prepared => self.judge_prepared(client, (text, &dialect), found),
+                    _ => found,
+                }
+            }
             None => unknown(),
         }
     }

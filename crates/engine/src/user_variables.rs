@@ -18,6 +18,7 @@ use crate::backend::{Backend, ClientCommand, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::dispatch::put_query;
+use crate::text_prepared::Prepared;
 use crate::{Engine, Mail, Turn};
 
 /// So many different names may wait to be read back.
@@ -38,6 +39,8 @@ pub(crate) struct Leftovers {
     /// Variables that are NULL because they were another session's. Whoever never set one is told
     /// NULL, but as a column of another type than if nobody had.
     cleared: Vec<Box<[u8]>>,
+    /// What is prepared by name.
+    pub(crate) prepared: Prepared,
 }
 
 /// A question about user variables, and its answer so far.
@@ -310,7 +313,9 @@ impl Engine {
             command.kind,
             Kind::Select | Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
         );
-        let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
+        // A text that was prepared in another schema changes that for as long as it runs.
+        let seen =
+            Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL | Traits::RUNS_PREPARED_TEXT;
         if plain && !command.traits.intersects(seen) {
             self.pin_late(key, PinReason::UserVariable);
         }

@@ -65,6 +65,19 @@ impl UserValue {
         })
     }
 
+    /// The text that the value is, if it is one of ASCII.
+    pub fn ascii(&self) -> Option<Vec<u8>> {
+        let from = self.sample.iter().position(|&byte| byte == b'\'')? + 1;
+        let digits = self.sample.get(from..)?;
+        let digits = &digits[..digits.iter().position(|&byte| byte == b'\'')?];
+        let byte = |pair: &[u8]| {
+            let byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
+            (byte.is_ascii() && byte != 0).then_some(byte)
+        };
+        let text: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
+        text.filter(|_| !self.null)
+    }
+
     /// Appends the assignment of the value to `name`. What type a NULL has depends, on MySQL, on what
     /// was assigned before.
     fn assign(&self, name: &[u8], to: &mut Vec<u8>) {
@@ -264,7 +277,10 @@ mod tests {
             let value = value(column, Some(told)).unwrap();
             assert_eq!(assigned(&value), format!("SET @`x`={expected}"));
         }
+        let text = value(ColumnType::Text, Some("abc")).unwrap();
+        assert_eq!(text.ascii().as_deref(), Some(&b"abc"[..]));
         let null = value(ColumnType::Double, None).unwrap();
+        assert_eq!(null.ascii(), None);
         assert_eq!(assigned(&null), "SET @`x`=0e0,@`x`=IF(0,0e0,NULL)");
     }
 

@@ -19,6 +19,16 @@ impl Variables {
         Some(Self { values })
     }
 
+    /// The same with one value, or that it was not set, taken from another set.
+    pub fn with_from(&self, name: &[u8], other: &Self) -> Self {
+        let mut values = self.values.clone();
+        match other.values.get(name) {
+            Some(value) => values.insert(name.into(), value.clone()),
+            None => values.remove(name),
+        };
+        Self { values }
+    }
+
     /// A variable's value, if it was set.
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
         self.values.get(name).map(|value| &**value)

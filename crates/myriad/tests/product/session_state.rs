@@ -4,7 +4,7 @@
 use std::iter::zip;
 
 use crate::packets::{INDEX, shown};
-use crate::support::{Address, Client, Database, FrontDoor, Server, eventually};
+use crate::support::{Address, Client, Database, FrontDoor, Outcome, Server, eventually};
 
 /// What sessions do at the same time, statement by statement.
 type Scripts<'a> = &'a [&'a [&'a str]];
@@ -177,6 +177,85 @@ fn variables_that_are_set_without_a_scope_follow_their_session() {
         ],
     );
     assert_eq!(pinned(&door, "untracked_variable"), 0);
+}
+
+#[test]
+fn texts_prepared_by_name_follow_their_session() {
+    let (door, _clients) = compare(
+        "carried_texts",
+        &[
+            &[
+                "PREPARE p FROM 'SELECT id, a FROM t WHERE id = ?'",
+                "SET @id = 2",
+                "EXECUTE p USING @id",
+                "EXECUTE p",
+                "PREPARE w FROM 'UPDATE t SET a = UPPER(a) WHERE id < 0 * ?'",
+                "EXECUTE w USING @id",
+                "SELECT ROW_COUNT()",
+                "SELECT a FROM t",
+                "EXECUTE P USING @id",
+                "DEALLOCATE PREPARE p",
+                "EXECUTE p USING @id",
+                "DEALLOCATE PREPARE p",
+                "DROP PREPARE w",
+            ],
+            &[
+                "EXECUTE p USING @id",
+                "SET @sql = CONCAT('SELECT COUNT(*) FROM ', 'audit')",
+                "PREPARE p FROM @sql",
+                "EXECUTE p",
+                "SET @sql = 'SELECT 5'",
+                "EXECUTE p",
+                "PREPARE w FROM 'SELECT \"a\", ''it''''s'''",
+                "SET sql_mode = 'ANSI_QUOTES'",
+                "EXECUTE w",
+                "PREPARE p FROM 'SELECT FROM'",
+                "EXECUTE p",
+                "EXECUTE w",
+                "DEALLOCATE PREPARE w",
+                "EXECUTE w",
+            ],
+            &[
+                "USE shop",
+                "PREPARE p FROM 'SELECT DATABASE(), COUNT(*) FROM product'",
+                "USE carried_texts",
+                "EXECUTE p",
+                "PREPARE s FROM 'SET sql_mode = ''ANSI'''",
+                "EXECUTE s",
+                "SELECT @@sql_mode",
+                "BEGIN; SELECT a FROM t; ROLLBACK",
+                "EXECUTE p",
+                "PREPARE i FROM 'INSERT INTO plain (id) VALUES (?)'",
+                "SELECT 1",
+                "SHOW WARNINGS",
+                "EXECUTE p",
+                "DEALLOCATE PREPARE nothing",
+            ],
+        ],
+    );
+    for reason in ["text_prepared", "call", "unknown", "user_variable"] {
+        assert_eq!(pinned(&door, reason), 0, "{reason}");
+    }
+}
+
+#[test]
+fn a_text_that_asks_for_what_the_front_door_knows_pins() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let mut clients = [(); 2].map(|()| Client::new(&door.address(), "shop"));
+    clients[1].run("PREPARE p FROM 'SELECT 7'");
+    clients[0].run("PREPARE q FROM 'SELECT 8'");
+    clients[0].run("PREPARE p FROM 'SELECT ROW_COUNT()'");
+    clients[0].run("UPDATE product SET id = id LIMIT 0");
+    assert_eq!(clients[1].value("EXECUTE p"), "7");
+    assert_eq!(clients[0].value("EXECUTE p"), "0");
+    assert_eq!(clients[0].value("EXECUTE q"), "8");
+    let unknown = clients[1].run("EXECUTE q");
+    assert!(
+        matches!(unknown[..], [Outcome::Err(1243, _)]),
+        "{unknown:?}"
+    );
+    assert_eq!(pinned(&door, "text_prepared"), 1);
 }
 
 #[test]

@@ -53,6 +53,9 @@ fn join(first: Statement, second: Statement) -> Statement {
     let mut traits = (first.traits | second.traits).difference(ALONE);
     traits |= Traits::MULTIPLE | Traits::MAY_WRITE | Traits::GENERATES_ID;
     let mut pins = first.pins | second.pins;
+    if first.kind == Kind::Prepared || second.kind == Kind::Prepared {
+        pins.insert(PinReason::TextPrepared);
+    }
     if first.kind == Kind::Unknown || second.kind == Kind::Unknown {
         pins.insert(PinReason::MultipleStatements);
     }

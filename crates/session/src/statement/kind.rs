@@ -140,6 +140,8 @@ bitflags! {
         const COUNTS_ALL_ROWS = 1 << 27;
         /// Sets a system variable as `@@x`, without a scope.
         const SETS_UNSCOPED = 1 << 28;
+        /// `EXECUTE` of a text that is known. No text says so by itself.
+        const RUNS_PREPARED_TEXT = 1 << 29;
     }
 }
 

@@ -35,6 +35,7 @@ mod set;
 mod show;
 mod substitute;
 mod target;
+mod text_prepared;
 mod time_limit;
 mod token;
 mod transaction;
@@ -58,6 +59,7 @@ pub use quotas::{
 pub use scope::scoped;
 pub use substitute::{Known, substitute};
 pub use target::{Kill, kill_target, names, use_schema};
+pub use text_prepared::{Source, TextPrepared, prepare_statement, text_prepared};
 pub use time_limit::{milliseconds, seconds, time_limit};
 pub use user_variables::{Mention, user_variables};
 
