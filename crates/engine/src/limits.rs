@@ -26,7 +26,7 @@ use crate::{Engine, Mail, Turn};
 /// account may limit it.
 const MAY_CREATE_USERS: &[u8] = b"SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES \
     WHERE GRANTEE=CONCAT('''',REPLACE(CURRENT_USER(),'@','''@'''),'''') \
-    AND PRIVILEGE_TYPE='CREATE USER'";
+    AND PRIVILEGE_TYPE='CREATE USER' LIMIT 1";
 
 /// What becomes of limits, by a statement that the server has accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]

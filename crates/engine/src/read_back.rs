@@ -9,8 +9,12 @@ use crate::backend::{Due, InsertId, Purpose};
 use crate::dispatch::{put_command, put_query};
 use crate::{Engine, Mail, Turn};
 
+/// With a limit of its own, for a session may want to see no rows (`sql_select_limit`).
 const READ_CHARSET: &[u8] =
-    b"SELECT @@character_set_client,@@character_set_results,@@collation_connection";
+    b"SELECT @@character_set_client,@@character_set_results,@@collation_connection LIMIT 1";
+
+/// The same.
+pub(crate) const READ_INSERT_ID: &[u8] = b"SELECT LAST_INSERT_ID() LIMIT 1";
 
 impl Engine {
     /// Asks the backend what must be known before anything else happens. False if nothing is due.
@@ -52,7 +56,7 @@ impl Engine {
         if backend.insert_id != InsertId::OfClient {
             return false;
         }
-        put_query(turn.io.outbox(backend.handle), b"SELECT LAST_INSERT_ID()");
+        put_query(turn.io.outbox(backend.handle), READ_INSERT_ID);
         backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
         self.counters.read_backs += 1;
         true

@@ -176,7 +176,8 @@ pub(crate) fn question(names: &[&[u8]]) -> Option<Vec<u8>> {
                      AND TABLE_NAME IN ('"
         .to_vec();
     text.extend_from_slice(&names.join(&b"','"[..]));
-    text.extend_from_slice(b"')");
+    // A session may want to see no rows (`sql_select_limit`).
+    text.extend_from_slice(b"') LIMIT 1");
     Some(text)
 }
 
@@ -188,7 +189,7 @@ mod tests {
     fn names_are_asked_for_as_literals() {
         let text = question(&[b"SELECT", b"t"]).map(String::from_utf8);
         let expected = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE='VIEW' \
-                        AND TABLE_NAME IN ('SELECT','t')";
+                        AND TABLE_NAME IN ('SELECT','t') LIMIT 1";
         assert_eq!(text, Some(Ok(expected.to_owned())));
         assert_eq!(question(&[b"a'b"]), None);
         assert_eq!(question(&[&b"t"[..]; 65]), None);

@@ -19,6 +19,7 @@ use crate::holdings::{self, Act, Effect};
 use crate::named::{executes, names_statement, put_named};
 use crate::overtime::Allowance;
 use crate::prepared::Preparing;
+use crate::read_back::READ_INSERT_ID;
 use crate::rewrite::{self, Live, Rewrite, prepared_text, rewrite};
 use crate::settle::defines;
 use crate::statements::shape;
@@ -276,7 +277,7 @@ fn bring_across(
     if let Some(value) = rewrite.and_then(|rewrite| rewrite.insert_id) {
         if backend.insert_id == InsertId::OfClient {
             // The value that is about to be replaced is known to nobody else.
-            put_query(outbox, b"SELECT LAST_INSERT_ID()");
+            put_query(outbox, READ_INSERT_ID);
             backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
         }
         put_insert_id(outbox, backend, value);

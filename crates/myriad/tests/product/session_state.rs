@@ -132,6 +132,23 @@ fn user_variables_follow_their_session() {
     assert_eq!(pinned(&door, "user_variable"), 0);
 }
 
+/// What the front door asks for itself must come, however few rows the session wants to see.
+#[test]
+fn a_session_that_wants_no_rows_keeps_its_state() {
+    const NO_ROWS: &[&str] = &[
+        "CREATE TABLE counted (id INT PRIMARY KEY AUTO_INCREMENT, who VARCHAR(20))",
+        "SET sql_select_limit = 0",
+        "INSERT INTO counted (who) VALUES ('a')",
+        "SELECT LAST_INSERT_ID() > 0 LIMIT 1",
+        "SET @a = 'kept'",
+        "SET NAMES latin1",
+        "SELECT @a, @@character_set_client LIMIT 1",
+        "INSERT INTO counted (id, who) VALUES (1000, 'b') ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(7)",
+        "SELECT LAST_INSERT_ID() = 0 LIMIT 1",
+    ];
+    compare("carried_no_rows", &[NO_ROWS, &["SELECT id FROM t"; 9]]);
+}
+
 #[test]
 fn counts_of_rows_follow_their_session() {
     const COUNTS: &[&str] = &[
