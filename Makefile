@@ -59,7 +59,7 @@ test-product: ## Only the tests that run a real MariaDB
 	@scripts/setup rust database clients drivers
 	cargo test --package localdb --package load --package myriad
 
-test-drivers: ## Only drivers of Python, Java, Node.js and Go
+test-drivers: ## Only the clients of Python, Java, Node.js, Go, Rust, PHP and C
 	@scripts/setup rust database drivers
 	cargo test --package myriad --test product drivers::
 
