@@ -146,7 +146,7 @@ static void long_data(MYSQL *link) {
     mysql_stmt_close(insert);
     free(piece);
     printf("ok long data %lld %lld\n", number(link, "SELECT SUM(LENGTH(b)) FROM large"),
-           number(link, "SELECT COUNT(DISTINCT MD5(b)) FROM large"));
+           number(link, "SELECT COUNT(DISTINCT SHA2(b, 256)) FROM large"));
 }
 
 static void nulls(MYSQL *link) {

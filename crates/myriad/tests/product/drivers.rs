@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Database, FrontDoor, Gateway, run};
+use crate::support::{Database, FrontDoor, Gateway, Server, run};
 
 /// Enough for sessions that are pinned by procedures and cursors.
 const SETTINGS: [&str; 1] = ["backend.max_connections = 16"];
@@ -143,7 +143,13 @@ fn rust() {
     ]);
     build(cargo.arg(source("rust").join("Cargo.toml")));
     let program = program.join("debug/rust-clients");
-    compare("rust", &["sqlx", "mysql_async"], || Command::new(&program));
+    // sqlx never gets by without the server's RSA key, and MySQL gives none over the unix socket that is
+    // behind the gateway.
+    let modes: &[&str] = match Server::is_mariadb() {
+        true => &["mysql_async", "sqlx"],
+        false => &["mysql_async"],
+    };
+    compare("rust", modes, || Command::new(&program));
 }
 
 /// Hibernate and HikariCP, over both connectors.
