@@ -14,7 +14,7 @@ use crate::backend_auth::BackendLogin;
 use crate::backend_statements::BackendStatements;
 use crate::diagnostics::{Counts, Warnings};
 use crate::digests::Digest;
-use crate::holdings::Effect;
+use crate::effect::Effect;
 use crate::limits::Keeping;
 use crate::local_infile::Upload;
 use crate::prepared::Preparing;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use membership::Key;
 use session::statement::{Holding, Kind, PinReason, PinReasons, Statement, TableName, Traits};
-use wire::{Piece, ServerStatus};
+use wire::ServerStatus;
 
 use crate::Engine;
 use crate::backend::ClientCommand;
 use crate::client::Client;
-use crate::prepared::Preparing;
+use crate::effect::{Act, Effect};
 
 /// A temporary table: schema and name.
 type QualifiedName = (Option<Arc<[u8]>>, Box<[u8]>);
@@ -28,88 +28,6 @@ pub(crate) struct Holdings {
     pub(crate) cursors: Vec<u32>,
     /// Of these, more may be held than is listed: they last until the session ends or is reset.
     uncertain: PinReasons,
-}
-
-/// What a command does to what is held, and the row it is answered with, which may come in parts.
-pub(crate) struct Effect {
-    act: Act,
-    row: Vec<u8>,
-}
-
-/// What a command does. Statements have the client's ids.
-pub(crate) enum Act {
-    /// What a text does.
-    Text(Holding),
-    /// COM_STMT_PREPARE.
-    Prepares(Preparing),
-    /// A COM_STMT_EXECUTE that asks for a cursor, or ends one.
-    Executes(u32),
-    /// COM_STMT_FETCH.
-    Fetches(u32),
-    /// COM_STMT_RESET.
-    Resets(u32),
-}
-
-/// More of a row is not looked at.
-const ROW_MAX: usize = ONE.len() + 1;
-
-/// A row with the number one and nothing else.
-const ONE: &[u8] = b"\x011";
-
-impl Effect {
-    /// What a text does.
-    pub(crate) fn of_text(holding: Holding) -> Self {
-        let (act, row) = (Act::Text(holding), Vec::new());
-        Self { act, row }
-    }
-
-    /// What a command about a prepared statement does.
-    pub(crate) fn of_statement(act: Act) -> Self {
-        let row = Vec::new();
-        Self { act, row }
-    }
-
-    /// True for what a text does.
-    pub(crate) fn is_of_text(&self) -> bool {
-        matches!(self.act, Act::Text(_))
-    }
-
-    /// What the command does.
-    pub(crate) fn act(&self) -> &Act {
-        &self.act
-    }
-
-    /// What is prepared in place of a client's text.
-    pub(crate) fn text_in_place_of(&self, text: &[u8]) -> Option<&[u8]> {
-        match &self.act {
-            Act::Prepares(preparing) => {
-                Some(&preparing.template.text[..]).filter(|own| *own != text)
-            }
-            _ => None,
-        }
-    }
-
-    /// Takes note of a piece of the answer.
-    pub(crate) fn note(&mut self, piece: &Piece<'_>) {
-        match (&mut self.act, piece) {
-            (Act::Prepares(preparing), _) => preparing.note(piece),
-            (Act::Text(_), Piece::Row(_) | Piece::Rest(_)) => self.row(piece),
-            _ => {}
-        }
-    }
-
-    /// The beginning of a row, or the rest of it. What was the rest of something before it is forgotten.
-    fn row(&mut self, piece: &Piece<'_>) {
-        let bytes = match piece {
-            Piece::Rest(bytes) => bytes,
-            _ => {
-                self.row.clear();
-                piece.payload()
-            }
-        };
-        let room = ROW_MAX.saturating_sub(self.row.len());
-        self.row.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    }
 }
 
 /// The reasons whose end is seen from the list.
@@ -218,10 +136,10 @@ fn released(
 impl Holdings {
     /// Takes over what a statement did.
     fn take(&mut self, effect: &Effect, schema: Option<Arc<[u8]>>) {
-        let Act::Text(holding) = &effect.act else {
+        let Act::Text(holding) = effect.act() else {
             return;
         };
-        let is_one = effect.row == ONE;
+        let is_one = effect.is_one();
         match holding {
             Holding::CreatesTable(name) => {
                 let name = qualified(name, schema);

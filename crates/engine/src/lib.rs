@@ -35,6 +35,7 @@
 //! | `read_back` | what only backends know, asked of them |
 //! | `user_variables` | user variables, carried from backend to backend |
 //! | `text_prepared` | texts that are prepared by name, carried from backend to backend |
+//! | `effect` | what a command will do to what its session holds |
 //! | `holdings` | pins that end, because what was held is let go of |
 //! | `lanes` | backends that several sessions share |
 //! | `lane_patience` | how long the head of a lane may take |
@@ -66,6 +67,7 @@ mod counters;
 mod diagnostics;
 mod digests;
 mod dispatch;
+mod effect;
 mod endings;
 mod errors;
 mod facts;

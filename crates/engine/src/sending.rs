@@ -3,10 +3,7 @@
 
 use events::Io;
 use membership::Key;
-use session::Binding;
-use session::statement::{
-    Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits, holding,
-};
+use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, ServerStatus, TextResultSet, Translation, asks_for_cursor};
 
 use crate::backend::{Backend, ClientCommand, Exchange, InsertId, Purpose, RestorePart};
@@ -15,15 +12,14 @@ use crate::commands::Packet;
 use crate::diagnostics::{Counts, Warnings, clears_warnings};
 use crate::digests::Digest;
 use crate::dispatch::{put_command, put_query};
-use crate::holdings::{self, Act, Effect};
+use crate::effect::Effect;
+use crate::holdings;
 use crate::named::{executes, names_statement, put_named};
 use crate::overtime::Allowance;
-use crate::prepared::Preparing;
 use crate::read_back::READ_INSERT_ID;
-use crate::rewrite::{self, Live, Rewrite, prepared_text, rewrite};
+use crate::rewrite::{self, Live, Rewrite, rewrite};
 use crate::settle::defines;
 use crate::statements::shape;
-use crate::templates::Meaning;
 use crate::{Engine, Mail, Turn};
 
 impl Engine {
@@ -143,72 +139,6 @@ impl Engine {
             None => self
                 .text_clears(client, packet)
                 .unwrap_or_else(|| clears_warnings(statement, packet.text(), self.flavor())),
-        }
-    }
-
-    /// What the command will do to what the session holds, if that can be told.
-    fn effect(
-        &mut self,
-        client: Key,
-        packet: Packet<'_>,
-        (statement, dialect): (&Statement, Option<&Dialect>),
-    ) -> Option<Effect> {
-        let act = match packet.payload.first().copied().and_then(Command::from_byte) {
-            Some(Command::StmtPrepare) => {
-                let stays = statement.pins.contains(PinReason::Prepared);
-                self.preparing(client, packet.text(), stays)
-            }
-            _ => self.act_on_statement(client, packet.payload),
-        };
-        if act.is_some() {
-            return act.map(Effect::of_statement);
-        }
-        let dialect = dialect.filter(|_| holdings::concerns(statement))?;
-        holding(packet.text(), dialect).map(Effect::of_text)
-    }
-}
-
-impl Engine {
-    /// What COM_STMT_PREPARE of a text does.
-    fn preparing(&mut self, key: Key, text: &[u8], stays: bool) -> Option<Act> {
-        let mut statement = self.judge_text(key, text);
-        // What is carried for texts is not for these: whoever runs them stays.
-        if statement.traits.contains(Traits::USES_USER_VARIABLES) {
-            statement.pins.insert(PinReason::UserVariable);
-        }
-        if statement.traits.contains(Traits::SETS_UNSCOPED) {
-            statement.pins.insert(PinReason::UntrackedVariable);
-        }
-        let meaning = Meaning {
-            statement,
-            clears_warnings: clears_warnings(&statement, text, self.flavor()),
-            kills: self.victim(key, text),
-        };
-        let client = self.clients.get(key)?;
-        let own = rewrite::concerns(&statement)
-            .then(|| self.facts.as_ref()?.dialect(&client.session))
-            .flatten()
-            .and_then(|dialect| prepared_text((text, &dialect), client, &self.settings));
-        let text = own.as_deref().unwrap_or(text);
-        let binding = Binding::of(&client.session, &mut self.interner);
-        let template = self.templates.get((text, binding), || meaning);
-        let mut preparing = Preparing::new(template);
-        preparing.stays = stays;
-        Some(Act::Prepares(preparing))
-    }
-
-    /// What a command does to the cursor of a prepared statement.
-    fn act_on_statement(&self, client: Key, payload: &[u8]) -> Option<Act> {
-        if !names_statement(payload) {
-            return None;
-        }
-        let client = self.clients.get(client)?;
-        let id = client.statement(payload)?.id;
-        match Command::from_byte(*payload.first()?)? {
-            Command::StmtFetch => Some(Act::Fetches(id)),
-            Command::StmtReset => Some(Act::Resets(id)),
-            _ if asks_for_cursor(payload) || client.has_cursor(id) => Some(Act::Executes(id)),
-            _ => None,
         }
     }
 }
