@@ -177,7 +177,7 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         backend: Key,
-        rows: &TextResultSet,
+        rows: Option<&TextResultSet>,
     ) {
         let Some(backend) = self.pool.get_mut(backend) else {
             return;
@@ -186,7 +186,8 @@ impl Engine {
         let Some(client) = backend.client.filter(|_| awaited) else {
             return;
         };
-        let granted = rows.first(0).is_some_and(|count| count != b"0");
+        let count = rows.and_then(|rows| rows.first(0));
+        let granted = count.is_some_and(|count| count != b"0");
         if granted {
             if let Some(intent) = self.intents.get_mut(&client) {
                 intent.right = Right::Granted;
