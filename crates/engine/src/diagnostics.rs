@@ -171,7 +171,7 @@ impl Capture {
         if let (Some(found), false) = (counts.found, keeps) {
             self.found_rows = found;
         }
-        if failed || counts.warnings > 0 {
+        if failed || counts.warnings > 0 && command.kind != Kind::Use {
             self.warning_count = counts.warnings;
             self.repeat = None;
         } else if command.clears_warnings {
@@ -185,6 +185,10 @@ impl Capture {
 /// True if the list of warnings is empty after the statement, unless it gave some itself. MySQL
 /// empties it for every statement that is not about the list, MariaDB for those that use tables.
 pub(crate) fn clears_warnings(statement: &Statement, text: &[u8], flavor: Flavor) -> bool {
+    if statement.kind == Kind::Use && text.is_empty() {
+        // COM_INIT_DB: MySQL leaves the list, and even tells how long it is.
+        return false;
+    }
     if statement.traits.contains(Traits::READS_DIAGNOSTICS) {
         // MySQL forgets the warnings with the statement that reads their number as a variable.
         let reads_variable = matches!(statement.kind, Kind::Select | Kind::Do | Kind::Set);
@@ -275,7 +279,8 @@ impl Backend {
     pub(crate) fn note_warnings(&mut self, command: &ClientCommand, failed: bool) {
         // Which of several statements emptied the list is more than their answers tell.
         let clears = command.clears_warnings && command.kind != Kind::Multiple;
-        if failed || command.counts.warned {
+        let warned = command.counts.warned && command.kind != Kind::Use;
+        if failed || warned {
             self.warnings = Warnings::OfClient;
         } else if clears {
             self.warnings = Warnings::None;

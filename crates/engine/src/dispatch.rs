@@ -10,6 +10,7 @@ use wire::{Command, PacketWriter, ResponseWalk, write_packet};
 use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
 use crate::client::State;
 use crate::commands::{Packet, Taken};
+use crate::diagnostics::Warnings;
 use crate::errors::ClientError;
 use crate::templates::Template;
 use crate::{Engine, Mail, Turn};
@@ -140,6 +141,10 @@ pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: 
     if !restore.set.is_empty() {
         put_query(outbox, &restore.set);
         backend.expect(Purpose::Restore(RestorePart::Set));
+        if backend.warnings == Warnings::None {
+            // MySQL warns of character sets that it will give up.
+            backend.warnings = Warnings::Foreign;
+        }
     }
     if let Some(schema) = &restore.schema {
         put_command(outbox, Command::InitDb, schema);
