@@ -55,6 +55,7 @@ impl Engine {
         if self.clients.count(queue) == 0
             && !(eligible && self.has_lane(client))
             && let Choice::Attach(backend) = self.choose(client)
+            && self.passes_gate(turn, id)
         {
             self.attach(turn, client, backend);
             return self.dispatch(turn, client, packet, statement);
@@ -98,18 +99,27 @@ impl Engine {
         let Choice::Attach(backend) = self.choose(client) else {
             return false;
         };
-        let waited = self
-            .clients
-            .get(client)
-            .map(|client| turn.now.since(client.since));
-        self.counters.queue_wait.record(waited.unwrap_or_default());
+        let Some(record) = self.clients.get(client) else {
+            return false;
+        };
+        let (id, waited) = (record.key, turn.now.since(record.since));
+        if !self.passes_gate(turn, id) {
+            return false;
+        }
+        self.counters.queue_wait.record(waited);
         self.attach(turn, client, backend);
         self.send_from_inbox(turn, client);
         true
     }
 
-    /// Who waits for a backend of its own: of two, the one that has waited longer.
+    /// Who waits for a backend of its own. Nobody, if the key has as many at work as are good for it.
     pub(crate) fn first_in_need(&self, id: KeyId) -> Option<Key> {
+        let first = self.first_to_go_alone(id);
+        first.filter(|_| self.may_go_alone(id))
+    }
+
+    /// The same, whether or not there may be one: of two, the one that has waited longer.
+    fn first_to_go_alone(&self, id: KeyId) -> Option<Key> {
         let lane = self.clients.first(State::ForLane(id));
         let lane = lane.filter(|&first| !self.has_lane(first));
         let since = |key: &Key| self.clients.get(*key).map(|client| client.since);
@@ -162,8 +172,9 @@ impl Engine {
 
     /// Opens connections for those who wait, as far as there are slots.
     pub(crate) fn grow<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
-        while let Some(first) = self.first_in_need(id) {
-            if self.choose(first) != Choice::Open || self.backing_off(turn, id) {
+        while let Some(first) = self.first_to_go_alone(id) {
+            let opens = self.choose(first) == Choice::Open && self.passes_gate(turn, id);
+            if !opens || !self.may_open(id) || self.backing_off(turn, id) {
                 return;
             }
             if self.keys[id.0 as usize].failures > 0

@@ -153,6 +153,8 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
         queue_timeout: backend.queue_timeout.into(),
         max_pinned: backend.pinned_max() as usize,
         max_prepared_statements: backend.max_prepared_statements as usize,
+        min_connections: backend.min_connections as usize,
+        busy_at_first: None,
         backend_idle_timeout: backend.idle_timeout.map(Into::into),
         backend_max_age: backend.max_age.map(Into::into),
         lane_stall: backend.lane_stall.map(Into::into),
