@@ -191,6 +191,8 @@ pub struct Engine {
     overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
     holds: HashMap<Key, permits::Hold>,
+    /// Keys whose statements were let through and are sent next.
+    to_serve: Vec<KeyId>,
     /// Texts that were prepared by name so far, so that each has a number of its own.
     texts_prepared: u64,
     counters: Counters,
@@ -216,8 +218,8 @@ struct KeyState {
     weight: u32,
     /// Since when somebody has waited for its backends without a break.
     short_since: Option<Timestamp>,
-    /// Statements that have their permit and wait to be sent.
-    admitted: usize,
+    /// Statements that wait for a permit.
+    queued: usize,
     /// What the last failure was, for whoever waits in vain.
     last_error: String,
     /// It is among the keys for which something may be due.
@@ -300,6 +302,7 @@ impl Engine {
             kept: HashMap::new(),
             overtime_due: None,
             holds: HashMap::new(),
+            to_serve: Vec::new(),
             texts_prepared: 0,
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),

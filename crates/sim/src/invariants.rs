@@ -106,7 +106,11 @@ impl Watch {
             0 => gauges.clients_for_lane,
             _ => 0,
         };
-        let waiting = gauges.clients_waiting + for_lanes;
+        let queued: u64 = world
+            .live()
+            .map(|worker| worker.engine.without_backends())
+            .sum();
+        let waiting = gauges.clients_waiting + for_lanes + queued;
         let short = coming < waiting;
         let free = short && (taken < world.setup.slots || gauges.backends_idle > 0);
         let health = &world.database.health;
@@ -121,7 +125,7 @@ impl Watch {
         ensure(Rule::Liveness, now.since(since) < HAND_OVER, || {
             format!(
                 "{} wait and {} backends are idle, {taken} of {} slots taken, for {:?}: {gauges:?}",
-                gauges.clients_waiting,
+                waiting,
                 gauges.backends_idle,
                 world.setup.slots,
                 now.since(since)

@@ -12,7 +12,7 @@ use crate::catalog::{ACCOUNTS, SCHEMAS};
 use crate::database::Running;
 use crate::failure::{Broken, Rule, ensure};
 use crate::sabotage::Sabotage;
-use crate::world::World;
+use crate::world::{Worker, World};
 
 /// Room may be left beside somebody who waits for so long: 1 ms, and what the world adds to each turn,
 /// timer and mail.
@@ -37,6 +37,8 @@ pub(crate) struct QuotaWatch {
     unused_since: Option<Timestamp>,
     /// Statements that were seen at work, and whether their session was in a transaction or pinned.
     seen: BTreeMap<String, bool>,
+    /// Clients whose statements wait for nothing but a permit: of which account, and since when.
+    waiting: BTreeMap<u32, (Arc<str>, Timestamp)>,
 }
 
 impl Quotas {
@@ -153,6 +155,7 @@ impl QuotaWatch {
         }
         let running: Vec<_> = world.running().collect();
         self.check_order(world, &running)?;
+        self.note_waiting(world);
         for account in 0..ACCOUNTS.len() {
             self.check_running(world, account, &running)?;
         }
@@ -161,7 +164,6 @@ impl QuotaWatch {
 
     /// Nobody is sent before somebody who came earlier.
     fn check_order(&mut self, world: &World, running: &[(usize, &Running)]) -> Result<(), Broken> {
-        let mut queue: Option<Vec<(Arc<str>, Timestamp)>> = None;
         for (account, running) in running {
             if self.seen.contains_key(&running.tag) {
                 continue;
@@ -174,9 +176,8 @@ impl QuotaWatch {
             let Some(sent) = world.sent_at(&running.tag) else {
                 continue;
             };
-            let queue = queue.get_or_insert_with(|| world.waiting_for_permits());
             let name = AccountName::new(ACCOUNTS[*account].0, "%").to_string();
-            let overtaken = queue.iter().find(|(account, since)| {
+            let overtaken = self.waiting.values().find(|(account, since)| {
                 let since = Timestamp::from_us(since.as_us() + OVERTAKES.as_us());
                 **account == *name && since < sent
             });
@@ -186,6 +187,22 @@ impl QuotaWatch {
             })?;
         }
         Ok(())
+    }
+
+    /// Whoever had no backend until now was not overtaken by those who had one.
+    fn note_waiting(&mut self, world: &World) {
+        let now = world.schedule.now();
+        let known = std::mem::take(&mut self.waiting);
+        let waiting = world
+            .live()
+            .flat_map(|worker| worker.engine.waiting_for_permits());
+        self.waiting = waiting
+            .map(|(account, since, id)| {
+                let same = known.get(&id).filter(|(_, known)| *known >= since);
+                let since = same.map_or(now, |&(_, known)| known);
+                (id, (account, since))
+            })
+            .collect();
     }
 
     /// No more run than may, besides those that may not wait.
@@ -216,8 +233,9 @@ impl QuotaWatch {
         let now = world.schedule.now();
         let usage = world.shared.admission.usage();
         let quotas = &world.setup.quotas;
-        let mut waiting = usage.iter().filter(|usage| usage.waiting > 0).peekable();
-        let somebody = waiting.peek().is_some();
+        let mut waiting = usage.iter().filter(|usage| usage.waiting > 0);
+        // Whoever has no backend at hand does not wait for its permit alone.
+        let somebody = world.live().any(|worker| worker.engine.lacks_permits());
         let room = waiting.all(|usage| {
             let limits = quotas.limits_of(&usage.name, usage.is_schema);
             limits.is_none_or(|quota| {
@@ -242,6 +260,14 @@ impl QuotaWatch {
 }
 
 impl World {
+    /// The workers that have not ended.
+    pub(crate) fn live(&self) -> impl Iterator<Item = &Worker> {
+        let workers = self.workers.iter().zip(&self.network.ended);
+        workers
+            .filter(|(_, ended)| !**ended)
+            .map(|(worker, _)| worker)
+    }
+
     /// The statements that run on connections which the front door has not given up.
     fn running(&self) -> impl Iterator<Item = (usize, &Running)> {
         let running = self.database.running();
@@ -267,13 +293,6 @@ impl World {
         let mut engines = self.workers.iter().map(|worker| &worker.engine);
         let engine = engines.find(|engine| engine.has_client(id));
         engine.is_none_or(|engine| engine.bound_sessions().any(|bound| bound == id))
-    }
-
-    fn waiting_for_permits(&self) -> Vec<(Arc<str>, Timestamp)> {
-        let engines = self.workers.iter().map(|worker| &worker.engine);
-        engines
-            .flat_map(|engine| engine.waiting_for_permits())
-            .collect()
     }
 
     /// When the client sent a statement.
