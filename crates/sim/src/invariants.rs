@@ -7,7 +7,7 @@ use session::statement::PinReason;
 
 use crate::client::{Client, Phase};
 use crate::failure::{Broken, Rule, ensure};
-use crate::quotas::QuotaWatch;
+use crate::quota_watch::QuotaWatch;
 use crate::world::World;
 
 /// Slots may be free for so long beside somebody who waits: what a key keeps, patience, mail and connecting.
@@ -35,7 +35,7 @@ pub(crate) struct Watch {
     pinned_since: [Option<Timestamp>; ENDING.len()],
     /// Since when somebody has waited beside free slots.
     unserved_since: Option<Timestamp>,
-    quotas: QuotaWatch,
+    pub(crate) quotas: QuotaWatch,
 }
 
 impl Watch {
