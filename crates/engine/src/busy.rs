@@ -11,10 +11,11 @@
 
 use events::{Io, Span, Timestamp};
 use membership::Key;
-use pool::{Bounds, Concurrency, KeyId, State as BackendState};
+use pool::{Bounds, Concurrency, KeyId, Pool, State as BackendState};
 
+use crate::backend::{Backend, PoolKey};
 use crate::client::State;
-use crate::{Engine, Mail, Turn};
+use crate::{Engine, KeyState, Mail, Turn};
 
 /// Who has had a backend for so long is not counted.
 const LONG: Span = Span::from_ms(10);
@@ -55,6 +56,31 @@ impl Busy {
         self.refused
     }
 
+    /// How many more sessions of `id` may have a backend of their own, those in `states` being at work.
+    pub(crate) fn room(
+        &self,
+        pool: &Pool<PoolKey, Backend>,
+        (id, key): (KeyId, &KeyState),
+        states: &[BackendState],
+    ) -> usize {
+        let all: usize = states.iter().map(|&of| pool.count_all(of)).sum();
+        let limit = self.limit();
+        let room = limit.saturating_sub(all.saturating_sub(self.long));
+        if room > 0 {
+            return room;
+        }
+        let own: usize = states.iter().map(|&of| pool.count(id, of)).sum();
+        let weight = u64::from(key.weight.max(1));
+        let share = limit as u64 * weight / self.weights.max(weight);
+        let share = usize::try_from(share.max(1)).unwrap_or(usize::MAX);
+        share.saturating_sub(own.saturating_sub(key.long))
+    }
+
+    /// Somebody waits who could go if fewer were at work.
+    pub(crate) fn refuse(&mut self, now: Timestamp) {
+        self.refused = self.refused.or(Some(now + LONG));
+    }
+
     /// The weights of keys with waiters are summed up anew.
     pub(crate) fn weigh(&mut self, weights: u64) {
         self.weights = weights;
@@ -64,7 +90,7 @@ impl Busy {
 impl Engine {
     /// True if one more session of `id` may have a backend of its own.
     pub(crate) fn may_go_alone(&self, id: KeyId) -> bool {
-        self.has_room(id, &[BackendState::Active])
+        self.room_for(id, &[BackendState::Active]) > 0
     }
 
     /// The same, if all that are being opened and cleaned get to work, too.
@@ -74,20 +100,12 @@ impl Engine {
             BackendState::Connecting,
             BackendState::Resetting,
         ];
-        self.has_room(id, &ALL)
+        self.room_for(id, &ALL) > 0
     }
 
-    fn has_room(&self, id: KeyId, states: &[BackendState]) -> bool {
-        let all: usize = states.iter().map(|&of| self.pool.count_all(of)).sum();
-        let limit = self.busy.limit();
-        if all.saturating_sub(self.busy.long) < limit {
-            return true;
-        }
+    fn room_for(&self, id: KeyId, states: &[BackendState]) -> usize {
         let key = &self.keys[id.0 as usize];
-        let own: usize = states.iter().map(|&of| self.pool.count(id, of)).sum();
-        let weight = u64::from(key.weight.max(1));
-        let share = limit as u64 * weight / self.busy.weights.max(weight);
-        (own.saturating_sub(key.long) as u64) < share.max(1)
+        self.busy.room(&self.pool, (id, key), states)
     }
 
     /// The same, for somebody who waits if it is not so.
@@ -101,7 +119,7 @@ impl Engine {
                 return true;
             }
         }
-        self.busy.refused = self.busy.refused.or(Some(turn.now + LONG));
+        self.busy.refuse(turn.now);
         false
     }
 
@@ -115,14 +133,19 @@ impl Engine {
     /// Lets those through who were refused, if there is room by now.
     pub(crate) fn open_gate<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let Some(due) = self.busy.refused else { return };
-        let all = self.pool.count_all(BackendState::Active);
         if turn.now >= due {
             self.look_who_takes_long(turn.now);
-        } else if all.saturating_sub(self.busy.long) >= self.busy.limit() {
+        } else if self.gate_is_shut() {
             return;
         }
         self.busy.refused = None;
         self.serve_all(turn);
+    }
+
+    /// True if as many are at work as are good, whatever single keys may.
+    pub(crate) fn gate_is_shut(&self) -> bool {
+        let active = self.pool.count_all(BackendState::Active);
+        active.saturating_sub(self.busy.long) >= self.busy.limit()
     }
 
     fn look_who_takes_long(&mut self, now: Timestamp) {

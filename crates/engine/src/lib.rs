@@ -195,6 +195,8 @@ pub struct Engine {
     overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
     holds: HashMap<Key, permits::Hold>,
+    /// Keys whose statements were let through and are sent next.
+    to_serve: Vec<KeyId>,
     /// Texts that were prepared by name so far, so that each has a number of its own.
     texts_prepared: u64,
     counters: Counters,
@@ -222,8 +224,8 @@ struct KeyState {
     short_since: Option<Timestamp>,
     /// How many of its backends have been at work for long.
     long: usize,
-    /// Statements that have their permit and wait to be sent.
-    admitted: usize,
+    /// Statements that wait for a permit.
+    queued: usize,
     /// What the last failure was, for whoever waits in vain.
     last_error: String,
     /// It is among the keys for which something may be due.
@@ -318,6 +320,7 @@ impl Engine {
             kept: HashMap::new(),
             overtime_due: None,
             holds: HashMap::new(),
+            to_serve: Vec::new(),
             texts_prepared: 0,
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),
@@ -460,8 +463,8 @@ impl Handler for Engine {
             self.started = true;
             self.probe(turn);
         }
-        self.admit_waiters(turn);
         self.open_gate(turn);
+        self.admit_waiters(turn);
         self.publish_need(turn);
         self.doze();
     }

@@ -368,6 +368,7 @@ impl Engine {
         if new {
             // Whoever it was opened for comes first: given away unused, it would only go round.
             self.serve(turn, id);
+            self.admit_waiters(turn);
         }
         let idle = self.pool.state(key) == Some(BackendState::Idle);
         if idle && !self.give_way(turn, key, id) {

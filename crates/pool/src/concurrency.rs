@@ -172,16 +172,16 @@ mod tests {
 
     /// Lanes that are never empty for two seconds, on a server with so many processors.
     fn run(concurrency: &mut Concurrency, processors: usize, from: u64) -> Vec<usize> {
-        let (mut now, mut seen) = (from, Vec::new());
-        while now < from + 2_000_000 {
+        let (mut now, mut seen) = (0, Vec::new());
+        while now < 2_000_000_000 {
             let lanes = concurrency.limit();
-            // Beyond the processors, each takes its share of them, and switching costs a little.
+            // In ns. Beyond the processors, each takes its share of them, and switching costs a little.
             let service = match lanes.saturating_sub(processors) {
-                0 => 50,
-                over => (50 * lanes / processors + over) as u64,
+                0 => 50_000,
+                over => 50_000 * lanes / processors + 1_000 * over,
             };
-            now += service / lanes as u64;
-            concurrency.answered(true, Timestamp::from_us(now));
+            now += (service / lanes) as u64;
+            concurrency.answered(true, Timestamp::from_us(from + now / 1_000));
             seen.push(concurrency.limit());
         }
         seen
