@@ -228,30 +228,31 @@ fn accounts_are_no_variables() {
 
 #[test]
 fn set_statement_is_its_inner_statement() {
+    const ONCE: Traits = Traits::FOR_STATEMENT;
     check(&[
         (
             "set statement max_statement_time=1 for select 1",
             Kind::Select,
-            NONE,
+            ONCE,
             &[],
         ),
         (
             "set statement a=1, b=(2) for update t set a=1",
             Kind::Update,
-            WRITES,
+            WRITES | ONCE,
             &[],
         ),
         (
             "set statement a=1 for select get_lock('a',1)",
             Kind::Select,
-            NONE,
+            ONCE,
             &[PinReason::UserLock],
         ),
-        ("set statement a=1 for begin", Kind::Begin, NONE, &[]),
+        ("set statement a=1 for begin", Kind::Begin, ONCE, &[]),
         (
             "set statement a=1 for",
             Kind::Unknown,
-            HIDDEN,
+            HIDDEN | ONCE,
             &[PinReason::Unknown],
         ),
         (
