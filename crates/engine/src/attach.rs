@@ -324,6 +324,7 @@ impl Engine {
             login: Some(BackendLogin::Handshake),
             connection_id: 0,
             session: SessionState::new(collation, &self.interner),
+            login_role: None,
             status: ServerStatus::AUTOCOMMIT,
             insert_id: InsertId::Known(0),
             warnings: Warnings::None,

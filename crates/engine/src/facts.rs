@@ -83,6 +83,11 @@ impl Modes {
 }
 
 impl Facts {
+    /// True if the server has roles.
+    pub(crate) fn has_roles(&self) -> bool {
+        self.flavor == Flavor::MariaDb || self.version_number >= 80_000
+    }
+
     /// What clients are told while nothing is known.
     pub(crate) fn unknown(version: &str) -> Self {
         Self {

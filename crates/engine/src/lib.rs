@@ -36,6 +36,7 @@
 //! | `user_variables` | user variables, carried from backend to backend |
 //! | `text_prepared` | texts that are prepared by name, carried from backend to backend |
 //! | `effect` | what a command will do to what its session holds |
+//! | `roles` | the role of a session |
 //! | `holdings` | pins that end, because what was held is let go of |
 //! | `busy` | how many backends run statements alone at once |
 //! | `lanes` | backends that several sessions share |
@@ -97,6 +98,7 @@ mod read_back;
 mod report;
 mod retry;
 mod rewrite;
+mod roles;
 mod schemas;
 mod seats;
 mod sending;

@@ -277,9 +277,12 @@ impl Engine {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return;
         };
-        let schema = client.session.schema.take();
-        client.session = SessionState::new(collation, &self.interner);
-        client.session.schema = schema;
+        let before = std::mem::replace(
+            &mut client.session,
+            SessionState::new(collation, &self.interner),
+        );
+        client.session.set_role(before.role());
+        client.session.schema = before.schema;
         client.status = facts.status;
         client.last_insert_id = 0;
         client.capture = Capture::default();

@@ -11,6 +11,8 @@ mod binary;
 #[cfg(test)]
 mod carried;
 #[cfg(test)]
+mod carried_settings;
+#[cfg(test)]
 mod challenge;
 #[cfg(test)]
 mod command_line;
@@ -52,6 +54,8 @@ mod plugins;
 mod queue;
 #[cfg(test)]
 mod quotas;
+#[cfg(test)]
+mod roles;
 #[cfg(test)]
 mod session_state;
 #[cfg(test)]
