@@ -21,7 +21,8 @@ pub(super) const STORY: Story = Story {
         "The database commits what comes together in one group: below 128 connections a rate is about how \
          large its groups are, and stands beside the database alone. All runs of one way used one \
          database, one after the other.",
-        "Through Myriad all widths are run in turn, five times, each time for a fifth of the time, so that a \
+        "Before each run the database has removed what the one before left behind. Through Myriad all widths \
+         are run in turn, five times, each time for a fifth of the time, so that a \
          machine that becomes faster or slower does so for all of them. Shown is the round with the median \
          rate, and the errors of all.",
     ],
@@ -53,21 +54,27 @@ const BOTH: &str = "published, both limits";
 const NAMES: [&str; 3] = [NO_LIMIT, "published, query limit", BOTH];
 
 pub(super) fn courses(plan: &Plan) -> Vec<Course> {
-    let duration = plan.duration / 2 / ROUNDS;
-    let course = |(way, case), connections| Course {
-        way,
-        connections,
-        workload: Workload::Update,
-        case,
-        warmup: warmup(duration, connections),
-        duration,
+    let duration = plan.duration / 2;
+    let round = |way, case, duration| {
+        let each = plan.widths.each().map(move |connections| Course {
+            way,
+            connections,
+            workload: Workload::Update,
+            case,
+            warmup: warmup(duration, connections),
+            duration,
+        });
+        each.collect::<Vec<_>>()
     };
-    let round = |way| plan.widths.each().map(move |width| course(way, width));
-    let ways = [(Way::Alone, None), (Way::Myriad, Some(Case::BothLimits))];
-    let rounds = ways
-        .into_iter()
-        .flat_map(|way| (0..ROUNDS).map(move |_| way));
-    rounds.flat_map(round).collect()
+    let mut courses = round(Way::Alone, None, duration);
+    for number in 0..ROUNDS as usize {
+        let mut each = round(Way::Myriad, Some(Case::BothLimits), duration / ROUNDS);
+        // No width always comes behind the same one.
+        let first = number.checked_rem(each.len()).unwrap_or_default();
+        each.rotate_left(first);
+        courses.extend(each);
+    }
+    courses
 }
 
 pub(super) fn reference(plan: &Plan) -> Vec<Reference> {
