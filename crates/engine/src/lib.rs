@@ -12,6 +12,7 @@
 //! | `commands` | the command phase of clients: cutting and answering commands |
 //! | `permits` | the right of a statement to run, and waiting for it |
 //! | `limits` | limits that statements set |
+//! | `grants` | what the server says that an account may do |
 //! | `overtime` | statements that take longer than they may |
 //! | `seats` | whose limits hold for a client |
 //! | `attach` | finding a backend for a command, or waiting for one |
@@ -74,6 +75,7 @@ mod effect;
 mod endings;
 mod errors;
 mod facts;
+mod grants;
 mod holdings;
 mod identity;
 mod invariants;
@@ -131,7 +133,7 @@ use crate::backend::{Backend, PoolKey};
 use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
 
-pub use admission::{AccountName, AccountReport, Usage};
+pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
 pub use kill::{KillOrder, KillOutcome, Victim};
 pub use limits::{LimitsChange, LimitsOrder};

@@ -389,6 +389,7 @@ fn statements_set_limits_that_hold_at_once_and_are_kept() {
         waiter.answer().unwrap().outcomes()[..],
         [Outcome::Rows(_)]
     ));
+    assert!(!door.limits_set().contains("app"), "{}", door.limits_set());
     holder.end(&mut waiter);
 }
 
@@ -438,4 +439,27 @@ fn a_mistake_in_either_part_changes_neither() {
     assert_eq!(door.limits_set(), renamed);
     admin.run("DROP USER quota_renamed");
     assert!(!door.limits_set().contains("quota_renamed"));
+}
+
+#[test]
+fn who_may_create_users_by_a_role_sets_limits_while_that_is_active() {
+    let database = prepare("quota_role");
+    for sql in [
+        "CREATE ROLE quota_maker",
+        "GRANT CREATE USER ON *.* TO quota_maker",
+        "GRANT quota_maker TO app",
+    ] {
+        database.execute(sql);
+    }
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 8"]);
+    let mut app = Client::new(&door.address(), "quota_role");
+    let sql = "ALTER USER app WITH MAX_QUERIES_PER_HOUR 0 MAX_CONCURRENT_QUERIES 3";
+    assert_eq!(error(&app.run(sql)).0, 1227);
+    app.run("SET ROLE quota_maker");
+    let answer = app.run(sql);
+    assert!(matches!(answer[..], [Outcome::Ok(_)]), "{answer:?}");
+    assert!(door.limits_set().contains("max_concurrent_queries = 3"));
+    app.run("SET ROLE NONE");
+    assert_eq!(error(&app.run(sql)).0, 1227);
+    database.execute("DROP ROLE quota_maker");
 }
