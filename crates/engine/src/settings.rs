@@ -31,6 +31,8 @@ pub struct Settings {
     pub answer_buffer_total: usize,
     /// The longest command, in bytes.
     pub max_allowed_packet: usize,
+    /// Clients are offered the compressed protocols that the server offers.
+    pub compression: bool,
     /// How long connecting to the backend, the connection phase included, may take.
     pub connect_timeout: Span,
     /// The backend is reached over a unix socket: a password may pass as it is.
@@ -104,6 +106,7 @@ impl Default for Settings {
             answer_buffer: 64 << 10,
             answer_buffer_total: 256 << 20,
             max_allowed_packet: 64 << 20,
+            compression: false,
             connect_timeout: Span::from_secs(1),
             backend_on_unix_socket: false,
             queue_timeout: Span::from_secs(30),

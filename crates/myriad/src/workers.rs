@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use anyhow::Context;
+use compression::Compressed;
 use driver::{Address, Clock, Driver, DriverCounters, Listeners, Postboxes, Wanted, Worker};
 use engine::{AuthPlugin, Engine, Mail, Shared};
 use events::Span;
@@ -44,6 +45,7 @@ impl Workers {
         for (number, inbox) in inboxes.into_iter().enumerate() {
             let seed = driver::seed().context("the kernel has no random bytes to give")?;
             let engine = Engine::new(engine_settings.clone(), shared.clone(), number, seed);
+            let engine = Compressed::new(engine);
             let worker = Worker {
                 inbox,
                 postboxes: postboxes.clone(),
@@ -148,6 +150,7 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
         answer_buffer: server.answer_buffer,
         answer_buffer_total: server.answer_buffer_total / workers,
         max_allowed_packet: server.max_allowed_packet,
+        compression: server.compression,
         connect_timeout: backend.connect_timeout.into(),
         backend_on_unix_socket: matches!(backend.address, config::Address::Unix(_)),
         queue_timeout: backend.queue_timeout.into(),

@@ -44,6 +44,7 @@ fn every_key_of_server_arrives() {
         answer_buffer = 2048
         answer_buffer_total = "1024GiB"
         max_allowed_packet = "1GiB"
+        compression = "off"
         drain_timeout = "1s"
         on_disconnect = "kill_all"
         driver = "epoll"
@@ -67,6 +68,7 @@ fn every_key_of_server_arrives() {
         answer_buffer: 2_048,
         answer_buffer_total: 1 << 40,
         max_allowed_packet: 1 << 30,
+        compression: false,
         drain_timeout: Duration::from_secs(1),
         on_disconnect: OnDisconnect::KillAll,
         driver: Driver::Epoll,

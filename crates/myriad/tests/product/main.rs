@@ -17,6 +17,8 @@ mod challenge;
 #[cfg(test)]
 mod command_line;
 #[cfg(test)]
+mod compression;
+#[cfg(test)]
 mod crashes;
 #[cfg(test)]
 mod differential;
