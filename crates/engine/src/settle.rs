@@ -135,7 +135,7 @@ impl Engine {
         }
         let failed = matches!(ending, Ending::Err(_));
         backend.note_warnings(command, failed);
-        backend.note_found_rows(command);
+        backend.note_found_rows(command, failed);
         if let Some(client) = command
             .client
             .and_then(|client| self.clients.get_mut(client))

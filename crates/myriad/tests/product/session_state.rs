@@ -178,6 +178,28 @@ fn counts_of_rows_follow_their_session() {
     assert_eq!(door.metric("myriad_pins_total{reason=\"call\"}"), 0);
 }
 
+/// What is counted is not always what is sent.
+#[test]
+fn counts_of_rows_that_are_not_sent_follow_their_session() {
+    const COUNTS: &[&str] = &[
+        "SELECT id FROM t ORDER BY id LIMIT 1, 1",
+        "SELECT FOUND_ROWS()",
+        "SELECT id FROM t ORDER BY id LIMIT 5 OFFSET 100",
+        "SELECT FOUND_ROWS()",
+        "CREATE TABLE counted AS SELECT id FROM t",
+        "SELECT FOUND_ROWS()",
+        "INSERT INTO counted SELECT id FROM t WHERE id > 1",
+        "SELECT FOUND_ROWS(), ROW_COUNT(), @@warning_count",
+        "INSERT INTO counted SELECT 7 FROM DUAL WHERE FALSE",
+        "SELECT FOUND_ROWS()",
+        "SELECT id INTO @id FROM t ORDER BY id LIMIT 1",
+        "SELECT FOUND_ROWS()",
+        "CREATE TABLE typed AS SELECT CONCAT(ROW_COUNT()) AS a, CONCAT(FOUND_ROWS()) AS b, @@error_count AS c",
+        "SHOW CREATE TABLE typed",
+    ];
+    compare("carried_unsent", &[COUNTS, &["SELECT 1"; 14]]);
+}
+
 #[test]
 fn variables_that_are_set_without_a_scope_follow_their_session() {
     const VALUES: &str = "SELECT @@sql_mode, @@sort_buffer_size, @@sql_safe_updates, @a";
