@@ -14,6 +14,7 @@ use crate::backend_auth::{BackendLogin, Challenge};
 use crate::counters::DisconnectReason;
 use crate::dispatch::{put_command, put_query};
 use crate::facts::{Facts, Modes};
+use crate::roles::role;
 use crate::{Engine, Mail, Turn};
 
 /// What Myriad negotiates with each backend, whatever its key.
@@ -37,12 +38,16 @@ const ATTRIBUTES: [(&str, &str); 5] = [
     ("program_name", "myriad"),
 ];
 
-/// The tracker is on for all that it can tell.
+/// The tracker is on for all that it can tell; of a transaction, what only the next one is to have.
 const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
-    session_track_system_variables='*',session_track_transaction_info='STATE'";
+    session_track_system_variables='*',session_track_transaction_info='CHARACTERISTICS'";
 
 const FACTS: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
     @@collation_connection,@@sql_mode";
+
+/// The same of servers that have roles.
+const FACTS_AND_ROLE: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
+    @@collation_connection,@@sql_mode,CURRENT_ROLE()";
 
 /// Whether this account may end what other accounts run. Source: "KILL" in the manuals of MySQL and
 /// of MariaDB.
@@ -163,7 +168,7 @@ impl Engine {
         };
         backend.login = None;
         let outbox = turn.io.outbox(backend.handle);
-        put_setup(outbox, backend);
+        put_setup(outbox, backend, self.facts.as_ref());
         put_query(outbox, PRIVILEGES);
         backend.expect(Purpose::ReadPrivileges(TextResultSet::default()));
     }
@@ -200,16 +205,27 @@ impl Engine {
         backend.expect(Purpose::Reset);
         backend.due = crate::backend::Due::empty();
         backend.statements.forget_all();
-        put_setup(outbox, backend);
+        put_setup(outbox, backend, self.facts.as_ref());
     }
 
     /// The backend said what a session begins with.
     pub(crate) fn learn_session(&mut self, key: Key, facts: &TextResultSet) {
+        let flavor = self.flavor();
+        let has_roles = self.facts.as_ref().is_some_and(Facts::has_roles);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         let mut session = session::SessionState::new(backend.session.collation, &self.interner);
         session.schema.clone_from(&backend.session.schema);
+        // Neither does COM_RESET_CONNECTION change the role (rule 3).
+        let role = role(facts.first(4), flavor).unwrap_or_default();
+        match &backend.login_role {
+            _ if !has_roles => {}
+            None => backend.login_role = Some(role),
+            Some(_) if role.is_empty() => backend.retired = true,
+            Some(login) if role == *login => {}
+            Some(_) => session.set_role(Some(&role)),
+        }
         session.charset = charset(facts).map(|charset| self.interner.charset(charset));
         if let Some(charset) = &session.charset {
             self.charsets.learn(session.collation, charset.clone());
@@ -332,10 +348,11 @@ impl Engine {
     }
 }
 
-fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend) {
+fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend, facts: Option<&Facts>) {
     put_query(outbox, SETUP);
     backend.expect(Purpose::Setup);
-    put_query(outbox, FACTS);
+    let roles = facts.is_some_and(Facts::has_roles);
+    put_query(outbox, if roles { FACTS_AND_ROLE } else { FACTS });
     backend.expect(Purpose::ReadFacts(TextResultSet::default()));
 }
 

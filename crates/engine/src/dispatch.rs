@@ -10,7 +10,9 @@ use wire::{Command, PacketWriter, ResponseWalk, write_packet};
 use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
 use crate::client::State;
 use crate::commands::{Packet, Taken};
+use crate::diagnostics::Warnings;
 use crate::errors::ClientError;
+use crate::roles::put_role;
 use crate::templates::Template;
 use crate::{Engine, Mail, Turn};
 
@@ -59,8 +61,7 @@ impl Engine {
         if !selects {
             backend.session.schema.clone_from(&wanted.schema);
         }
-        backend.session.variables.clone_from(&wanted.variables);
-        backend.session.charset.clone_from(&wanted.charset);
+        backend.session.take_all_but_schema(wanted);
         if self.clients.state(client) != Some(State::Active) {
             self.clients.move_to(client, State::Active, turn.now);
         }
@@ -138,13 +139,24 @@ impl Engine {
 /// Appends the commands of a restore and notes that their answers will come.
 pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: &Restore) {
     if !restore.set.is_empty() {
+        if backend.warnings == Warnings::None {
+            // Setting what is deprecated gives some.
+            backend.warnings = Warnings::Foreign;
+        }
         put_query(outbox, &restore.set);
         backend.expect(Purpose::Restore(RestorePart::Set));
+    }
+    if let Some(role) = &restore.role {
+        put_role(outbox, backend, role);
     }
     if let Some(schema) = &restore.schema {
         put_command(outbox, Command::InitDb, schema);
         let previous = backend.session.schema.clone();
         backend.expect(Purpose::Restore(RestorePart::Schema(previous)));
+    }
+    for statement in &restore.next {
+        put_query(outbox, statement);
+        backend.expect(Purpose::Restore(RestorePart::Set));
     }
 }
 

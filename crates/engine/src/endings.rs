@@ -3,7 +3,7 @@
 use events::{Close, HangUp, Io, Span, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::{PinReason, PinReasons};
+use session::statement::PinReasons;
 use wire::{Capabilities, Piece, Told};
 
 use crate::backend::{Due, Exchange, Purpose};
@@ -90,9 +90,10 @@ impl Engine {
         backend.dirty |= !pins.is_empty() || backend.leftovers.is_unread();
         backend.leftovers.forget_unread();
         backend.counted_rows = false;
-        // COM_RESET_CONNECTION leaves the role as it was (rule 3).
-        backend.retired |= pins.contains(PinReason::Role) || pins.contains(PinReason::Unknown);
-        backend.dirty |= !(backend.due - Due::TABLES).is_empty();
+        let mut passing = Due::TABLES;
+        // A command that waits for what it needs was not sent, and leaves nothing.
+        passing.set(Due::COMMAND, backend.brings_only());
+        backend.dirty |= !(backend.due - passing).is_empty();
         backend.due = Due::empty();
         for exchange in &mut backend.exchanges {
             if let Purpose::Command(command) = &mut exchange.purpose {

@@ -107,7 +107,8 @@ impl Engine {
                 .iter()
                 .all(|&list| self.clients.count(list) == 0)
         };
-        ids.any(|id| is_first(id) && self.pool.count(id, BackendState::Idle) > 0)
+        let has_idle = |id| self.pool.count(id, BackendState::Idle) > 0;
+        ids.any(|id| is_first(id) && has_idle(id) && self.may_go_alone(id))
     }
 
     /// How many might run if there were backends for them, besides those on the lists of keys. For

@@ -111,6 +111,8 @@ impl Engine {
             && packet.raw.len() <= COMMAND_MAX
             && client.login.is_none()
             && client.status.contains(ServerStatus::AUTOCOMMIT)
+            // The first read of a lane would use up what was for another one's.
+            && client.session.next_transaction().is_none()
             && !client.holds_backend();
         if !plain {
             return Digest::NONE;
@@ -374,7 +376,6 @@ fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientComman
         pins: PinReasons::NONE,
         counts: Counts::default(),
         clears_warnings: client.digest.clears_warnings(),
-        in_transaction: false,
         effect: None,
         texts: None,
         answered: false,

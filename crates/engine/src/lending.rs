@@ -44,14 +44,18 @@ impl Lending {
 impl Engine {
     /// Tells the others since when somebody has waited here, at the end of each turn.
     pub(crate) fn publish_need<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let mut oldest = None;
+        let (mut oldest, mut weights) = (None, 0);
         for at in 0..self.awake.len() {
             let id = self.awake[at];
+            if self.clients.count(State::Waiting(id)) + self.keys[id.0 as usize].queued > 0 {
+                weights += u64::from(self.keys[id.0 as usize].weight.max(1));
+            }
             let since = self.in_need_since(id);
             let short = &mut self.keys[id.0 as usize].short_since;
             *short = since.map(|_| short.unwrap_or(turn.now));
             oldest = [oldest, since].into_iter().flatten().min();
         }
+        self.busy.weigh(weights);
         let lending = &mut self.lending;
         lending.seen = turn.now;
         let began = oldest.is_some() && lending.waiting_since.is_none();

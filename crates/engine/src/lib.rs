@@ -37,7 +37,9 @@
 //! | `user_variables` | user variables, carried from backend to backend |
 //! | `text_prepared` | texts that are prepared by name, carried from backend to backend |
 //! | `effect` | what a command will do to what its session holds |
+//! | `roles` | the role of a session |
 //! | `holdings` | pins that end, because what was held is let go of |
+//! | `busy` | how many backends run statements alone at once |
 //! | `lanes` | backends that several sessions share |
 //! | `lane_patience` | how long the head of a lane may take |
 //! | `lane_trouble` | what goes wrong with those |
@@ -61,6 +63,7 @@ mod backend;
 mod backend_auth;
 mod backend_login;
 mod backend_statements;
+mod busy;
 mod client;
 mod client_statements;
 mod commands;
@@ -97,6 +100,7 @@ mod read_back;
 mod report;
 mod retry;
 mod rewrite;
+mod roles;
 mod schemas;
 mod seats;
 mod sending;
@@ -119,7 +123,7 @@ use std::sync::atomic::AtomicUsize;
 use admission::Scheduler;
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
 use membership::Key;
-use pool::{Concurrency, KeyId, Pool};
+use pool::{Bounds, Concurrency, KeyId, Pool};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use session::Interner;
@@ -172,6 +176,8 @@ pub struct Engine {
     awake: Vec<KeyId>,
     /// What was learned of plain reads.
     digests: digests::Digests,
+    /// How many backends run statements alone at once.
+    busy: busy::Busy,
     /// How many lanes there may be for one state of sessions.
     lane_limit: Concurrency,
     lane_patience: lane_patience::LanePatience,
@@ -220,6 +226,8 @@ struct KeyState {
     weight: u32,
     /// Since when somebody has waited for its backends without a break.
     short_since: Option<Timestamp>,
+    /// How many of its backends have been at work for long.
+    long: usize,
     /// Statements that wait for a permit.
     queued: usize,
     /// What the last failure was, for whoever waits in vain.
@@ -272,7 +280,18 @@ impl Engine {
     ) -> Self {
         let scheduler = Scheduler::new(&shared.admission, worker, settings.queue_timeout);
         let lane_stall = settings.lane_stall.unwrap_or_default();
-        let lanes_max = shared.ledger.total() / shared.ledger.workers().max(1);
+        let slots = shared.ledger.total();
+        let busy = Bounds {
+            least: settings.min_connections,
+            first: settings.busy_at_first.unwrap_or(slots),
+            most: slots,
+        };
+        // With a single lane the server has nothing to do while it is filled.
+        let lanes = Bounds {
+            least: 2,
+            first: 2,
+            most: slots / shared.ledger.workers().max(1),
+        };
         Self {
             settings,
             shared,
@@ -293,7 +312,8 @@ impl Engine {
             pin_log: pin_log::PinLog::default(),
             awake: Vec::new(),
             digests: digests::Digests::new(),
-            lane_limit: Concurrency::new(lanes_max),
+            busy: busy::Busy::new(busy),
+            lane_limit: Concurrency::new(lanes),
             lane_patience: lane_patience::LanePatience::new(lane_stall),
             lane_due: None,
             idle_due: None,
@@ -447,6 +467,7 @@ impl Handler for Engine {
             self.started = true;
             self.probe(turn);
         }
+        self.open_gate(turn);
         self.admit_waiters(turn);
         self.publish_need(turn);
         self.doze();

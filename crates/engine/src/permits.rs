@@ -13,12 +13,13 @@ use session::statement::{Kind, Statement, Traits};
 use wire::ServerStatus;
 
 use crate::backend::{Backend, ClientCommand, Due, PoolKey};
+use crate::busy::Busy;
 use crate::client::{Client, Clients, State};
 use crate::commands::{Packet, Taken};
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
 use crate::overtime::Allowance;
-use crate::{Engine, Mail, Turn};
+use crate::{Engine, KeyState, Mail, Turn};
 
 /// What a client holds whose statement has not been sent.
 #[derive(Debug)]
@@ -47,11 +48,17 @@ impl Engine {
         if !packet.is_statement() || (alone && self.scheduler.pass(seat)) {
             return None;
         }
+        let backends = Backends {
+            clients: &self.clients,
+            pool: &self.pool,
+            busy: &self.busy,
+            keys: &self.keys,
+        };
         let arrival = Arrival {
             who: key,
             needs: needs(client, statement),
             group: id.0,
-            has_backend: has_room(&self.clients, &self.pool, id),
+            has_backend: backends.has_room(id),
             time_limit: client.time_limit(packet),
         };
         match self.scheduler.arrive(seat, arrival, turn.now) {
@@ -187,6 +194,9 @@ impl Engine {
     /// turn.
     pub(crate) fn admit_waiters<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while self.admit_some(turn) {}
+        if self.scheduler.waiting() > 0 && self.gate_is_shut() {
+            self.busy.refuse(turn.now);
+        }
         while let Some(wake) = self.scheduler.take_wake() {
             // A worker that has ended has nobody who waits.
             let _ended = turn.io.post(wake.worker, Mail::Woken(wake.gate));
@@ -198,8 +208,13 @@ impl Engine {
     fn admit_some<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) -> bool {
         let mut to_serve = std::mem::take(&mut self.to_serve);
         loop {
-            let (clients, pool) = (&self.clients, &self.pool);
-            let capacity = |group| match has_room(clients, pool, KeyId(group)) {
+            let backends = Backends {
+                clients: &self.clients,
+                pool: &self.pool,
+                busy: &self.busy,
+                keys: &self.keys,
+            };
+            let capacity = |group| match backends.has_room(KeyId(group)) {
                 true => Capacity::Here,
                 false => Capacity::Elsewhere,
             };
@@ -332,17 +347,33 @@ impl Engine {
     }
 }
 
-/// True if there is a backend for one more statement of `id`, beside those that wait for backends already:
-/// one that is idle, or room in a lane that is filled again.
-fn has_room(clients: &Clients, pool: &Pool<PoolKey, Backend>, id: KeyId) -> bool {
-    let ahead = clients.count(State::Waiting(id)) + clients.count(State::ForLane(id));
-    let idle = pool.count(id, BackendState::Idle);
-    if ahead < idle {
-        return true;
+/// What says whether there is a backend for one more.
+struct Backends<'a> {
+    clients: &'a Clients,
+    pool: &'a Pool<PoolKey, Backend>,
+    busy: &'a Busy,
+    keys: &'a [KeyState],
+}
+
+impl Backends<'_> {
+    /// True if there is a backend for one more statement of `id`, beside those that wait for backends
+    /// already: one that is idle, unless as many work as are good for it, or room in a lane that is filled
+    /// again.
+    fn has_room(&self, id: KeyId) -> bool {
+        let count = |list| self.clients.count(list);
+        let ahead = count(State::Waiting(id)) + count(State::ForLane(id));
+        let key = &self.keys[id.0 as usize];
+        let alone = self
+            .busy
+            .room(self.pool, (id, key), &[BackendState::Active]);
+        let idle = self.pool.count(id, BackendState::Idle).min(alone);
+        if ahead < idle {
+            return true;
+        }
+        let lanes = self.pool.iter(id, BackendState::Lane);
+        let room = lanes.map(|(_, lane)| lane.room_in_lane());
+        ahead < idle + room.sum::<usize>()
     }
-    let lanes = pool.iter(id, BackendState::Lane);
-    let room = lanes.map(|(_, lane)| lane.room_in_lane());
-    ahead < idle + room.sum::<usize>()
 }
 
 /// What a statement needs: it opens a transaction unless it reads only, or one is open.

@@ -39,6 +39,7 @@ impl Engine {
             self.short_idle,
             self.scheduler.next_timer(),
             self.overtime_due,
+            self.busy.due(),
             self.draining,
         ]
         .into_iter()
@@ -226,8 +227,9 @@ impl Engine {
         }
         self.idle_due = None;
         while let Some((key, since)) = self.pool.oldest_idle() {
-            if turn.now < since + limit {
-                self.idle_due = Some(since + limit);
+            let keeps = self.shared.ledger.taken() <= self.settings.min_connections;
+            if keeps || turn.now < since + limit {
+                self.idle_due = Some(turn.now.max(since) + limit);
                 return;
             }
             self.drop_backend(turn, key);

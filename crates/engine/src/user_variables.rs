@@ -6,7 +6,9 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Kind, Mention, PinReason, Statement, Traits, user_variables};
+use session::statement::{
+    Flavor, Kind, Mention, PinReason, Statement, Traits, carried_name, user_variables,
+};
 use session::{
     ColumnType, Restore, Told, UserValue, UserVariables, ask_for_user_variables,
     put_user_variables, same_user_variables,
@@ -26,6 +28,10 @@ const UNREAD_MAX: usize = 256;
 
 /// So many variables of earlier sessions may be left as NULL before the backend is cleaned.
 const CLEARED_MAX: usize = 64;
+
+/// Which variables there are, and whether they are NULL. More than can be carried need not be told.
+pub(crate) const READ_NAMES: &[u8] = b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
+    FROM information_schema.USER_VARIABLES LIMIT 257";
 
 /// Bytes at the end of a column definition that hold its fixed part. Source: "Column Definition" in
 /// the MySQL manual.
@@ -112,6 +118,15 @@ fn column_type(fixed: &[u8; FIXED_PART]) -> ColumnType {
         NEWDECIMAL => ColumnType::Decimal,
         _ => ColumnType::Text,
     }
+}
+
+/// A variable that MariaDB lists, and whether it is NULL. `None` if it cannot be carried.
+fn listed(row: &[Option<Vec<u8>>]) -> Option<(Box<[u8]>, bool)> {
+    let [Some(name), Some(null)] = row else {
+        return None;
+    };
+    let name = carried_name(name)?.to_ascii_lowercase();
+    Some((name.into(), null == b"1"))
 }
 
 impl Leftovers {
@@ -307,8 +322,10 @@ impl Engine {
     }
 
     /// A statement was answered by which the server says that something of the session has changed,
-    /// and the text does not say what: a trigger, or a function behind a view.
+    /// and the text does not say what: a trigger, or a function behind a view. MariaDB can be asked
+    /// which variables there are.
     pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand) {
+        let lists_names = self.flavor() == Flavor::MariaDb;
         let plain = matches!(
             command.kind,
             Kind::Select | Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
@@ -316,9 +333,38 @@ impl Engine {
         // A text that was prepared in another schema changes that for as long as it runs.
         let seen =
             Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL | Traits::RUNS_PREPARED_TEXT;
-        if plain && !command.traits.intersects(seen) {
-            self.pin_late(key, PinReason::UserVariable);
+        if !plain || command.traits.intersects(seen) {
+            return;
         }
+        let backend = self.clients.get(key).and_then(|client| client.backend);
+        let backend = backend.and_then(|key| self.pool.get_mut(key));
+        match backend.filter(|_| lists_names) {
+            Some(backend) => backend.due |= Due::NAMES,
+            None => self.pin_late(key, PinReason::UserVariable),
+        }
+    }
+
+    /// The backend told which variables there are: those that may be the attached session's are read back.
+    pub(crate) fn learn_names(&mut self, key: Key, rows: &TextResultSet) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some(client) = backend.client else {
+            // Nobody knows what they are now.
+            backend.dirty = true;
+            return;
+        };
+        let names: Option<Vec<_>> = rows.rows().map(listed).collect();
+        let names = names.filter(|names| names.len() <= UNREAD_MAX);
+        let Some(names) = names else {
+            return self.pin_late(client, PinReason::UserVariable);
+        };
+        let cleared =
+            |(name, null): &(Box<[u8]>, bool)| *null && backend.leftovers.cleared.contains(name);
+        let own = names.into_iter().filter(|listed| !cleared(listed));
+        let own = own.map(|(name, _)| Mention { name, reads: false });
+        let own = own.collect();
+        backend.leftovers.assigns(own);
     }
 
     /// Pins a session for what has happened already: there is no refusing it.

@@ -197,6 +197,8 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         },
         max_prepared_statements: [1, 2, 128][rng.usize(..3)],
         queue_timeout: Span::from_ms([50, 500, 5_000][rng.usize(..3)]),
+        min_connections: rng.usize(0..4),
+        busy_at_first: [None, Some(1), Some(2)][rng.usize(..3)],
         backend_idle_timeout: sometimes(rng, Span::from_ms(20)),
         backend_max_age: sometimes(rng, Span::from_ms(50)),
         on_disconnect: [

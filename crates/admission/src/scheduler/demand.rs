@@ -27,7 +27,7 @@ impl<T: Copy> Scheduler<T> {
             let key = self.queues[queue as usize].key;
             let gates = gates(self.rows(key.account, key.schema), key.needs);
             let room = gates.map(Gate::room).min().unwrap_or(usize::MAX);
-            room.min(self.waiters.len_of(ListId(queue)) as usize)
+            room.min(self.waiters.len_of(ListId(queue)))
         });
         runnable.sum()
     }

@@ -44,6 +44,7 @@ fn every_key_of_server_arrives() {
         answer_buffer = 2048
         answer_buffer_total = "1024GiB"
         max_allowed_packet = "1GiB"
+        compression = "off"
         drain_timeout = "1s"
         on_disconnect = "kill_all"
         driver = "epoll"
@@ -67,6 +68,7 @@ fn every_key_of_server_arrives() {
         answer_buffer: 2_048,
         answer_buffer_total: 1 << 40,
         max_allowed_packet: 1 << 30,
+        compression: false,
         drain_timeout: Duration::from_secs(1),
         on_disconnect: OnDisconnect::KillAll,
         driver: Driver::Epoll,
@@ -80,6 +82,7 @@ fn every_key_of_backend_arrives() {
         r#"
         [backend]
         address = "unix:/run/mysqld.sock"
+        min_connections = 3
         max_connections = 100000
         connect_timeout = "2s"
         queue_timeout = "3s"
@@ -93,6 +96,7 @@ fn every_key_of_backend_arrives() {
     );
     let expected = Backend {
         address: Address::Unix("/run/mysqld.sock".into()),
+        min_connections: 3,
         max_connections: 100_000,
         connect_timeout: Duration::from_secs(2),
         queue_timeout: Duration::from_secs(3),

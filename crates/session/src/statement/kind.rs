@@ -142,6 +142,10 @@ bitflags! {
         const SETS_UNSCOPED = 1 << 28;
         /// `EXECUTE` of a text that is known. No text says so by itself.
         const RUNS_PREPARED_TEXT = 1 << 29;
+        /// `SET ROLE`.
+        const SETS_ROLE = 1 << 30;
+        /// `SET STATEMENT … FOR`: system variables have other values for as long as it runs.
+        const FOR_STATEMENT = 1 << 31;
     }
 }
 
