@@ -189,6 +189,7 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         answer_buffer: [0, 300, 4_096, 65_536][rng.usize(..4)],
         answer_buffer_total: [1_000, 1 << 28][rng.usize(..2)],
         max_allowed_packet: 1 << 24,
+        compression: false,
         connect_timeout: Span::from_ms([20, 200, 1_000][rng.usize(..3)]),
         backend_on_unix_socket: true,
         max_pinned: match rng.u8(0..4) {
