@@ -8,10 +8,10 @@ RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help challenge serve test setup lint test-unit test-atomics fuzz test-product test-drivers test-mysql test-mysql-if-possible
+.PHONY: help challenge serve test setup lint test-unit test-atomics fuzz test-product test-drivers test-differential test-mysql test-mysql-if-possible
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 challenge: ## Climb to 100,000 connections that all execute, and write a report (CHALLENGE=--quick)
 	@scripts/setup rust database
@@ -62,6 +62,13 @@ test-product: ## Only the tests that run a real MariaDB
 test-drivers: ## Only the clients of Python, Java, Node.js, Go, Rust, PHP and C
 	@scripts/setup rust database drivers
 	cargo test --package myriad --test product drivers::
+
+test-differential: ## Random sessions, directly and through, for MYRIAD_DIFFERENTIAL_SECONDS (300) on each of MariaDB and MySQL
+	@scripts/setup rust database mysql
+	MYRIAD_DIFFERENTIAL_SECONDS=$(or $(MYRIAD_DIFFERENTIAL_SECONDS),300) \
+		cargo test --package myriad --test product differential::
+	MYRIAD_TEST_SERVER=mysql MYRIAD_DIFFERENTIAL_SECONDS=$(or $(MYRIAD_DIFFERENTIAL_SECONDS),300) \
+		cargo test --package myriad --test product differential::
 
 test-mysql: ## The same on MySQL, without and with its thread pool
 	@scripts/setup rust clients drivers mysql

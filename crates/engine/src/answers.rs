@@ -51,6 +51,7 @@ impl Purpose {
             | Self::Restore(_)
             | Self::Repeat
             | Self::Reset
+            | Self::Reselect
             | Self::Setup
             | Self::Kill(_)
             | Self::Ping => {}
@@ -281,7 +282,7 @@ impl Engine {
             self.pin_late(key, PinReason::Unknown);
         }
         if tracked.state {
-            self.changed_unseen(key, command);
+            self.changed_unseen(key, command, tracked.schema);
         }
     }
 
@@ -384,5 +385,11 @@ impl Backend {
     /// True if answers are due.
     pub(crate) fn is_working(&self) -> bool {
         !self.exchanges.is_empty()
+    }
+
+    /// True until it has answered what every new connection is asked.
+    pub(crate) fn is_new(&self) -> bool {
+        let last = self.exchanges.back();
+        last.is_some_and(|exchange| matches!(exchange.purpose, Purpose::ReadPrivileges(_)))
     }
 }

@@ -12,6 +12,7 @@ use wire::ServerStatus;
 
 use crate::backend::{Backend, Due, InsertId, PoolKey};
 use crate::backend_auth::BackendLogin;
+use crate::backend_login::SQL_MODE;
 use crate::backend_statements::BackendStatements;
 use crate::client::State;
 use crate::commands::{Packet, Taken};
@@ -238,12 +239,20 @@ impl Engine {
             .choose(client.key, waiters, |backend| fit(backend, &client.session))
     }
 
-    /// Says in full what the collation of the handshake stands for, as soon as that is known.
+    /// Says in full what the collation of the handshake, and its flags, stand for, as soon as that is known.
     pub(crate) fn resolve_charset(&mut self, client: Key) {
-        if let Some(client) = self.clients.get_mut(client)
-            && client.session.charset.is_none()
+        let Some(client) = self.clients.get_mut(client) else {
+            return;
+        };
+        let session = &mut client.session;
+        if session.charset.is_none() {
+            session.charset = self.charsets.get(session.collation).cloned();
+        }
+        let sql_mode = &self.keys[client.key.0 as usize].sql_mode;
+        if let Some(sql_mode) = sql_mode
+            && session.variables.get(SQL_MODE).is_none()
         {
-            client.session.charset = self.charsets.get(client.session.collation).cloned();
+            session.set_variable(SQL_MODE, sql_mode, &mut self.interner);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::backend_auth::BackendLogin;
 use crate::backend_statements::BackendStatements;
 use crate::diagnostics::{Counts, Warnings};
 use crate::digests::Digest;
-use crate::effect::Effect;
+use crate::effect::{Act, Effect};
 use crate::limits::Keeping;
 use crate::local_infile::Upload;
 use crate::prepared::Preparing;
@@ -50,6 +50,13 @@ impl PoolKey {
             capabilities: client & answer_changing,
             extended: extended & ExtendedCapabilities::EXTENDED_METADATA,
         }
+    }
+}
+
+impl PoolKey {
+    /// True if sessions of this key begin with a `sql_mode` of their own.
+    pub(crate) fn adds_to_sql_mode(&self) -> bool {
+        self.capabilities.contains(Capabilities::IGNORE_SPACE)
     }
 }
 
@@ -159,6 +166,8 @@ pub(crate) enum Purpose {
     Prepare(Box<Preparing>),
     /// COM_RESET_CONNECTION before the next session.
     Reset,
+    /// The schema that a reset leaves selected, selected anew; it may be gone.
+    Reselect,
     /// The settings that Myriad needs on each backend connection.
     Setup,
     /// What the session begins with: character sets, sql_mode and so on.
@@ -253,6 +262,12 @@ pub(crate) struct ClientCommand {
 }
 
 impl ClientCommand {
+    /// True of COM_STMT_PREPARE.
+    pub(crate) fn prepares(&self) -> bool {
+        let act = self.effect.as_ref().map(|effect| effect.act());
+        matches!(act, Some(Act::Prepares(_)))
+    }
+
     /// Takes note of a piece of the answer.
     pub(crate) fn note(&mut self, piece: &Piece<'_>) {
         self.counts.piece(piece);

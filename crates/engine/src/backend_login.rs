@@ -12,6 +12,7 @@ use wire::{
 use crate::backend::{Backend, Purpose};
 use crate::backend_auth::{BackendLogin, Challenge};
 use crate::counters::DisconnectReason;
+use crate::diagnostics::Warnings;
 use crate::dispatch::{put_command, put_query};
 use crate::facts::{Facts, Modes};
 use crate::roles::role;
@@ -48,6 +49,9 @@ const FACTS: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
 /// The same of servers that have roles.
 const FACTS_AND_ROLE: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
     @@collation_connection,@@sql_mode,CURRENT_ROLE()";
+
+/// The variable that a capability flag adds to.
+pub(crate) const SQL_MODE: &[u8] = b"sql_mode";
 
 /// Whether this account may end what other accounts run. Source: "KILL" in the manuals of MySQL and
 /// of MariaDB.
@@ -159,10 +163,6 @@ impl Engine {
             return id.map_or((), |id| self.send_kills(turn, id));
         }
         self.pool.move_to(key, BackendState::Resetting, turn.now);
-        if let Some(id) = self.pool.key_of(key) {
-            let state = &mut self.keys[id.0 as usize];
-            (state.failures, state.retry_at) = (0, None);
-        }
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -173,11 +173,16 @@ impl Engine {
         backend.expect(Purpose::ReadPrivileges(TextResultSet::default()));
     }
 
-    /// The backend said what its account may do.
-    pub(crate) fn learn_privileges(&mut self, key: Key, rows: &TextResultSet) {
+    /// The backend said what its account may do; it was the last thing to be asked of a new one.
+    pub(crate) fn learn_privileges(&mut self, key: Key, rows: Option<&TextResultSet>) {
+        if let (Some(backend), None) = (self.pool.get_mut(key), rows) {
+            backend.warnings = Warnings::Foreign;
+        }
         if let Some(id) = self.pool.key_of(key) {
-            let some = rows.first(0).is_some_and(|count| count != b"0");
-            self.keys[id.0 as usize].kills_others = some;
+            let count = rows.and_then(|rows| rows.first(0));
+            let state = &mut self.keys[id.0 as usize];
+            state.kills_others = count.is_some_and(|count| count != b"0");
+            (state.failures, state.retry_at) = (0, None);
         }
     }
 
@@ -203,6 +208,11 @@ impl Engine {
             backend.session.collation = collation;
         }
         backend.expect(Purpose::Reset);
+        if let Some(schema) = &backend.session.schema {
+            // MariaDB leaves it selected, and forgets its character set.
+            put_command(outbox, Command::InitDb, schema);
+            backend.expect(Purpose::Reselect);
+        }
         backend.due = crate::backend::Due::empty();
         backend.statements.forget_all();
         put_setup(outbox, backend, self.facts.as_ref());
@@ -227,18 +237,39 @@ impl Engine {
             Some(_) => session.set_role(Some(&role)),
         }
         session.charset = charset(facts).map(|charset| self.interner.charset(charset));
-        if let Some(charset) = &session.charset {
+        // A collation that MariaDB does not know is the server's default for a new connection, and after
+        // a reset that of whoever had the server's thread before.
+        let teaches = backend.is_new() || self.charsets.get(session.collation).is_none();
+        if let (Some(charset), true) = (&session.charset, teaches) {
             self.charsets.learn(session.collation, charset.clone());
         }
+        let is_new = backend.is_new();
         backend.session = session;
         backend.insert_id = crate::backend::InsertId::Known(0);
-        backend.warnings = crate::diagnostics::Warnings::None;
+        backend.warnings = Warnings::None;
         backend.leftovers = crate::user_variables::Leftovers::default();
         (backend.dirty, backend.counted_rows) = (false, false);
         // A command may wait for a clean backend.
         backend.due &= crate::backend::Due::COMMAND;
-        if let (Some(known), Some(sql_mode)) = (&mut self.facts, facts.first(3)) {
-            known.modes = Modes::of(sql_mode);
+        if let Some(sql_mode) = facts.first(3) {
+            self.learn_sql_mode(key, sql_mode, is_new);
+        }
+    }
+
+    /// The flag CLIENT_IGNORE_SPACE adds to the `sql_mode` of a new connection, and what it adds is lost
+    /// with a reset: so it is carried as if those sessions had set it.
+    fn learn_sql_mode(&mut self, key: Key, sql_mode: &[u8], is_new: bool) {
+        let Some(id) = self.pool.key_of(key) else {
+            return;
+        };
+        if !self.pool.key(id).adds_to_sql_mode() {
+            if let Some(known) = &mut self.facts {
+                known.modes = Modes::of(sql_mode);
+            }
+        } else if let (Some(backend), true) = (self.pool.get_mut(key), is_new) {
+            self.keys[id.0 as usize].sql_mode = Some(sql_mode.into());
+            let session = &mut backend.session;
+            session.set_variable(SQL_MODE, sql_mode, &mut self.interner);
         }
     }
 

@@ -161,10 +161,12 @@ impl Capture {
     /// Takes over what an answer said.
     pub(crate) fn answered(&mut self, command: &ClientCommand, failed: bool) {
         let counts = command.counts;
-        self.row_count = match failed || counts.result_set {
-            true => -1,
-            false => counts.affected as i64,
-        };
+        if failed || !command.prepares() {
+            self.row_count = match failed || counts.result_set {
+                true => -1,
+                false => counts.affected as i64,
+            };
+        }
         let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
         if let (Some(found), false) = (counts.found, keeps) {
             self.found_rows = found;
@@ -193,15 +195,20 @@ pub(crate) fn clears_warnings(statement: &Statement, text: &[u8], flavor: Flavor
 
 /// True if a statement uses tables, as far as the words of its text tell.
 fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
-    let has = |word: &[u8]| {
-        text.windows(word.len())
-            .any(|part| part.eq_ignore_ascii_case(word))
-    };
+    let words = || text.split(|byte| !byte.is_ascii_alphanumeric() && !b"_$".contains(byte));
+    let has = |word: &[u8]| words().any(|found| found.eq_ignore_ascii_case(word));
     match statement.kind {
         Kind::Select | Kind::Do | Kind::Set | Kind::Explain => has(b"from"),
-        Kind::Ddl | Kind::Admin => [&b"table"[..], b"view", b"index", b"trigger", b"sequence"]
-            .into_iter()
-            .any(has),
+        Kind::Ddl | Kind::Admin => [
+            &b"table"[..],
+            b"tables",
+            b"view",
+            b"index",
+            b"trigger",
+            b"sequence",
+        ]
+        .into_iter()
+        .any(has),
         Kind::Lock => !statement.traits.contains(Traits::RELEASES_TABLE_LOCKS),
         Kind::Insert
         | Kind::Replace

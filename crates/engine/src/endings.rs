@@ -126,6 +126,9 @@ impl Engine {
         if backend.login.is_some() {
             return self.give_up_connect(turn, key, "it closed the connection during login".into());
         }
+        if backend.is_new() {
+            return self.give_up_connect(turn, key, "it closed a new connection".into());
+        }
         if self.pool.state(key) != Some(BackendState::Idle) {
             tracing::warn!(
                 connection_id = backend.connection_id,

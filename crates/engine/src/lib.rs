@@ -232,6 +232,8 @@ struct KeyState {
     queued: usize,
     /// What the last failure was, for whoever waits in vain.
     last_error: String,
+    /// The `sql_mode` that sessions begin with, if it is not the server's own (CLIENT_IGNORE_SPACE).
+    sql_mode: Option<Box<[u8]>>,
     /// It is among the keys for which something may be due.
     awake: bool,
 }

@@ -176,7 +176,7 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         backend: Key,
-        rows: &TextResultSet,
+        rows: Option<&TextResultSet>,
     ) {
         let Some(backend) = self.pool.get_mut(backend) else {
             return;
@@ -185,7 +185,8 @@ impl Engine {
         let Some(client) = backend.client.filter(|_| awaited) else {
             return;
         };
-        let mut lines = rows.rows().filter_map(|row| row.first()?.as_deref());
+        let rows = rows.into_iter().flat_map(TextResultSet::rows);
+        let mut lines = rows.filter_map(|row| row.first()?.as_deref());
         let granted = lines.any(creates_users);
         if granted {
             if let Some(intent) = self.intents.get_mut(&client) {

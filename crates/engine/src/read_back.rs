@@ -81,8 +81,8 @@ impl Engine {
     ) {
         match purpose {
             Purpose::ReadFacts(facts) => self.learn_session(key, &facts),
-            Purpose::ReadPrivileges(rows) => self.learn_privileges(key, &rows),
-            Purpose::ReadRight(rows) => self.learn_right(turn, key, &rows),
+            Purpose::ReadPrivileges(rows) => self.learn_privileges(key, Some(&rows)),
+            Purpose::ReadRight(rows) => self.learn_right(turn, key, Some(&rows)),
             Purpose::ReadInsertId(rows) => self.learn_insert_id(key, &rows),
             Purpose::ReadFoundRows(rows) => self.learn_found_rows(key, &rows),
             Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
@@ -97,6 +97,7 @@ impl Engine {
             | Purpose::ReadTables(_)
             | Purpose::ReadUserVariables(_)
             | Purpose::Prepare(_)
+            | Purpose::Reselect
             | Purpose::Repeat
             | Purpose::Kill(_) => {}
         }

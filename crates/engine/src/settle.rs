@@ -8,7 +8,7 @@ use session::statement::{Kind, Traits};
 use wire::{ErrPacket, ServerStatus};
 
 use crate::answers::Ending;
-use crate::backend::{ClientCommand, Due, InsertId, Purpose, RestorePart};
+use crate::backend::{Backend, ClientCommand, Due, InsertId, Purpose, RestorePart};
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
@@ -60,11 +60,15 @@ impl Engine {
             (Purpose::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
             (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat, _) => {}
-            (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
+            (Purpose::ReadTables(read), ending) => self.learn_tables(turn, (key, &read), ending),
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::ReadUserVariables(read), ending) => {
                 self.learn_user_variables(key, &read, ending);
             }
+            (Purpose::Reselect, _) => {}
+            // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked.
+            (Purpose::ReadPrivileges(_), Ending::Err(_)) => self.learn_privileges(key, None),
+            (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
             (Purpose::Kill(victim), _) => {
                 self.kill_answered(turn, victim);
                 let id = self.pool.key_of(key);
@@ -76,14 +80,22 @@ impl Engine {
                 // SHOW WARNINGS would tell of it; what it told before is lost.
                 backend.warnings = Warnings::Foreign;
             }
-            (_, Ending::Err(error)) => {
-                let error = String::from_utf8_lossy(error).into_owned();
-                tracing::warn!(error, "backend refused a command of the front door; closed");
-                return self.backend_broken(turn, key);
-            }
+            (_, Ending::Err(error)) => return self.backend_refuses_us(turn, key, error),
             (purpose, Ending::Ok) => self.learned(turn, key, purpose),
         }
         self.goes_on(turn, key);
+    }
+
+    /// A backend refused a command of ours that cannot fail on a sound connection.
+    fn backend_refuses_us<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, error: &[u8]) {
+        let error = String::from_utf8_lossy(error).into_owned();
+        if self.pool.get(key).is_some_and(Backend::is_new) {
+            // The next one would fare alike: that has to wait.
+            let text = format!("it refused a command of the front door: {error}");
+            return self.give_up_connect(turn, key, text);
+        }
+        tracing::warn!(error, "backend refused a command of the front door; closed");
+        self.backend_broken(turn, key);
     }
 
     /// What is due once an answer was dealt with.
@@ -160,7 +172,24 @@ impl Engine {
         }
         if let Some(client) = command.client {
             self.login_answered(turn, client, ending);
+            if !failed && self.releases(client, command) {
+                // So does the server: nobody else must get the backend.
+                let backend = self.pool.get_mut(key);
+                backend
+                    .into_iter()
+                    .for_each(|backend| backend.retired = true);
+                self.close_client(turn, client, DisconnectReason::Quit);
+            }
         }
+    }
+
+    /// True if the server closes the connection behind the statement.
+    fn releases(&self, client: Key, command: &ClientCommand) -> bool {
+        let ends = matches!(command.kind, Kind::Commit | Kind::Rollback);
+        let client = self.clients.get(client);
+        let set = client.and_then(|client| client.session.variables.get(b"completion_type"));
+        let by_itself = set.is_some_and(|value| matches!(value, b"RELEASE" | b"2"));
+        ends && (by_itself || command.traits.contains(Traits::RELEASES_CONNECTION))
     }
 
     /// The command was the schema of a login: its answer decides the login.

@@ -324,16 +324,17 @@ impl Engine {
     /// A statement was answered by which the server says that something of the session has changed,
     /// and the text does not say what: a trigger, or a function behind a view. MariaDB can be asked
     /// which variables there are.
-    pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand) {
+    pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand, schema: bool) {
         let lists_names = self.flavor() == Flavor::MariaDb;
-        let plain = matches!(
+        let writes = matches!(
             command.kind,
-            Kind::Select | Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
+            Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
         );
-        // A text that was prepared in another schema changes that for as long as it runs.
+        // What was prepared in another schema changes that for as long as it runs, and the server says so.
+        let reads = command.kind == Kind::Select && !schema;
         let seen =
             Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL | Traits::RUNS_PREPARED_TEXT;
-        if !plain || command.traits.intersects(seen) {
+        if !(writes || reads) || command.traits.intersects(seen) {
             return;
         }
         let backend = self.clients.get(key).and_then(|client| client.backend);

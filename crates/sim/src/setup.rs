@@ -196,7 +196,6 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
             0 => rng.usize(0..4),
             _ => usize::MAX,
         },
-        compression: false,
         max_prepared_statements: [1, 2, 128][rng.usize(..3)],
         queue_timeout: Span::from_ms([50, 500, 5_000][rng.usize(..3)]),
         min_connections: rng.usize(0..4),

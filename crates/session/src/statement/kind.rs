@@ -112,8 +112,8 @@ bitflags! {
         const GENERATES_ID = 1 << 13;
         /// `BEGIN` or `START TRANSACTION [READ ONLY | READ WRITE]` with nothing else.
         const BARE_BEGIN = 1 << 14;
-        /// `COMMIT` or `ROLLBACK` with `CHAIN` or `RELEASE`.
-        const CHAIN_OR_RELEASE = 1 << 15;
+        /// `COMMIT` or `ROLLBACK` with `RELEASE`: the server closes the connection.
+        const RELEASES_CONNECTION = 1 << 15;
         /// Ends an open transaction by the way.
         const IMPLICIT_COMMIT = 1 << 16;
         /// Several statements, or one and a comment behind its semicolon: several answers.

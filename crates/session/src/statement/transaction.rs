@@ -56,8 +56,8 @@ fn completion(reader: &mut Reader<'_>, found: &mut Findings) {
     let mut negated = false;
     while !reader.at_end() {
         let keyword = reader.peek_keyword();
-        if matches!(keyword, Keyword::Chain | Keyword::Release) && !negated {
-            found.add(Traits::CHAIN_OR_RELEASE);
+        if keyword == Keyword::Release && !negated {
+            found.add(Traits::RELEASES_CONNECTION);
         }
         negated = keyword == Keyword::No;
         reader.next();

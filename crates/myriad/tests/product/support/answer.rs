@@ -45,12 +45,28 @@ pub(crate) struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Ok,
+    PrepareOk,
     Err,
     ColumnCount,
     Column,
     ColumnsEnd,
     Row,
     RowsEnd,
+    /// Of an answer that is text alone.
+    Text,
+}
+
+/// What kind of answer a command has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// As that of a statement.
+    Any,
+    /// Rows without what stands before them, or definitions of columns.
+    Rows,
+    /// One packet.
+    Single,
+    /// As that of COM_STMT_PREPARE.
+    Prepare,
 }
 
 /// The fields of an OK packet, or of the end of rows, that the tests look at.
@@ -83,11 +99,57 @@ impl Answer {
             packets: Vec::new(),
             capabilities,
         };
-        loop {
-            if !answer.response(&mut next)? {
-                return Ok(answer);
+        while answer.response(&mut next)? {}
+        Ok(answer)
+    }
+
+    /// The same of an answer of another kind.
+    pub(crate) fn read_as<E>(
+        (shape, capabilities): (Shape, Capabilities),
+        mut next: impl FnMut() -> Result<Packet, E>,
+    ) -> Result<Self, E> {
+        if shape == Shape::Any {
+            return Self::read(capabilities, next);
+        }
+        let mut answer = Self {
+            packets: Vec::new(),
+            capabilities,
+        };
+        match shape {
+            Shape::Rows => drop(answer.rows(&mut next)?),
+            Shape::Prepare => answer.prepare(&mut next)?,
+            Shape::Any | Shape::Single => {
+                let packet = next()?;
+                let part = match packet.payload[0] {
+                    0x00 => Part::Ok,
+                    0xfe => Part::RowsEnd,
+                    0xff => Part::Err,
+                    _ => Part::Text,
+                };
+                answer.packets.push((part, packet));
             }
         }
+        Ok(answer)
+    }
+
+    fn prepare<E>(&mut self, next: &mut impl FnMut() -> Result<Packet, E>) -> Result<(), E> {
+        let first = next()?;
+        if first.payload[0] == 0xff {
+            self.packets.push((Part::Err, first));
+            return Ok(());
+        }
+        let count = |at: usize| u16::from_le_bytes([first.payload[at], first.payload[at + 1]]);
+        let counts = [count(7), count(5)];
+        self.packets.push((Part::PrepareOk, first));
+        for count in counts.into_iter().filter(|&count| count > 0) {
+            for _ in 0..count {
+                self.packets.push((Part::Column, next()?));
+            }
+            if !self.deprecate_eof() {
+                self.packets.push((Part::ColumnsEnd, next()?));
+            }
+        }
+        Ok(())
     }
 
     /// Reads one response. Returns true if another one follows.
@@ -106,8 +168,19 @@ impl Answer {
             self.packets.push((Part::Column, next()?));
         }
         if !self.deprecate_eof() {
-            self.packets.push((Part::ColumnsEnd, next()?));
+            let packet = next()?;
+            let has_cursor =
+                status(Part::ColumnsEnd, &packet).contains(ServerStatus::CURSOR_EXISTS);
+            self.packets.push((Part::ColumnsEnd, packet));
+            if has_cursor {
+                return Ok(false);
+            }
         }
+        self.rows(next)
+    }
+
+    /// Reads rows and their end. Returns true if another response follows.
+    fn rows<E>(&mut self, next: &mut impl FnMut() -> Result<Packet, E>) -> Result<bool, E> {
         let mut continued = false;
         loop {
             let packet = next()?;
@@ -174,7 +247,7 @@ impl Answer {
                     let text = String::from_utf8_lossy(error.message).into_owned();
                     outcomes.push(Outcome::Err(error.code, text));
                 }
-                Part::Column | Part::ColumnsEnd => {}
+                Part::Column | Part::ColumnsEnd | Part::PrepareOk | Part::Text => {}
             }
         }
         outcomes

@@ -9,7 +9,7 @@ use wire::{
     HandshakeResponse, Header, InitialHandshake, OkPacket, write_packet,
 };
 
-use super::{Address, Answer, LIMIT, Outcome, Packet};
+use super::{Address, Answer, LIMIT, Outcome, Packet, Shape};
 
 const COM_QUERY: u8 = 0x03;
 
@@ -191,6 +191,13 @@ impl Client {
         self.send_bytes(&bytes);
     }
 
+    /// The same of a connection that may be lost.
+    pub(crate) fn send_command_that_goes(&mut self, command: u8, argument: &[u8]) {
+        let mut bytes = Vec::with_capacity(argument.len() + 64);
+        write_packet(&mut bytes, 0, &[&[command], argument].concat());
+        self.send_what_goes(&bytes);
+    }
+
     /// Sends a statement.
     pub(crate) fn query(&mut self, sql: &str) {
         self.send(COM_QUERY, sql.as_bytes());
@@ -223,6 +230,11 @@ impl Client {
     /// The answer to the oldest command that was sent.
     pub(crate) fn answer(&mut self) -> io::Result<Answer> {
         Answer::read(self.capabilities, || self.receive())
+    }
+
+    /// The same of a command that is answered otherwise than a statement.
+    pub(crate) fn answer_of(&mut self, shape: Shape) -> io::Result<Answer> {
+        Answer::read_as((shape, self.capabilities), || self.receive())
     }
 
     /// What comes until the other end closes. Fails if it does not.

@@ -13,7 +13,7 @@ mod server;
 mod shell;
 mod wait;
 
-pub(crate) use answer::{Answer, Outcome, Packet, Part};
+pub(crate) use answer::{Answer, Outcome, Packet, Part, Shape};
 pub(crate) use churn::amid_churn;
 pub(crate) use client::{Client, Login, USUAL};
 pub(crate) use database::{Address, Database, own_database};

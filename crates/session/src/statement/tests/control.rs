@@ -9,7 +9,7 @@ use crate::statement::{Kind, PinReason, Traits};
 #[test]
 fn transactions() {
     let bare = Traits::BARE_BEGIN;
-    let chain = Traits::CHAIN_OR_RELEASE;
+    let released = Traits::RELEASES_CONNECTION;
     check(&[
         ("begin", Kind::Begin, bare, &[]),
         ("/* x */ BEGIN WORK ; ", Kind::Begin, bare, &[]),
@@ -36,8 +36,8 @@ fn transactions() {
             NONE,
             &[],
         ),
-        ("commit and chain", Kind::Commit, chain, &[]),
-        ("rollback work release", Kind::Rollback, chain, &[]),
+        ("commit and chain", Kind::Commit, NONE, &[]),
+        ("rollback work release", Kind::Rollback, released, &[]),
         ("rollback", Kind::Rollback, NONE, &[]),
         ("rollback work to savepoint x", Kind::Savepoint, NONE, &[]),
         ("rollback to x", Kind::Savepoint, NONE, &[]),

@@ -1,0 +1,109 @@
+//! A thousand sessions that go on meanwhile, on the same few connections of the database: all that could
+//! be mistaken for a session's own.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::grammar::Grammar;
+use super::ground::offered;
+use super::player::Player;
+use crate::support::{Address, Database, Numbers};
+
+const THREADS: usize = 8;
+const CLIENTS: usize = 1_000;
+
+/// The schema that the crowd works in.
+const SCHEMA: &str = "differential_crowd";
+
+/// What a crowd works with.
+#[derive(Clone, Copy)]
+pub(super) struct Crowd<'a> {
+    pub(super) grammar: &'a Grammar,
+    pub(super) database: &'a Database,
+    pub(super) door: &'a Address,
+}
+
+impl Crowd<'_> {
+    /// Does something while the crowd works. Returns what came of it, and how many statements the
+    /// crowd ran meanwhile.
+    pub(super) fn around<T>(self, act: impl FnOnce() -> T) -> (T, u64) {
+        self.database.schema(SCHEMA);
+        self.database.execute(&format!(
+            "USE {SCHEMA}; CREATE TABLE narrow (a TINYINT); INSERT INTO narrow VALUES (1), (2), (3);
+             CREATE TABLE counted (id INT AUTO_INCREMENT PRIMARY KEY, b INT);
+             CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10), n TINYINT)"
+        ));
+        let clients = std::thread::scope(|scope| {
+            let logins: Vec<_> = (0..THREADS)
+                .map(|thread| scope.spawn(move || self.clients(thread)))
+                .collect();
+            let joined = logins.into_iter().map(|login| login.join().unwrap());
+            joined.collect::<Vec<_>>()
+        });
+        let (stop, run) = (AtomicBool::new(false), AtomicU64::new(0));
+        let done = std::thread::scope(|scope| {
+            let (stop, run) = (&stop, &run);
+            for clients in clients {
+                scope.spawn(move || {
+                    let _stop = Stop(stop);
+                    self.churn(clients, (stop, run));
+                });
+            }
+            scope.spawn(move || self.pin(stop));
+            let _stop = Stop(stop);
+            act()
+        });
+        (done, run.into_inner())
+    }
+
+    fn line(self, rule: &str, numbers: &mut Numbers) -> String {
+        let line = self.grammar.line(rule, numbers);
+        line.replace("$s", SCHEMA)
+    }
+
+    fn clients(self, thread: usize) -> Vec<(Player, Numbers)> {
+        let offered = offered(self.door);
+        let numbers = |client| Numbers((thread * CLIENTS + client) as u64);
+        let players = (0..CLIENTS / THREADS).map(numbers);
+        let login = |mut numbers: Numbers| {
+            let login = self.line("crowd_login", &mut numbers);
+            let player = Player::login(self.door, offered, &login).unwrap();
+            (player, numbers)
+        };
+        players.map(login).collect()
+    }
+
+    fn churn(self, mut clients: Vec<(Player, Numbers)>, (stop, run): (&AtomicBool, &AtomicU64)) {
+        let mut which = Numbers(clients.len() as u64);
+        while !stop.load(Ordering::Relaxed) {
+            let which = which.below(clients.len());
+            let (player, numbers) = &mut clients[which];
+            let line = self.line("crowd", numbers);
+            player
+                .step(&line)
+                .unwrap_or_else(|error| panic!("the crowd: {line}: {error}"));
+            run.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Sessions that hold a connection, one at a time, and go.
+    fn pin(self, stop: &AtomicBool) {
+        let (offered, mut numbers) = (offered(self.door), Numbers(1));
+        while !stop.load(Ordering::Relaxed) {
+            let login = self.line("crowd_login", &mut numbers);
+            let mut player = Player::login(self.door, offered, &login).unwrap();
+            let line = self.line("pinning", &mut numbers);
+            player
+                .step(&line)
+                .unwrap_or_else(|error| panic!("the crowd: {line}: {error}"));
+        }
+    }
+}
+
+/// Ends the crowd also when something fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,193 @@
+//! Where sessions are compared: a schema that is made anew for each, directly and through the front
+//! door, and the search for the shortest session that still differs.
+
+use wire::{Capabilities, InitialHandshake};
+
+use super::known::Case;
+use super::player::{Told, play};
+use crate::support::{Address, Client, Login, Outcome, eventually};
+
+/// How often a session that differed is tried again without one of its lines: what else goes on decides.
+const TRIES: usize = 3;
+
+/// How many sessions shortening may take.
+const SEARCH: usize = 120;
+
+/// One tester's part of the database.
+pub(super) struct Ground<'a> {
+    direct: &'a Address,
+    through: &'a Address,
+    /// The flags that both offer.
+    offered: Capabilities,
+    /// Makes the schema, and sees to what a session leaves behind.
+    keeper: Client,
+    schema: String,
+    /// Counts the sessions, for names that are the whole server's.
+    sessions: u64,
+}
+
+/// What a session was told otherwise, at its last line.
+pub(super) struct Difference {
+    pub(super) lines: Vec<String>,
+    pub(super) direct: Vec<String>,
+    pub(super) through: Vec<String>,
+}
+
+/// What came of a comparison.
+pub(super) enum Compared {
+    /// Nothing differed. On so many connections of the database was the session.
+    Same {
+        places: usize,
+    },
+    /// What differs is told in `docs/DIFFERENCES.md`.
+    Known,
+    /// The database itself does not say the same twice.
+    Unstable,
+    Different(Box<Difference>),
+}
+
+impl<'a> Ground<'a> {
+    pub(super) fn new(direct: &'a Address, through: &'a Address, schema: &str) -> Self {
+        let login = Login {
+            user: "admin",
+            password: "all",
+            ..Login::default()
+        };
+        let mut keeper = Client::login(direct, &login).unwrap();
+        // Whoever still has a table will be asked again.
+        keeper.run("SET lock_wait_timeout = 1");
+        for name in [schema.to_owned(), format!("{schema}x")] {
+            let granted = keeper.run(&format!("GRANT ALL ON {name}.* TO 'app'@'localhost'"));
+            assert!(matches!(granted[..], [Outcome::Ok(_)]), "{granted:?}");
+        }
+        Self {
+            direct,
+            through,
+            offered: offered(direct) & offered(through),
+            keeper,
+            schema: schema.to_owned(),
+            sessions: 0,
+        }
+    }
+
+    /// Runs a session directly and through the front door.
+    pub(super) fn compare(&mut self, lines: &[String]) -> Compared {
+        let direct = self.play_directly(lines);
+        let through = self.play(self.through, lines);
+        let place =
+            (0..lines.len()).find(|&place| direct.answers.get(place) != through.answers.get(place));
+        let Some(place) = place else {
+            let places = through.places.len();
+            return Compared::Same { places };
+        };
+        let answer = |told: &Told| told.answers.get(place).cloned().unwrap_or_default();
+        let (direct, through) = (answer(&direct), answer(&through));
+        let lines = lines[..=place].to_vec();
+        let case = Case {
+            lines: &lines,
+            direct: &direct,
+            through: &through,
+        };
+        if case.is_known() {
+            return Compared::Known;
+        }
+        if answer(&self.play_directly(&lines)) != direct {
+            return Compared::Unstable;
+        }
+        Compared::Different(Box::new(Difference {
+            lines,
+            direct,
+            through,
+        }))
+    }
+
+    /// The same difference, or another one, with as few lines as were found.
+    pub(super) fn shortened(&mut self, difference: Difference) -> Difference {
+        let (mut shortest, mut left) = (difference, SEARCH);
+        let mut place = shortest.lines.len().saturating_sub(1);
+        let mut dropped = false;
+        // The first line is the login.
+        while left > 0 {
+            if place <= 1 {
+                if !std::mem::take(&mut dropped) {
+                    break;
+                }
+                place = shortest.lines.len();
+            }
+            place -= 1;
+            if place == 0 || place >= shortest.lines.len() {
+                continue;
+            }
+            let mut lines = shortest.lines.clone();
+            lines.remove(place);
+            for _ in 0..TRIES {
+                left = left.saturating_sub(1);
+                if let Compared::Different(shorter) = self.compare(&lines) {
+                    (shortest, dropped) = (*shorter, true);
+                    break;
+                }
+            }
+        }
+        shortest
+    }
+
+    fn play_directly(&mut self, lines: &[String]) -> Told {
+        let told = self.play(self.direct, lines);
+        // What it held must be free before the next session wants it.
+        let count = "SELECT COUNT(*) FROM information_schema.processlist WHERE id =";
+        let count = format!("{count} {}", told.connection_id);
+        eventually("the end of a session", || {
+            (self.keeper.value(&count) == "0").then_some(())
+        });
+        told
+    }
+
+    fn play(&mut self, address: &Address, lines: &[String]) -> Told {
+        self.begin();
+        self.sessions += 1;
+        let unique = format!("{} {}", self.schema, self.sessions);
+        let lines: Vec<_> = lines
+            .iter()
+            .map(|line| line.replace("$s", &self.schema).replace("$u", &unique))
+            .collect();
+        play(address, self.offered, &lines)
+    }
+
+    /// Makes the schemas as every session finds them.
+    fn begin(&mut self) {
+        let (schema, other) = (self.schema.clone(), format!("{}x", self.schema));
+        let drop = format!("DROP DATABASE IF EXISTS {schema}; DROP DATABASE IF EXISTS {other}");
+        eventually("the schema without users", || {
+            self.end_prepared_transactions();
+            let dropped = self.keeper.run(&drop);
+            let is_done = |outcome: &Outcome| matches!(outcome, Outcome::Ok(_));
+            dropped.iter().all(is_done).then_some(())
+        });
+        let tables = include_str!("tables.sql").replace("$s", &schema);
+        for outcome in self.keeper.run(&tables) {
+            assert!(matches!(outcome, Outcome::Ok(_)), "{outcome:?}");
+        }
+    }
+
+    /// Transactions that were prepared outlive their session, with their locks.
+    fn end_prepared_transactions(&mut self) {
+        let found = self.keeper.run("XA RECOVER");
+        let [Outcome::Rows(rows)] = &found[..] else {
+            panic!("{found:?}");
+        };
+        let names = rows.iter().map(|row| row[3].clone());
+        let ours: Vec<_> = names
+            .filter(|name| name.starts_with(&self.schema))
+            .collect();
+        for name in ours {
+            // Its session may not be gone; then it is tried again.
+            self.keeper.run(&format!("XA ROLLBACK '{name}'"));
+        }
+    }
+}
+
+/// The flags that somebody offers.
+pub(super) fn offered(address: &Address) -> Capabilities {
+    let (_, handshake) = Client::connect(address).unwrap();
+    InitialHandshake::parse(&handshake).unwrap().capabilities
+}

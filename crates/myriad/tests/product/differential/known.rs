@@ -1,0 +1,177 @@
+//! What is known to differ, as `docs/DIFFERENCES.md` tells it: by the lines of a session and both answers to
+//! the last of them.
+
+use std::iter::zip;
+
+use crate::support::Server;
+
+/// A session up to where it differs.
+pub(super) struct Case<'a> {
+    pub(super) lines: &'a [String],
+    pub(super) direct: &'a [String],
+    pub(super) through: &'a [String],
+}
+
+/// A difference on purpose: the words of the document that say so, and whether this is it.
+type Known = (&'static str, fn(&Case<'_>) -> bool);
+
+const KNOWN: [Known; 14] = [
+    (
+        "`GET DIAGNOSTICS` | about the last statement | right inside a transaction",
+        |case| {
+            let asks = case.asks() || case.last().contains("@b");
+            case.has(&["GET DIAGNOSTICS"]) && (case.is_refused() || asks)
+        },
+    ),
+    (
+        "as they were captured, in the character set of before",
+        |case| {
+            let sets = case.sets_charset() || case.has(&["SET CHAR", "NAMES"]);
+            case.last().starts_with("SHOW ") && sets && case.same_rows()
+        },
+    ),
+    (
+        "with a collation in the handshake that MariaDB does not know",
+        |case| case.resets() && case.lines[0].contains(" 255 ") && Server::is_mariadb(),
+    ),
+    ("what `CLIENT_IGNORE_SPACE` adds to `sql_mode`", |case| {
+        case.resets() && case.lines[0].contains("+IGNORE_SPACE")
+    }),
+    (
+        "`@@character_set_database` after COM_RESET_CONNECTION",
+        |case| case.resets() && case.last().contains("@@character_set_database"),
+    ),
+    ("after an ERR of the front door's own", |case| {
+        let commands = [
+            "\\execute",
+            "\\again",
+            "\\cursor",
+            "\\fetch",
+            "\\reset ",
+            "\\unknown",
+        ];
+        case.asks() && case.has(&commands)
+    }),
+    (
+        "In the second and later statements of one text, in `CALL`s and views: the backend's own",
+        |case| case.asks() && case.has(&["CALL ", "; SHOW ", "; SELECT ", "EXECUTE"]),
+    ),
+    (
+        "in prepared statements inside a transaction, after an ERR there",
+        |case| case.last().starts_with('\\') && case.has(&["ROW_COUNT(), FOUND_ROWS()"]),
+    ),
+    ("whose column may have another length", |case| {
+        case.last().contains('@') && case.same_rows()
+    }),
+    ("conditions of before, after a successful PREPARE", |case| {
+        case.asks() && case.has(&["\\prepare", "PREPARE"])
+    }),
+    (
+        "session-track blocks of a `CALL` to clients without `CLIENT_DEPRECATE_EOF`",
+        |case| {
+            case.lines[0].contains("+SESSION_TRACK,-DEPRECATE_EOF")
+                && case.last().starts_with("CALL")
+        },
+    ),
+    (
+        "and what `SET CHARACTER SET` takes from the schema",
+        |case| case.resets() && case.last().starts_with("SET CHAR"),
+    ),
+    (
+        "and clients that track the session are told of it",
+        |case| case.lines[0].contains("+SESSION_TRACK") && case.last().starts_with("SET @@"),
+    ),
+    ("the collation of results in column definitions", |case| {
+        case.sets_charset() && case.same_rows()
+    }),
+];
+
+/// ERR 1235 as it stands in an answer.
+const NOT_YET: &str = "\\xff\\xd3\\x04";
+
+impl Case<'_> {
+    /// True if the answers to the last line differ in what is known to.
+    pub(super) fn is_known(&self) -> bool {
+        KNOWN.iter().any(|(_, is)| is(self))
+    }
+
+    fn last(&self) -> &str {
+        self.lines.last().map_or("", String::as_str)
+    }
+
+    /// True if one of the lines has one of these words.
+    fn has(&self, words: &[&str]) -> bool {
+        let has = |line: &String| words.iter().any(|word| line.contains(word));
+        self.lines.iter().any(has)
+    }
+
+    fn resets(&self) -> bool {
+        self.has(&["\\reset_connection"])
+    }
+
+    /// True if one of the variables of character sets was set by itself.
+    fn sets_charset(&self) -> bool {
+        self.has(&["collation_connection =", "character_set_"])
+    }
+
+    fn is_refused(&self) -> bool {
+        let first = self.through.first();
+        first.is_some_and(|first| first.contains(NOT_YET))
+    }
+
+    /// True if the last line asks about the statement before it.
+    fn asks(&self) -> bool {
+        let asks = ["SHOW ", "ROW_COUNT", "FOUND_ROWS", "_count", "GET "];
+        asks.iter().any(|word| self.last().contains(word))
+    }
+
+    /// True if only definitions of columns differ.
+    fn same_rows(&self) -> bool {
+        let is_column = |line: &&String| line.starts_with("Column #");
+        let mut pairs = zip(self.direct, self.through);
+        let same =
+            |pair: (&String, &String)| pair.0 == pair.1 || [pair.0, pair.1].iter().all(is_column);
+        self.direct.len() == self.through.len() && pairs.all(same)
+    }
+}
+
+#[test]
+fn what_is_known_to_differ_is_told_to_users() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/DIFFERENCES.md");
+    let differences = std::fs::read_to_string(path).unwrap();
+    for (words, _) in KNOWN {
+        assert!(differences.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_difference_is_known_only_where_it_is_said_to_be() {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let is_known = |session: &str, direct: &str, through: &str| {
+        let (session, direct, through) = (lines(session), lines(direct), lines(through));
+        let case = Case {
+            lines: &session,
+            direct: &direct,
+            through: &through,
+        };
+        case.is_known()
+    };
+    assert!(is_known(
+        "x\nSELECT @a",
+        "Column # a\nRow 1",
+        "Column # b\nRow 1"
+    ));
+    assert!(!is_known(
+        "x\nSELECT @a",
+        "Column # a\nRow 1",
+        "Column # b\nRow 2"
+    ));
+    assert!(!is_known(
+        "x\nSELECT a",
+        "Column # a\nRow 1",
+        "Column # b\nRow 1"
+    ));
+    assert!(is_known("x\nCALL p()\nSHOW WARNINGS", "Row 1", "Row 2"));
+    assert!(!is_known("x\nSELECT 5\nSHOW WARNINGS", "Row 1", "Row 2"));
+    assert!(!is_known("x\nCALL p()\nSELECT 5", "Row 1", "Row 2"));
+}

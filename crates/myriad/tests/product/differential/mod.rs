@@ -1,0 +1,165 @@
+//! Random sessions, run directly and through the front door while a thousand others churn the same few
+//! backend connections: not one packet may differ, but for what `known` lists.
+//!
+//! A session is made from a seed and the grammar in `grammar/*.txt`: capability flags, and lines that are
+//! statements or commands. One that differs is shortened and printed; once that is mended, its lines belong
+//! in `once.txt`, whose sessions are compared first.
+//!
+//! `MYRIAD_DIFFERENTIAL_SECONDS` has it search for so long, beyond the first seeds; `MYRIAD_DIFFERENTIAL_SEED`
+//! says with which seed to begin.
+
+mod crowd;
+mod grammar;
+mod ground;
+mod known;
+mod plain;
+mod player;
+mod session;
+mod step;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use self::crowd::Crowd;
+use self::ground::{Compared, Difference, Ground};
+use crate::support::{Address, Database, FrontDoor};
+
+/// So many are compared if nothing says how long to search, and at least so many if something does.
+const SESSIONS: u64 = 60;
+
+/// Threads that compare.
+const TESTERS: usize = 3;
+
+/// The search ends when so many sessions have differed.
+const ENOUGH: usize = 6;
+
+/// A number from the environment.
+fn number(name: &str, otherwise: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+        Err(_) => otherwise,
+    }
+}
+
+/// What came of a search.
+#[derive(Default)]
+struct Found {
+    different: Vec<String>,
+    compared: u64,
+    known: u64,
+    unstable: u64,
+    /// How often sessions were seen on another connection of the database than before.
+    moves: usize,
+}
+
+/// What testers share.
+struct Search<'a> {
+    direct: &'a Address,
+    through: &'a Address,
+    grammar: &'a grammar::Grammar,
+    next: AtomicU64,
+    first: u64,
+    deadline: Instant,
+    found: Mutex<Found>,
+}
+
+impl Search<'_> {
+    /// Compares one session after the other until time is up; first those that differed once.
+    fn run(&self, tester: usize) {
+        let mut ground = Ground::new(self.direct, self.through, &format!("differ_{tester}"));
+        let once = session::once().enumerate();
+        for (number, lines) in once.filter(|(number, _)| number % TESTERS == tester) {
+            self.compare(
+                &mut ground,
+                &lines,
+                &format!("session {number} of once.txt"),
+            );
+        }
+        while let Some(seed) = self.next_seed() {
+            let lines = session::session(self.grammar, seed);
+            self.compare(&mut ground, &lines, &format!("seed {seed}"));
+        }
+    }
+
+    fn compare(&self, ground: &mut Ground<'_>, lines: &[String], name: &str) {
+        let compared = ground.compare(lines);
+        if let Some(difference) = self.count(compared) {
+            let shortened = shown(name, &ground.shortened(difference));
+            println!("{shortened}");
+            self.found.lock().unwrap().different.push(shortened);
+        }
+    }
+
+    fn next_seed(&self) -> Option<u64> {
+        let seed = self.next.fetch_add(1, Ordering::Relaxed);
+        let is_late = Instant::now() > self.deadline && seed - self.first >= SESSIONS;
+        let is_enough = self.found.lock().unwrap().different.len() >= ENOUGH;
+        (!is_late && !is_enough).then_some(seed)
+    }
+
+    fn count(&self, compared: Compared) -> Option<Difference> {
+        let mut found = self.found.lock().unwrap();
+        found.compared += 1;
+        match compared {
+            Compared::Same { places } => found.moves += places.saturating_sub(1),
+            Compared::Known => found.known += 1,
+            Compared::Unstable => found.unstable += 1,
+            Compared::Different(difference) => return Some(*difference),
+        }
+        None
+    }
+}
+
+fn shown(name: &str, difference: &Difference) -> String {
+    format!(
+        "{name}, after these lines:\n{}\ndirect {:#?}\nthrough {:#?}",
+        difference.lines.join("\n"),
+        difference.direct,
+        difference.through
+    )
+}
+
+#[test]
+fn random_sessions_are_told_what_the_database_tells() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 8"]);
+    let (through, grammar) = (door.address(), session::grammar());
+    let first = number("MYRIAD_DIFFERENTIAL_SEED", 0);
+    let seconds = Duration::from_secs(number("MYRIAD_DIFFERENTIAL_SECONDS", 0));
+    let crowd = Crowd {
+        grammar: &grammar,
+        database: &database,
+        door: &through,
+    };
+    let (found, churned) = crowd.around(|| {
+        let search = Search {
+            direct: database.address(),
+            through: &through,
+            grammar: &grammar,
+            next: AtomicU64::new(first),
+            first,
+            deadline: Instant::now() + seconds,
+            found: Mutex::default(),
+        };
+        std::thread::scope(|scope| {
+            for tester in 0..TESTERS {
+                let search = &search;
+                scope.spawn(move || search.run(tester));
+            }
+        });
+        search.found.into_inner().unwrap()
+    });
+    let report = format!(
+        "{} sessions from seed {first}, {} moves, {} ended at a known difference, {} unstable; the crowd ran {churned} statements",
+        found.compared, found.moves, found.known, found.unstable
+    );
+    println!("{report}");
+    let different = found.different.join("\n\n");
+    assert!(different.is_empty(), "{report}\n\n{different}");
+    let compared = usize::try_from(found.compared).unwrap();
+    assert!(found.moves > compared / 4, "too few moves: {report}");
+    assert!(churned > found.compared, "no crowd: {report}");
+}

@@ -1,0 +1,121 @@
+//! Answers without what may differ between a session of the database and one of the front door: ids,
+//! times, and what `docs/DIFFERENCES.md` lists.
+
+use wire::{Reader, ServerStatus};
+
+use crate::packets::{self, INDEX};
+use crate::support::{Answer, Packet, Part};
+
+/// Flags that say how a statement went, not what it did; and the one that tells that a statement was
+/// prepared anew, which is told per connection of the database.
+const FLAGS: ServerStatus = ServerStatus::QUERY_WAS_SLOW.union(ServerStatus::METADATA_CHANGED);
+
+/// The same of EOF packets, which cannot say what has changed.
+const EOF_FLAGS: ServerStatus = FLAGS.union(ServerStatus::SESSION_STATE_CHANGED);
+
+/// An answer, a line per packet. `id` is the connection's, if it may be among the values.
+pub(super) fn answer(mut answer: Answer, id: Option<u32>) -> Vec<String> {
+    answer.ignore_after_columns(INDEX);
+    for (part, packet) in &mut answer.packets {
+        without_what_differs(*part, packet, id);
+    }
+    packets::shown(&answer)
+}
+
+/// One packet of an answer.
+pub(super) fn packet(part: Part, packet: &Packet) -> String {
+    let mut packet = packet.clone();
+    without_what_differs(part, &mut packet, None);
+    packets::plain(part, &packet)
+}
+
+fn without_what_differs(part: Part, packet: &mut Packet, id: Option<u32>) {
+    let payload = &mut packet.payload;
+    match part {
+        Part::PrepareOk => payload[1..5].fill(0),
+        Part::Text if payload.starts_with(b"Uptime: ") => payload.truncate(b"Uptime: ".len()),
+        Part::Err => without_statement_id(payload),
+        Part::Ok => without_flags(payload),
+        Part::ColumnsEnd => {
+            payload[1..3].fill(0);
+            clear(&mut payload[3..5], EOF_FLAGS);
+        }
+        Part::RowsEnd if payload.len() == 5 => clear(&mut payload[3..5], EOF_FLAGS),
+        Part::RowsEnd => without_flags(payload),
+        Part::Row => {
+            let digits = id.map(|id| id.to_string());
+            if let Some(digits) = digits {
+                let len = u8::try_from(digits.len()).unwrap();
+                replace(payload, &[&[len], digits.as_bytes()].concat(), b"\x02id");
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Ids of prepared statements are the front door's own, also in the text that says that there is none.
+fn without_statement_id(payload: &mut Vec<u8>) {
+    const BEFORE: &[u8] = b"statement handler (";
+    let windows = || payload.windows(BEFORE.len());
+    let Some(at) = windows().position(|part| part == BEFORE) else {
+        return;
+    };
+    let from = at + BEFORE.len();
+    let digits = payload[from..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit());
+    let to = from + digits.count();
+    payload.splice(from..to, *b"id");
+}
+
+fn without_flags(payload: &mut [u8]) {
+    let mut reader = Reader::new(&payload[1..]);
+    for field in ["affected rows", "last insert id"] {
+        reader.lenenc_int(field).unwrap();
+    }
+    let at = payload.len() - reader.rest().len();
+    clear(&mut payload[at..at + 2], FLAGS);
+}
+
+fn clear(bytes: &mut [u8], flags: ServerStatus) {
+    let status = ServerStatus::from_bits_retain(u16::from_le_bytes([bytes[0], bytes[1]]));
+    bytes.copy_from_slice(&(status - flags).bits().to_le_bytes());
+}
+
+fn replace(payload: &mut Vec<u8>, old: &[u8], new: &[u8]) {
+    let found = payload.windows(old.len()).position(|part| part == old);
+    if let Some(at) = found {
+        payload.splice(at..at + old.len(), new.iter().copied());
+    }
+}
+
+#[test]
+fn ids_and_passing_flags_are_taken_out_and_nothing_else() {
+    let told = |part, payload: &[u8], id| {
+        let payload = payload.to_vec();
+        let mut packet = Packet {
+            sequence_id: 1,
+            payload,
+        };
+        without_what_differs(part, &mut packet, id);
+        packet.payload
+    };
+    let same = |part, payload: &[u8]| assert_eq!(told(part, payload, None), payload);
+    let error = b"\xff\xdb\x04#HY000Unknown prepared statement handler (1073) given to x";
+    assert!(told(Part::Err, error, None).ends_with(b"handler (id) given to x"));
+    same(Part::Err, b"\xff\xdb\x04#HY000something (1073)");
+    assert_eq!(
+        told(Part::PrepareOk, &[0, 7, 7, 7, 7, 1, 0, 2, 0, 0, 0, 0], None),
+        [0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0]
+    );
+    assert_eq!(told(Part::Row, b"\x0273\x0173", Some(73)), b"\x02id\x0173");
+    same(Part::Row, b"\x0273");
+    assert_eq!(
+        told(Part::Ok, &[0, 252, 9, 9, 0, 3, 0x0c, 1, 0], None),
+        [0, 252, 9, 9, 0, 3, 0, 1, 0]
+    );
+    assert_eq!(
+        told(Part::RowsEnd, &[0xfe, 1, 0, 3, 8], None),
+        [0xfe, 1, 0, 3, 0]
+    );
+}

@@ -1,0 +1,286 @@
+//! A session played at an address: its steps as commands, and what it was told, without what may differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use wire::{Capabilities, PrepareOk};
+
+use super::plain;
+use super::step::{Step, Value};
+use crate::support::{Address, Client, Login, Outcome, Part, Shape, USUAL};
+
+const COM_INIT_DB: u8 = 0x02;
+const COM_QUERY: u8 = 0x03;
+const COM_FIELD_LIST: u8 = 0x04;
+const COM_STATISTICS: u8 = 0x09;
+const COM_CHANGE_USER: u8 = 0x11;
+const COM_PREPARE: u8 = 0x16;
+const COM_EXECUTE: u8 = 0x17;
+const COM_LONG_DATA: u8 = 0x18;
+const COM_CLOSE: u8 = 0x19;
+const COM_RESET: u8 = 0x1a;
+const COM_SET_OPTION: u8 = 0x1b;
+const COM_FETCH: u8 = 0x1c;
+
+/// What tells where a session is: the backend's own id.
+const WHERE: &str = "SELECT @@pseudo_thread_id";
+
+/// A password that both sides know.
+const PASSWORD: &str = "secret";
+
+/// What a session was told, step by step, and on how many connections of the database it was.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) answers: Vec<Vec<String>>,
+    pub(super) places: BTreeSet<String>,
+    /// The id it was given.
+    pub(super) connection_id: u32,
+}
+
+/// A client that plays steps.
+pub(super) struct Player {
+    client: Client,
+    statements: BTreeMap<String, Prepared>,
+    places: BTreeSet<String>,
+}
+
+/// A statement of the binary protocol, by the client's name for it.
+struct Prepared {
+    id: u32,
+    parameters: u16,
+    /// The values of the last execution: what leaves out their types must have the same ones.
+    values: Vec<Value>,
+    /// The parameters that were sent as long data: their values are in no execution.
+    long: BTreeSet<u16>,
+}
+
+/// No statement has this id.
+const NO_STATEMENT: u32 = 0xf_ffff;
+
+/// Plays all lines of a session, the first of which is its login, until the connection is lost.
+/// `offered` are the flags that both sides offer.
+pub(super) fn play(address: &Address, offered: Capabilities, lines: &[String]) -> Told {
+    let mut told = Told::default();
+    let mut player = match Player::login(address, offered, &lines[0]) {
+        Ok(player) => player,
+        Err(refused) => {
+            told.answers.push(vec![format!("{refused:?}")]);
+            return told;
+        }
+    };
+    told.connection_id = player.client.connection_id;
+    let welcome = plain::packet(Part::Ok, &player.client.welcome);
+    told.answers.push(vec![welcome]);
+    for line in &lines[1..] {
+        match player.step(line) {
+            Ok(answer) => told.answers.push(answer),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                told.answers.push(vec!["no answer".into()]);
+                break;
+            }
+            Err(_closed) => {
+                told.answers.push(vec!["closed".into()]);
+                break;
+            }
+        }
+    }
+    told.places = player.places;
+    told
+}
+
+impl Player {
+    /// Logs in as a line says.
+    pub(super) fn login(
+        address: &Address,
+        offered: Capabilities,
+        line: &str,
+    ) -> Result<Self, Outcome> {
+        let Step::Login(with, without, collation, schema) = Step::parse(line) else {
+            panic!("a session begins with its login, not with {line}");
+        };
+        let mut capabilities = ((USUAL | with) - without) & offered;
+        if !schema.is_empty() {
+            capabilities |= Capabilities::CONNECT_WITH_DB;
+        }
+        let login = Login {
+            capabilities,
+            schema,
+            collation,
+            password: PASSWORD,
+            ..Login::default()
+        };
+        Client::login(address, &login).map(|client| Self {
+            client,
+            statements: BTreeMap::new(),
+            places: BTreeSet::new(),
+        })
+    }
+
+    /// Does what a line says. Returns what it was told, a line per packet.
+    pub(super) fn step(&mut self, line: &str) -> io::Result<Vec<String>> {
+        match Step::parse(line) {
+            Step::Where => self.look_around(),
+            Step::Prepare(name, sql) => self.prepare(name, sql),
+            Step::ChangeUser(user, schema) => self.change_user(user, schema),
+            Step::Long(name, parameter, text) => {
+                let argument = [&parameter.to_le_bytes(), text.as_bytes()].concat();
+                self.name(COM_LONG_DATA, name, &argument);
+                if let Some(prepared) = self.statements.get_mut(name) {
+                    prepared.long.insert(parameter);
+                }
+                Ok(Vec::new())
+            }
+            Step::Close(name) => {
+                self.name(COM_CLOSE, name, b"");
+                self.statements.remove(name);
+                Ok(Vec::new())
+            }
+            other => {
+                let shape = self.ask(&other);
+                let answer = self.client.answer_of(shape)?;
+                let id = line.to_ascii_uppercase().contains("CONNECTION_ID()");
+                let id = id.then_some(self.client.connection_id);
+                Ok(plain::answer(answer, id))
+            }
+        }
+    }
+
+    /// Sends a command that is answered in one go.
+    fn ask(&mut self, step: &Step<'_>) -> Shape {
+        match step {
+            Step::Query(sql) => self.send(COM_QUERY, sql.as_bytes(), Shape::Any),
+            Step::InitDb(name) => self.send(COM_INIT_DB, name.as_bytes(), Shape::Any),
+            Step::SetOption(value) => {
+                self.send(COM_SET_OPTION, &value.to_le_bytes(), Shape::Single)
+            }
+            Step::Fields(table) => {
+                let argument = [table.as_bytes(), b"\0"].concat();
+                self.send(COM_FIELD_LIST, &argument, Shape::Rows)
+            }
+            Step::Fetch(name, rows) => {
+                self.name(COM_FETCH, name, &rows.to_le_bytes());
+                Shape::Rows
+            }
+            Step::Reset(name) => {
+                self.name(COM_RESET, name, b"");
+                if let Some(prepared) = self.statements.get_mut(*name) {
+                    prepared.long.clear();
+                }
+                Shape::Any
+            }
+            Step::Execute(name, flags, values) => {
+                let prepared = self.statements.get_mut(*name);
+                let argument = match prepared {
+                    Some(prepared) => prepared.execution(*flags, values),
+                    None => vec![*flags, 1, 0, 0, 0],
+                };
+                self.name(COM_EXECUTE, name, &argument);
+                Shape::Any
+            }
+            Step::Command(command) => {
+                let shape = match *command {
+                    COM_STATISTICS => Shape::Single,
+                    _ => Shape::Any,
+                };
+                self.send(*command, b"", shape)
+            }
+            other => panic!("{other:?} is not answered in one go"),
+        }
+    }
+
+    fn send(&mut self, command: u8, argument: &[u8], shape: Shape) -> Shape {
+        self.client.send_command_that_goes(command, argument);
+        shape
+    }
+
+    /// Sends a command about a prepared statement.
+    fn name(&mut self, command: u8, name: &str, argument: &[u8]) {
+        let prepared = self.statements.get(name);
+        let id = prepared.map_or(NO_STATEMENT, |prepared| prepared.id);
+        let id = id.to_le_bytes();
+        let argument = [&id, argument].concat();
+        self.client.send_command_that_goes(command, &argument);
+    }
+
+    fn prepare(&mut self, name: &str, sql: &str) -> io::Result<Vec<String>> {
+        self.send(COM_PREPARE, sql.as_bytes(), Shape::Prepare);
+        let answer = self.client.answer_of(Shape::Prepare)?;
+        if let [(Part::PrepareOk, packet), ..] = &answer.packets[..] {
+            let PrepareOk { id, parameters } = PrepareOk::parse(&packet.payload).unwrap();
+            let prepared = Prepared {
+                id,
+                parameters,
+                values: Vec::new(),
+                long: BTreeSet::new(),
+            };
+            self.statements.insert(name.to_owned(), prepared);
+        }
+        Ok(plain::answer(answer, None))
+    }
+
+    fn change_user(&mut self, user: &str, schema: &str) -> io::Result<Vec<String>> {
+        // Nobody knows this plugin, so the client is asked to switch, with a new nonce.
+        let parts: [&[u8]; 5] = [
+            user.as_bytes(),
+            b"\0\0",
+            schema.as_bytes(),
+            b"\0\x2d\0",
+            b"none_of_these\0",
+        ];
+        self.client
+            .send_command_that_goes(COM_CHANGE_USER, &parts.concat());
+        match self.client.finish_login(PASSWORD) {
+            Ok(()) => {
+                self.client.welcome.sequence_id = 0;
+                self.statements.clear();
+                Ok(vec![plain::packet(Part::Ok, &self.client.welcome)])
+            }
+            Err(refused) => Ok(vec![format!("{refused:?}")]),
+        }
+    }
+
+    fn look_around(&mut self) -> io::Result<Vec<String>> {
+        self.send(COM_QUERY, WHERE.as_bytes(), Shape::Any);
+        let answer = self.client.answer_of(Shape::Any)?;
+        if let [Outcome::Rows(rows)] = &answer.outcomes()[..] {
+            self.places.insert(rows[0][0].clone());
+        }
+        Ok(vec!["somewhere".into()])
+    }
+}
+
+impl Prepared {
+    /// Everything behind the statement's id. Values are repeated for as many parameters as there are;
+    /// none are those of the execution before, without their types.
+    fn execution(&mut self, flags: u8, values: &[Value]) -> Vec<u8> {
+        let mut bytes = vec![flags, 1, 0, 0, 0];
+        let count = usize::from(self.parameters);
+        let long = std::mem::take(&mut self.long);
+        let again = values.is_empty();
+        if !again {
+            self.values = values.iter().cycle().take(count).cloned().collect();
+        }
+        if self.values.is_empty() {
+            return bytes;
+        }
+        let mut bitmap = vec![0; count.div_ceil(8)];
+        for (place, value) in self.values.iter().enumerate() {
+            if value.bytes.is_none() {
+                bitmap[place / 8] |= 1 << (place % 8);
+            }
+        }
+        bytes.extend(bitmap);
+        bytes.push(u8::from(!again));
+        if !again {
+            bytes.extend(self.values.iter().flat_map(|value| value.kind));
+        }
+        let sent = (0..)
+            .zip(&self.values)
+            .filter(|(place, _)| !long.contains(place));
+        bytes.extend(
+            sent.filter_map(|(_, value)| value.bytes.as_deref())
+                .flatten(),
+        );
+        bytes
+    }
+}
