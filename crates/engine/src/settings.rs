@@ -42,6 +42,8 @@ pub struct Settings {
     /// How many sessions may be pinned, over all workers: the rest of the backend connections is for
     /// everybody else.
     pub max_pinned: usize,
+    /// The same of each account.
+    pub max_pinned_per_account: usize,
     /// How long a backend connection may be idle before it is closed.
     pub backend_idle_timeout: Option<Span>,
     /// How old a backend connection may become.
@@ -107,6 +109,7 @@ impl Default for Settings {
             backend_on_unix_socket: false,
             queue_timeout: Span::from_secs(30),
             max_pinned: usize::MAX,
+            max_pinned_per_account: usize::MAX,
             backend_idle_timeout: Some(Span::from_secs(600)),
             backend_max_age: Some(Span::from_secs(3_600)),
             max_prepared_statements: 128,
