@@ -19,6 +19,10 @@ const SERVER_VERSION_BYTES_MAX: usize = 64;
 pub struct Backend {
     /// Where it is.
     pub address: Address,
+    /// So many connections are used at once, if so many statements wait, whatever number is found to be
+    /// best, and so many stay open when they are idle; 1 to 100,000. More than `max_connections` is the
+    /// same as that.
+    pub min_connections: u32,
     /// How many connections to it there may be, over all workers; 1 to 100,000.
     pub max_connections: u32,
     /// How long opening a connection may take, login included; never zero.
@@ -60,6 +64,9 @@ impl Backend {
                     v,
                     "write an address such as \"127.0.0.1:3306\"",
                 )?)
+            }),
+            min_connections: section.read("min_connections", default.min_connections, |v| {
+                value::number(v, 1..=CONNECTIONS_MAX)
             }),
             max_connections: section.read("max_connections", default.max_connections, |v| {
                 value::number(v, 1..=CONNECTIONS_MAX)
@@ -125,6 +132,7 @@ impl Default for Backend {
                 host: "127.0.0.1".to_owned(),
                 port: 3306,
             },
+            min_connections: 8,
             max_connections: 32,
             connect_timeout: Duration::from_secs(1),
             queue_timeout: Duration::from_secs(30),

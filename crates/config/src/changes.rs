@@ -36,7 +36,7 @@ impl Settings {
                 answer_buffer_total max_allowed_packet compression drain_timeout on_disconnect driver
             }
             backend {
-                address max_connections connect_timeout queue_timeout lane_stall idle_timeout max_age
+                address min_connections max_connections connect_timeout queue_timeout lane_stall idle_timeout max_age
                 max_pinned max_pinned_per_account max_prepared_statements server_version
             }
             admin { http sql accounts }

@@ -62,6 +62,7 @@ impl Settings {
         let backend = &self.backend;
         vec![
             ("address", backend.address.to_string()),
+            ("min_connections", backend.min_connections.to_string()),
             ("max_connections", backend.max_connections.to_string()),
             ("connect_timeout", show_duration(backend.connect_timeout)),
             ("queue_timeout", show_duration(backend.queue_timeout)),

@@ -268,7 +268,12 @@ impl Engine {
         if temporary.contains(&error.code) {
             return;
         }
-        while let Some(client) = id.and_then(|id| self.first_in_need(id)) {
+        let Some(id) = id else { return };
+        while let Some(client) = self.first_in_need(id) {
+            self.answer_waiter(turn, client, &error);
+        }
+        // Those who wait for permits would be told the same, one after the other.
+        for client in self.queued_for(id) {
             self.answer_waiter(turn, client, &error);
         }
     }

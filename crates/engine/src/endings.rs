@@ -90,7 +90,10 @@ impl Engine {
         backend.dirty |= !pins.is_empty() || backend.leftovers.is_unread();
         backend.leftovers.forget_unread();
         backend.counted_rows = false;
-        backend.dirty |= !(backend.due - Due::TABLES).is_empty();
+        let mut passing = Due::TABLES;
+        // A command that waits for what it needs was not sent, and leaves nothing.
+        passing.set(Due::COMMAND, backend.brings_only());
+        backend.dirty |= !(backend.due - passing).is_empty();
         backend.due = Due::empty();
         for exchange in &mut backend.exchanges {
             if let Purpose::Command(command) = &mut exchange.purpose {

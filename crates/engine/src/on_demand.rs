@@ -10,7 +10,7 @@ use events::Io;
 use membership::Key;
 use wire::{Capabilities, Command, ErrPacket, ResponseWalk, Shape, code};
 
-use crate::backend::{Due, Exchange, Purpose};
+use crate::backend::{Backend, Due, Exchange, Purpose};
 use crate::commands::Packet;
 use crate::diagnostics::Warnings;
 use crate::dispatch::put_command;
@@ -18,6 +18,17 @@ use crate::named::{executes, need};
 use crate::prepared::Preparing;
 use crate::templates::Template;
 use crate::{Engine, Mail, Turn};
+
+impl Backend {
+    /// True if all that is under way is what a session needs before its command: what comes of it is known
+    /// of the backend, whoever it was for.
+    pub(crate) fn brings_only(&self) -> bool {
+        let brings = |exchange: &Exchange| {
+            matches!(exchange.purpose, Purpose::Prepare(_) | Purpose::Restore(_))
+        };
+        !self.exchanges.is_empty() && self.exchanges.iter().all(brings)
+    }
+}
 
 impl Engine {
     /// The statement that a command executes, if the client's backend must prepare it first.

@@ -44,6 +44,10 @@ pub struct Settings {
     pub max_pinned: usize,
     /// The same of each account.
     pub max_pinned_per_account: usize,
+    /// So many backends run statements alone at once, at least, if so many statements wait.
+    pub min_connections: usize,
+    /// So many to begin with; `None`: as many as there may be.
+    pub busy_at_first: Option<usize>,
     /// How long a backend connection may be idle before it is closed.
     pub backend_idle_timeout: Option<Span>,
     /// How old a backend connection may become.
@@ -110,6 +114,8 @@ impl Default for Settings {
             queue_timeout: Span::from_secs(30),
             max_pinned: usize::MAX,
             max_pinned_per_account: usize::MAX,
+            min_connections: 8,
+            busy_at_first: None,
             backend_idle_timeout: Some(Span::from_secs(600)),
             backend_max_age: Some(Span::from_secs(3_600)),
             max_prepared_statements: 128,

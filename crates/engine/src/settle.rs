@@ -46,6 +46,7 @@ impl Engine {
                 self.texts_answered(key, &mut command, *ending != Ending::Ok);
                 let sample = Sample::new((service, bytes), &command, ending);
                 self.learn_read(turn, key, &command, sample);
+                self.answered_alone(turn, key);
                 self.command_answered(turn, key, &command, ending);
                 self.end_transaction(turn, key);
                 let keeping = command.keeping.filter(|_| *ending == Ending::Ok);
@@ -366,6 +367,7 @@ impl Engine {
         if new {
             // Whoever it was opened for comes first: given away unused, it would only go round.
             self.serve(turn, id);
+            self.admit_waiters(turn);
         }
         let idle = self.pool.state(key) == Some(BackendState::Idle);
         if idle && !self.give_way(turn, key, id) {

@@ -159,6 +159,8 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
             .max_pinned_per_account
             .map_or(usize::MAX, |max| max.get() as usize),
         max_prepared_statements: backend.max_prepared_statements as usize,
+        min_connections: backend.min_connections as usize,
+        busy_at_first: None,
         backend_idle_timeout: backend.idle_timeout.map(Into::into),
         backend_max_age: backend.max_age.map(Into::into),
         lane_stall: backend.lane_stall.map(Into::into),

@@ -82,6 +82,7 @@ fn every_key_of_backend_arrives() {
         r#"
         [backend]
         address = "unix:/run/mysqld.sock"
+        min_connections = 3
         max_connections = 100000
         connect_timeout = "2s"
         queue_timeout = "3s"
@@ -96,6 +97,7 @@ fn every_key_of_backend_arrives() {
     );
     let expected = Backend {
         address: Address::Unix("/run/mysqld.sock".into()),
+        min_connections: 3,
         max_connections: 100_000,
         connect_timeout: Duration::from_secs(2),
         queue_timeout: Duration::from_secs(3),

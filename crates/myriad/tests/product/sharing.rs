@@ -1,5 +1,6 @@
 //! Sessions that share one or two backend connections do not see each other.
 
+use crate::binary::{ENDINGS, Life, Step};
 use crate::support::{
     Address, Client, Database, FrontDoor, Login, Outcome, Server, Shell, USUAL, eventually,
 };
@@ -272,4 +273,42 @@ fn rows_that_were_counted_but_not_sent_are_told() {
     assert_eq!(client.value("SELECT FOUND_ROWS() + 1"), "4");
     assert_eq!(client.value("SELECT 1"), "1");
     assert_eq!(client.value("SELECT FOUND_ROWS()"), "1");
+}
+
+/// What it asked for was never sent: the backend has nothing of that session, and keeps what others prepared.
+#[test]
+fn a_client_that_leaves_while_its_statement_is_prepared_costs_the_backend_nothing() {
+    const LEAVING: usize = 20;
+    let database = Database::shared();
+    database.schema("leaving");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let begin = || Life::begin(&door.address(), "leaving", ENDINGS[0]);
+    let prepared = |number: usize| {
+        let mut life = begin();
+        life.step(Step::Prepare(&format!("SELECT {number}")));
+        life
+    };
+    let leaving: Vec<_> = (0..LEAVING).map(prepared).collect();
+    let resets = || door.metric("myriad_backend_resets_total");
+    Client::new(&door.address(), "leaving").run("CREATE TEMPORARY TABLE pins (a INT)");
+    // Now the backend has none of their statements any more.
+    eventually("the reset behind a pinned session", || {
+        (resets() > 0).then_some(())
+    });
+    let mut stays = prepared(77);
+    let ended = || -> u64 {
+        let of = |reason| door.metric(&format!("myriad_disconnects_total{{reason=\"{reason}\"}}"));
+        ["client_closed", "client_failed"].map(of).iter().sum()
+    };
+    let (resets_before, ended_before) = (resets(), ended());
+    for mut life in leaving {
+        life.begin_execution();
+    }
+    eventually("the end of those who leave", || {
+        (ended() - ended_before == LEAVING as u64).then_some(())
+    });
+    stays.step(Step::Execute(0, &[]));
+    assert_eq!(resets(), resets_before);
+    let on_demand = door.metric("myriad_prepares_on_demand_total");
+    assert!(on_demand <= LEAVING as u64, "{on_demand}");
 }
