@@ -35,6 +35,8 @@ pub struct Backend {
     pub max_age: Option<Duration>,
     /// What was set for [`Backend::pinned_max`]; `None` = all but a reserve.
     pub max_pinned: Option<NonZero<u32>>,
+    /// How many of them the sessions of one account may hold; `None` = all of them.
+    pub max_pinned_per_account: Option<NonZero<u32>>,
     /// How many statements are kept prepared on a connection; 1 to 10,000.
     pub max_prepared_statements: u32,
     /// A read that takes longer loses those behind it in its lane, which go elsewhere; `None` = there
@@ -84,6 +86,11 @@ impl Backend {
             max_pinned: section.read("max_pinned", default.max_pinned, |v| {
                 value::number_unless_zero(v, CONNECTIONS_MAX)
             }),
+            max_pinned_per_account: section.read(
+                "max_pinned_per_account",
+                default.max_pinned_per_account,
+                |v| value::number_unless_zero(v, CONNECTIONS_MAX),
+            ),
             max_prepared_statements: section.read(
                 "max_prepared_statements",
                 default.max_prepared_statements,
@@ -132,6 +139,7 @@ impl Default for Backend {
             idle_timeout: Some(Duration::from_secs(600)),
             max_age: Some(Duration::from_secs(3_600)),
             max_pinned: None,
+            max_pinned_per_account: None,
             max_prepared_statements: 128,
             lane_stall: Some(Duration::from_millis(10)),
             server_version: None,

@@ -70,6 +70,10 @@ impl Settings {
             ("max_age", or_never(backend.max_age)),
             ("max_pinned", or_zero(backend.max_pinned)),
             (
+                "max_pinned_per_account",
+                or_zero(backend.max_pinned_per_account),
+            ),
+            (
                 "max_prepared_statements",
                 backend.max_prepared_statements.to_string(),
             ),

@@ -13,6 +13,7 @@ use crate::commands::{Packet, Taken};
 use crate::diagnostics::Warnings;
 use crate::errors::ClientError;
 use crate::roles::put_role;
+use crate::shared::PinLimits;
 use crate::templates::Template;
 use crate::{Engine, Mail, Turn};
 
@@ -92,9 +93,9 @@ impl Engine {
         client: Key,
         statement: &Statement,
     ) -> bool {
-        let error = if !statement.pins.is_empty() && !self.may_be_pinned(client) {
+        let error = if let Err(max) = self.takes_pin(client, statement) {
             self.counters.pins_rejected += 1;
-            ClientError::too_many_pinned(self.settings.max_pinned)
+            ClientError::too_many_pinned(max)
         } else if self.asks_in_vain(client, statement) {
             ClientError::diagnostics_elsewhere()
         } else {
@@ -124,15 +125,22 @@ impl Engine {
         }
     }
 
-    /// Takes the right to be pinned, unless the session has it or too many others do.
-    fn may_be_pinned(&mut self, client: Key) -> bool {
-        let Some(client) = self.clients.get_mut(client) else {
-            return false;
+    /// Takes the right to be pinned, if the statement needs it and the session does not have it. `Err` holds
+    /// how many others do.
+    fn takes_pin(&mut self, client: Key, statement: &Statement) -> Result<(), usize> {
+        let client = self.clients.get_mut(client);
+        let Some(client) = client.filter(|_| !statement.pins.is_empty()) else {
+            return Ok(());
         };
         if client.pin_slot.is_none() {
-            client.pin_slot = self.shared.pin(self.settings.max_pinned);
+            let limits = PinLimits {
+                of_all: self.settings.max_pinned,
+                of_account: self.settings.max_pinned_per_account,
+            };
+            let whose = (client.account, self.settings.accounts.len());
+            client.pin_slot = Some(self.shared.pin(whose, limits)?);
         }
-        client.pin_slot.is_some()
+        Ok(())
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Settings {
     /// How many sessions may be pinned, over all workers: the rest of the backend connections is for
     /// everybody else.
     pub max_pinned: usize,
+    /// The same of each account.
+    pub max_pinned_per_account: usize,
     /// So many backends run statements alone at once, at least, if so many statements wait.
     pub min_connections: usize,
     /// So many to begin with; `None`: as many as there may be.
@@ -111,6 +113,7 @@ impl Default for Settings {
             backend_on_unix_socket: false,
             queue_timeout: Span::from_secs(30),
             max_pinned: usize::MAX,
+            max_pinned_per_account: usize::MAX,
             min_connections: 8,
             busy_at_first: None,
             backend_idle_timeout: Some(Span::from_secs(600)),

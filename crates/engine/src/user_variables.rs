@@ -20,6 +20,8 @@ use crate::backend::{Backend, ClientCommand, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::dispatch::put_query;
+use crate::named::executes;
+use crate::shared::PinLimits;
 use crate::text_prepared::Prepared;
 use crate::{Engine, Mail, Turn};
 
@@ -199,7 +201,10 @@ impl Engine {
         restore: &mut Restore,
     ) -> bool {
         let mentions = self.mentions(key, packet, statement);
-        let needed = self.needs_user_variables(turn, key, (packet, statement));
+        // What type a variable has is told when a statement is prepared.
+        let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
+        let needed = prepares && !mentions.is_empty()
+            || self.needs_user_variables(turn, key, (packet, statement));
         let Some(client) = self.clients.get(key) else {
             return false;
         };
@@ -229,16 +234,31 @@ impl Engine {
         }
     }
 
-    /// The variables that a text mentions. Where that cannot be told the statement pins.
+    /// The variables that a command mentions. Where that cannot be told the statement pins.
     fn mentions(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Vec<Mention> {
-        let query = packet.payload.first() == Some(&(Command::Query as u8));
-        if !query || !statement.traits.contains(Traits::USES_USER_VARIABLES) {
+        let command = packet.payload.first().copied().and_then(Command::from_byte);
+        let uses = match command {
+            Some(Command::StmtPrepare) => packet.text().contains(&b'@'),
+            _ => statement.traits.contains(Traits::USES_USER_VARIABLES),
+        };
+        if !uses {
             return Vec::new();
         }
-        let session = self.clients.get(client).map(|client| &client.session);
-        let dialect = session.and_then(|session| self.facts.as_ref()?.dialect(session));
-        let mentions = dialect.and_then(|dialect| user_variables(packet.text(), &dialect));
+        if executes(packet.payload) {
+            let client = self.clients.get(client);
+            let prepared = client.and_then(|client| client.statement(packet.payload));
+            return prepared.map_or_else(Vec::new, |prepared| {
+                prepared.template.meaning.mentions.to_vec()
+            });
+        }
+        let mentions = self.mentions_of_text(client, packet.text());
         mentions.unwrap_or_default()
+    }
+
+    /// The variables that a text mentions; `None` if they cannot be told or carried.
+    pub(crate) fn mentions_of_text(&self, client: Key, text: &[u8]) -> Option<Vec<Mention>> {
+        let session = &self.clients.get(client)?.session;
+        user_variables(text, &self.facts.as_ref()?.dialect(session)?)
     }
 
     /// True if the statement could see user variables.
@@ -377,10 +397,11 @@ impl Engine {
             return;
         }
         client.pins.insert(reason);
+        let whose = (client.account, self.settings.accounts.len());
         client.pin_slot = client
             .pin_slot
             .take()
-            .or_else(|| self.shared.pin(usize::MAX));
+            .or_else(|| self.shared.pin(whose, PinLimits::NONE).ok());
         self.counters.pinned(reason);
     }
 

@@ -155,6 +155,9 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
         backend_on_unix_socket: matches!(backend.address, config::Address::Unix(_)),
         queue_timeout: backend.queue_timeout.into(),
         max_pinned: backend.pinned_max() as usize,
+        max_pinned_per_account: backend
+            .max_pinned_per_account
+            .map_or(usize::MAX, |max| max.get() as usize),
         max_prepared_statements: backend.max_prepared_statements as usize,
         min_connections: backend.min_connections as usize,
         busy_at_first: None,

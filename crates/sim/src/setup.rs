@@ -196,6 +196,7 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
             0 => rng.usize(0..4),
             _ => usize::MAX,
         },
+        max_pinned_per_account: usize::MAX,
         max_prepared_statements: [1, 2, 128][rng.usize(..3)],
         queue_timeout: Span::from_ms([50, 500, 5_000][rng.usize(..3)]),
         min_connections: rng.usize(0..4),

@@ -89,6 +89,7 @@ fn every_key_of_backend_arrives() {
         idle_timeout = "4s"
         max_age = "5s"
         max_pinned = 99999
+        max_pinned_per_account = 7
         max_prepared_statements = 10000
         lane_stall = "6ms"
         server_version = "11.8.1-MariaDB"
@@ -103,6 +104,7 @@ fn every_key_of_backend_arrives() {
         idle_timeout: Some(Duration::from_secs(4)),
         max_age: Some(Duration::from_secs(5)),
         max_pinned: NonZero::new(99_999),
+        max_pinned_per_account: NonZero::new(7),
         max_prepared_statements: 10_000,
         lane_stall: Some(Duration::from_millis(6)),
         server_version: Some("11.8.1-MariaDB".to_owned()),
