@@ -10,7 +10,7 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 17] = [
+const ARROWS: [(&str, Allowed); 18] = [
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
@@ -29,6 +29,7 @@ const ARROWS: [(&str, Allowed); 17] = [
         ]),
     ),
     ("driver", Only(&["events", "membership"])),
+    ("compression", Only(&["events"])),
     ("config", Only(&[])),
     ("control", Only(&["engine", "events", "session", "wire"])),
     ("localdb", Only(&[])),

@@ -245,6 +245,14 @@ impl Gate {
         now.since(Timestamp::from_us(posted))
     }
 
+    /// How many more may come through.
+    pub(crate) fn room(&self) -> usize {
+        match self.limit.load(Ordering::SeqCst) {
+            0 => usize::MAX,
+            limit => limit.saturating_sub(self.running()) as usize,
+        }
+    }
+
     fn has_room(&self, state: u64) -> bool {
         let limit = self.limit.load(Ordering::SeqCst);
         limit == 0 || running(state) < limit

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::gate::Freed;
+use crate::quota::Quota;
 use crate::row::{Row, RowRef};
 use crate::rules::{Rules, Subject};
 
@@ -39,6 +40,8 @@ pub struct Usage {
     pub transactions: u32,
     /// Statements that wait.
     pub waiting: u32,
+    /// The limits in force.
+    pub quota: Quota,
 }
 
 impl Ledger {
@@ -80,6 +83,7 @@ impl Ledger {
             running: row.queries.running(),
             transactions: row.transactions.running(),
             waiting: row.waiting(),
+            quota: subject.quota(&book.rules),
         });
         usage.collect()
     }

@@ -30,7 +30,8 @@
 //!    group can use. On [`Decision::Queue`] the client waits; its [`Place`] is kept with it.
 //! 4. At the end of each turn: [`Scheduler::next`] until it says `None`, then the mail of
 //!    [`Scheduler::take_wake`] is posted. Mail that comes in goes to [`Scheduler::woken`].
-//!    [`Scheduler::next_timer`] is one of the engine's timers.
+//!    [`Scheduler::next_timer`] is one of the engine's timers. A permit is given only to who has a backend;
+//!    [`Scheduler::without_backend`] and [`Scheduler::first_without_backend`] say who waits for that alone.
 //! 5. The permit belongs to the backend connection, beside the command that runs there, since the
 //!    statement outlives a client that hangs up. When the last byte of the answer was read from the
 //!    backend: [`Permit::end_query`], if a transaction stays open, else [`Scheduler::settle`]. A

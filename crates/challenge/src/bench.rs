@@ -53,6 +53,9 @@ impl Bench {
             watcher,
             stop,
         };
+        if course.is_durable() {
+            self.database.rest(stop)?;
+        }
         match course.workload {
             Workload::Beside => run.beside(),
             Workload::Storm => run.storm(),

@@ -1,7 +1,7 @@
 //! The private database of a challenge: its settings for so many connections, its account, its tables.
 
 use std::net::TcpListener;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use localdb::{LocalDb, Options};
 
@@ -32,6 +32,10 @@ const DURABLE: &[&str] = &[
     "--max-binlog-size=256M",
 ];
 const PREPARE_LOOK: Duration = Duration::from_millis(20);
+/// How often a database at rest is looked at, for how long at most, and how much may be left to remove.
+const REST_LOOK: Duration = Duration::from_millis(100);
+const REST_LIMIT: Duration = Duration::from_secs(10);
+const HISTORY_MAX: u64 = 100;
 
 /// The database, running.
 pub(crate) struct Database {
@@ -139,6 +143,25 @@ impl Database {
         let scan = |number| format!("SELECT SUM(LENGTH(pad)) FROM {SCHEMA}.sbtest{number};");
         let scans: String = (1..=TABLES).map(scan).collect();
         Ok(self.local.execute(&scans).map(drop)?)
+    }
+
+    /// Waits until it has removed what earlier updates left behind, which takes its time from the next run: not
+    /// for ever.
+    pub(crate) fn rest(&self, stop: &Stop) -> Result<(), ChallengeError> {
+        let deadline = Instant::now() + REST_LIMIT;
+        while self.history()? > HISTORY_MAX && Instant::now() < deadline {
+            stop.check()?;
+            std::thread::sleep(REST_LOOK);
+        }
+        Ok(())
+    }
+
+    /// How many transactions left versions of rows behind that were not removed yet.
+    fn history(&self) -> Result<u64, ChallengeError> {
+        let sql = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS \
+                   WHERE VARIABLE_NAME = 'INNODB_HISTORY_LIST_LENGTH'";
+        // A server that does not say has nothing to wait for.
+        Ok(self.local.execute(sql)?.trim().parse().unwrap_or_default())
     }
 
     fn run_load(&self, plan: &Plan, command: &str, stop: &Stop) -> Result<(), ChallengeError> {

@@ -149,15 +149,33 @@ pub(crate) fn median_round(first: Figures, mut rounds: Vec<Figures>) -> Figures 
         values.get(values.len() / 2).copied().unwrap_or_default()
     };
     let (p95_ratio, other_share) = (median(|b| b.p95_ratio), median(|b| b.other_share));
-    let errors = rounds.iter().map(|figures| figures.errors).sum();
-    let first_errors = rounds.iter().find(|figures| figures.errors > 0);
-    let errors_text = first_errors.map_or_else(String::new, |figures| figures.errors_text.clone());
+    let errors = errors_of_all(&rounds);
     let mut figures = rounds.swap_remove(rounds.len() / 2);
-    (figures.errors, figures.errors_text) = (errors, errors_text);
+    (figures.errors, figures.errors_text) = errors;
     if let Some(beside) = &mut figures.beside {
         (beside.p95_ratio, beside.other_share) = (p95_ratio, other_share);
     }
     figures
+}
+
+/// What rounds of one run come to: the round with the median rate, and the errors of all. `None` if there is
+/// none.
+pub(crate) fn median_rate(rounds: &[Figures]) -> Option<Figures> {
+    let mut by_rate: Vec<&Figures> = rounds.iter().collect();
+    by_rate.sort_by(|one, other| one.statements_per_s.total_cmp(&other.statements_per_s));
+    let mut figures = (*by_rate.get(by_rate.len().saturating_sub(1) / 2)?).clone();
+    (figures.errors, figures.errors_text) = errors_of_all(rounds);
+    Some(figures)
+}
+
+/// How many errors all rounds had, and what the first ones were.
+fn errors_of_all(rounds: &[Figures]) -> (u64, String) {
+    let count = rounds.iter().map(|figures| figures.errors).sum();
+    let first = rounds.iter().find(|figures| figures.errors > 0);
+    (
+        count,
+        first.map_or_else(String::new, |figures| figures.errors_text.clone()),
+    )
 }
 
 /// As many digits as mean something.

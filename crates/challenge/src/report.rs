@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ChallengeError;
 use crate::figures::mean_ms;
-use crate::{Case, Chapter, Check, Figures, Limit, Machine, Plan, Way, course};
+use crate::{Case, Chapter, Check, Figures, Limit, Machine, Plan, Way, course, figures};
 
 /// All of it. As JSON its keys are the names of these fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,9 +68,13 @@ pub struct Row {
     /// Which limits were in force, where they are what the run is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<Case>,
-    /// What became of it; its key stands beside the others.
+    /// What became of it; its key stands beside the others. Of several rounds it is the one with the median
+    /// rate, with the errors of all.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// What was measured in each round, if there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Figures>,
 }
 
 /// What became of a run.
@@ -143,7 +147,37 @@ impl Report {
     }
 }
 
+impl Part {
+    /// Adds a run, or another round of one.
+    pub(crate) fn add(&mut self, row: Row) {
+        let same = |one: &&mut Row| {
+            (one.connections, one.way, one.case) == (row.connections, row.way, row.case)
+        };
+        match self.rows.iter_mut().find(same) {
+            Some(known) => known.add_round(row.outcome),
+            None => self.rows.push(row),
+        }
+    }
+}
+
 impl Row {
+    /// What became of another round. One that failed stands for all.
+    fn add_round(&mut self, outcome: Outcome) {
+        match (&mut self.outcome, outcome) {
+            (Outcome::Measured(known), Outcome::Measured(figures)) => {
+                if self.rounds.is_empty() {
+                    self.rounds.push((**known).clone());
+                }
+                self.rounds.push(*figures);
+                if let Some(median) = figures::median_rate(&self.rounds) {
+                    **known = median;
+                }
+            }
+            (Outcome::Measured(_), other) => self.outcome = other,
+            _ => {}
+        }
+    }
+
     /// What it is called beside others of as many connections.
     pub fn name(&self) -> String {
         course::name(self.way, self.case)

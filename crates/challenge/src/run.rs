@@ -132,8 +132,8 @@ impl<'a> Challenge<'a> {
             self.watcher.begin(course, self.number, self.all);
             // Limits are read anew: memory, for one, comes and goes.
             let stopped = limits::stop(&self.plan.host(), self.plan, course);
-            let same = |(way, case, _): &&(Way, Option<Case>, u32)| {
-                (*way, *case) == (course.way, course.case)
+            let same = |(way, case, at): &&(Way, Option<Case>, u32)| {
+                (*way, *case) == (course.way, course.case) && *at <= course.connections
             };
             let before = failed.iter().find(same);
             let outcome = match (stopped, before) {
@@ -207,10 +207,11 @@ impl<'a> Challenge<'a> {
             way: course.way,
             case: course.case,
             outcome,
+            rounds: Vec::new(),
         };
         self.watcher.done(&row);
         if let Some(part) = self.report.chapters.last_mut() {
-            part.rows.push(row);
+            part.add(row);
             part.checks = part.chapter.checks(part);
         }
         self.report.write(self.plan)

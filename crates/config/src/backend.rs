@@ -19,6 +19,10 @@ const SERVER_VERSION_BYTES_MAX: usize = 64;
 pub struct Backend {
     /// Where it is.
     pub address: Address,
+    /// So many connections are used at once, if so many statements wait, whatever number is found to be
+    /// best, and so many stay open when they are idle; 1 to 100,000. More than `max_connections` is the
+    /// same as that.
+    pub min_connections: u32,
     /// How many connections to it there may be, over all workers; 1 to 100,000.
     pub max_connections: u32,
     /// How long opening a connection may take, login included; never zero.
@@ -31,6 +35,8 @@ pub struct Backend {
     pub max_age: Option<Duration>,
     /// What was set for [`Backend::pinned_max`]; `None` = all but a reserve.
     pub max_pinned: Option<NonZero<u32>>,
+    /// How many of them the sessions of one account may hold; `None` = all of them.
+    pub max_pinned_per_account: Option<NonZero<u32>>,
     /// How many statements are kept prepared on a connection; 1 to 10,000.
     pub max_prepared_statements: u32,
     /// A read that takes longer loses those behind it in its lane, which go elsewhere; `None` = there
@@ -59,6 +65,9 @@ impl Backend {
                     "write an address such as \"127.0.0.1:3306\"",
                 )?)
             }),
+            min_connections: section.read("min_connections", default.min_connections, |v| {
+                value::number(v, 1..=CONNECTIONS_MAX)
+            }),
             max_connections: section.read("max_connections", default.max_connections, |v| {
                 value::number(v, 1..=CONNECTIONS_MAX)
             }),
@@ -77,6 +86,11 @@ impl Backend {
             max_pinned: section.read("max_pinned", default.max_pinned, |v| {
                 value::number_unless_zero(v, CONNECTIONS_MAX)
             }),
+            max_pinned_per_account: section.read(
+                "max_pinned_per_account",
+                default.max_pinned_per_account,
+                |v| value::number_unless_zero(v, CONNECTIONS_MAX),
+            ),
             max_prepared_statements: section.read(
                 "max_prepared_statements",
                 default.max_prepared_statements,
@@ -118,12 +132,14 @@ impl Default for Backend {
                 host: "127.0.0.1".to_owned(),
                 port: 3306,
             },
+            min_connections: 8,
             max_connections: 32,
             connect_timeout: Duration::from_secs(1),
             queue_timeout: Duration::from_secs(30),
             idle_timeout: Some(Duration::from_secs(600)),
             max_age: Some(Duration::from_secs(3_600)),
             max_pinned: None,
+            max_pinned_per_account: None,
             max_prepared_statements: 128,
             lane_stall: Some(Duration::from_millis(10)),
             server_version: None,

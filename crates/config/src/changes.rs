@@ -33,11 +33,11 @@ impl Settings {
             server {
                 listen listen_backlog workers max_connections max_logins
                 default_authentication_plugin login_timeout idle_transaction_timeout client_write_timeout wait_timeout answer_buffer
-                answer_buffer_total max_allowed_packet drain_timeout on_disconnect driver
+                answer_buffer_total max_allowed_packet compression drain_timeout on_disconnect driver
             }
             backend {
-                address max_connections connect_timeout queue_timeout lane_stall idle_timeout max_age
-                max_pinned max_prepared_statements server_version
+                address min_connections max_connections connect_timeout queue_timeout lane_stall idle_timeout max_age
+                max_pinned max_pinned_per_account max_prepared_statements server_version
             }
             admin { http sql accounts }
             log { level format }

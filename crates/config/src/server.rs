@@ -30,6 +30,9 @@ pub(crate) const PLUGINS: [(&str, Option<AuthPlugin>); 3] = [
     ),
 ];
 
+pub(crate) const COMPRESSION: [(&str, bool); 2] = [("as_backend", true), ("off", false)];
+
+/// The words for `on_disconnect`.
 pub(crate) const ON_DISCONNECT: [(&str, OnDisconnect); 3] = [
     ("kill_reads", OnDisconnect::KillReads),
     ("kill_all", OnDisconnect::KillAll),
@@ -67,6 +70,8 @@ pub struct Server {
     pub answer_buffer_total: usize,
     /// The longest command, in bytes; a longer one gets ERR 1153.
     pub max_allowed_packet: usize,
+    /// Clients are offered the compressed protocols that the backend offers.
+    pub compression: bool,
     /// How long running statements may take to finish after SIGTERM; never zero.
     pub drain_timeout: Duration,
     /// What becomes of a statement whose client hangs up while it runs.
@@ -154,6 +159,9 @@ impl Server {
             max_allowed_packet: section.read("max_allowed_packet", self.max_allowed_packet, |v| {
                 value::size(v, KIB..=GIB)
             }),
+            compression: section.read("compression", self.compression, |v| {
+                value::choice(v, &COMPRESSION)
+            }),
             on_disconnect: section.read("on_disconnect", self.on_disconnect, |v| {
                 value::choice(v, &ON_DISCONNECT)
             }),
@@ -226,6 +234,7 @@ impl Default for Server {
             answer_buffer: 64 * KIB,
             answer_buffer_total: 256 * MIB,
             max_allowed_packet: 64 * MIB,
+            compression: true,
             drain_timeout: Duration::from_secs(30),
             on_disconnect: OnDisconnect::KillReads,
             driver: Driver::Auto,

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::time::Duration;
 
 use crate::Settings;
-use crate::server::{DRIVERS, ON_DISCONNECT, PLUGINS};
+use crate::server::{COMPRESSION, DRIVERS, ON_DISCONNECT, PLUGINS};
 use crate::units::{show_duration, show_size};
 
 impl Settings {
@@ -51,6 +51,7 @@ impl Settings {
             ("answer_buffer", size(server.answer_buffer)),
             ("answer_buffer_total", size(server.answer_buffer_total)),
             ("max_allowed_packet", size(server.max_allowed_packet)),
+            ("compression", word(&COMPRESSION, &server.compression)),
             ("drain_timeout", show_duration(server.drain_timeout)),
             ("on_disconnect", word(&ON_DISCONNECT, &server.on_disconnect)),
             ("driver", word(&DRIVERS, &server.driver)),
@@ -61,12 +62,17 @@ impl Settings {
         let backend = &self.backend;
         vec![
             ("address", backend.address.to_string()),
+            ("min_connections", backend.min_connections.to_string()),
             ("max_connections", backend.max_connections.to_string()),
             ("connect_timeout", show_duration(backend.connect_timeout)),
             ("queue_timeout", show_duration(backend.queue_timeout)),
             ("idle_timeout", or_never(backend.idle_timeout)),
             ("max_age", or_never(backend.max_age)),
             ("max_pinned", or_zero(backend.max_pinned)),
+            (
+                "max_pinned_per_account",
+                or_zero(backend.max_pinned_per_account),
+            ),
             (
                 "max_prepared_statements",
                 backend.max_prepared_statements.to_string(),

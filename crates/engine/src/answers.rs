@@ -3,11 +3,12 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, PinReason};
-use wire::{OkPacket, Piece, ServerStatus, TextResultSet, Told, WalkError};
+use session::is_charset_variable;
+use session::statement::{Flavor, PinReason, Traits};
+use wire::{OkPacket, Piece, ServerStatus, StateChange, TextResultSet, Told, WalkError};
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
-use crate::client::State;
+use crate::client::{Client, State};
 use crate::{Engine, Mail, Turn, diagnostics, tracking};
 
 /// How an answer ended.
@@ -35,6 +36,8 @@ impl Purpose {
             | Self::ReadInsertId(rows)
             | Self::ReadFoundRows(rows)
             | Self::ReadCharset(rows)
+            | Self::ReadRole(rows)
+            | Self::ReadNames(rows)
             | Self::ReadPrivileges(rows)
             | Self::ReadRight(rows)
             | Self::ReadViews(rows) => {
@@ -227,7 +230,7 @@ impl Engine {
         };
         backend.status = ok.status;
         let Purpose::Command(command) = &mut exchange.purpose else {
-            return;
+            return self.next_transaction_told(key, &exchange.purpose, ok);
         };
         command.counts.affected = ok.affected_rows;
         command.counts.warnings = ok.warnings;
@@ -257,19 +260,20 @@ impl Engine {
             return;
         }
         let states = &mut [&mut backend.session, &mut client.session];
-        let tracked = tracking::take_over(ok.changes(), states, &mut self.interner);
+        // By now SET STATEMENT has put them back, which the server does not say.
+        let kept = !command.traits.contains(Traits::FOR_STATEMENT);
+        let changes = ok.changes().filter(|change| kept || !is_variable(change));
+        let tracked = tracking::take_over(changes, states, &mut self.interner);
         if tracked.charset {
             backend.due |= crate::backend::Due::CHARSET;
         }
-        if let (true, Some(schema)) = (tracked.schema, &client.session.schema) {
+        // Whoever has no role yet may not use what a role has opened.
+        let known = client.session.schema.as_ref();
+        let known = known.filter(|_| tracked.schema && client.session.role().is_none());
+        if let Some(schema) = known {
             self.known_schemas.learn(client.key, schema);
         }
-        if client.dialect().session_track {
-            match client.pins.contains(PinReason::SessionTracking) {
-                true => block.extend_from_slice(ok.state_changes),
-                false => tracking::for_client(ok.changes(), block),
-            }
-        }
+        client.put_changes(ok, block);
         let Some(key) = command.client else { return };
         if tracked.schema {
             self.follow_schema(key);
@@ -334,8 +338,26 @@ impl Engine {
     }
 }
 
+/// True of a system variable, but for those that are read back.
+fn is_variable(change: &StateChange<'_>) -> bool {
+    matches!(change, StateChange::SystemVariable { name, .. } if !is_charset_variable(name))
+}
+
 fn collect(rows: &mut TextResultSet, piece: &Piece<'_>) -> Result<(), WalkError> {
     Ok(rows.piece(piece)?)
+}
+
+impl Client {
+    /// Appends what it is told of changes to its session.
+    fn put_changes(&self, ok: &OkPacket<'_>, block: &mut Vec<u8>) {
+        if !self.dialect().session_track {
+            return;
+        }
+        match self.pins.contains(PinReason::SessionTracking) {
+            true => block.extend_from_slice(ok.state_changes),
+            false => tracking::for_client(ok.changes(), block),
+        }
+    }
 }
 
 impl ClientCommand {

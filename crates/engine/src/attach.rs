@@ -56,6 +56,7 @@ impl Engine {
         if self.clients.count(queue) == 0
             && !(eligible && self.has_lane(client))
             && let Choice::Attach(backend) = self.choose(client)
+            && self.passes_gate(turn, id)
         {
             self.attach(turn, client, backend);
             return self.dispatch(turn, client, packet, statement);
@@ -99,18 +100,29 @@ impl Engine {
         let Choice::Attach(backend) = self.choose(client) else {
             return false;
         };
-        let waited = self
-            .clients
-            .get(client)
-            .map(|client| turn.now.since(client.since));
-        self.counters.queue_wait.record(waited.unwrap_or_default());
+        let Some(record) = self.clients.get(client) else {
+            return false;
+        };
+        let (id, waited) = (record.key, turn.now.since(record.since));
+        if !self.passes_gate(turn, id) {
+            return false;
+        }
+        self.counters.queue_wait.record(waited);
         self.attach(turn, client, backend);
         self.send_from_inbox(turn, client);
         true
     }
 
-    /// Who waits for a backend of its own: of two, the one that has waited longer.
+    /// Who waits for a backend of its own. Nobody, if the key has as many at work as are good for it.
     pub(crate) fn first_in_need(&self, id: KeyId) -> Option<Key> {
+        let since = |key: &Key| self.clients.get(*key).map(|client| client.since);
+        let first = [self.first_listed_in_need(id), self.first_queued_in_need(id)];
+        let first = first.into_iter().flatten().min_by_key(since);
+        first.filter(|_| self.may_go_alone(id))
+    }
+
+    /// Whoever has waited longest of those who wait for nothing but a backend, whatever the limits.
+    fn first_listed_in_need(&self, id: KeyId) -> Option<Key> {
         let lane = self.clients.first(State::ForLane(id));
         let lane = lane.filter(|&first| !self.has_lane(first));
         let since = |key: &Key| self.clients.get(*key).map(|client| client.since);
@@ -163,25 +175,33 @@ impl Engine {
 
     /// Opens connections for those who wait, as far as there are slots.
     pub(crate) fn grow<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
-        while let Some(first) = self.first_in_need(id) {
-            if self.choose(first) != Choice::Open || self.backing_off(turn, id) {
-                return;
-            }
-            if self.keys[id.0 as usize].failures > 0
-                && self.pool.first(id, BackendState::Connecting).is_some()
-            {
-                // One is enough to find out whether the backend is back.
-                return;
-            }
-            let Some(slot) = self.slot(turn, id) else {
-                return;
-            };
-            let collation = self
-                .clients
-                .get(first)
-                .map_or(0, |client| client.session.collation);
-            self.open(turn, id, slot, collation);
+        while let Some(first) = self.first_listed_in_need(id)
+            && self.open_for(turn, id, first)
+        {}
+        while let Some(first) = self.first_queued_in_need(id)
+            && self.open_for(turn, id, first)
+        {}
+    }
+
+    /// Opens a connection for a client, and those behind it. False if none is needed, or none can be had.
+    fn open_for<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, first: Key) -> bool {
+        let opens = self.choose(first) == Choice::Open && self.passes_gate(turn, id);
+        if !opens || !self.may_open(id) || self.backing_off(turn, id) {
+            return false;
         }
+        if self.is_unreachable(id) && self.pool.first(id, BackendState::Connecting).is_some() {
+            // One is enough to find out whether the backend is back.
+            return false;
+        }
+        let Some(slot) = self.slot(turn, id) else {
+            return false;
+        };
+        let collation = self
+            .clients
+            .get(first)
+            .map_or(0, |client| client.session.collation);
+        self.open(turn, id, slot, collation);
+        true
     }
 
     /// A connection of the first account, so that clients can be told the server's version.
@@ -213,7 +233,8 @@ impl Engine {
         let Some(client) = self.clients.get(client) else {
             return Choice::Wait;
         };
-        let waiters = self.clients.count(State::Waiting(client.key)).max(1);
+        let queued = self.scheduler.without_backend(client.key.0);
+        let waiters = (self.clients.count(State::Waiting(client.key)) + queued).max(1);
         self.pool
             .choose(client.key, waiters, |backend| fit(backend, &client.session))
     }
@@ -312,6 +333,7 @@ impl Engine {
             login: Some(BackendLogin::Handshake),
             connection_id: 0,
             session: SessionState::new(collation, &self.interner),
+            login_role: None,
             status: ServerStatus::AUTOCOMMIT,
             insert_id: InsertId::Known(0),
             warnings: Warnings::None,

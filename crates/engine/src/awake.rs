@@ -48,5 +48,6 @@ impl Engine {
         waiters.iter().any(|&state| self.clients.count(state) > 0)
             || STATES.iter().any(|&state| self.pool.count(id, state) > 0)
             || self.keys[id.0 as usize].retry_at.is_some()
+            || self.keys[id.0 as usize].queued > 0
     }
 }

@@ -70,6 +70,9 @@ pub(crate) struct Backend {
     pub connection_id: u32,
     /// The state its session is in.
     pub session: SessionState,
+    /// What stands behind SET ROLE to have the role again that it was opened with; empty if that cannot be
+    /// written, `None` until it was told.
+    pub login_role: Option<Box<[u8]>>,
     /// Status flags of its last OK or EOF packet.
     pub status: ServerStatus,
     /// What LAST_INSERT_ID() is on it.
@@ -125,6 +128,10 @@ bitflags::bitflags! {
         const CHARSET = 1 << 2;
         /// It is not known whether the read that was answered last is of base tables.
         const TABLES = 1 << 3;
+        /// The role changed and must be read back.
+        const ROLE = 1 << 4;
+        /// User variables were set, and it is not known which.
+        const NAMES = 1 << 5;
     }
 }
 
@@ -173,6 +180,10 @@ pub(crate) enum Purpose {
     ReadFoundRows(TextResultSet),
     /// The character sets of the attached session.
     ReadCharset(TextResultSet),
+    /// The role of the attached session.
+    ReadRole(TextResultSet),
+    /// Which user variables there are.
+    ReadNames(TextResultSet),
     /// User variables that the attached session may have assigned.
     ReadUserVariables(Box<ReadVariables>),
     /// The warnings of the attached session, as the answer has them.
@@ -206,6 +217,8 @@ pub(crate) enum RestorePart {
     Set,
     /// COM_INIT_DB; what was selected before stays if it fails.
     Schema(Option<Arc<[u8]>>),
+    /// SET ROLE; what was the role before stays if it fails.
+    Role(Option<Box<[u8]>>),
     /// `SET last_insert_id`.
     InsertId,
     /// The list of warnings is emptied.
@@ -230,8 +243,6 @@ pub(crate) struct ClientCommand {
     pub counts: Counts,
     /// No warnings of before are left after it.
     pub clears_warnings: bool,
-    /// A transaction was open when it was sent.
-    pub in_transaction: bool,
     /// What it takes hold of or lets go of; boxed, because few do.
     pub effect: Option<Box<Effect>>,
     /// What it does to texts that are prepared by name; boxed, because few do.

@@ -15,6 +15,7 @@ use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
 use crate::dispatch::{put_command, put_query};
 use crate::facts::{Facts, Modes};
+use crate::roles::role;
 use crate::{Engine, Mail, Turn};
 
 /// What Myriad negotiates with each backend, whatever its key.
@@ -38,12 +39,16 @@ const ATTRIBUTES: [(&str, &str); 5] = [
     ("program_name", "myriad"),
 ];
 
-/// The tracker is on for all that it can tell.
+/// The tracker is on for all that it can tell; of a transaction, what only the next one is to have.
 const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
-    session_track_system_variables='*',session_track_transaction_info='STATE'";
+    session_track_system_variables='*',session_track_transaction_info='CHARACTERISTICS'";
 
 const FACTS: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
     @@collation_connection,@@sql_mode";
+
+/// The same of servers that have roles.
+const FACTS_AND_ROLE: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
+    @@collation_connection,@@sql_mode,CURRENT_ROLE()";
 
 /// The variable that a capability flag adds to.
 pub(crate) const SQL_MODE: &[u8] = b"sql_mode";
@@ -163,7 +168,7 @@ impl Engine {
         };
         backend.login = None;
         let outbox = turn.io.outbox(backend.handle);
-        put_setup(outbox, backend);
+        put_setup(outbox, backend, self.facts.as_ref());
         put_query(outbox, PRIVILEGES);
         backend.expect(Purpose::ReadPrivileges(TextResultSet::default()));
     }
@@ -210,16 +215,27 @@ impl Engine {
         }
         backend.due = crate::backend::Due::empty();
         backend.statements.forget_all();
-        put_setup(outbox, backend);
+        put_setup(outbox, backend, self.facts.as_ref());
     }
 
     /// The backend said what a session begins with.
     pub(crate) fn learn_session(&mut self, key: Key, facts: &TextResultSet) {
+        let flavor = self.flavor();
+        let has_roles = self.facts.as_ref().is_some_and(Facts::has_roles);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         let mut session = session::SessionState::new(backend.session.collation, &self.interner);
         session.schema.clone_from(&backend.session.schema);
+        // Neither does COM_RESET_CONNECTION change the role (rule 3).
+        let role = role(facts.first(4), flavor).unwrap_or_default();
+        match &backend.login_role {
+            _ if !has_roles => {}
+            None => backend.login_role = Some(role),
+            Some(_) if role.is_empty() => backend.retired = true,
+            Some(login) if role == *login => {}
+            Some(_) => session.set_role(Some(&role)),
+        }
         session.charset = charset(facts).map(|charset| self.interner.charset(charset));
         // A collation that MariaDB does not know is the server's default for a new connection, and after
         // a reset that of whoever had the server's thread before.
@@ -283,7 +299,12 @@ impl Engine {
         if temporary.contains(&error.code) {
             return;
         }
-        while let Some(client) = id.and_then(|id| self.first_in_need(id)) {
+        let Some(id) = id else { return };
+        while let Some(client) = self.first_in_need(id) {
+            self.answer_waiter(turn, client, &error);
+        }
+        // Those who wait for permits would be told the same, one after the other.
+        for client in self.queued_for(id) {
             self.answer_waiter(turn, client, &error);
         }
     }
@@ -358,10 +379,11 @@ impl Engine {
     }
 }
 
-fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend) {
+fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend, facts: Option<&Facts>) {
     put_query(outbox, SETUP);
     backend.expect(Purpose::Setup);
-    put_query(outbox, FACTS);
+    let roles = facts.is_some_and(Facts::has_roles);
+    put_query(outbox, if roles { FACTS_AND_ROLE } else { FACTS });
     backend.expect(Purpose::ReadFacts(TextResultSet::default()));
 }
 

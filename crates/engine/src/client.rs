@@ -124,6 +124,8 @@ pub(crate) struct Login {
     pub greeted: Option<AuthPlugin>,
     /// The right to be here without having proved anything.
     pub slot: Option<LoginSlot>,
+    /// The level of zstd that it asks for.
+    pub zstd_level: u8,
 }
 
 /// How far a login has come.
@@ -338,6 +340,6 @@ mod tests {
 
     #[test]
     fn a_record_stays_small() {
-        assert!(size_of::<Client>() <= 280, "{} bytes", size_of::<Client>());
+        assert!(size_of::<Client>() <= 288, "{} bytes", size_of::<Client>());
     }
 }

@@ -3,7 +3,7 @@
 
 use events::{Io, Timestamp};
 use membership::Key;
-use wire::{Command, HEADER_LEN, OkPacket, Payload, whole_packet};
+use wire::{Command, Complete, HEADER_LEN, Header, OkPacket, Payload, whole_packet, write_packet};
 
 use crate::client::State;
 use crate::counters::DisconnectReason;
@@ -155,17 +155,9 @@ impl Engine {
                 return None;
             }
         };
-        let (consumed, sequence_id) = (packet.consumed, packet.sequence_id);
-        let payload = match &packet.payload {
-            Payload::Whole(payload) => payload,
-            Payload::Joined(payload) => &payload[..],
-        };
-        let packet = Packet {
-            raw: &bytes[..consumed],
-            payload,
-            sequence_id,
-        };
-        match self.command(turn, key, packet) {
+        let consumed = packet.consumed;
+        let mut renumbered = Vec::new();
+        match self.command(turn, key, as_sent(&packet, bytes, &mut renumbered)) {
             Taken::Now => Some(consumed),
             Taken::Later => Some(0),
         }
@@ -353,6 +345,42 @@ impl Engine {
     }
 }
 
+/// A command and the packets that it is sent on in. Those of a client that compresses are not counted, as nobody
+/// looks at their sequence ids: where there are several, they are made anew.
+fn as_sent<'a>(packet: &'a Complete<'_>, bytes: &'a [u8], own: &'a mut Vec<u8>) -> Packet<'a> {
+    let raw = &bytes[..packet.consumed];
+    let as_it_is = Packet {
+        raw,
+        payload: packet.payload.bytes(),
+        sequence_id: packet.sequence_id,
+    };
+    match &packet.payload {
+        Payload::Joined(payload) if !is_counted(raw) => {
+            let next = write_packet(own, 0, payload);
+            let sequence_id = next.wrapping_sub(1);
+            Packet {
+                raw: own,
+                sequence_id,
+                ..as_it_is
+            }
+        }
+        _ => as_it_is,
+    }
+}
+
+/// True if the sequence ids of packets are those that they must have.
+fn is_counted(mut packets: &[u8]) -> bool {
+    let mut next = 0_u8;
+    while let Some(header) = Header::parse(packets) {
+        if header.sequence_id != next {
+            return false;
+        }
+        next = next.wrapping_add(1);
+        packets = packets.get(HEADER_LEN + header.len..).unwrap_or_default();
+    }
+    true
+}
+
 /// True for texts that begin as a KILL may, so that the others are not looked at twice.
 fn may_be_kill(payload: &[u8]) -> bool {
     let text = payload[1..].trim_ascii_start();
@@ -361,7 +389,7 @@ fn may_be_kill(payload: &[u8]) -> bool {
 
 /// True if there is more in the inbox than the one command that waits.
 fn sent_ahead(inbox: &[u8]) -> bool {
-    match wire::Header::parse(inbox) {
+    match Header::parse(inbox) {
         Some(header) => inbox.len() > HEADER_LEN + header.len,
         None => !inbox.is_empty(),
     }

@@ -268,10 +268,13 @@ impl Backend {
     }
 
     /// Notes whether only this backend knows what FOUND_ROWS() is after an answer.
-    pub(crate) fn note_found_rows(&mut self, command: &ClientCommand) {
+    pub(crate) fn note_found_rows(&mut self, command: &ClientCommand, failed: bool) {
         let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
-        if command.counts.found.is_some() && !keeps {
-            self.counted_rows = command.traits.contains(Traits::COUNTS_ALL_ROWS);
+        let unsent = command.traits.contains(Traits::COUNTS_UNSENT_ROWS);
+        if unsent && !failed {
+            self.counted_rows = true;
+        } else if command.counts.found.is_some() && !keeps {
+            self.counted_rows = false;
         }
     }
 

@@ -12,6 +12,8 @@ use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::Warnings;
 use crate::errors::ClientError;
+use crate::roles::put_role;
+use crate::shared::PinLimits;
 use crate::templates::Template;
 use crate::{Engine, Mail, Turn};
 
@@ -60,8 +62,7 @@ impl Engine {
         if !selects {
             backend.session.schema.clone_from(&wanted.schema);
         }
-        backend.session.variables.clone_from(&wanted.variables);
-        backend.session.charset.clone_from(&wanted.charset);
+        backend.session.take_all_but_schema(wanted);
         if self.clients.state(client) != Some(State::Active) {
             self.clients.move_to(client, State::Active, turn.now);
         }
@@ -92,9 +93,9 @@ impl Engine {
         client: Key,
         statement: &Statement,
     ) -> bool {
-        let error = if !statement.pins.is_empty() && !self.may_be_pinned(client) {
+        let error = if let Err(max) = self.takes_pin(client, statement) {
             self.counters.pins_rejected += 1;
-            ClientError::too_many_pinned(self.settings.max_pinned)
+            ClientError::too_many_pinned(max)
         } else if self.asks_in_vain(client, statement) {
             ClientError::diagnostics_elsewhere()
         } else {
@@ -124,21 +125,32 @@ impl Engine {
         }
     }
 
-    /// Takes the right to be pinned, unless the session has it or too many others do.
-    fn may_be_pinned(&mut self, client: Key) -> bool {
-        let Some(client) = self.clients.get_mut(client) else {
-            return false;
+    /// Takes the right to be pinned, if the statement needs it and the session does not have it. `Err` holds
+    /// how many others do.
+    fn takes_pin(&mut self, client: Key, statement: &Statement) -> Result<(), usize> {
+        let client = self.clients.get_mut(client);
+        let Some(client) = client.filter(|_| !statement.pins.is_empty()) else {
+            return Ok(());
         };
         if client.pin_slot.is_none() {
-            client.pin_slot = self.shared.pin(self.settings.max_pinned);
+            let limits = PinLimits {
+                of_all: self.settings.max_pinned,
+                of_account: self.settings.max_pinned_per_account,
+            };
+            let whose = (client.account, self.settings.accounts.len());
+            client.pin_slot = Some(self.shared.pin(whose, limits)?);
         }
-        client.pin_slot.is_some()
+        Ok(())
     }
 }
 
 /// Appends the commands of a restore and notes that their answers will come.
 pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: &Restore) {
     if !restore.set.is_empty() {
+        if backend.warnings == Warnings::None {
+            // Setting what is deprecated gives some.
+            backend.warnings = Warnings::Foreign;
+        }
         put_query(outbox, &restore.set);
         backend.expect(Purpose::Restore(RestorePart::Set));
         if backend.warnings == Warnings::None {
@@ -146,10 +158,17 @@ pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: 
             backend.warnings = Warnings::Foreign;
         }
     }
+    if let Some(role) = &restore.role {
+        put_role(outbox, backend, role);
+    }
     if let Some(schema) = &restore.schema {
         put_command(outbox, Command::InitDb, schema);
         let previous = backend.session.schema.clone();
         backend.expect(Purpose::Restore(RestorePart::Schema(previous)));
+    }
+    for statement in &restore.next {
+        put_query(outbox, statement);
+        backend.expect(Purpose::Restore(RestorePart::Set));
     }
 }
 

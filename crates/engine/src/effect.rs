@@ -128,10 +128,12 @@ impl Engine {
     /// What COM_STMT_PREPARE of a text does.
     fn preparing(&mut self, key: Key, text: &[u8], stays: bool) -> Option<Act> {
         let mut statement = self.judge_text(key, text);
-        // What is carried for texts is not for these: whoever runs them stays.
-        if statement.traits.contains(Traits::USES_USER_VARIABLES) {
+        let uses = statement.traits.contains(Traits::USES_USER_VARIABLES);
+        let mentions = self.mentions_of_text(key, text).filter(|_| uses);
+        if uses && mentions.is_none() {
             statement.pins.insert(PinReason::UserVariable);
         }
+        // What is carried for texts is not for these: whoever runs them stays.
         if statement.traits.contains(Traits::SETS_UNSCOPED) {
             statement.pins.insert(PinReason::UntrackedVariable);
         }
@@ -139,6 +141,7 @@ impl Engine {
             statement,
             clears_warnings: clears_warnings(&statement, text, self.flavor()),
             kills: self.victim(key, text),
+            mentions: mentions.unwrap_or_default().into(),
         };
         let client = self.clients.get(key)?;
         let own = rewrite::concerns(&statement)

@@ -3,7 +3,7 @@
 use events::{Close, HangUp, Io, Span, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::{PinReason, PinReasons};
+use session::statement::PinReasons;
 use wire::{Capabilities, Piece, Told};
 
 use crate::backend::{Due, Exchange, Purpose};
@@ -90,8 +90,6 @@ impl Engine {
         backend.dirty |= !pins.is_empty() || backend.leftovers.is_unread();
         backend.leftovers.forget_unread();
         backend.counted_rows = false;
-        // COM_RESET_CONNECTION leaves the role as it was (rule 3).
-        backend.retired |= pins.contains(PinReason::Role) || pins.contains(PinReason::Unknown);
         let mut passing = Due::TABLES;
         // A command that waits for what it needs was not sent, and leaves nothing.
         passing.set(Due::COMMAND, backend.brings_only());

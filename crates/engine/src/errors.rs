@@ -157,7 +157,7 @@ impl ClientError {
     pub(crate) fn too_many_pinned(max: usize) -> Self {
         let text = format!(
             "the statement would pin this session to a backend connection, and {max} sessions are \
-             pinned already (max_pinned); it was not run"
+             pinned already (max_pinned, max_pinned_per_account); it was not run"
         );
         Self::new(code::USER_LIMIT_REACHED, b"42000", text)
     }

@@ -12,6 +12,7 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::FOUND_ROWS)
     .union(Capabilities::LONG_FLAG)
     .union(Capabilities::CONNECT_WITH_DB)
+    .union(COMPRESSION)
     .union(Capabilities::LOCAL_FILES)
     .union(Capabilities::NO_SCHEMA)
     .union(Capabilities::ODBC)
@@ -30,6 +31,9 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::PLUGIN_AUTH_LENENC_DATA)
     .union(Capabilities::SESSION_TRACK)
     .union(Capabilities::DEPRECATE_EOF);
+
+/// Offered only where the settings say so.
+const COMPRESSION: Capabilities = Capabilities::COMPRESS.union(Capabilities::ZSTD_COMPRESSION);
 
 /// The same of MariaDB's extended flags.
 pub(crate) const OFFERED_EXTENDED: ExtendedCapabilities =
@@ -83,6 +87,19 @@ impl Modes {
 }
 
 impl Facts {
+    /// What clients are offered, with or without compression.
+    pub(crate) fn offered(&self, compression: bool) -> Capabilities {
+        match compression {
+            true => self.capabilities,
+            false => self.capabilities - COMPRESSION,
+        }
+    }
+
+    /// True if the server has roles.
+    pub(crate) fn has_roles(&self) -> bool {
+        self.flavor == Flavor::MariaDb || self.version_number >= 80_000
+    }
+
     /// What clients are told while nothing is known.
     pub(crate) fn unknown(version: &str) -> Self {
         Self {
@@ -90,7 +107,7 @@ impl Facts {
             version: version.as_bytes().to_vec(),
             collation: 45,
             status: ServerStatus::AUTOCOMMIT,
-            capabilities: OFFERED,
+            capabilities: OFFERED - COMPRESSION,
             extended: ExtendedCapabilities::empty(),
             flavor: Flavor::MySql,
             version_number: version_number(version.as_bytes()),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use membership::Key;
 use session::statement::{Holding, Kind, PinReason, PinReasons, Statement, TableName, Traits};
-use wire::ServerStatus;
 
 use crate::Engine;
 use crate::backend::ClientCommand;
@@ -87,7 +86,7 @@ impl Client {
         let mut ended = PinReasons::NONE;
         if !failed && command.kind != Kind::Multiple {
             let sent = (command.kind, command.traits);
-            ended = released(sent, command.in_transaction, self.status);
+            ended = released(sent);
         }
         if failed && command.kind == Kind::Lock && command.pins.contains(PinReason::LockTables) {
             // It was the first, and has locked nothing.
@@ -109,11 +108,7 @@ impl Client {
 }
 
 /// The reasons that a statement which succeeded has ended, whatever was held.
-fn released(
-    (kind, traits): (Kind, Traits),
-    was_in_transaction: bool,
-    status: ServerStatus,
-) -> PinReasons {
+fn released((kind, traits): (Kind, Traits)) -> PinReasons {
     let mut ended = PinReasons::NONE;
     if traits.contains(Traits::RELEASES_TABLE_LOCKS) {
         ended.insert(PinReason::LockTables);
@@ -125,10 +120,6 @@ fn released(
     }
     if traits.contains(Traits::XA_ENDS) {
         ended.insert(PinReason::Xa);
-    }
-    let completes = matches!(kind, Kind::Commit | Kind::Rollback);
-    if completes && was_in_transaction && !status.contains(ServerStatus::IN_TRANS) {
-        ended.insert(PinReason::OneShotTransaction);
     }
     ended
 }
@@ -242,11 +233,7 @@ mod tests {
             let found = classify(text.as_bytes(), &dialect);
             let sent = (found.kind, found.traits);
             let expected: PinReasons = ended.iter().copied().collect();
-            assert_eq!(
-                released(sent, false, ServerStatus::AUTOCOMMIT),
-                expected,
-                "{text}"
-            );
+            assert_eq!(released(sent), expected, "{text}");
         }
     }
 }

@@ -44,7 +44,7 @@ impl Engine {
                 "a key sleeps although something may be due for it",
             )?;
         }
-        self.check_admitted()?;
+        self.check_queued()?;
         let stalled = self.stalls.iter().map(|stall| stall.client);
         ensure(
             stalled
@@ -85,11 +85,40 @@ impl Engine {
         })
     }
 
-    /// The accounts whose statements wait for a permit, and since when. For tests.
-    pub fn waiting_for_permits(&self) -> impl Iterator<Item = (Arc<str>, Timestamp)> {
+    /// The accounts whose statements wait for nothing but a permit, since when, and the connection ids of
+    /// their clients. For tests.
+    pub fn waiting_for_permits(&self) -> impl Iterator<Item = (Arc<str>, Timestamp, u32)> {
         let waiting = self.scheduler.queue_now();
-        let waiting = waiting.filter(|waiting| waiting.limit.is_some());
-        waiting.map(|waiting| (waiting.account, waiting.since))
+        let waiting = waiting.filter(|waiting| waiting.limit.is_some() && !waiting.lacks_backend);
+        waiting.filter_map(|waiting| {
+            let id = self.clients.get(waiting.who)?.id;
+            Some((waiting.account, waiting.since, id))
+        })
+    }
+
+    /// True if somebody waits for a permit, nobody waits for the backends that it would use, and one is
+    /// idle. For tests.
+    pub fn lacks_permits(&self) -> bool {
+        let queued = self.clients.iter(State::Queued);
+        let mut ids = queued.map(|(_, client)| client.key);
+        let waiting = |id| [State::Waiting(id), State::ForLane(id)];
+        let is_first = |id| {
+            waiting(id)
+                .iter()
+                .all(|&list| self.clients.count(list) == 0)
+        };
+        let has_idle = |id| self.pool.count(id, BackendState::Idle) > 0;
+        ids.any(|id| is_first(id) && has_idle(id) && self.may_go_alone(id))
+    }
+
+    /// How many might run if there were backends for them, besides those on the lists of keys. For
+    /// tests.
+    pub fn without_backends(&self) -> u64 {
+        let ids = self.pool.key_ids();
+        let needy = ids.filter(|&id| self.first_queued_in_need(id).is_some());
+        needy
+            .map(|id| self.scheduler.without_backend(id.0) as u64)
+            .sum()
     }
 
     /// True if a client of this worker has that connection id. For tests.

@@ -39,6 +39,23 @@ impl Backend {
     }
 }
 
+impl Backend {
+    /// How many reads a lane takes now: none until it is filled again.
+    pub(crate) fn room_in_lane(&self) -> usize {
+        match self.exchanges.len() {
+            depth if depth <= FILL_AT => LANE_DEPTH - depth,
+            _ => 0,
+        }
+    }
+}
+
+impl Client {
+    /// True if its command may go in a lane, as long as reads like that are fast.
+    pub(crate) fn may_ride(&self) -> bool {
+        self.digest != Digest::NONE && self.retry == Retry::Fresh
+    }
+}
+
 impl Engine {
     /// True if a command may share a lane.
     pub(crate) fn may_share<I: Io<Mail>>(
@@ -94,6 +111,8 @@ impl Engine {
             && packet.raw.len() <= COMMAND_MAX
             && client.login.is_none()
             && client.status.contains(ServerStatus::AUTOCOMMIT)
+            // The first read of a lane would use up what was for another one's.
+            && client.session.next_transaction().is_none()
             && !client.holds_backend();
         if !plain {
             return Digest::NONE;
@@ -257,9 +276,8 @@ impl Engine {
         let client = self.clients.get(key)?;
         let first = self.clients.oldest(State::ForLane(id));
         let due = first.is_none_or(|first| client.since < first);
-        let fresh = client.digest != Digest::NONE && client.retry == Retry::Fresh;
         let suits = |lane: &Backend| lane.session.matches(&client.session);
-        let shares = due && fresh && suits(self.pool.get(lane)?);
+        let shares = due && client.may_ride() && suits(self.pool.get(lane)?);
         let digest = client.digest;
         (shares && self.is_fast(turn, digest)).then_some(key)
     }
@@ -358,7 +376,6 @@ fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientComman
         pins: PinReasons::NONE,
         counts: Counts::default(),
         clears_warnings: client.digest.clears_warnings(),
-        in_transaction: false,
         effect: None,
         texts: None,
         answered: false,

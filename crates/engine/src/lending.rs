@@ -44,33 +44,48 @@ impl Lending {
 impl Engine {
     /// Tells the others since when somebody has waited here, at the end of each turn.
     pub(crate) fn publish_need<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let mut oldest = None;
+        let (mut oldest, mut weights) = (None, 0);
         for at in 0..self.awake.len() {
             let id = self.awake[at];
+            if self.clients.count(State::Waiting(id)) + self.keys[id.0 as usize].queued > 0 {
+                weights += u64::from(self.keys[id.0 as usize].weight.max(1));
+            }
             let since = self.in_need_since(id);
             let short = &mut self.keys[id.0 as usize].short_since;
             *short = since.map(|_| short.unwrap_or(turn.now));
             oldest = [oldest, since].into_iter().flatten().min();
         }
+        self.busy.weigh(weights);
         let lending = &mut self.lending;
         lending.seen = turn.now;
-        if oldest == lending.waiting_since {
-            return;
+        let began = oldest.is_some() && lending.waiting_since.is_none();
+        if oldest != lending.waiting_since {
+            lending.waiting_since = oldest;
+            lending.short_since = oldest.map(|_| lending.short_since.unwrap_or(turn.now));
+            if oldest.is_none() {
+                lending.asked = None;
+            }
+            let short_since = lending.short_since;
+            let ledger = &self.shared.ledger;
+            ledger.set_waiting(self.worker, oldest, short_since);
         }
-        let began = lending.waiting_since.is_none();
-        lending.waiting_since = oldest;
-        lending.short_since = oldest.map(|_| lending.short_since.unwrap_or(turn.now));
-        if oldest.is_none() {
-            lending.asked = None;
-        }
-        let short_since = lending.short_since;
-        self.shared
-            .ledger
-            .set_waiting(self.worker, oldest, short_since);
         if began {
             // A slot that was given back a moment ago saw nobody waiting.
             self.serve_all(turn);
+        } else if oldest.is_some_and(|since| self.finds_slots(since)) {
+            self.each_awake(|engine, id| engine.grow(turn, id));
         }
+    }
+
+    /// True if there may be slots for whoever has waited here since `since`, and nobody elsewhere has waited
+    /// longer.
+    fn finds_slots(&mut self, since: Timestamp) -> bool {
+        let ledger = &self.shared.ledger;
+        let is_first = || {
+            let other = ledger.neediest(self.worker);
+            other.is_none_or(|(_, other)| other.waiting_since >= Some(since))
+        };
+        (ledger.taken() < ledger.total() && is_first()) || self.pool.resting() > 0
     }
 
     /// Patience is over: the others are asked.
@@ -236,7 +251,10 @@ impl Engine {
     /// The claim of a key that has slots: those who wait for its lanes have one, too.
     fn holder(&self, id: KeyId) -> Claim {
         let claim = self.claim(id);
-        let waiting = [claim.waiting_since, self.clients.oldest(State::ForLane(id))];
+        let queued = self.scheduler.first_without_backend(id.0);
+        let queued = queued.and_then(|key| Some(self.clients.get(key)?.since));
+        let for_lane = self.clients.oldest(State::ForLane(id));
+        let waiting = [claim.waiting_since, for_lane, queued];
         Claim {
             waiting_since: waiting.into_iter().flatten().min(),
             ..claim

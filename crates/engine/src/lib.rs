@@ -12,6 +12,7 @@
 //! | `commands` | the command phase of clients: cutting and answering commands |
 //! | `permits` | the right of a statement to run, and waiting for it |
 //! | `limits` | limits that statements set |
+//! | `grants` | what the server says that an account may do |
 //! | `overtime` | statements that take longer than they may |
 //! | `seats` | whose limits hold for a client |
 //! | `attach` | finding a backend for a command, or waiting for one |
@@ -36,7 +37,9 @@
 //! | `user_variables` | user variables, carried from backend to backend |
 //! | `text_prepared` | texts that are prepared by name, carried from backend to backend |
 //! | `effect` | what a command will do to what its session holds |
+//! | `roles` | the role of a session |
 //! | `holdings` | pins that end, because what was held is let go of |
+//! | `busy` | how many backends run statements alone at once |
 //! | `lanes` | backends that several sessions share |
 //! | `lane_patience` | how long the head of a lane may take |
 //! | `lane_trouble` | what goes wrong with those |
@@ -60,6 +63,7 @@ mod backend;
 mod backend_auth;
 mod backend_login;
 mod backend_statements;
+mod busy;
 mod client;
 mod client_statements;
 mod commands;
@@ -71,6 +75,7 @@ mod effect;
 mod endings;
 mod errors;
 mod facts;
+mod grants;
 mod holdings;
 mod identity;
 mod invariants;
@@ -95,6 +100,7 @@ mod read_back;
 mod report;
 mod retry;
 mod rewrite;
+mod roles;
 mod schemas;
 mod seats;
 mod sending;
@@ -117,7 +123,7 @@ use std::sync::atomic::AtomicUsize;
 use admission::Scheduler;
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
 use membership::Key;
-use pool::{Concurrency, KeyId, Pool};
+use pool::{Bounds, Concurrency, KeyId, Pool};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use session::Interner;
@@ -127,7 +133,7 @@ use crate::backend::{Backend, PoolKey};
 use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
 
-pub use admission::{AccountName, AccountReport, Usage};
+pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
 pub use kill::{KillOrder, KillOutcome, Victim};
 pub use limits::{LimitsChange, LimitsOrder};
@@ -170,6 +176,8 @@ pub struct Engine {
     awake: Vec<KeyId>,
     /// What was learned of plain reads.
     digests: digests::Digests,
+    /// How many backends run statements alone at once.
+    busy: busy::Busy,
     /// How many lanes there may be for one state of sessions.
     lane_limit: Concurrency,
     lane_patience: lane_patience::LanePatience,
@@ -191,6 +199,8 @@ pub struct Engine {
     overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
     holds: HashMap<Key, permits::Hold>,
+    /// Keys whose statements were let through and are sent next.
+    to_serve: Vec<KeyId>,
     /// Texts that were prepared by name so far, so that each has a number of its own.
     texts_prepared: u64,
     counters: Counters,
@@ -216,8 +226,10 @@ struct KeyState {
     weight: u32,
     /// Since when somebody has waited for its backends without a break.
     short_since: Option<Timestamp>,
-    /// Statements that have their permit and wait to be sent.
-    admitted: usize,
+    /// How many of its backends have been at work for long.
+    long: usize,
+    /// Statements that wait for a permit.
+    queued: usize,
     /// What the last failure was, for whoever waits in vain.
     last_error: String,
     /// The `sql_mode` that sessions begin with, if it is not the server's own (CLIENT_IGNORE_SPACE).
@@ -270,7 +282,18 @@ impl Engine {
     ) -> Self {
         let scheduler = Scheduler::new(&shared.admission, worker, settings.queue_timeout);
         let lane_stall = settings.lane_stall.unwrap_or_default();
-        let lanes_max = shared.ledger.total() / shared.ledger.workers().max(1);
+        let slots = shared.ledger.total();
+        let busy = Bounds {
+            least: settings.min_connections,
+            first: settings.busy_at_first.unwrap_or(slots),
+            most: slots,
+        };
+        // With a single lane the server has nothing to do while it is filled.
+        let lanes = Bounds {
+            least: 2,
+            first: 2,
+            most: slots / shared.ledger.workers().max(1),
+        };
         Self {
             settings,
             shared,
@@ -291,7 +314,8 @@ impl Engine {
             pin_log: pin_log::PinLog::default(),
             awake: Vec::new(),
             digests: digests::Digests::new(),
-            lane_limit: Concurrency::new(lanes_max),
+            busy: busy::Busy::new(busy),
+            lane_limit: Concurrency::new(lanes),
             lane_patience: lane_patience::LanePatience::new(lane_stall),
             lane_due: None,
             idle_due: None,
@@ -302,6 +326,7 @@ impl Engine {
             kept: HashMap::new(),
             overtime_due: None,
             holds: HashMap::new(),
+            to_serve: Vec::new(),
             texts_prepared: 0,
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),
@@ -444,6 +469,7 @@ impl Handler for Engine {
             self.started = true;
             self.probe(turn);
         }
+        self.open_gate(turn);
         self.admit_waiters(turn);
         self.publish_need(turn);
         self.doze();

@@ -19,14 +19,13 @@ use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::dispatch::put_query;
 use crate::errors::ClientError;
+use crate::grants::creates_users;
 use crate::rewrite::Rewrite;
 use crate::{Engine, Mail, Turn};
 
-/// Whether the account may create users. Source: "Resource limits" in the manuals: who may create an
-/// account may limit it.
-const MAY_CREATE_USERS: &[u8] = b"SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES \
-    WHERE GRANTEE=CONCAT('''',REPLACE(CURRENT_USER(),'@','''@'''),'''') \
-    AND PRIVILEGE_TYPE='CREATE USER' LIMIT 1";
+/// What the account may do, by itself and by the roles that are active. Source: "Resource limits" in the manuals:
+/// who may create an account may limit it.
+const GRANTS: &[u8] = b"SHOW GRANTS";
 
 /// What becomes of limits, by a statement that the server has accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,7 +165,7 @@ impl Engine {
             return false;
         };
         intent.right = Right::Asked;
-        put_query(turn.io.outbox(backend.handle), MAY_CREATE_USERS);
+        put_query(turn.io.outbox(backend.handle), GRANTS);
         backend.expect(Purpose::ReadRight(TextResultSet::default()));
         backend.due |= Due::COMMAND;
         true
@@ -186,8 +185,9 @@ impl Engine {
         let Some(client) = backend.client.filter(|_| awaited) else {
             return;
         };
-        let count = rows.and_then(|rows| rows.first(0));
-        let granted = count.is_some_and(|count| count != b"0");
+        let rows = rows.into_iter().flat_map(TextResultSet::rows);
+        let mut lines = rows.filter_map(|row| row.first()?.as_deref());
+        let granted = lines.any(creates_users);
         if granted {
             if let Some(intent) = self.intents.get_mut(&client) {
                 intent.right = Right::Granted;

@@ -13,8 +13,9 @@ use crate::{Engine, Mail, Turn};
 pub(crate) struct Upload {
     /// Bytes that are still to come of the packet at hand.
     left: usize,
-    /// The client's sequence ids minus the backend's.
-    offset: u8,
+    /// The sequence id that the backend expects next. The client's own may be others: one that compresses does
+    /// not count its packets as the backend would.
+    next: u8,
 }
 
 /// What came of some bytes of a file.
@@ -39,7 +40,8 @@ impl Upload {
             let Some(header) = header else {
                 return Passed { used, last: None };
             };
-            let sequence_id = header.sequence_id.wrapping_sub(self.offset);
+            let sequence_id = self.next;
+            self.next = sequence_id.wrapping_add(1);
             out.extend_from_slice(&bytes[used..used + HEADER_LEN - 1]);
             out.push(sequence_id);
             used += HEADER_LEN;
@@ -79,8 +81,8 @@ impl Engine {
         let client = command.client.and_then(|key| self.clients.get_mut(key));
         if let Some(client) = client {
             client.uploading = true;
-            let offset = command.translation.offset();
-            backend.upload = Some(Upload { left: 0, offset });
+            let next = exchange.walk.next_sequence_id();
+            backend.upload = Some(Upload { left: 0, next });
         } else {
             let sequence_id = exchange.walk.next_sequence_id();
             write_packet(turn.io.outbox(backend.handle), sequence_id, b"");
@@ -155,7 +157,7 @@ mod tests {
         let next = write_packet(&mut file, next, b"3,4\n");
         write_packet(&mut file, next, b"");
         for step in 1..=file.len() {
-            let mut upload = Upload { left: 0, offset: 1 };
+            let mut upload = Upload { left: 0, next: 2 };
             let (mut pending, mut out, mut last) = (Vec::new(), Vec::new(), None);
             for part in file.chunks(step) {
                 pending.extend_from_slice(part);

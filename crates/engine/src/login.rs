@@ -1,6 +1,6 @@
 //! The connection phase of clients.
 
-use events::{Close, Handle, Io, Peer, Tag};
+use events::{Close, Compression, Handle, Io, Peer, Tag};
 use membership::Key;
 use session::SessionState;
 use session::statement::PinReasons;
@@ -90,6 +90,7 @@ impl Engine {
             sequence_id: 0,
             greeted: None,
             slot: None,
+            zstd_level: 0,
         };
         Client {
             handle,
@@ -145,7 +146,7 @@ impl Engine {
             server_version: &facts.version,
             connection_id: client.id,
             nonce: client.origin.nonce,
-            capabilities: facts.capabilities,
+            capabilities: facts.offered(self.settings.compression),
             extended: facts.extended,
             collation: facts.collation,
             status: facts.status,
@@ -221,7 +222,10 @@ impl Engine {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return Ok(());
         };
-        client.capabilities = response.capabilities & facts.capabilities;
+        client.capabilities = response.capabilities & facts.offered(self.settings.compression);
+        if let Some(login) = &mut client.login {
+            login.zstd_level = HandshakeResponse::zstd_level(payload).unwrap_or_default();
+        }
         client.extended = response.extended & facts.extended;
         client.session = session;
         let claim = Claim {
@@ -258,6 +262,7 @@ impl Engine {
             sequence_id: 1,
             greeted: None,
             slot: None,
+            zstd_level: 0,
         }));
         self.reset_session(key, collation);
         if let Some(client) = self.clients.get_mut(key) {
@@ -277,9 +282,12 @@ impl Engine {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return;
         };
-        let schema = client.session.schema.take();
-        client.session = SessionState::new(collation, &self.interner);
-        client.session.schema = schema;
+        let before = std::mem::replace(
+            &mut client.session,
+            SessionState::new(collation, &self.interner),
+        );
+        client.session.set_role(before.role());
+        client.session.schema = before.schema;
         client.status = facts.status;
         client.last_insert_id = 0;
         client.capture = Capture::default();
@@ -343,6 +351,12 @@ impl Engine {
             ..OkPacket::default()
         };
         ok.encode(turn.io.outbox(client.handle), login.sequence_id, 0x00);
+        // COM_CHANGE_USER changes nothing about that.
+        let method = compression(client.capabilities, login.zstd_level);
+        if let Some(method) = method.filter(|_| login.greeted.is_some()) {
+            let connection = (client.handle, Owner::Client(key).tag());
+            turn.io.compress(connection, method);
+        }
         self.counters.logins += 1;
     }
 
@@ -370,6 +384,15 @@ impl Engine {
         self.counters.logins_refused += 1;
         self.close_client(turn, key, reason);
     }
+}
+
+/// How a client that logged in compresses. Of two it is zlib, as the servers have it.
+fn compression(negotiated: Capabilities, zstd_level: u8) -> Option<Compression> {
+    if negotiated.contains(Capabilities::COMPRESS) {
+        return Some(Compression::Zlib);
+    }
+    let zstd = negotiated.contains(Capabilities::ZSTD_COMPRESSION);
+    zstd.then_some(Compression::Zstd { level: zstd_level })
 }
 
 /// Nonces are sent as text that ends at a NUL: no byte of one may be 0, and the servers keep them

@@ -157,7 +157,7 @@ impl Engine {
         };
         let seat = client.seat.as_ref();
         let limit = match self.holds.get(&key) {
-            Some(&Hold::Queued(place)) => self.scheduler.limit_of(place),
+            Some(&Hold::Queued(place, _)) => self.scheduler.limit_of(place),
             _ => None,
         };
         ClientLine {

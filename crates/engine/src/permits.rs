@@ -2,37 +2,32 @@
 //! backend, and waits if its account has as many as it may (rules 19 and 20).
 //!
 //! Owns what a client holds between its arrival and the sending of its command: a place in the queue,
-//! or a permit. From then on the permit is beside the command, and a transaction's is with its backend.
-//! Who may run and who is next is decided by `admission`.
+//! or a permit; and whether there is a backend for one more. From then on the permit is beside the command,
+//! and a transaction's is with its backend. Who may run and who is next is decided by `admission`.
 
-use admission::{Arrival, Capacity, Decision, Left, Needs, Permit, Place, Rejection, Step};
+use admission::{Arrival, Capacity, Decision, Left, Needs, Permit, Place, Rejection, Step, Why};
 use events::{Io, Span, Timestamp};
 use membership::Key;
-use pool::KeyId;
+use pool::{KeyId, Pool, State as BackendState};
 use session::statement::{Kind, Statement, Traits};
 use wire::ServerStatus;
 
-use crate::backend::{ClientCommand, Due};
-use crate::client::{Client, State};
+use crate::backend::{Backend, ClientCommand, Due, PoolKey};
+use crate::busy::Busy;
+use crate::client::{Client, Clients, State};
 use crate::commands::{Packet, Taken};
 use crate::counters::DisconnectReason;
-use crate::digests::Digest;
 use crate::errors::ClientError;
 use crate::overtime::Allowance;
-use crate::retry::Retry;
 use crate::{Engine, KeyState, Mail, Turn};
-
-/// So many statements of a key that have their permit wait for backends; the others wait where accounts
-/// take turns. Enough to fill two lanes at once, and to open as many connections.
-const AHEAD: usize = 64;
 
 /// What a client holds whose statement has not been sent.
 #[derive(Debug)]
 pub(crate) enum Hold {
-    /// A place in the queue for permits.
-    Queued(Place),
-    /// Its permit. It waits for a backend, or for what must be restored first.
-    Admitted(Permit, KeyId, Timestamp),
+    /// A place in the queue for permits, among those who can use backends of the key.
+    Queued(Place, KeyId),
+    /// Its permit, and when it came. It waits for a backend, or for what must be restored first.
+    Admitted(Permit, Timestamp),
 }
 
 impl Engine {
@@ -47,15 +42,23 @@ impl Engine {
     ) -> Option<Taken> {
         let client = self.clients.get(key)?;
         let seat = client.seat.as_ref()?;
-        if !packet.is_statement() || self.scheduler.pass(seat) {
+        let id = client.key;
+        // Whoever needs no permit must not keep those from the backends who wait for one and for them.
+        let alone = self.keys[id.0 as usize].queued == 0;
+        if !packet.is_statement() || (alone && self.scheduler.pass(seat)) {
             return None;
         }
-        let id = client.key;
+        let backends = Backends {
+            clients: &self.clients,
+            pool: &self.pool,
+            busy: &self.busy,
+            keys: &self.keys,
+        };
         let arrival = Arrival {
             who: key,
             needs: needs(client, statement),
             group: id.0,
-            has_backend: self.keys[id.0 as usize].admitted < AHEAD,
+            has_backend: backends.has_room(id),
             time_limit: client.time_limit(packet),
         };
         match self.scheduler.arrive(seat, arrival, turn.now) {
@@ -64,7 +67,9 @@ impl Engine {
                 None
             }
             Decision::Queue(place) => {
-                self.holds.insert(key, Hold::Queued(place));
+                self.holds.insert(key, Hold::Queued(place, id));
+                self.keys[id.0 as usize].queued += 1;
+                self.wake(id);
                 self.counters.queued += 1;
                 self.clients.move_to(key, State::Queued, turn.now);
                 Some(Taken::Later)
@@ -98,15 +103,11 @@ impl Engine {
 
     /// Keeps a client's permit until its command, which came at `arrived`, is sent.
     pub(crate) fn hold_permit(&mut self, key: Key, permit: Permit, arrived: Timestamp) {
-        let Some(id) = self.clients.get(key).map(|client| client.key) else {
-            return;
-        };
         let timed = self.may_run_until(key, Kind::Select, arrived).is_some();
-        if permit.is_none() && !timed {
+        if self.clients.get(key).is_none() || (permit.is_none() && !timed) {
             return;
         }
-        self.keys[id.0 as usize].admitted += 1;
-        let before = self.holds.insert(key, Hold::Admitted(permit, id, arrived));
+        let before = self.holds.insert(key, Hold::Admitted(permit, arrived));
         debug_assert!(
             !matches!(before, Some(Hold::Admitted(..))),
             "two permits for one statement"
@@ -133,16 +134,31 @@ impl Engine {
         if self.holds.is_empty() {
             return None;
         }
-        match self.holds.remove(&key)? {
-            Hold::Admitted(permit, id, arrived) => {
-                self.keys[id.0 as usize].admitted -= 1;
-                Some((permit, arrived))
-            }
-            Hold::Queued(place) => {
-                self.scheduler.leave(place, Left::Killed);
-                None
-            }
+        if let Some(place) = self.take_place(key) {
+            self.scheduler.leave(place, Left::Killed);
+            return None;
         }
+        match self.holds.remove(&key)? {
+            Hold::Admitted(permit, arrived) => Some((permit, arrived)),
+            Hold::Queued(..) => None,
+        }
+    }
+
+    /// A client does not wait for its permit any more.
+    fn take_place(&mut self, key: Key) -> Option<Place> {
+        let &Hold::Queued(place, KeyId(id)) = self.holds.get(&key)? else {
+            return None;
+        };
+        self.holds.remove(&key);
+        self.keys[id as usize].queued -= 1;
+        Some(place)
+    }
+
+    /// The clients whose statements wait for permits to use backends of `id`. Looks at all who wait.
+    pub(crate) fn queued_for(&self, id: KeyId) -> Vec<Key> {
+        let queued = |hold: &Hold| matches!(hold, Hold::Queued(_, of) if *of == id);
+        let holds = self.holds.iter().filter(|(_, hold)| queued(hold));
+        holds.map(|(key, _)| *key).collect()
     }
 
     /// A client goes, or is told that its statement was ended: it never runs.
@@ -160,8 +176,7 @@ impl Engine {
     /// A statement that waits, for whatever, will not run.
     pub(crate) fn forgo_permit(&mut self, key: Key, why: Left) {
         let waits = self.clients.state(key).is_some_and(State::waits);
-        if let Some(&Hold::Queued(place)) = self.holds.get(&key) {
-            self.holds.remove(&key);
+        if let Some(place) = self.take_place(key) {
             self.scheduler.leave(place, why);
             return;
         }
@@ -178,18 +193,9 @@ impl Engine {
     /// Lets those through who may run now, and refuses those who have waited too long: at the end of each
     /// turn.
     pub(crate) fn admit_waiters<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        loop {
-            let keys = &self.keys;
-            let next = self.scheduler.next(turn.now, |group| capacity(keys, group));
-            match next {
-                None => break,
-                Some(Step::Run {
-                    who,
-                    permit,
-                    waited,
-                }) => self.admitted(turn, who, (permit, waited)),
-                Some(Step::Reject { who, rejection }) => self.rejected(turn, who, &rejection),
-            }
+        while self.admit_some(turn) {}
+        if self.scheduler.waiting() > 0 && self.gate_is_shut() {
+            self.busy.refuse(turn.now);
         }
         while let Some(wake) = self.scheduler.take_wake() {
             // A worker that has ended has nobody who waits.
@@ -197,33 +203,80 @@ impl Engine {
         }
     }
 
+    /// Lets as many through as there is room for, and then sends them: a lane is filled in one go. True if
+    /// there may be room for more.
+    fn admit_some<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) -> bool {
+        let mut to_serve = std::mem::take(&mut self.to_serve);
+        loop {
+            let backends = Backends {
+                clients: &self.clients,
+                pool: &self.pool,
+                busy: &self.busy,
+                keys: &self.keys,
+            };
+            let capacity = |group| match backends.has_room(KeyId(group)) {
+                true => Capacity::Here,
+                false => Capacity::Elsewhere,
+            };
+            match self.scheduler.next(turn.now, capacity) {
+                None => break,
+                Some(Step::Run {
+                    who,
+                    permit,
+                    waited,
+                }) => {
+                    let id = self.admitted(turn, who, (permit, waited));
+                    to_serve.extend(id.filter(|id| !to_serve.contains(id)));
+                }
+                Some(Step::Reject { who, rejection }) => self.rejected(turn, who, &rejection),
+            }
+        }
+        let any = !to_serve.is_empty();
+        for id in to_serve.drain(..) {
+            self.serve(turn, id);
+        }
+        self.to_serve = to_serve;
+        any
+    }
+
     /// A statement that waited may run: it looks for a backend, as if it had come just now.
     fn admitted<I: Io<Mail>>(
         &mut self,
-        turn: &mut Turn<'_, I>,
+        turn: &Turn<'_, I>,
         key: Key,
         (permit, waited): (Permit, Span),
-    ) {
-        self.holds.remove(&key);
+    ) -> Option<KeyId> {
+        self.take_place(key);
         let arrived = turn.now.as_us().saturating_sub(waited.as_us());
         self.hold_permit(key, permit, Timestamp::from_us(arrived));
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let (id, digest, retry) = (client.key, client.digest, client.retry);
-        let shares = digest != Digest::NONE && retry == Retry::Fresh && self.is_fast(turn, digest);
-        let list = match shares {
+        let client = self.clients.get(key)?;
+        let (id, digest) = (client.key, client.digest);
+        let list = match client.may_ride() && self.is_fast(turn, digest) {
             true => State::ForLane(id),
             false => State::Waiting(id),
         };
         self.clients.move_to(key, list, turn.now);
         self.wake(id);
-        self.serve(turn, id);
+        Some(id)
+    }
+
+    /// Whoever of `id` has waited longest for a backend of its own and for nothing else.
+    pub(crate) fn first_queued_in_need(&self, id: KeyId) -> Option<Key> {
+        let first = self.scheduler.first_without_backend(id.0)?;
+        let rides = self.clients.get(first).is_some_and(Client::may_ride) && self.has_lane(first);
+        (!rides).then_some(first)
     }
 
     fn rejected<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, rejection: &Rejection) {
-        self.holds.remove(&key);
-        self.answer_err(turn, key, &ClientError::rejected(rejection));
+        self.take_place(key);
+        let id = self.clients.get(key).map(|client| client.key);
+        let error = match (rejection.why, id) {
+            (Why::Timeout(waited), Some(id)) if self.is_unreachable(id) => {
+                ClientError::queue_timeout(waited, &self.why_none_is_free(id))
+            }
+            _ => ClientError::rejected(rejection),
+        };
+        self.answer_err(turn, key, &error);
         self.drop_waiting_command(turn, key);
     }
 
@@ -264,7 +317,7 @@ impl Engine {
     pub(crate) fn check_hold(&self, key: Key, state: State) -> Result<(), String> {
         let agrees = match self.holds.get(&key) {
             None => state != State::Queued,
-            Some(Hold::Queued(_)) => state == State::Queued,
+            Some(Hold::Queued(..)) => state == State::Queued,
             Some(Hold::Admitted(..)) => {
                 matches!(state, State::Waiting(_) | State::ForLane(_) | State::Active)
             }
@@ -275,29 +328,51 @@ impl Engine {
         }
     }
 
-    /// The statements of each key that have their permit and were not sent are counted rightly.
-    pub(crate) fn check_admitted(&self) -> Result<(), String> {
+    /// The statements of each key that wait for permits are counted rightly.
+    pub(crate) fn check_queued(&self) -> Result<(), String> {
         let mut counts = vec![0; self.keys.len()];
         for (key, hold) in &self.holds {
             if self.clients.get(*key).is_none() {
                 return Err("a client that is gone holds a permit or a place".to_owned());
             }
-            if let Hold::Admitted(_, id, _) = hold {
+            if let Hold::Queued(_, id) = hold {
                 counts[id.0 as usize] += 1;
             }
         }
-        let kept = self.keys.iter().map(|state| state.admitted);
+        let kept = self.keys.iter().map(|state| state.queued);
         match kept.eq(counts) {
             true => Ok(()),
-            false => Err("statements with a permit are not counted rightly".to_owned()),
+            false => Err("statements that wait for permits are not counted rightly".to_owned()),
         }
     }
 }
 
-fn capacity(keys: &[KeyState], group: u32) -> Capacity {
-    match keys.get(group as usize) {
-        Some(state) if state.admitted < AHEAD => Capacity::Here,
-        _ => Capacity::Elsewhere,
+/// What says whether there is a backend for one more.
+struct Backends<'a> {
+    clients: &'a Clients,
+    pool: &'a Pool<PoolKey, Backend>,
+    busy: &'a Busy,
+    keys: &'a [KeyState],
+}
+
+impl Backends<'_> {
+    /// True if there is a backend for one more statement of `id`, beside those that wait for backends
+    /// already: one that is idle, unless as many work as are good for it, or room in a lane that is filled
+    /// again.
+    fn has_room(&self, id: KeyId) -> bool {
+        let count = |list| self.clients.count(list);
+        let ahead = count(State::Waiting(id)) + count(State::ForLane(id));
+        let key = &self.keys[id.0 as usize];
+        let alone = self
+            .busy
+            .room(self.pool, (id, key), &[BackendState::Active]);
+        let idle = self.pool.count(id, BackendState::Idle).min(alone);
+        if ahead < idle {
+            return true;
+        }
+        let lanes = self.pool.iter(id, BackendState::Lane);
+        let room = lanes.map(|(_, lane)| lane.room_in_lane());
+        ahead < idle + room.sum::<usize>()
     }
 }
 

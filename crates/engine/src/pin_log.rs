@@ -41,7 +41,7 @@ impl PinLog {
                 let example = || (user.to_owned(), digest.clone());
                 self.examples.entry(reason).or_insert_with(example);
                 let reason = reason.name();
-                tracing::info!(reason, user, digest, "a statement pins its session");
+                tracing::warn!(reason, user, digest, "a statement pins its session");
             }
         }
     }

@@ -7,6 +7,8 @@ use wire::{Command, TextResultSet};
 
 use crate::backend::{Due, InsertId, Purpose};
 use crate::dispatch::{put_command, put_query};
+use crate::roles::READ_ROLE;
+use crate::user_variables::READ_NAMES;
 use crate::{Engine, Mail, Turn};
 
 /// With a limit of its own, for a session may want to see no rows (`sql_select_limit`).
@@ -22,7 +24,7 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return true;
         };
-        let asks = Due::CHARSET | Due::TABLES;
+        let asks = Due::CHARSET | Due::TABLES | Due::ROLE | Due::NAMES;
         if backend.counted_rows && !backend.due.contains(Due::PING) && backend.due.intersects(asks)
         {
             return self.read_found_rows(turn, key);
@@ -36,6 +38,14 @@ impl Engine {
             put_query(turn.io.outbox(backend.handle), READ_CHARSET);
             backend.expect(Purpose::ReadCharset(rows));
             backend.due -= Due::CHARSET;
+        } else if backend.due.contains(Due::ROLE) {
+            put_query(turn.io.outbox(backend.handle), READ_ROLE);
+            backend.expect(Purpose::ReadRole(TextResultSet::default()));
+            backend.due -= Due::ROLE;
+        } else if backend.due.contains(Due::NAMES) {
+            put_query(turn.io.outbox(backend.handle), READ_NAMES);
+            backend.expect(Purpose::ReadNames(TextResultSet::default()));
+            backend.due -= Due::NAMES;
         } else if backend.due.contains(Due::TABLES) {
             backend.due -= Due::TABLES;
             if !self.ask_for_tables(turn, key) {
@@ -76,6 +86,8 @@ impl Engine {
             Purpose::ReadInsertId(rows) => self.learn_insert_id(key, &rows),
             Purpose::ReadFoundRows(rows) => self.learn_found_rows(key, &rows),
             Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
+            Purpose::ReadRole(rows) => self.learn_role(key, &rows),
+            Purpose::ReadNames(rows) => self.learn_names(key, &rows),
             Purpose::ReadWarnings(answer) => self.learn_warnings(key, answer),
             Purpose::ReadViews(rows) => self.learn_views(turn, key, Some(&rows)),
             Purpose::Reset | Purpose::Setup if self.awaits_clean(key) => {}

@@ -39,6 +39,8 @@ pub struct Gauges {
     pub backends_active: u64,
     /// Backend connections that are lanes: several sessions share each.
     pub backends_lane: u64,
+    /// Backend connections that may run statements alone at once.
+    pub busy_limit: u64,
     /// Lanes that there may be for one state of sessions.
     pub lane_limit: u64,
     /// Backend connections that finish what was sent to them as lanes.
@@ -94,6 +96,7 @@ impl Gauges {
         self.backends_idle += other.backends_idle;
         self.backends_active += other.backends_active;
         self.backends_lane += other.backends_lane;
+        self.busy_limit += other.busy_limit;
         self.lane_limit += other.lane_limit;
         self.backends_draining += other.backends_draining;
         self.backends_reserved += other.backends_reserved;
@@ -132,6 +135,7 @@ impl Engine {
             backends_idle: backends(BackendState::Idle),
             backends_active: backends(BackendState::Active),
             backends_lane: backends(BackendState::Lane),
+            busy_limit: self.busy.limit() as u64,
             lane_limit: self.lane_limit.limit() as u64,
             backends_draining: backends(BackendState::Draining),
             backends_reserved: backends(BackendState::Reserved),

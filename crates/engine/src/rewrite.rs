@@ -2,6 +2,8 @@
 //! hand: counts of the session's last statement (rule 10), addresses (rule 14a), and the scope of variables that
 //! are set without one.
 
+use std::fmt::Display;
+
 use session::statement::{
     Dialect, Known, Statement, Traits, lone, quoted_name, scoped, substitute,
 };
@@ -80,12 +82,10 @@ pub(crate) fn rewrite(
         return Some(of_one_count(known, &name, count));
     }
     let value = |known| match (known, count(known)) {
-        (Known::RowCount, Some(count)) => Some(format!("CAST({count} AS SIGNED)")),
-        // With the call, and so with the warning that MySQL gives for each.
-        (Known::FoundRows, Some(count)) => Some(format!(
-            "IF(FOUND_ROWS() IS NULL,0,CAST({count} AS SIGNED))"
-        )),
-        (_, Some(count)) => Some(format!("CAST({count} AS UNSIGNED)")),
+        (Known::RowCount | Known::FoundRows, Some(count)) => {
+            Some(in_place_of(known, &count.to_string()))
+        }
+        (_, Some(count)) => Some(in_place_of(known, &unsigned(count))),
         (known, None) => constant(known, client, settings),
     };
     let text = match substitute(text, dialect, value) {
@@ -109,9 +109,19 @@ pub(crate) fn prepared_text(
 /// The expression for what does not change while the client is connected.
 fn constant(known: Known, client: &Client, settings: &Settings) -> Option<String> {
     match known {
-        Known::ConnectionId => Some(format!("CAST({} AS UNSIGNED)", client.id)),
+        Known::ConnectionId => Some(unsigned(client.id)),
         known => settings.address.expression(known),
     }
+}
+
+/// The value in an expression of the same type, length and nullability as what it stands for. MySQL gives
+/// the warning of FOUND_ROWS() for it, too.
+fn in_place_of(known: Known, value: &str) -> String {
+    format!("IF(0,{},{value})", known.expression())
+}
+
+fn unsigned(value: impl Display) -> String {
+    format!("CAST({value} AS UNSIGNED)")
 }
 
 /// A statement that has the same answer, type and column name for a captured number. LAST_INSERT_ID()
@@ -150,8 +160,8 @@ impl PublicAddress {
     /// The SQL expression for what a text reads.
     fn expression(&self, known: Known) -> Option<String> {
         let given = |text: &String| (!text.is_empty()).then(|| quoted(text));
-        match known {
-            Known::Port => self.port.map(|port| format!("CAST({port} AS UNSIGNED)")),
+        let value = match known {
+            Known::Port => self.port.map(unsigned),
             Known::Socket => Some(quoted(&self.socket)),
             Known::Hostname => given(&self.hostname),
             Known::BindAddress => given(&self.bind_address),
@@ -160,7 +170,8 @@ impl PublicAddress {
             | Known::ConnectionId
             | Known::WarningCount
             | Known::ErrorCount => None,
-        }
+        };
+        value.map(|value| in_place_of(known, &value))
     }
 }
 
@@ -200,8 +211,8 @@ mod tests {
             ..PublicAddress::default()
         };
         for (known, expected) in [
-            (Known::Port, Some("CAST(6033 AS UNSIGNED)")),
-            (Known::Socket, Some("'/run/obrien.sock'")),
+            (Known::Port, Some("IF(0,@@port,CAST(6033 AS UNSIGNED))")),
+            (Known::Socket, Some("IF(0,@@socket,'/run/obrien.sock')")),
             (Known::Hostname, None),
             (Known::RowCount, None),
         ] {

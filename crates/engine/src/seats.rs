@@ -1,7 +1,7 @@
 //! Whose limits hold for a client: its account's and its default schema's. Owns when `admission` is told
 //! of either; the limits themselves are its matter.
 
-use admission::{Identity, Rejection};
+use admission::{Identity, Rejection, Scheduler, Seat};
 use events::{Io, Peer};
 use membership::Key;
 
@@ -41,21 +41,23 @@ impl Engine {
 
     /// The schema of a login is there. False if it has too many sessions, and the client was told so.
     pub(crate) fn may_use_schema<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
-        match self.use_schema(key) {
-            Ok(()) => true,
-            Err(rejection) => {
+        let used = self.with_schema(key, |scheduler, seat, schema| {
+            scheduler.use_schema(seat, schema)
+        });
+        match used {
+            Some(Err(rejection)) => {
                 self.refuse_login(turn, key, &rejection);
                 false
             }
+            _ => true,
         }
     }
 
-    /// The session's default schema is another now. It has happened: if there are too many sessions in
-    /// it, this one is not among those that are counted there.
+    /// The session's default schema is another now. It has happened, however many sessions are in it.
     pub(crate) fn follow_schema(&mut self, key: Key) {
-        if let Err(rejection) = self.use_schema(key) {
-            tracing::debug!(%rejection, "a session is in a schema that has too many");
-        }
+        self.with_schema(key, |scheduler, seat, schema| {
+            scheduler.follow_schema(seat, schema);
+        });
     }
 
     /// Other limits are in force.
@@ -78,19 +80,20 @@ impl Engine {
         }
     }
 
-    fn use_schema(&mut self, key: Key) -> Result<(), Rejection> {
-        let Some(client) = self.clients.get_mut(key) else {
-            return Ok(());
-        };
-        let Some(seat) = &mut client.seat else {
-            return Ok(());
-        };
+    /// Tells admission of a client's default schema, if any schema has limits.
+    fn with_schema<T>(
+        &mut self,
+        key: Key,
+        tell: impl FnOnce(&mut Scheduler<Key>, &mut Seat, Option<&str>) -> T,
+    ) -> Option<T> {
+        let client = self.clients.get_mut(key)?;
+        let seat = client.seat.as_mut()?;
         if !self.scheduler.knows_schemas() && !seat.is_in_schema() {
-            return Ok(());
+            return None;
         }
         let schema = client.session.schema.as_deref();
         let schema = schema.map(String::from_utf8_lossy);
-        self.scheduler.use_schema(seat, schema.as_deref())
+        Some(tell(&mut self.scheduler, seat, schema.as_deref()))
     }
 
     fn refuse_login<I: Io<Mail>>(

@@ -4,7 +4,7 @@
 use events::Io;
 use membership::Key;
 use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
-use wire::{Command, ResponseWalk, ServerStatus, TextResultSet, Translation, asks_for_cursor};
+use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
 use crate::backend::{Backend, ClientCommand, Exchange, InsertId, Purpose, RestorePart};
 use crate::client::Client;
@@ -76,7 +76,6 @@ impl Engine {
             pins,
             counts: Counts::default(),
             clears_warnings: clears,
-            in_transaction: client.status.contains(ServerStatus::IN_TRANS),
             effect: effect.map(Box::new),
             texts,
             answered: false,

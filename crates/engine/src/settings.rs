@@ -31,6 +31,8 @@ pub struct Settings {
     pub answer_buffer_total: usize,
     /// The longest command, in bytes.
     pub max_allowed_packet: usize,
+    /// Clients are offered the compressed protocols that the server offers.
+    pub compression: bool,
     /// How long connecting to the backend, the connection phase included, may take.
     pub connect_timeout: Span,
     /// The backend is reached over a unix socket: a password may pass as it is.
@@ -40,6 +42,12 @@ pub struct Settings {
     /// How many sessions may be pinned, over all workers: the rest of the backend connections is for
     /// everybody else.
     pub max_pinned: usize,
+    /// The same of each account.
+    pub max_pinned_per_account: usize,
+    /// So many backends run statements alone at once, at least, if so many statements wait.
+    pub min_connections: usize,
+    /// So many to begin with; `None`: as many as there may be.
+    pub busy_at_first: Option<usize>,
     /// How long a backend connection may be idle before it is closed.
     pub backend_idle_timeout: Option<Span>,
     /// How old a backend connection may become.
@@ -100,10 +108,14 @@ impl Default for Settings {
             answer_buffer: 64 << 10,
             answer_buffer_total: 256 << 20,
             max_allowed_packet: 64 << 20,
+            compression: false,
             connect_timeout: Span::from_secs(1),
             backend_on_unix_socket: false,
             queue_timeout: Span::from_secs(30),
             max_pinned: usize::MAX,
+            max_pinned_per_account: usize::MAX,
+            min_connections: 8,
+            busy_at_first: None,
             backend_idle_timeout: Some(Span::from_secs(600)),
             backend_max_age: Some(Span::from_secs(3_600)),
             max_prepared_statements: 128,

@@ -4,7 +4,7 @@
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::{Kind, PinReason, Traits};
+use session::statement::{Kind, Traits};
 use wire::{ErrPacket, ServerStatus};
 
 use crate::answers::Ending;
@@ -46,6 +46,7 @@ impl Engine {
                 self.texts_answered(key, &mut command, *ending != Ending::Ok);
                 let sample = Sample::new((service, bytes), &command, ending);
                 self.learn_read(turn, key, &command, sample);
+                self.answered_alone(turn, key);
                 self.command_answered(turn, key, &command, ending);
                 self.end_transaction(turn, key);
                 let keeping = command.keeping.filter(|_| *ending == Ending::Ok);
@@ -127,6 +128,9 @@ impl Engine {
         if command.traits.contains(Traits::SETS_CHARSET) {
             backend.due |= Due::CHARSET;
         }
+        if command.traits.contains(Traits::SETS_ROLE) {
+            backend.due |= Due::ROLE;
+        }
         if matches!(ending, Ending::Err(_)) {
             self.counters.statement_errors += 1;
             if leaves_transaction_open(command.kind, backend.status) {
@@ -143,7 +147,7 @@ impl Engine {
         }
         let failed = matches!(ending, Ending::Err(_));
         backend.note_warnings(command, failed);
-        backend.note_found_rows(command);
+        backend.note_found_rows(command, failed);
         if let Some(client) = command
             .client
             .and_then(|client| self.clients.get_mut(client))
@@ -233,6 +237,7 @@ impl Engine {
                 // A text may have been prepared in the wrong one.
                 backend.dirty |= !backend.leftovers.prepared.is_empty();
             }
+            RestorePart::Role(previous) => backend.session.set_role(previous.as_deref()),
             RestorePart::Text(name) => backend.leftovers.prepared.remove(&name),
             // Part of it may have been done.
             RestorePart::Set | RestorePart::InsertId | RestorePart::Warnings => {
@@ -335,13 +340,8 @@ impl Engine {
             return;
         };
         let Some(key) = record.backend else { return };
-        let keeps_role = record.pins.contains(PinReason::Role);
         record.unpin();
         self.clients.move_to(client, State::Active, turn.now);
-        if let Some(backend) = self.pool.get_mut(key) {
-            // COM_RESET_CONNECTION leaves the role as it was (rule 3).
-            backend.retired |= keeps_role;
-        }
         self.reset_backend(turn, key);
     }
 
@@ -396,6 +396,7 @@ impl Engine {
         if new {
             // Whoever it was opened for comes first: given away unused, it would only go round.
             self.serve(turn, id);
+            self.admit_waiters(turn);
         }
         let idle = self.pool.state(key) == Some(BackendState::Idle);
         if idle && !self.give_way(turn, key, id) {

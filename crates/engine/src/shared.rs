@@ -26,7 +26,9 @@ pub struct Shared {
     keeper: OnceLock<Keeper>,
     clients: AtomicUsize,
     logins: AtomicUsize,
-    pinned: AtomicUsize,
+    pinned: Arc<AtomicUsize>,
+    /// The same by account, once somebody was pinned.
+    pinned_by: OnceLock<Box<[Arc<PinCount>]>>,
     next_id: AtomicU32,
 }
 
@@ -39,7 +41,8 @@ impl Shared {
             keeper: OnceLock::new(),
             clients: AtomicUsize::new(0),
             logins: AtomicUsize::new(0),
-            pinned: AtomicUsize::new(0),
+            pinned: Arc::default(),
+            pinned_by: OnceLock::new(),
             next_id: AtomicU32::new(0),
         })
     }
@@ -64,13 +67,32 @@ impl Shared {
         self.clients.load(Ordering::Relaxed)
     }
 
-    /// The right to be pinned, unless `max` sessions are already.
-    pub(crate) fn pin(self: &Arc<Self>, max: usize) -> Option<PinSlot> {
-        let below = |pinned| (pinned < max).then_some(pinned + 1);
-        self.pinned
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, below)
-            .ok()?;
-        Some(PinSlot(self.clone()))
+    /// The right of a session of an account, which is one of so many, to be pinned. `Err` holds the limit
+    /// that is reached.
+    pub(crate) fn pin(
+        &self,
+        (account, accounts): (u32, usize),
+        limits: PinLimits,
+    ) -> Result<PinSlot, usize> {
+        let counts = self.pinned_by.get_or_init(|| {
+            let count = || PinCount {
+                all: self.pinned.clone(),
+                own: AtomicUsize::new(0),
+            };
+            (0..accounts).map(|_| Arc::new(count())).collect()
+        });
+        let count = counts.get(account as usize).ok_or(0_usize)?;
+        let take = |counted: &AtomicUsize, max| {
+            let below = |pinned| (pinned < max).then_some(pinned + 1);
+            let taken = counted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, below);
+            taken.map(drop).map_err(|_| max)
+        };
+        take(&count.own, limits.of_account)?;
+        if let Err(max) = take(&self.pinned, limits.of_all) {
+            count.own.fetch_sub(1, Ordering::Relaxed);
+            return Err(max);
+        }
+        Ok(PinSlot(count.clone()))
     }
 
     /// The right to be in the connection phase, unless `max` clients are already.
@@ -122,12 +144,37 @@ impl Drop for LoginSlot {
 
 /// The right of one session to be pinned. Dropping it gives it back.
 #[derive(Debug)]
-pub(crate) struct PinSlot(Arc<Shared>);
+pub(crate) struct PinSlot(Arc<PinCount>);
 
 impl Drop for PinSlot {
     fn drop(&mut self) {
-        self.0.pinned.fetch_sub(1, Ordering::Relaxed);
+        self.0.all.fetch_sub(1, Ordering::Relaxed);
+        self.0.own.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// The sessions of an account that are pinned, and those of all.
+#[derive(Debug)]
+struct PinCount {
+    all: Arc<AtomicUsize>,
+    own: AtomicUsize,
+}
+
+/// How many sessions may be pinned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PinLimits {
+    /// Of all.
+    pub of_all: usize,
+    /// Of one account.
+    pub of_account: usize,
+}
+
+impl PinLimits {
+    /// What has happened already is not refused.
+    pub(crate) const NONE: Self = Self {
+        of_all: usize::MAX,
+        of_account: usize::MAX,
+    };
 }
 
 /// Whoever keeps limits.

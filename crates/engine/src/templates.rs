@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use session::Binding;
-use session::statement::Statement;
+use session::statement::{Mention, Statement};
 
 use crate::kill::Victim;
 
@@ -33,7 +33,7 @@ pub(crate) struct Template {
 }
 
 /// What running a statement means.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Meaning {
     /// What running it does.
     pub statement: Statement,
@@ -41,6 +41,8 @@ pub(crate) struct Meaning {
     pub clears_warnings: bool,
     /// The client of ours that it ends: the server does not know that one.
     pub kills: Option<Victim>,
+    /// The user variables that it mentions.
+    pub mentions: Box<[Mention]>,
 }
 
 impl Drop for Template {
@@ -121,6 +123,7 @@ pub(crate) mod tests {
             statement: classify(text, &Dialect::new(Flavor::MariaDb, 101_119)),
             clears_warnings: false,
             kills: None,
+            mentions: Box::default(),
         }
     }
 

@@ -39,6 +39,7 @@ impl Engine {
             self.short_idle,
             self.scheduler.next_timer(),
             self.overtime_due,
+            self.busy.due(),
             self.draining,
         ]
         .into_iter()
@@ -130,11 +131,7 @@ impl Engine {
 
     /// A statement waited too long: it gets an ERR and never runs.
     fn queue_timeout<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, id: pool::KeyId) {
-        let state = &self.keys[id.0 as usize];
-        let why = match state.failures {
-            0 => format!("all {} are in use", self.shared.ledger.total()),
-            _ => format!("the backend cannot be reached: {}", state.last_error),
-        };
+        let why = self.why_none_is_free(id);
         self.counters.queue_timeouts += 1;
         let error = ClientError::queue_timeout(self.settings.queue_timeout, &why);
         let client = self.clients.get(key);
@@ -149,6 +146,22 @@ impl Engine {
         self.forgo_permit(key, Left::TimedOut);
         self.answer_err(turn, key, &error);
         self.drop_waiting_command(turn, key);
+    }
+
+    /// True if the last attempt to connect with `id` failed.
+    pub(crate) fn is_unreachable(&self, id: pool::KeyId) -> bool {
+        self.keys[id.0 as usize].failures > 0
+    }
+
+    /// What is told to whoever waited for a backend in vain.
+    pub(crate) fn why_none_is_free(&self, id: pool::KeyId) -> String {
+        match self.is_unreachable(id) {
+            false => format!("all {} are in use", self.shared.ledger.total()),
+            true => {
+                let error = &self.keys[id.0 as usize].last_error;
+                format!("the backend cannot be reached: {error}")
+            }
+        }
     }
 
     fn connects_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: pool::KeyId) {
@@ -214,8 +227,9 @@ impl Engine {
         }
         self.idle_due = None;
         while let Some((key, since)) = self.pool.oldest_idle() {
-            if turn.now < since + limit {
-                self.idle_due = Some(since + limit);
+            let keeps = self.shared.ledger.taken() <= self.settings.min_connections;
+            if keeps || turn.now < since + limit {
+                self.idle_due = Some(turn.now.max(since) + limit);
                 return;
             }
             self.drop_backend(turn, key);

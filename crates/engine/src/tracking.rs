@@ -18,8 +18,8 @@ pub(crate) struct Tracked {
 }
 
 /// Takes the changes over into the states of the backend and of the session attached to it.
-pub(crate) fn take_over(
-    changes: StateChanges<'_>,
+pub(crate) fn take_over<'a>(
+    changes: impl Iterator<Item = StateChange<'a>>,
     states: &mut [&mut SessionState],
     interner: &mut Interner,
 ) -> Tracked {
@@ -42,9 +42,11 @@ pub(crate) fn take_over(
                     .for_each(|state| state.set_variable(name, value, interner));
             }
             StateChange::State => tracked.state = true,
+            StateChange::TransactionCharacteristics(text) => states
+                .iter_mut()
+                .for_each(|state| state.set_next_transaction(text)),
             StateChange::SystemVariable { .. }
             | StateChange::Other
-            | StateChange::TransactionCharacteristics(_)
             | StateChange::TransactionState(_) => {}
         }
     }

@@ -6,7 +6,9 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Kind, Mention, PinReason, Statement, Traits, user_variables};
+use session::statement::{
+    Flavor, Kind, Mention, PinReason, Statement, Traits, carried_name, user_variables,
+};
 use session::{
     ColumnType, Restore, Told, UserValue, UserVariables, ask_for_user_variables,
     put_user_variables, same_user_variables,
@@ -18,6 +20,8 @@ use crate::backend::{Backend, ClientCommand, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::dispatch::put_query;
+use crate::named::executes;
+use crate::shared::PinLimits;
 use crate::text_prepared::Prepared;
 use crate::{Engine, Mail, Turn};
 
@@ -26,6 +30,10 @@ const UNREAD_MAX: usize = 256;
 
 /// So many variables of earlier sessions may be left as NULL before the backend is cleaned.
 const CLEARED_MAX: usize = 64;
+
+/// Which variables there are, and whether they are NULL. More than can be carried need not be told.
+pub(crate) const READ_NAMES: &[u8] = b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
+    FROM information_schema.USER_VARIABLES LIMIT 257";
 
 /// Bytes at the end of a column definition that hold its fixed part. Source: "Column Definition" in
 /// the MySQL manual.
@@ -114,6 +122,15 @@ fn column_type(fixed: &[u8; FIXED_PART]) -> ColumnType {
     }
 }
 
+/// A variable that MariaDB lists, and whether it is NULL. `None` if it cannot be carried.
+fn listed(row: &[Option<Vec<u8>>]) -> Option<(Box<[u8]>, bool)> {
+    let [Some(name), Some(null)] = row else {
+        return None;
+    };
+    let name = carried_name(name)?.to_ascii_lowercase();
+    Some((name.into(), null == b"1"))
+}
+
 impl Leftovers {
     /// What the attached session has assigned is read back, or lost with it.
     pub(crate) fn is_unread(&self) -> bool {
@@ -184,7 +201,10 @@ impl Engine {
         restore: &mut Restore,
     ) -> bool {
         let mentions = self.mentions(key, packet, statement);
-        let needed = self.needs_user_variables(turn, key, (packet, statement));
+        // What type a variable has is told when a statement is prepared.
+        let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
+        let needed = prepares && !mentions.is_empty()
+            || self.needs_user_variables(turn, key, (packet, statement));
         let Some(client) = self.clients.get(key) else {
             return false;
         };
@@ -214,16 +234,31 @@ impl Engine {
         }
     }
 
-    /// The variables that a text mentions. Where that cannot be told the statement pins.
+    /// The variables that a command mentions. Where that cannot be told the statement pins.
     fn mentions(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Vec<Mention> {
-        let query = packet.payload.first() == Some(&(Command::Query as u8));
-        if !query || !statement.traits.contains(Traits::USES_USER_VARIABLES) {
+        let command = packet.payload.first().copied().and_then(Command::from_byte);
+        let uses = match command {
+            Some(Command::StmtPrepare) => packet.text().contains(&b'@'),
+            _ => statement.traits.contains(Traits::USES_USER_VARIABLES),
+        };
+        if !uses {
             return Vec::new();
         }
-        let session = self.clients.get(client).map(|client| &client.session);
-        let dialect = session.and_then(|session| self.facts.as_ref()?.dialect(session));
-        let mentions = dialect.and_then(|dialect| user_variables(packet.text(), &dialect));
+        if executes(packet.payload) {
+            let client = self.clients.get(client);
+            let prepared = client.and_then(|client| client.statement(packet.payload));
+            return prepared.map_or_else(Vec::new, |prepared| {
+                prepared.template.meaning.mentions.to_vec()
+            });
+        }
+        let mentions = self.mentions_of_text(client, packet.text());
         mentions.unwrap_or_default()
+    }
+
+    /// The variables that a text mentions; `None` if they cannot be told or carried.
+    pub(crate) fn mentions_of_text(&self, client: Key, text: &[u8]) -> Option<Vec<Mention>> {
+        let session = &self.clients.get(client)?.session;
+        user_variables(text, &self.facts.as_ref()?.dialect(session)?)
     }
 
     /// True if the statement could see user variables.
@@ -307,18 +342,50 @@ impl Engine {
     }
 
     /// A statement was answered by which the server says that something of the session has changed,
-    /// and the text does not say what: a trigger, or a function behind a view.
+    /// and the text does not say what: a trigger, or a function behind a view. MariaDB can be asked
+    /// which variables there are.
     pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand, schema: bool) {
+        let lists_names = self.flavor() == Flavor::MariaDb;
         let writes = matches!(
             command.kind,
             Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
         );
         // What was prepared in another schema changes that for as long as it runs, and the server says so.
         let reads = command.kind == Kind::Select && !schema;
-        let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
-        if (writes || reads) && !command.traits.intersects(seen) {
-            self.pin_late(key, PinReason::UserVariable);
+        let seen =
+            Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL | Traits::RUNS_PREPARED_TEXT;
+        if !(writes || reads) || command.traits.intersects(seen) {
+            return;
         }
+        let backend = self.clients.get(key).and_then(|client| client.backend);
+        let backend = backend.and_then(|key| self.pool.get_mut(key));
+        match backend.filter(|_| lists_names) {
+            Some(backend) => backend.due |= Due::NAMES,
+            None => self.pin_late(key, PinReason::UserVariable),
+        }
+    }
+
+    /// The backend told which variables there are: those that may be the attached session's are read back.
+    pub(crate) fn learn_names(&mut self, key: Key, rows: &TextResultSet) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some(client) = backend.client else {
+            // Nobody knows what they are now.
+            backend.dirty = true;
+            return;
+        };
+        let names: Option<Vec<_>> = rows.rows().map(listed).collect();
+        let names = names.filter(|names| names.len() <= UNREAD_MAX);
+        let Some(names) = names else {
+            return self.pin_late(client, PinReason::UserVariable);
+        };
+        let cleared =
+            |(name, null): &(Box<[u8]>, bool)| *null && backend.leftovers.cleared.contains(name);
+        let own = names.into_iter().filter(|listed| !cleared(listed));
+        let own = own.map(|(name, _)| Mention { name, reads: false });
+        let own = own.collect();
+        backend.leftovers.assigns(own);
     }
 
     /// Pins a session for what has happened already: there is no refusing it.
@@ -330,10 +397,11 @@ impl Engine {
             return;
         }
         client.pins.insert(reason);
+        let whose = (client.account, self.settings.accounts.len());
         client.pin_slot = client
             .pin_slot
             .take()
-            .or_else(|| self.shared.pin(usize::MAX));
+            .or_else(|| self.shared.pin(whose, PinLimits::NONE).ok());
         self.counters.pinned(reason);
     }
 

@@ -17,6 +17,18 @@ pub enum Close {
     Abort,
 }
 
+/// How what a client sends and is sent is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// With zlib.
+    Zlib,
+    /// With zstd.
+    Zstd {
+        /// What the client asks for, from 1 to 22.
+        level: u8,
+    },
+}
+
 /// The effects of a state machine on the world, `M` being the mail of its worker.
 ///
 /// None of them blocks and none calls back into the handler: what follows from an effect arrives
@@ -54,6 +66,10 @@ pub trait Io<M> {
 
     /// Stops accepting new connections on this worker's listeners, for good: a drain has begun.
     fn stop_accepting(&mut self);
+
+    /// From now on all that comes from this connection and leaves for it, behind what is in the outbox, is
+    /// compressed. A driver does nothing of that kind: whoever offers compression puts a layer between.
+    fn compress(&mut self, _connection: (Handle, Tag), _method: Compression) {}
 
     /// What is told in this turn may have happened so much earlier than its time, because the driver
     /// was busy with what happened before. A time that was measured between two events may be too

@@ -11,5 +11,5 @@ mod io;
 mod time;
 
 pub use handler::{ConnectError, Handler, HangUp, Peer, Tag};
-pub use io::{Close, Handle, Io};
+pub use io::{Close, Compression, Handle, Io};
 pub use time::{Span, Timestamp};

@@ -124,6 +124,11 @@ impl Book {
             host: "%".to_owned(),
         };
         config::auto::check(&BTreeMap::from([(any, limits.clone())]))?;
+        for name in whose.iter().filter_map(account_name) {
+            if says_nothing(&name, &kept, &self.settings.quotas) {
+                kept.remove(&name);
+            }
+        }
         match lasts {
             Lasts::Trial => self.trials = trials,
             Lasts::Kept => config::auto::save(&self.sources.auto, &kept)
@@ -243,6 +248,24 @@ fn overlay_others(configured: &mut Vec<config::Quota>, over: &config::Limits) {
     }
 }
 
+/// True if what is kept for an account need not be: there are no limits in it, nor any that it lifts, of the
+/// account itself or of a less specific one.
+fn says_nothing(
+    name: &config::AccountName,
+    kept: &BTreeMap<config::AccountName, config::Limits>,
+    configured: &[config::Quota],
+) -> bool {
+    let is_near = |other: &config::AccountName| other.user == name.user || other.user.is_empty();
+    let kept = kept.iter().filter(|(other, _)| is_near(other));
+    let configured = configured
+        .iter()
+        .filter(|quota| quota.account.as_ref().is_none_or(is_near));
+    let mut all = kept
+        .map(|(_, limits)| limits)
+        .chain(configured.map(|quota| &quota.limits));
+    all.all(|limits| quota(limits) == admission::Quota::NONE)
+}
+
 fn account_name(whose: &Whose) -> Option<config::AccountName> {
     match whose {
         Whose::Account(user, host) => Some(config::AccountName {
@@ -359,6 +382,42 @@ mod tests {
         follow(&LimitsChange::Rename(pairs), &mut kept, &mut trials);
         assert_eq!(kept, BTreeMap::from([of("c")]));
         assert_eq!(trials, Trials::from([(Some(name(&account("c"))), some)]));
+    }
+
+    #[test]
+    fn what_lifts_no_limits_need_not_be_kept() {
+        let limit = |queries| config::Limits {
+            max_concurrent_queries: Some(queries),
+            ..config::Limits::default()
+        };
+        let of = |user: &str, host: &str| name(&engine::AccountName::new(user, host));
+        let configured = |account, queries| config::Quota {
+            account,
+            limits: limit(queries),
+        };
+        let app = of("app", "%");
+        for (also_kept, configured, expected) in [
+            (None, vec![], true),
+            (Some((of("bob", "%"), 4)), vec![], true),
+            (None, vec![configured(Some(of("bob", "%")), 4)], true),
+            (None, vec![configured(None, 0)], true),
+            // Without what is kept these would hold.
+            (Some((of("app", "10.%"), 4)), vec![], false),
+            (Some((of("", "%"), 4)), vec![], false),
+            (None, vec![configured(Some(app.clone()), 4)], false),
+            (None, vec![configured(None, 4)], false),
+            // It has limits of its own.
+            (Some((app.clone(), 4)), vec![], false),
+        ] {
+            let mut kept = BTreeMap::from([(app.clone(), limit(0))]);
+            kept.extend(
+                also_kept
+                    .clone()
+                    .map(|(name, queries)| (name, limit(queries))),
+            );
+            let found = says_nothing(&app, &kept, &configured);
+            assert_eq!(found, expected, "{also_kept:?} {configured:?}");
+        }
     }
 
     #[test]

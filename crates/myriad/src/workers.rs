@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use anyhow::Context;
+use compression::Compressed;
 use driver::{Address, Clock, Driver, DriverCounters, Listeners, Postboxes, Wanted, Worker};
 use engine::{AuthPlugin, Engine, Mail, Shared};
 use events::Span;
@@ -44,6 +45,7 @@ impl Workers {
         for (number, inbox) in inboxes.into_iter().enumerate() {
             let seed = driver::seed().context("the kernel has no random bytes to give")?;
             let engine = Engine::new(engine_settings.clone(), shared.clone(), number, seed);
+            let engine = Compressed::new(engine);
             let worker = Worker {
                 inbox,
                 postboxes: postboxes.clone(),
@@ -148,11 +150,17 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
         answer_buffer: server.answer_buffer,
         answer_buffer_total: server.answer_buffer_total / workers,
         max_allowed_packet: server.max_allowed_packet,
+        compression: server.compression,
         connect_timeout: backend.connect_timeout.into(),
         backend_on_unix_socket: matches!(backend.address, config::Address::Unix(_)),
         queue_timeout: backend.queue_timeout.into(),
         max_pinned: backend.pinned_max() as usize,
+        max_pinned_per_account: backend
+            .max_pinned_per_account
+            .map_or(usize::MAX, |max| max.get() as usize),
         max_prepared_statements: backend.max_prepared_statements as usize,
+        min_connections: backend.min_connections as usize,
+        busy_at_first: None,
         backend_idle_timeout: backend.idle_timeout.map(Into::into),
         backend_max_age: backend.max_age.map(Into::into),
         lane_stall: backend.lane_stall.map(Into::into),

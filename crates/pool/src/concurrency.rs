@@ -1,13 +1,13 @@
-//! How many lanes are filled at once: found by trying, since only the server knows how much it can do
-//! at a time. Owns the number, not the lanes.
+//! How many backend connections are busy at once: found by trying, since only the server knows how much
+//! it can do at a time. Owns the number, not the connections. There is one such number for lanes, and
+//! one for what runs alone.
 //!
-//! What is compared is answers per second, while there is more to do than lanes take. A quarter more
-//! lanes are kept if they brought a good part of a quarter, a quarter less if they cost a small part:
-//! the fewer there are, the longer each stays filled, and the less the server has to switch. Two stay:
-//! with a single one the server has nothing to do while it is filled.
+//! What is compared is answers per second, while there is more to do than they take. A quarter more
+//! are kept if they brought a good part of a quarter, a quarter less if they cost a small part: the
+//! fewer there are, the longer a lane stays filled, and the less the server has to switch.
 //!
-//! The time that a lane takes for an answer says less: where the server shares its processors with
-//! others, more lanes take a larger share of them, and seem to bring more than they do.
+//! The time that an answer takes says less: where the server shares its processors with others, more
+//! connections take a larger share of them, and seem to bring more than they do.
 
 use events::{Span, Timestamp};
 
@@ -17,23 +17,31 @@ const ANSWERS: u64 = 200;
 /// One that took longer had a pause in it, and says nothing.
 const WINDOW_MAX: Span = Span::from_ms(1_000);
 
-/// More lanes must bring so many percent of what they would bring to a server that is idle.
+/// More of them must bring so many percent of what they would bring to a server that is idle.
 const GAIN: u64 = 25;
 /// Fewer may cost so many percent of what they would cost it.
 const LOSS: u64 = 20;
-
-/// There are always so many, if there may be.
-const LEAST: usize = 2;
 
 /// Windows between attempts, at first and at most.
 const REST: u32 = 4;
 const REST_MAX: u32 = 128;
 
-/// The number of lanes, and what was seen so far.
+/// Between which numbers the best is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Never fewer than these, unless `most` is less.
+    pub least: usize,
+    /// To begin with.
+    pub first: usize,
+    /// Never more.
+    pub most: usize,
+}
+
+/// The number, and what was seen so far.
 #[derive(Debug)]
 pub struct Concurrency {
     limit: usize,
-    max: usize,
+    bounds: Bounds,
     window: Window,
     /// What is being tried.
     attempt: Attempt,
@@ -63,11 +71,14 @@ enum Attempt {
 }
 
 impl Concurrency {
-    /// The least number of lanes to begin with; never more than `max`.
-    pub fn new(max: usize) -> Self {
+    /// The number is at least 1.
+    pub fn new(bounds: Bounds) -> Self {
+        let most = bounds.most.max(1);
+        let least = bounds.least.clamp(1, most);
+        let first = bounds.first.clamp(least, most);
         Self {
-            limit: LEAST.min(max.max(1)),
-            max: max.max(1),
+            limit: first,
+            bounds: Bounds { least, first, most },
             window: Window::default(),
             attempt: Attempt::None,
             rest: REST,
@@ -76,12 +87,12 @@ impl Concurrency {
         }
     }
 
-    /// How many lanes there may be now.
+    /// How many may be busy now.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// A lane has answered one, behind which there were others or not.
+    /// One was answered, behind which there were others that waited or not.
     pub fn answered(&mut self, followed: bool, now: Timestamp) {
         self.window.answers += 1;
         self.window.followers += u64::from(followed);
@@ -104,7 +115,7 @@ impl Concurrency {
                 self.attempt = Attempt::Measuring { from, rate };
             }
             Attempt::Measuring { from, rate: before } => self.judge(from, (before, rate)),
-            // Without others behind them, more lanes would have nothing to do.
+            // Without others behind them, more would have nothing to do.
             Attempt::None if window.followers * 2 < window.answers => {}
             Attempt::None if self.rest > 0 => self.rest -= 1,
             Attempt::None => self.try_another(rate),
@@ -114,10 +125,11 @@ impl Concurrency {
     fn try_another(&mut self, rate: u64) {
         let from = self.limit;
         let step = (from / 4).max(1);
-        self.went_up = from < self.max && (from <= LEAST || !self.went_up);
+        let Bounds { least, most, .. } = self.bounds;
+        self.went_up = from < most && (from <= least || !self.went_up);
         match self.went_up {
-            true => self.limit = (from + step).min(self.max),
-            false if from > LEAST => self.limit = from - step,
+            true => self.limit = (from + step).min(most),
+            false if from > least => self.limit = (from - step).max(least),
             false => return,
         }
         self.attempt = Attempt::Settling { from, rate };
@@ -148,18 +160,28 @@ impl Concurrency {
 mod tests {
     use super::*;
 
+    const LEAST: usize = 2;
+
+    fn up_to(most: usize) -> Concurrency {
+        Concurrency::new(Bounds {
+            least: LEAST,
+            first: LEAST,
+            most,
+        })
+    }
+
     /// Lanes that are never empty for two seconds, on a server with so many processors.
     fn run(concurrency: &mut Concurrency, processors: usize, from: u64) -> Vec<usize> {
-        let (mut now, mut seen) = (from, Vec::new());
-        while now < from + 2_000_000 {
+        let (mut now, mut seen) = (0, Vec::new());
+        while now < 2_000_000_000 {
             let lanes = concurrency.limit();
-            // Beyond the processors, each takes its share of them, and switching costs a little.
+            // In ns. Beyond the processors, each takes its share of them, and switching costs a little.
             let service = match lanes.saturating_sub(processors) {
-                0 => 50,
-                over => (50 * lanes / processors + over) as u64,
+                0 => 50_000,
+                over => 50_000 * lanes / processors + 1_000 * over,
             };
-            now += service / lanes as u64;
-            concurrency.answered(true, Timestamp::from_us(now));
+            now += (service / lanes) as u64;
+            concurrency.answered(true, Timestamp::from_us(from + now / 1_000));
             seen.push(concurrency.limit());
         }
         seen
@@ -175,7 +197,7 @@ mod tests {
     #[test]
     fn as_many_as_the_server_has_use_for() {
         for (processors, lanes) in [(1, LEAST), (2, 2), (3, 3), (6, 6)] {
-            let mut concurrency = Concurrency::new(16);
+            let mut concurrency = up_to(16);
             let seen = run(&mut concurrency, processors, 0);
             assert_eq!(usual(&seen), lanes);
             let stray = seen[seen.len() / 2..].iter().filter(|&&n| n != lanes);
@@ -189,7 +211,7 @@ mod tests {
     /// Where more lanes bring nothing, what chance brings does not add up.
     #[test]
     fn few_where_more_bring_nothing() {
-        let mut concurrency = Concurrency::new(16);
+        let mut concurrency = up_to(16);
         let (mut now, mut chance, mut seen) = (0, 1_u64, Vec::new());
         while now < 60_000_000 {
             // A rate of 25,000 a second, give or take a tenth, changing every 50 ms.
@@ -208,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_pause_says_nothing() {
-        let mut concurrency = Concurrency::new(16);
+        let mut concurrency = up_to(16);
         let mut now = 0;
         for _ in 0..50 {
             for _ in 0..ANSWERS - 1 {
@@ -223,7 +245,7 @@ mod tests {
 
     #[test]
     fn it_follows_when_the_server_changes() {
-        let mut concurrency = Concurrency::new(16);
+        let mut concurrency = up_to(16);
         assert_eq!(usual(&run(&mut concurrency, 6, 0)), 6);
         run(&mut concurrency, 1, 2_000_000);
         assert!(usual(&run(&mut concurrency, 1, 4_000_000)) <= 2);
@@ -231,16 +253,41 @@ mod tests {
 
     #[test]
     fn lanes_in_which_nobody_follows_stay_as_they_are() {
-        let mut concurrency = Concurrency::new(16);
+        let mut concurrency = up_to(16);
         for at in 0..100_000 {
             concurrency.answered(false, Timestamp::from_us(at * 100));
         }
         assert_eq!(concurrency.limit(), 2);
     }
 
+    /// Connections that run one statement each, from the most on.
+    #[test]
+    fn no_more_than_bring_something() {
+        for (processors, least, expected) in [(6, 2, 6), (6, 10, 10), (2, 4, 4), (80, 4, 64)] {
+            let mut concurrency = Concurrency::new(Bounds {
+                least,
+                first: 64,
+                most: 64,
+            });
+            assert_eq!(concurrency.limit(), 64);
+            run(&mut concurrency, processors, 0);
+            let found = usual(&run(&mut concurrency, processors, 2_000_000));
+            let (low, high) = (expected, expected + expected / 3);
+            assert!((low..=high).contains(&found), "{found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn bounds_that_contradict_each_other() {
+        for (least, first, most) in [(0, 0, 0), (5, 1, 3), (1, 9, 4), (4, 1, 9)] {
+            let limit = Concurrency::new(Bounds { least, first, most }).limit();
+            assert!((1..=most.max(1)).contains(&limit), "{limit}");
+        }
+    }
+
     #[test]
     fn never_more_than_there_may_be() {
-        let mut concurrency = Concurrency::new(3);
+        let mut concurrency = up_to(3);
         assert!(run(&mut concurrency, 50, 0).iter().all(|&lanes| lanes <= 3));
         assert_eq!(concurrency.limit(), 3);
     }

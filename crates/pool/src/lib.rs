@@ -9,7 +9,7 @@ mod ledger;
 mod lending;
 mod members;
 
-pub use concurrency::Concurrency;
+pub use concurrency::{Bounds, Concurrency};
 pub use ledger::{Ledger, Slot};
 pub use lending::{Claim, KEEP, PATIENCE, gives_way};
 pub use members::{Choice, Fit, KeyId, Pool, State};

@@ -11,6 +11,9 @@ use crate::ledger::Slot;
 /// How many idle connections are looked at for one that needs no restore.
 const LOOK_AT: usize = 32;
 
+/// How many states there are.
+const STATES: usize = State::Reserved as usize + 1;
+
 /// The state of a backend connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
@@ -86,6 +89,8 @@ pub struct Pool<K, B> {
     lists: Vec<Lists>,
     /// Keys that may have idle connections, each once: those that have are all among them.
     resting: Vec<KeyId>,
+    /// How many are on the lists of each state, over all keys.
+    totals: [usize; STATES],
 }
 
 impl<K: Clone + Eq + Hash, B> Pool<K, B> {
@@ -127,6 +132,7 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             since: now,
             _slot: slot,
         };
+        self.totals[State::Connecting as usize] += 1;
         self.members
             .insert(self.lists[key.0 as usize].connecting, member)
     }
@@ -139,12 +145,15 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             since: now,
             _slot: slot,
         };
+        self.totals[State::Reserved as usize] += 1;
         self.members
             .insert(self.lists[key.0 as usize].reserved, member)
     }
 
     /// Takes a connection out; its slot is given back.
     pub fn remove(&mut self, member: Key) -> Option<B> {
+        let state = self.state(member)?;
+        self.totals[state as usize] -= 1;
         self.members.remove(member).map(|member| member.backend)
     }
 
@@ -161,6 +170,8 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             return;
         };
         entry.since = now;
+        self.totals[from as usize] -= 1;
+        self.totals[to as usize] += 1;
         let key = entry_key(&self.members, member);
         if to == State::Idle && self.count(key, State::Idle) == 0 && !self.resting.contains(&key) {
             self.resting.push(key);
@@ -288,6 +299,12 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             .map(|(key, member)| (key, &member.backend))
     }
 
+    /// Since when each of those is there.
+    pub fn iter_since(&self, key: KeyId, state: State) -> impl Iterator<Item = Timestamp> {
+        let members = self.members.iter(self.list(key, state));
+        members.map(|(_, member)| member.since)
+    }
+
     /// Connections of `key` within the budget.
     pub fn owned(&self, key: KeyId) -> usize {
         let states = [
@@ -308,7 +325,7 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
 
     /// Connections in `state`, over all keys.
     pub fn count_all(&self, state: State) -> usize {
-        self.key_ids().map(|key| self.count(key, state)).sum()
+        self.totals[state as usize]
     }
 
     /// Connections in all.
@@ -367,6 +384,7 @@ impl<K, B> Default for Pool<K, B> {
             keys: Vec::new(),
             lists: Vec::new(),
             resting: Vec::new(),
+            totals: [0; STATES],
         }
     }
 }
@@ -404,6 +422,10 @@ mod tests {
         assert_eq!(pool.choose(a, 1, fit(3)), Choice::Attach(warm));
         assert_eq!(pool.oldest_idle().map(|(_, since)| since.as_us()), Some(5));
         assert_eq!((pool.owned(a), pool.count_all(State::Idle)), (3, 4));
+        pool.move_to(same, State::Active, Timestamp::from_us(40));
+        pool.remove(warm);
+        let totals = [State::Idle, State::Active].map(|state| pool.count_all(state));
+        assert_eq!(totals, [2, 1]);
     }
 
     #[test]

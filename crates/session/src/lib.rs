@@ -6,6 +6,7 @@
 mod binding;
 mod charset;
 mod restore;
+mod seldom;
 mod state;
 pub mod statement;
 mod user_variables;
@@ -13,7 +14,8 @@ mod variables;
 
 pub use binding::Binding;
 pub use charset::Charset;
-pub use restore::{Restore, is_restorable, plan};
+pub use restore::{Restore, Role, is_restorable, plan};
+pub use seldom::Seldom;
 pub use state::{Interner, SessionState};
 pub use user_variables::{
     ColumnType, Told, UserValue, UserVariables, ask_for_user_variables, put_user_variables,

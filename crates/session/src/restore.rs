@@ -9,19 +9,35 @@ use crate::variables::Variables;
 pub struct Restore {
     /// One `SET` statement, or empty.
     pub set: Vec<u8>,
+    /// The role to take on, if it is another one: before the schema, which it may open.
+    pub role: Option<Role>,
     /// The schema to select with COM_INIT_DB, if it is another one.
     pub schema: Option<Box<[u8]>>,
+    /// Statements about the next transaction, which come last: setting `autocommit` may end one.
+    pub next: Vec<Box<[u8]>>,
     /// True if the server may refuse some of it (rule 5): then nothing that may write can follow
     /// in the same write.
     pub can_fail: bool,
 }
 
+/// A role to take on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The one that the backend had when it was opened.
+    OfLogin,
+    /// What stands behind SET ROLE.
+    Named(Box<[u8]>),
+}
+
 impl Restore {
     /// True if there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.set.is_empty() && self.schema.is_none()
+        self.set.is_empty() && self.role.is_none() && self.schema.is_none() && self.next.is_empty()
     }
 }
+
+/// Gives up what only the next transaction was to have, whatever `completion_type` says. Nothing is open.
+const NO_NEXT: &[u8] = b"ROLLBACK AND NO CHAIN NO RELEASE";
 
 /// What brings a backend in state `from` to state `to`.
 ///
@@ -40,7 +56,29 @@ pub fn plan(from: &SessionState, to: &SessionState) -> Restore {
         restore.schema = to.schema.as_ref().map(|name| name[..].into());
         restore.can_fail |= restore.schema.is_some();
     }
+    if from.seldom != to.seldom {
+        put_seldom(&mut restore, from, to);
+    }
     restore
+}
+
+fn put_seldom(restore: &mut Restore, from: &SessionState, to: &SessionState) {
+    if from.role() != to.role() {
+        let role = to.role();
+        restore.role = Some(role.map_or(Role::OfLogin, |role| Role::Named(role.into())));
+        restore.can_fail |= role != Some(b"NONE");
+    }
+    let (before, next) = (from.next_transaction(), to.next_transaction());
+    if before != next {
+        let given_up = before.map(|_| NO_NEXT);
+        let statements = next
+            .into_iter()
+            .flat_map(|next| next.split(|&byte| byte == b';'));
+        let statements = statements.map(<[u8]>::trim_ascii);
+        let statements = given_up.into_iter().chain(statements);
+        let statements = statements.filter(|statement| !statement.is_empty());
+        restore.next.extend(statements.map(Into::into));
+    }
 }
 
 /// The handshake and SET NAMES set all three at once, and then even results have the collation:
@@ -217,6 +255,47 @@ mod tests {
         assert!(restore.can_fail && restore.set.is_empty());
         let guarded = state(&mut interner, &[("sql_log_off", "ON")]);
         assert!(plan(&from, &guarded).can_fail);
+    }
+
+    #[test]
+    fn a_role_can_be_refused_and_none_cannot() {
+        let mut interner = Interner::default();
+        let of_login = state(&mut interner, &[]);
+        let (mut clerk, mut nobody) = (of_login.clone(), of_login.clone());
+        clerk.set_role(Some(b"`clerk`"));
+        nobody.set_role(Some(b"NONE"));
+        let to_clerk = plan(&nobody, &clerk);
+        assert_eq!(to_clerk.role, Some(Role::Named((*b"`clerk`").into())));
+        assert!(to_clerk.can_fail && !to_clerk.is_empty());
+        assert!(!plan(&clerk, &nobody).can_fail);
+        assert_eq!(plan(&clerk, &of_login).role, Some(Role::OfLogin));
+        assert!(plan(&clerk, &clerk.clone()).is_empty());
+    }
+
+    #[test]
+    fn the_next_transaction_is_prepared_for_last() {
+        let mut interner = Interner::default();
+        let plain = state(&mut interner, &[]);
+        let mut once = plain.clone();
+        once.set_next_transaction(
+            b"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; SET TRANSACTION READ ONLY;",
+        );
+        let texts = |from: &SessionState, to: &SessionState| {
+            let restore = plan(from, to);
+            assert!(!restore.can_fail);
+            restore.next.concat()
+        };
+        assert_eq!(
+            texts(&plain, &once),
+            b"SET TRANSACTION ISOLATION LEVEL SERIALIZABLESET TRANSACTION READ ONLY"
+        );
+        assert_eq!(texts(&once, &plain), NO_NEXT);
+        let mut other = plain.clone();
+        other.set_next_transaction(b"SET TRANSACTION READ WRITE;");
+        assert_eq!(
+            texts(&once, &other),
+            [NO_NEXT, b"SET TRANSACTION READ WRITE"].concat()
+        );
     }
 
     #[test]

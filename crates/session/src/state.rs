@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::charset::Charset;
+use crate::seldom::Seldom;
 use crate::user_variables::UserVariables;
 use crate::variables::Variables;
 
@@ -20,6 +21,8 @@ pub struct SessionState {
     pub charset: Option<Arc<Charset>>,
     /// System variables that were set.
     pub variables: Arc<Variables>,
+    /// What few sessions have.
+    pub seldom: Option<Arc<Seldom>>,
     /// User variables that were set. Not every statement needs them, so that
     /// [`matches`](Self::matches) does not look at them.
     pub user: Option<Arc<UserVariables>>,
@@ -33,6 +36,7 @@ impl SessionState {
             collation,
             charset: None,
             variables: interner.no_variables.clone(),
+            seldom: None,
             user: None,
         }
     }
@@ -49,11 +53,19 @@ impl SessionState {
         }
     }
 
+    /// Becomes what another is, but for the schema and user variables.
+    pub fn take_all_but_schema(&mut self, other: &Self) {
+        self.variables.clone_from(&other.variables);
+        self.charset.clone_from(&other.charset);
+        self.seldom.clone_from(&other.seldom);
+    }
+
     /// True if the two are the same, or nearly always can be told to be at a glance.
     pub fn matches(&self, other: &Self) -> bool {
         same(self.schema.as_ref(), other.schema.as_ref())
             && same(self.charset.as_ref(), other.charset.as_ref())
             && same(Some(&self.variables), Some(&other.variables))
+            && same(self.seldom.as_ref(), other.seldom.as_ref())
             && (self.charset.is_some() || self.collation == other.collation)
     }
 

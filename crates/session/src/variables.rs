@@ -73,19 +73,23 @@ pub fn is_charset_variable(name: &[u8]) -> bool {
 /// the tracker reported. The others have a value for one statement only, or mean this connection
 /// and no other; whoever sets them is pinned. A few only the server sets.
 pub fn is_carried(name: &[u8]) -> bool {
-    const NOT_CARRIED: [&[u8]; 20] = [
+    const NOT_CARRIED: [&[u8]; 24] = [
         b"debug",
         b"debug_dbug",
         b"error_count",
         b"external_user",
-        b"gtid_domain_id",
+        b"gtid_next",
         b"gtid_seq_no",
         b"identity",
+        b"immediate_server_version",
         b"in_transaction",
         b"insert_id",
         b"last_gtid",
         b"last_insert_id",
+        b"original_commit_timestamp",
+        b"original_server_version",
         b"proxy_user",
+        b"pseudo_replica_mode",
         b"pseudo_slave_mode",
         b"pseudo_thread_id",
         b"rand_seed1",

@@ -42,6 +42,7 @@ const COLLATIONS: [(u8, &str, &str); 6] = [
 /// What a session's variables are at its beginning.
 pub(crate) fn defaults(collation: u8) -> Variables {
     let plain = [
+        ("CURRENT_ROLE()", NULL),
         ("autocommit", "ON"),
         ("foreign_key_checks", "ON"),
         ("group_concat_max_len", "1048576"),

@@ -7,7 +7,7 @@ use session::statement::PinReason;
 
 use crate::client::{Client, Phase};
 use crate::failure::{Broken, Rule, ensure};
-use crate::quotas::QuotaWatch;
+use crate::quota_watch::QuotaWatch;
 use crate::world::World;
 
 /// Slots may be free for so long beside somebody who waits: what a key keeps, patience, mail and connecting.
@@ -35,7 +35,7 @@ pub(crate) struct Watch {
     pinned_since: [Option<Timestamp>; ENDING.len()],
     /// Since when somebody has waited beside free slots.
     unserved_since: Option<Timestamp>,
-    quotas: QuotaWatch,
+    pub(crate) quotas: QuotaWatch,
 }
 
 impl Watch {
@@ -106,7 +106,11 @@ impl Watch {
             0 => gauges.clients_for_lane,
             _ => 0,
         };
-        let waiting = gauges.clients_waiting + for_lanes;
+        let queued: u64 = world
+            .live()
+            .map(|worker| worker.engine.without_backends())
+            .sum();
+        let waiting = gauges.clients_waiting + for_lanes + queued;
         let short = coming < waiting;
         let free = short && (taken < world.setup.slots || gauges.backends_idle > 0);
         let health = &world.database.health;
@@ -121,7 +125,7 @@ impl Watch {
         ensure(Rule::Liveness, now.since(since) < HAND_OVER, || {
             format!(
                 "{} wait and {} backends are idle, {taken} of {} slots taken, for {:?}: {gauges:?}",
-                gauges.clients_waiting,
+                waiting,
                 gauges.backends_idle,
                 world.setup.slots,
                 now.since(since)

@@ -1,42 +1,22 @@
-//! What accounts may do at once in a world, and the checks of that, from outside of the engine: by what
-//! runs in the database, what waits with the workers, and what is counted.
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+//! What accounts may do at once in a world, and when that changes. Owns the limits; whether they are kept is
+//! checked in `quota_watch`.
 
 use admission::{AccountName, Overload, Quota, Rules};
-use events::{Span, Timestamp};
+use engine::Mail;
+use events::Span;
 use fastrand::Rng;
 
 use crate::catalog::{ACCOUNTS, SCHEMAS};
-use crate::database::Running;
-use crate::failure::{Broken, Rule, ensure};
 use crate::sabotage::Sabotage;
+use crate::schedule::Event;
 use crate::world::World;
-
-/// Room may be left beside somebody who waits for so long: 1 ms, and what the world adds to each turn,
-/// timer and mail.
-const UNUSED_MAX: Span = Span::from_us(1_000 + 600);
-
-/// A statement may be sent so much before one that came earlier: workers leave room to each other for a
-/// moment only.
-const OVERTAKES: Span = Span::from_us(2_500);
 
 /// What is configured.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quotas {
     /// One per account of the catalog; none if nothing is configured.
-    accounts: Vec<Quota>,
-    schema: Option<(String, Quota)>,
-}
-
-/// What must not last.
-#[derive(Default)]
-pub(crate) struct QuotaWatch {
-    /// Since when somebody has waited beside free permits.
-    unused_since: Option<Timestamp>,
-    /// Statements that were seen at work, and whether their session was in a transaction or pinned.
-    seen: BTreeMap<String, bool>,
+    pub(crate) accounts: Vec<Quota>,
+    pub(crate) schema: Option<(String, Quota)>,
 }
 
 impl Quotas {
@@ -86,15 +66,27 @@ impl Quotas {
         self.accounts.get(account).into_iter().chain(schema)
     }
 
+    /// Other limits for some of them, higher or lower ones or none.
+    fn change(&mut self, rng: &mut Rng) {
+        let schema = self.schema.iter_mut().map(|(_, quota)| quota);
+        for quota in self.accounts.iter_mut().chain(schema) {
+            if rng.bool() {
+                let limits = limits(rng);
+                quota.max_concurrent_queries = limits.max_concurrent_queries;
+                quota.max_concurrent_transactions = limits.max_concurrent_transactions;
+            }
+        }
+    }
+
     /// Whether statements of the account are served in the order in which they come.
-    fn keeps_order(&self, account: usize) -> bool {
+    pub(crate) fn keeps_order(&self, account: usize) -> bool {
         let quota = &self.accounts[account];
         self.schema.is_none()
             && quota.overload == Overload::Fifo
             && quota.max_concurrent_transactions == 0
     }
 
-    fn limits_of(&self, name: &str, is_schema: bool) -> Option<&Quota> {
+    pub(crate) fn limits_of(&self, name: &str, is_schema: bool) -> Option<&Quota> {
         if is_schema {
             return self.schema.as_ref().map(|(_, quota)| quota);
         }
@@ -145,155 +137,28 @@ fn spoilt(quota: Quota, sabotage: Option<Sabotage>) -> Quota {
     }
 }
 
-impl QuotaWatch {
-    /// After each turn of a worker.
-    pub(crate) fn check_turn(&mut self, world: &World) -> Result<(), Broken> {
-        if world.setup.quotas.accounts.is_empty() {
-            return Ok(());
-        }
-        let running: Vec<_> = world.running().collect();
-        self.check_order(world, &running)?;
-        for account in 0..ACCOUNTS.len() {
-            self.check_running(world, account, &running)?;
-        }
-        self.check_unused(world)
-    }
-
-    /// Nobody is sent before somebody who came earlier.
-    fn check_order(&mut self, world: &World, running: &[(usize, &Running)]) -> Result<(), Broken> {
-        let mut queue: Option<Vec<(Arc<str>, Timestamp)>> = None;
-        for (account, running) in running {
-            if self.seen.contains_key(&running.tag) {
-                continue;
-            }
-            let bound = running.bound || world.is_bound(&running.tag);
-            self.seen.insert(running.tag.clone(), bound);
-            if bound || !world.setup.quotas.keeps_order(*account) {
-                continue;
-            }
-            let Some(sent) = world.sent_at(&running.tag) else {
-                continue;
-            };
-            let queue = queue.get_or_insert_with(|| world.waiting_for_permits());
-            let name = AccountName::new(ACCOUNTS[*account].0, "%").to_string();
-            let overtaken = queue.iter().find(|(account, since)| {
-                let since = Timestamp::from_us(since.as_us() + OVERTAKES.as_us());
-                **account == *name && since < sent
-            });
-            ensure(Rule::Quota, overtaken.is_none(), || {
-                let tag = &running.tag;
-                format!("{tag}, sent at {sent:?}, runs before {overtaken:?}")
-            })?;
-        }
-        Ok(())
-    }
-
-    /// No more run than may, besides those that may not wait.
-    fn check_running(
-        &self,
-        world: &World,
-        account: usize,
-        running: &[(usize, &Running)],
-    ) -> Result<(), Broken> {
-        let quota = &world.setup.quotas.accounts[account];
-        let waited = |tag: &&str| self.seen.get(*tag) == Some(&false);
-        let of_account = running.iter().filter(|(of, _)| *of == account);
-        let tags = of_account.map(|(_, running)| &running.tag[..]);
-        let tags: BTreeSet<&str> = tags.filter(waited).collect();
-        let max = quota.max_concurrent_queries as usize;
-        ensure(Rule::Quota, max == 0 || tags.len() <= max, || {
-            format!("{tags:?} run at once, and {max} may")
-        })?;
-        let open: BTreeSet<&str> = world.transactions(account).filter(waited).collect();
-        let max = quota.max_concurrent_transactions as usize;
-        ensure(Rule::Quota, max == 0 || open.len() <= max, || {
-            format!("the transactions of {open:?} are open, and {max} may be")
-        })
-    }
-
-    /// No permit is left unused while somebody waits for it.
-    fn check_unused(&mut self, world: &World) -> Result<(), Broken> {
-        let now = world.schedule.now();
-        let usage = world.shared.admission.usage();
-        let quotas = &world.setup.quotas;
-        let mut waiting = usage.iter().filter(|usage| usage.waiting > 0).peekable();
-        let somebody = waiting.peek().is_some();
-        let room = waiting.all(|usage| {
-            let limits = quotas.limits_of(&usage.name, usage.is_schema);
-            limits.is_none_or(|quota| {
-                let has = |limit, used| limit == 0 || used < limit;
-                has(quota.max_concurrent_queries, usage.running)
-                    && has(quota.max_concurrent_transactions, usage.transactions)
-            })
-        });
-        let ends = world.network.ended.contains(&true) || world.drained_at.is_some();
-        if !somebody || !room || ends {
-            self.unused_since = None;
-            return Ok(());
-        }
-        let since = *self.unused_since.get_or_insert(now);
-        ensure(Rule::Liveness, now.since(since) < UNUSED_MAX, || {
-            format!(
-                "permits were free for {:?} beside {usage:?}",
-                now.since(since)
-            )
-        })
-    }
-}
-
 impl World {
-    /// The statements that run on connections which the front door has not given up.
-    fn running(&self) -> impl Iterator<Item = (usize, &Running)> {
-        let running = self.database.running();
-        running
-            .filter(|(_, handle, _)| self.network.link(*handle).is_engines())
-            .map(|(account, _, running)| (account, running))
-    }
-
-    /// The statements that began the transactions which are open now.
-    fn transactions(&self, account: usize) -> impl Iterator<Item = &str> {
-        let open = self.database.transactions(account);
-        open.filter(|(_, handle)| self.network.link(*handle).is_engines())
-            .map(|(tag, _)| tag)
-    }
-
-    /// True if the session of a statement may not wait, or nothing is known of it any more.
-    fn is_bound(&self, tag: &str) -> bool {
-        let client = tag.strip_prefix('c').and_then(|tag| tag.split(' ').next());
-        let client = client.and_then(|number| number.parse().ok());
-        let Some(id) = client.and_then(|client| self.kills.id_of(client)) else {
-            return true;
-        };
-        let mut engines = self.workers.iter().map(|worker| &worker.engine);
-        let engine = engines.find(|engine| engine.has_client(id));
-        engine.is_none_or(|engine| engine.bound_sessions().any(|bound| bound == id))
-    }
-
-    fn waiting_for_permits(&self) -> Vec<(Arc<str>, Timestamp)> {
-        let engines = self.workers.iter().map(|worker| &worker.engine);
-        engines
-            .flat_map(|engine| engine.waiting_for_permits())
-            .collect()
-    }
-
-    /// When the client sent a statement.
-    fn sent_at(&self, tag: &str) -> Option<Timestamp> {
-        let mut clients = self.clients.iter();
-        clients.find_map(|client| client.sent_at(tag))
-    }
-
-    /// When everybody is gone, nothing is counted any more.
-    pub(crate) fn check_counts(&self) -> Result<(), Broken> {
-        // A worker that has ended gives back what it counts with its records, which are kept here.
-        if self.network.ended.contains(&true) {
-            return Ok(());
+    /// The limits change while sessions run.
+    pub(crate) fn change_rules(&mut self) {
+        let before = self.setup.quotas.clone();
+        let mut rng = self.rng.fork();
+        self.setup.quotas.change(&mut rng);
+        let now = self.schedule.now();
+        let quotas = &self.setup.quotas;
+        self.trace
+            .line(now, || format!("the limits are {quotas:?}"));
+        self.watch.quotas.changed(&before, now);
+        let sabotage = self.options.sabotage;
+        if sabotage != Some(Sabotage::KeepLimits) {
+            self.shared.admission.set_rules(quotas.rules(sabotage));
         }
-        let usage = self.shared.admission.usage();
-        let left = usage.iter().find(|usage| {
-            usage.running + usage.transactions + usage.waiting + usage.connections > 0
-        });
-        ensure(Rule::End, left.is_none(), || {
-            format!("{left:?} is counted, and nobody is there")
-        })
+        if sabotage == Some(Sabotage::LoseRules) {
+            return;
+        }
+        for worker in 0..self.workers.len() {
+            let mail = Mail::RulesChanged;
+            let delay = rng.u64(1..300);
+            self.schedule.after_us(delay, Event::Mail { worker, mail });
+        }
     }
 }

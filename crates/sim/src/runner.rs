@@ -28,6 +28,8 @@ pub enum Scenario {
     Readers,
     /// Whoever chance wants, and accounts may do only so much at once.
     Quotas,
+    /// The same, and how much that is changes now and then.
+    ChangingQuotas,
 }
 
 /// How much a run did.

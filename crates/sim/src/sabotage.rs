@@ -43,6 +43,10 @@ pub enum Sabotage {
     NewestFirst,
     /// Workers do not hear that there is room for who waits with them, nor look by themselves.
     LoseWakeUps,
+    /// Limits stay what they were when they are changed.
+    KeepLimits,
+    /// Workers do not hear that limits have changed.
+    LoseRules,
     /// Two clients are sent each other's bytes now and then.
     SwapAnswers,
 }

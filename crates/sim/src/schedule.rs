@@ -32,6 +32,8 @@ pub(crate) enum Event {
     LockTimeout { connection: usize, number: u64 },
     /// Something happens to the database.
     Incident,
+    /// Limits change.
+    Rules,
     /// The workers are told to drain.
     Drain,
 }

@@ -25,6 +25,8 @@ pub(crate) struct Setup {
     pub(crate) settings: Settings,
     /// What each account may do at once.
     pub(crate) quotas: Quotas,
+    /// When that changes.
+    pub(crate) changes_us: Vec<u64>,
 }
 
 /// Who comes.
@@ -50,6 +52,7 @@ impl Setup {
             drain_at_us: (rng.u8(0..6) == 0).then(|| rng.u64(1_000..500_000)),
             settings: settings(rng, clients),
             quotas: Quotas::default(),
+            changes_us: Vec::new(),
         }
     }
 }
@@ -61,6 +64,15 @@ impl Setup {
             Scenario::IdleTransactions => Self::idle_transactions(rng),
             Scenario::Readers => Self::readers(rng),
             Scenario::Quotas => Self::quotas(rng),
+            Scenario::ChangingQuotas => {
+                let setup = Self::quotas(rng);
+                let within = [10_000, 100_000, 800_000][rng.usize(..3)];
+                let changes = 0..rng.usize(1..6);
+                Self {
+                    changes_us: changes.map(|_| rng.u64(..within)).collect(),
+                    ..setup
+                }
+            }
         }
     }
 
@@ -177,14 +189,18 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         answer_buffer: [0, 300, 4_096, 65_536][rng.usize(..4)],
         answer_buffer_total: [1_000, 1 << 28][rng.usize(..2)],
         max_allowed_packet: 1 << 24,
+        compression: false,
         connect_timeout: Span::from_ms([20, 200, 1_000][rng.usize(..3)]),
         backend_on_unix_socket: true,
         max_pinned: match rng.u8(0..4) {
             0 => rng.usize(0..4),
             _ => usize::MAX,
         },
+        max_pinned_per_account: usize::MAX,
         max_prepared_statements: [1, 2, 128][rng.usize(..3)],
         queue_timeout: Span::from_ms([50, 500, 5_000][rng.usize(..3)]),
+        min_connections: rng.usize(0..4),
+        busy_at_first: [None, Some(1), Some(2)][rng.usize(..3)],
         backend_idle_timeout: sometimes(rng, Span::from_ms(20)),
         backend_max_age: sometimes(rng, Span::from_ms(50)),
         on_disconnect: [

@@ -47,8 +47,8 @@ pub(crate) struct World {
     pub(crate) clients: Vec<Client>,
     pub(crate) kills: Kills,
     pub(crate) drained_at: Option<Timestamp>,
-    options: Options,
-    watch: Watch,
+    pub(crate) options: Options,
+    pub(crate) watch: Watch,
     pub(crate) rng: Rng,
     steps: u64,
     /// The clients are done; what is left of their time comes to an end then.
@@ -65,7 +65,7 @@ impl World {
         let mut health = setup::health(&mut rng);
         match options.scenario {
             Some(Scenario::IdleTransactions) => health.incidents = Incidents::default(),
-            Some(Scenario::Quotas) => {}
+            Some(Scenario::Quotas | Scenario::ChangingQuotas) => {}
             Some(Scenario::Readers) => (health.service_us, health.slow) = (40, (1, 200)),
             None => {}
         }
@@ -144,6 +144,9 @@ impl World {
         if self.database.health.incidents.every_us > 0 {
             self.schedule.after_us(1_000, Event::Incident);
         }
+        for &at in &self.setup.changes_us {
+            self.schedule.after_us(at, Event::Rules);
+        }
         if let Some(at) = self.setup.drain_at_us {
             self.schedule.after_us(at, Event::Drain);
         }
@@ -185,6 +188,10 @@ impl World {
             Event::Incident => {
                 let (database, mut outside) = self.database();
                 database.incident(&mut outside)
+            }
+            Event::Rules => {
+                self.change_rules();
+                Ok(())
             }
             Event::Drain => self.drain(),
         }

@@ -157,6 +157,24 @@ mod tests {
     }
 
     #[test]
+    fn limits_that_are_lowered_to_no_effect() {
+        assert_noticed_in(
+            Some(Scenario::ChangingQuotas),
+            Sabotage::KeepLimits,
+            &[Rule::Quota],
+        );
+    }
+
+    #[test]
+    fn limits_that_workers_do_not_hear_of() {
+        assert_noticed_in(
+            Some(Scenario::ChangingQuotas),
+            Sabotage::LoseRules,
+            &[Rule::Liveness],
+        );
+    }
+
+    #[test]
     fn an_answer_that_goes_to_somebody_else() {
         assert_noticed(Sabotage::SwapAnswers, &[Rule::Answer, Rule::Protocol]);
     }

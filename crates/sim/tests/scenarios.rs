@@ -40,10 +40,9 @@ mod tests {
     }
 
     /// `MYRIAD_SIM_QUOTAS=first..end` runs other seeds, with the whole trace of what fails.
-    #[test]
-    fn accounts_do_no_more_at_once_than_they_may() {
+    fn run_quotas(scenario: Scenario) {
         let options = Options {
-            scenario: Some(Scenario::Quotas),
+            scenario: Some(scenario),
             full_trace: std::env::var("MYRIAD_SIM_QUOTAS").is_ok(),
             ..Options::default()
         };
@@ -68,6 +67,16 @@ mod tests {
         let enough = total.admitted > worlds;
         assert!(enough || worlds < 100, "next to nobody waited: {total:?}");
         println!("{total:?}");
+    }
+
+    #[test]
+    fn accounts_do_no_more_at_once_than_they_may() {
+        run_quotas(Scenario::Quotas);
+    }
+
+    #[test]
+    fn limits_change_while_sessions_run() {
+        run_quotas(Scenario::ChangingQuotas);
     }
 
     #[test]

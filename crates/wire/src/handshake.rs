@@ -169,6 +169,16 @@ impl<'a> HandshakeResponse<'a> {
         })
     }
 
+    /// The level of compression that a client of the zstd-compressed protocol asks for, if the packet has it.
+    pub fn zstd_level(payload: &[u8]) -> Option<u8> {
+        let flags = Reader::new(payload).u32("capability flags").ok()?;
+        let flags = Capabilities::from_bits_retain(flags);
+        let level = payload
+            .last()
+            .filter(|_| flags.contains(Capabilities::ZSTD_COMPRESSION));
+        level.copied()
+    }
+
     /// Appends the packet. `capabilities` says which of the optional fields are written. Returns
     /// the next sequence id.
     pub fn encode(&self, out: &mut Vec<u8>, sequence_id: u8) -> u8 {

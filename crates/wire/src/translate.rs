@@ -111,11 +111,6 @@ impl Translation {
         self.held_back = false;
     }
 
-    /// The client's sequence ids minus the backend's, as things are.
-    pub fn offset(&self) -> u8 {
-        self.offset
-    }
-
     /// The output so far is out of reach: it may have been sent.
     pub fn flushed(&mut self) {
         self.eof_status_at = None;

@@ -72,21 +72,27 @@ pub(super) struct Queue {
     pub(super) key: QueueKey,
     /// The gate that its first waiter found closed.
     pub(super) blocked_at: Option<u32>,
+    /// There was no backend for it then: if the gate opens, others come first who have one.
+    pub(super) lacks_backend: bool,
 }
 
 impl Queue {
+    pub(super) fn new(key: QueueKey) -> Self {
+        Self {
+            key,
+            blocked_at: None,
+            lacks_backend: false,
+        }
+    }
+
     /// Those who come first and need no permit.
     pub(super) fn in_progress() -> Self {
-        let key = QueueKey {
+        Self::new(QueueKey {
             account: u32::MAX,
             schema: None,
             group: 0,
             needs: Needs::Query,
-        };
-        Self {
-            key,
-            blocked_at: None,
-        }
+        })
     }
 }
 

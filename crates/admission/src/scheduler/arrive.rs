@@ -19,7 +19,7 @@ pub struct Arrival<T> {
     pub who: T,
     /// What it needs.
     pub needs: Needs,
-    /// Statements of one group can run on the same backends.
+    /// Statements of one group can run on the same backends. Groups are numbered from 0.
     pub group: u32,
     /// A backend that it can run on is free.
     pub has_backend: bool,
@@ -140,11 +140,10 @@ impl<T: Copy> Scheduler<T> {
             return queue;
         }
         let queue = self.waiters.add_list().0;
-        self.queues.push(Queue {
-            key,
-            blocked_at: None,
-        });
+        self.queues.push(Queue::new(key));
         self.queue_numbers.insert(key, queue);
+        let groups = self.ready.len().max(key.group as usize + 1);
+        self.ready.resize_with(groups, Vec::new);
         queue
     }
 

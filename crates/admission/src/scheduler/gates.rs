@@ -5,7 +5,7 @@ use events::{Span, Timestamp};
 
 use crate::gate::{Entry, Gate};
 
-use super::account::LocalGate;
+use super::account::{LocalGate, QueueKey};
 use super::{GateId, Scheduler, Wake};
 
 /// How long room is left to another worker's waiter that came first and whose worker does not look at its
@@ -16,6 +16,9 @@ const PATIENCE: Span = Span::from_us(300);
 const POLL: Span = Span::from_ms(10);
 /// Gates that are looked at each time.
 const POLLED: usize = 1_024;
+
+/// Since when somebody waits who could not use a permit yet: everybody else comes first.
+const LAST: Timestamp = Timestamp::from_us(u64::MAX - 1);
 
 impl LocalGate {
     /// Since when a waiter counts as waiting, compared with other workers'. Among accounts it is a
@@ -48,20 +51,23 @@ impl<T: Copy> Scheduler<T> {
 
     /// A queue has waiters that may be let through.
     pub(super) fn make_ready(&mut self, queue: u32) {
-        let account = self.queues[queue as usize].key.account;
+        let QueueKey { account, group, .. } = self.queues[queue as usize].key;
         self.accounts[account as usize].ready.push(queue);
+        self.ready[group as usize].push(queue);
         self.fair.want(account);
     }
 
     /// A queue is empty, or must wait at a gate.
     pub(super) fn make_unready(&mut self, queue: u32) {
-        let number = self.queues[queue as usize].key.account;
-        let ready = &mut self.accounts[number as usize].ready;
-        if let Some(at) = ready.iter().position(|&other| other == queue) {
-            ready.swap_remove(at);
+        let QueueKey { account, group, .. } = self.queues[queue as usize].key;
+        let of_account = &mut self.accounts[account as usize].ready;
+        for ready in [&mut *of_account, &mut self.ready[group as usize]] {
+            if let Some(at) = ready.iter().position(|&other| other == queue) {
+                ready.swap_remove(at);
+            }
         }
-        if ready.is_empty() {
-            self.fair.rest(number);
+        if of_account.is_empty() {
+            self.fair.rest(account);
         }
     }
 
@@ -77,12 +83,17 @@ impl<T: Copy> Scheduler<T> {
 
     /// A queue that is blocked has become empty.
     pub(super) fn unblock(&mut self, queue: u32, gate: u32) {
-        self.queues[queue as usize].blocked_at = None;
+        self.leave_gate(queue);
         if let Some(local) = &mut self.gates[gate as usize]
             && let Some(at) = local.blocked.iter().position(|&other| other == queue)
         {
             local.blocked.swap_remove(at);
         }
+    }
+
+    fn leave_gate(&mut self, queue: u32) {
+        let queue = &mut self.queues[queue as usize];
+        (queue.blocked_at, queue.lacks_backend) = (None, false);
     }
 
     /// Time passes: gates are looked at where somebody may not have read its mail, and now and then
@@ -230,7 +241,7 @@ impl<T: Copy> Scheduler<T> {
         };
         let mut blocked = std::mem::take(&mut local.blocked);
         for queue in blocked.drain(..) {
-            self.queues[queue as usize].blocked_at = None;
+            self.leave_gate(queue);
             self.make_ready(queue);
         }
         if let Some(Some(local)) = self.gates.get_mut(gate as usize) {
@@ -242,9 +253,14 @@ impl<T: Copy> Scheduler<T> {
 
     fn oldest_blocked(&self, gate: u32) -> Option<Timestamp> {
         let local = self.gates.get(gate as usize)?.as_ref()?;
-        let queues = local.blocked.iter();
-        let oldest = queues.filter_map(|&queue| self.oldest(queue));
-        oldest.map(|(_, since)| since).min()
+        let oldest = local.blocked.iter().filter_map(|&queue| {
+            let (_, since) = self.oldest(queue)?;
+            Some(match self.queues[queue as usize].lacks_backend {
+                true => LAST,
+                false => since,
+            })
+        });
+        oldest.min()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::permit::Permit;
 pub enum Left {
     /// Its client hung up.
     Abandoned,
-    /// Somebody ended it: KILL, or the front door closes.
+    /// Somebody ended it: KILL, a server that refuses the account, or a front door that closes.
     Killed,
     /// No backend became free in time.
     TimedOut,

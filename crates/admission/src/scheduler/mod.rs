@@ -10,11 +10,13 @@
 //! | `arrive` | statements that come: through, into a queue, or refused |
 //! | `next` | who is served, and in which order |
 //! | `gates` | waiting at gates together with other workers |
+//! | `demand` | who waits for backends alone |
 //! | `leave` | waiters that go without having run |
 //! | `report` | what can be seen from outside |
 
 mod account;
 mod arrive;
+mod demand;
 mod gates;
 mod leave;
 mod next;
@@ -57,6 +59,10 @@ pub struct Scheduler<T> {
     /// The number of a queue is also the list of its waiters.
     queues: Vec<Queue>,
     queue_numbers: HashMap<QueueKey, u32>,
+    /// By group: its queues that are not blocked at a gate, and not empty.
+    ready: Vec<Vec<u32>>,
+    /// Queues that were blocked while there was no backend for them; maybe others.
+    lacking: Vec<u32>,
     waiters: Roster<Waiter<T>>,
     deadlines: Wheel<Key>,
     fair: Fair,
@@ -111,6 +117,8 @@ impl<T: Copy> Scheduler<T> {
             schemas: Vec::new(),
             queues: vec![Queue::in_progress()],
             queue_numbers: HashMap::new(),
+            ready: Vec::new(),
+            lacking: Vec::new(),
             waiters: Roster::new(1),
             deadlines: Wheel::new(),
             fair: Fair::default(),

@@ -69,6 +69,7 @@ impl<T: Copy> Scheduler<T> {
             return Some(step);
         }
         self.poll(now);
+        self.call_forward(&mut capacity);
         loop {
             let step = self.next_by_share(now, &mut capacity);
             while let Some(account) = self.aside.pop() {
@@ -146,8 +147,11 @@ impl<T: Copy> Scheduler<T> {
                 },
                 Choice::Nobody => self.fair.rest(account),
                 Choice::NotHere => {
-                    self.fair.set_aside(account);
-                    self.aside.push(account);
+                    self.block_all_at_limits(account);
+                    if !self.accounts[account as usize].ready.is_empty() {
+                        self.fair.set_aside(account);
+                        self.aside.push(account);
+                    }
                 }
                 Choice::Stop => return None,
             }

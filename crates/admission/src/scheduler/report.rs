@@ -51,6 +51,8 @@ pub struct Waiting<T> {
     pub since: Timestamp,
     /// The limit that keeps it; `None` if it waits for a backend.
     pub limit: Option<&'static str>,
+    /// There was no backend for it either when that was looked at last.
+    pub lacks_backend: bool,
 }
 
 impl Counters {
@@ -81,6 +83,7 @@ impl<T: Copy> Scheduler<T> {
         let lists = 0..self.waiters.lists();
         lists.flat_map(move |queue| {
             let limit = self.limit_at(queue);
+            let lacks_backend = self.queues[queue as usize].lacks_backend;
             self.waiters
                 .iter(ListId(queue))
                 .map(move |(_, waiter)| Waiting {
@@ -88,6 +91,7 @@ impl<T: Copy> Scheduler<T> {
                     account: self.accounts[waiter.key.account as usize].row.name.clone(),
                     since: waiter.since,
                     limit,
+                    lacks_backend,
                 })
         })
     }

@@ -61,22 +61,42 @@ impl<T: Copy> Scheduler<T> {
     ///
     /// The schema's `max_connections`; the seat is as it was.
     pub fn use_schema(&mut self, seat: &mut Seat, schema: Option<&str>) -> Result<(), Rejection> {
-        let schema = schema.filter(|name| self.rules.schema(name).is_some());
-        let schema = schema.map(|name| self.schema(name));
-        if schema == seat.schema {
+        let schema = self.limited_schema(schema);
+        let max = schema.map(|schema| self.schemas[schema as usize].quota.max_connections);
+        if self.take_place(seat, schema, max.unwrap_or_default()) {
             return Ok(());
         }
-        let connected = match schema.map(|schema| &self.schemas[schema as usize]) {
-            None => None,
-            Some(Schema { row, quota, .. }) => {
-                let max = quota.max_connections;
-                let full = || rejection(row, Why::Connections(max));
-                Some(row.connect(max).ok_or_else(full)?)
-            }
-        };
+        let row = schema.map(|schema| self.schemas[schema as usize].row);
+        let row = row.unwrap_or(self.accounts[seat.account as usize].row);
+        Err(rejection(row, Why::Connections(max.unwrap_or_default())))
+    }
+
+    /// As [`Scheduler::use_schema`], of a session that is in the schema already: it is counted there and
+    /// limited as the others, however many there are.
+    pub fn follow_schema(&mut self, seat: &mut Seat, schema: Option<&str>) {
+        let schema = self.limited_schema(schema);
+        self.take_place(seat, schema, 0);
+    }
+
+    /// The number of a schema, if it has a quota.
+    fn limited_schema(&mut self, schema: Option<&str>) -> Option<u32> {
+        let schema = schema.filter(|name| self.rules.schema(name).is_some());
+        schema.map(|name| self.schema(name))
+    }
+
+    /// Counts a session among those of a schema, unless `max` are there. False if it is not.
+    fn take_place(&self, seat: &mut Seat, schema: Option<u32>, max: u32) -> bool {
+        if schema == seat.schema {
+            return true;
+        }
+        let row = schema.map(|schema| self.schemas[schema as usize].row);
+        let connected = row.map(|row| row.connect(max));
+        if matches!(connected, Some(None)) {
+            return false;
+        }
         seat.schema = schema;
-        seat.in_schema = connected;
-        Ok(())
+        seat.in_schema = connected.flatten();
+        true
     }
 
     /// Other rules are in force. Whoever waits for room that there is now is served by

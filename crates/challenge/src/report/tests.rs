@@ -44,6 +44,7 @@ fn row(connections: u32, way: Way, outcome: Outcome) -> Row {
         way,
         case: None,
         outcome,
+        rounds: Vec::new(),
     }
 }
 
@@ -136,6 +137,7 @@ fn admission() -> [Part; 3] {
         way: Way::Myriad,
         case: Some(case),
         outcome: Outcome::Measured(Box::new(figures)),
+        rounds: Vec::new(),
     };
     let updates = [(128, 0.13), (256, 0.12)]
         .map(|(connections, scale)| row(connections, Case::BothLimits, figures(scale)));
@@ -214,6 +216,29 @@ fn what_is_kept_can_be_read_again() {
     ] {
         assert!(json.contains(part), "{part}");
     }
+}
+
+#[test]
+fn of_several_rounds_the_one_with_the_median_rate_is_told_with_the_errors_of_all() {
+    let mut part = report().chapters.swap_remove(0);
+    part.rows.clear();
+    for (scale, errors) in [(1.0, 0), (3.0, 2), (2.0, 0)] {
+        let mut figures = figures(scale);
+        figures.errors = errors;
+        let outcome = Outcome::Measured(Box::new(figures));
+        part.add(row(128, Way::Myriad, outcome));
+        part.add(row(256, Way::Myriad, measured(scale, Way::Myriad)));
+    }
+    let told = part.rows[0].figures().unwrap();
+    assert_eq!(
+        (told.statements_per_s, told.errors),
+        (figures(2.0).statements_per_s, 2)
+    );
+    let rounds = |row: &Row| row.rounds.len();
+    assert_eq!(part.rows.iter().map(rounds).collect::<Vec<_>>(), [3, 3]);
+    part.add(row(128, Way::Myriad, Outcome::Failed("it broke".into())));
+    part.add(row(128, Way::Myriad, measured(1.0, Way::Myriad)));
+    assert_eq!(part.rows[0].outcome, Outcome::Failed("it broke".into()));
 }
 
 #[test]

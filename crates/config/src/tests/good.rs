@@ -44,6 +44,7 @@ fn every_key_of_server_arrives() {
         answer_buffer = 2048
         answer_buffer_total = "1024GiB"
         max_allowed_packet = "1GiB"
+        compression = "off"
         drain_timeout = "1s"
         on_disconnect = "kill_all"
         driver = "epoll"
@@ -67,6 +68,7 @@ fn every_key_of_server_arrives() {
         answer_buffer: 2_048,
         answer_buffer_total: 1 << 40,
         max_allowed_packet: 1 << 30,
+        compression: false,
         drain_timeout: Duration::from_secs(1),
         on_disconnect: OnDisconnect::KillAll,
         driver: Driver::Epoll,
@@ -80,12 +82,14 @@ fn every_key_of_backend_arrives() {
         r#"
         [backend]
         address = "unix:/run/mysqld.sock"
+        min_connections = 3
         max_connections = 100000
         connect_timeout = "2s"
         queue_timeout = "3s"
         idle_timeout = "4s"
         max_age = "5s"
         max_pinned = 99999
+        max_pinned_per_account = 7
         max_prepared_statements = 10000
         lane_stall = "6ms"
         server_version = "11.8.1-MariaDB"
@@ -93,12 +97,14 @@ fn every_key_of_backend_arrives() {
     );
     let expected = Backend {
         address: Address::Unix("/run/mysqld.sock".into()),
+        min_connections: 3,
         max_connections: 100_000,
         connect_timeout: Duration::from_secs(2),
         queue_timeout: Duration::from_secs(3),
         idle_timeout: Some(Duration::from_secs(4)),
         max_age: Some(Duration::from_secs(5)),
         max_pinned: NonZero::new(99_999),
+        max_pinned_per_account: NonZero::new(7),
         max_prepared_statements: 10_000,
         lane_stall: Some(Duration::from_millis(6)),
         server_version: Some("11.8.1-MariaDB".to_owned()),

@@ -1,4 +1,5 @@
-//! What accounts do at once, wait for and were refused. Owns how many of them are shown.
+//! What accounts do at once, wait for and were refused, and what is done in schemas with limits. Owns how many of
+//! them are shown.
 
 use std::collections::BTreeMap;
 use std::fmt::Result;
@@ -15,9 +16,41 @@ const OTHER: &str = "other";
 /// Values by account.
 type Values = BTreeMap<String, u64>;
 
-/// Writes the families. Schemas with limits are not shown here.
+/// A gauge of each account or schema.
+type Gauge = (&'static str, &'static str, fn(&Usage) -> u32);
+
+const OF_SCHEMAS: [Gauge; 4] = [
+    (
+        "myriad_schema_connections",
+        "Client connections in schemas with limits, by schema",
+        |usage| usage.connections,
+    ),
+    (
+        "myriad_schema_running",
+        "Statements that run, by default schema, as far as it has limits",
+        |usage| usage.running,
+    ),
+    (
+        "myriad_schema_transactions",
+        "Transactions that are open, by default schema, as far as it has limits",
+        |usage| usage.transactions,
+    ),
+    (
+        "myriad_schema_waiting",
+        "Statements that wait, by default schema, as far as it has limits",
+        |usage| usage.waiting,
+    ),
+];
+
+/// Writes the families.
 pub(super) fn write(page: &mut Page<'_>, usage: &[Usage], accounts: &[AccountReport]) -> Result {
-    let labels = Labels::new(usage);
+    let labels = Labels::new(usage, true);
+    for (name, help, value) in OF_SCHEMAS {
+        let schemas = usage.iter().filter(|usage| usage.is_schema);
+        let values = schemas.map(|usage| (&*usage.name, u64::from(value(usage))));
+        page.gauges(name, help, "schema", labels.sum(values))?;
+    }
+    let labels = Labels::new(usage, false);
     let mut gauge = |name, help, value: fn(&Usage) -> u32| {
         let usage = usage.iter().filter(|usage| !usage.is_schema);
         let values = usage.map(|usage| (&*usage.name, u64::from(value(usage))));
@@ -76,12 +109,12 @@ pub(super) fn write(page: &mut Page<'_>, usage: &[Usage], accounts: &[AccountRep
     )
 }
 
-/// The accounts that have a label: those that came first keep theirs.
+/// The accounts, or schemas, that have a label: those that came first keep theirs.
 struct Labels<'a>(Vec<&'a str>);
 
 impl<'a> Labels<'a> {
-    fn new(usage: &'a [Usage]) -> Self {
-        let accounts = usage.iter().filter(|usage| !usage.is_schema);
+    fn new(usage: &'a [Usage], of_schemas: bool) -> Self {
+        let accounts = usage.iter().filter(|usage| usage.is_schema == of_schemas);
         Self(
             accounts
                 .map(|usage| &*usage.name)
@@ -102,6 +135,8 @@ impl<'a> Labels<'a> {
 
 #[cfg(test)]
 mod tests {
+    use engine::Quota;
+
     use super::*;
 
     #[test]
@@ -113,9 +148,10 @@ mod tests {
             running: 0,
             transactions: 0,
             waiting: 0,
+            quota: Quota::NONE,
         };
         let usage: Vec<Usage> = (0..ACCOUNTS_MAX + 5).map(usage).collect();
-        let labels = Labels::new(&usage);
+        let labels = Labels::new(&usage, false);
         let sums = labels.sum(usage.iter().map(|usage| (&*usage.name, 1)));
         assert_eq!(sums.len(), ACCOUNTS_MAX + 1);
         assert_eq!((sums[OTHER], sums["0"]), (5, 1));

@@ -218,6 +218,11 @@ fn levels(page: &mut Page<'_>, gauges: &Gauges) -> Result {
         backends(gauges),
     )?;
     page.gauge(
+        "myriad_busy_limit",
+        "Backend connections that may run short statements alone at once, over all workers",
+        gauges.busy_limit,
+    )?;
+    page.gauge(
         "myriad_lane_limit",
         "Lanes that there may be for one state of sessions, over all workers",
         gauges.lane_limit,

@@ -89,7 +89,7 @@ fn show(cursor: &mut Cursor) -> Result<Statement, SqlError> {
         "processlist" => Some(Subject::Sessions),
         "warnings" | "errors" => return cursor_end(cursor, Statement::ShowWarnings),
         "help" => return cursor_end(cursor, Statement::Help),
-        "databases" | "schemas" => return Ok(Statement::ShowNothing("Database")),
+        "databases" => return Ok(Statement::ShowNothing("Database")),
         "tables" => return Ok(Statement::ShowNothing("Table")),
         name => Subject::named(name),
     };

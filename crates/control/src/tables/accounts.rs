@@ -1,9 +1,7 @@
 //! `SHOW ACCOUNTS`: what runs and waits of each account, what became of its statements, and its limits.
 
+use super::{Column, Row, Value, ms, number, text};
 use engine::{AccountReport, Usage};
-use events::Span;
-
-use super::{Column, Row, Value, number, text};
 
 pub(super) const COLUMNS: &[Column] = &[
     text("account"),
@@ -81,8 +79,4 @@ fn row(usage: &Usage, report: Option<&AccountReport>) -> Row {
     row.extend(counts.map(Value::from));
     row.push(format!("{:?}", quota.overload).to_lowercase().into());
     row
-}
-
-fn ms(span: Span) -> u64 {
-    span.as_us() / 1_000
 }

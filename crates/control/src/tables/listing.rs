@@ -7,7 +7,7 @@ use engine::{BackendLine, ClientLine, Look, Whom};
 use super::queue::Oldest;
 use super::walk::Walk;
 use super::{Column, Row, Subject, Value};
-use super::{accounts, backends, pins, sessions, status, variables};
+use super::{accounts, backends, pins, schemas, sessions, status, variables};
 use crate::desk::Desk;
 use crate::like::like;
 
@@ -74,6 +74,7 @@ impl Listing {
                 let told = &sighting.collected.total.accounts;
                 Source::Ready(accounts::rows(&usage, told))
             }
+            Subject::Schemas => Source::Ready(schemas::rows(&desk.facts.shared.admission.usage())),
             Subject::Status => {
                 let sighting = desk.watch.look().await;
                 listing.note_silent(&sighting.collected.reports);

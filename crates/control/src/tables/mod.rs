@@ -9,6 +9,7 @@ mod backends;
 mod listing;
 mod pins;
 mod queue;
+mod schemas;
 mod sessions;
 mod status;
 mod variables;
@@ -60,6 +61,7 @@ pub(crate) const fn text(name: &'static str) -> Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     Accounts,
+    Schemas,
     Sessions,
     Queue,
     Backends,
@@ -70,8 +72,9 @@ pub(crate) enum Subject {
 
 impl Subject {
     /// All of them, in the order in which they are listed.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Accounts,
+        Self::Schemas,
         Self::Sessions,
         Self::Queue,
         Self::Backends,
@@ -84,6 +87,7 @@ impl Subject {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Accounts => "accounts",
+            Self::Schemas => "schemas",
             Self::Sessions => "sessions",
             Self::Queue => "queue",
             Self::Backends => "backends",
@@ -103,6 +107,7 @@ impl Subject {
     pub(crate) const fn help(self) -> &'static str {
         match self {
             Self::Accounts => "what accounts run and wait for, what became of it, their limits",
+            Self::Schemas => "what runs and waits in schemas with limits, and these",
             Self::Sessions => "client connections, what they do and run",
             Self::Queue => "statements that wait, the oldest first",
             Self::Backends => "connections to the database",
@@ -116,6 +121,7 @@ impl Subject {
     pub(crate) const fn columns(self) -> &'static [Column] {
         match self {
             Self::Accounts => accounts::COLUMNS,
+            Self::Schemas => schemas::COLUMNS,
             Self::Sessions => sessions::COLUMNS,
             Self::Queue => queue::COLUMNS,
             Self::Backends => backends::COLUMNS,
@@ -128,6 +134,7 @@ impl Subject {
     pub(crate) fn like_column(self) -> usize {
         let name = match self {
             Self::Accounts | Self::Queue => "account",
+            Self::Schemas => "schema",
             Self::Sessions | Self::Backends => "user",
             Self::Pins => "reason",
             Self::Variables | Self::Status => "Variable_name",
@@ -173,6 +180,11 @@ impl Serialize for Value {
     }
 }
 
+/// A span in milliseconds.
+fn ms(span: events::Span) -> u64 {
+    span.as_us() / 1_000
+}
+
 /// A row as an object: its values by the names of their columns.
 pub(crate) struct Named(pub(crate) &'static [Column], pub(crate) Row);
 
@@ -198,7 +210,9 @@ mod tests {
                 Some(subject)
             );
             let column = subject.columns()[subject.like_column()];
-            assert!(["account", "user", "reason", "Variable_name"].contains(&column.name));
+            assert!(
+                ["account", "schema", "user", "reason", "Variable_name"].contains(&column.name)
+            );
         }
         assert_eq!(Subject::named("tables"), None);
     }

@@ -110,6 +110,17 @@ mod tests {
     use crate::tests::client_line;
 
     #[test]
+    fn no_more_are_held_than_are_told() {
+        let mut oldest = Oldest::new(1_000);
+        for id in 0..100_000 {
+            oldest.add(client_line(id, "a", "waiting", u64::from(id % 777)));
+            assert!(oldest.heap.len() <= 1_000);
+        }
+        assert!(oldest.heap.capacity() < 3_000, "{}", oldest.heap.capacity());
+        assert_eq!((oldest.left_out, oldest.rows().len()), (99_000, 1_000));
+    }
+
+    #[test]
     fn the_oldest_are_kept_and_numbered_within_their_account() {
         let mut oldest = Oldest::new(3);
         for (id, user, since) in [(1, "a", 50), (2, "b", 40), (3, "a", 10), (4, "b", 30)] {

@@ -24,6 +24,7 @@ pub(super) fn rows(desk: &Desk, sighting: &Sighting) -> Vec<Row> {
     page.add("backend_slots_taken", ledger.taken() as u64);
     page.all("clients", metrics::clients(gauges));
     page.all("backends", metrics::backends(gauges));
+    page.add("busy_limit", gauges.busy_limit);
     page.add("lane_limit", gauges.lane_limit);
     page.add("prepared_templates", gauges.prepared_templates);
     page.add("prepared_on_backends", gauges.prepared_on_backends);

@@ -200,6 +200,28 @@ async fn tables_are_told_slice_by_slice() {
 }
 
 #[tokio::test]
+async fn of_a_long_queue_no_more_is_told_than_is_asked_for() {
+    const WAITERS: u32 = 100_000;
+    let stage = Stage::new([answers(report()), answers(report())]).await;
+    // The younger ones stand first, and each worker has every other one.
+    let waiter = |id: u32| client_line(id, "app", "waiting", u64::from((WAITERS - id) % 1_000));
+    let of_worker = |first: u32| (first..WAITERS).step_by(2).map(waiter).collect();
+    stage.fakes.set_clients(vec![of_worker(0), of_worker(1)]);
+    let address = listener(&stage, Limits::default()).await;
+    let mut client = Client::admin(address).await;
+    let positions: Vec<_> = (1..=1_000_u32).map(|id| id.to_string()).collect();
+    assert_eq!(client.column("SHOW QUEUE").await, positions);
+    // One says that LIMIT is missing or that there are more.
+    assert_eq!(client.column("SHOW WARNINGS").await, ["Warning"]);
+    let last = client.column("SHOW QUEUE LIMIT 99998, 5").await;
+    assert_eq!(last, ["99999", "100000"]);
+    assert_eq!(
+        client.column("SHOW QUEUE LIKE 'nobody' LIMIT 1").await,
+        [""; 0]
+    );
+}
+
+#[tokio::test]
 async fn orders_to_kill_reach_the_worker() {
     let stage = Stage::new([answers(report())]).await;
     let address = listener(&stage, Limits::default()).await;

@@ -11,9 +11,13 @@ mod binary;
 #[cfg(test)]
 mod carried;
 #[cfg(test)]
+mod carried_settings;
+#[cfg(test)]
 mod challenge;
 #[cfg(test)]
 mod command_line;
+#[cfg(test)]
+mod compression;
 #[cfg(test)]
 mod crashes;
 #[cfg(test)]
@@ -52,6 +56,8 @@ mod plugins;
 mod queue;
 #[cfg(test)]
 mod quotas;
+#[cfg(test)]
+mod roles;
 #[cfg(test)]
 mod session_state;
 #[cfg(test)]

@@ -68,7 +68,77 @@ fn what_is_let_go_of_pins_no_longer() {
     first.run("DROP TABLE yours");
     assert_eq!(second.value("SELECT GET_LOCK('pins', 0)"), "1");
     let log = door.log();
-    assert!(log.contains("SELECT GET_LOCK(...)"), "{log}");
+    let told = |line: &str| line.contains("WARN") && line.contains("SELECT GET_LOCK(...)");
+    assert!(log.lines().any(told), "{log}");
+}
+
+#[test]
+fn one_account_does_not_take_all_pins() {
+    let database = Database::shared();
+    let settings = [
+        "backend.max_connections = 6",
+        "backend.max_pinned = 3",
+        "backend.max_pinned_per_account = 2",
+    ];
+    let door = FrontDoor::start(database.address(), &settings);
+    let pins = |client: &mut Client, lock: &str| {
+        let told = client.run(&format!("SELECT GET_LOCK('per_account_{lock}', 0)"));
+        !matches!(told[..], [Outcome::Err(1226, _)])
+    };
+    let mut app = [(); 3].map(|()| Client::new(&door.address(), "shop"));
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::default()
+    };
+    let mut admin = [(); 2].map(|()| Client::login(&door.address(), &login).unwrap());
+    let [first, second, third] = &mut app;
+    assert!(pins(first, "a") && pins(second, "b") && !pins(third, "c"));
+    assert!(pins(&mut admin[0], "d") && !pins(&mut admin[1], "e"));
+    // What was refused keeps no other from a pin.
+    first.run("SELECT RELEASE_ALL_LOCKS()");
+    assert!(pins(&mut admin[1], "e"));
+    assert_eq!(third.value("SELECT 1"), "1");
+}
+
+/// What restores cost: nothing where sessions agree, and no wrong answer where none do.
+#[test]
+fn restores_are_for_those_who_differ() {
+    const SESSIONS: usize = 1_000;
+    let database = Database::shared();
+    let settings = ["backend.max_connections = 2", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let mut clients: Vec<_> = (0..SESSIONS)
+        .map(|_| Client::new(&door.address(), "shop"))
+        .collect();
+    let restores = || door.metric("myriad_restores_total");
+    for (n, client) in clients[..40].iter_mut().enumerate() {
+        let limit = 2_000 + n % 2;
+        client.run(&format!("SET group_concat_max_len = {limit}"));
+    }
+    // One backend for each of the two settings.
+    clients[0].run("BEGIN");
+    clients[1].value("SELECT @@group_concat_max_len");
+    clients[0].run("COMMIT");
+    let before = restores();
+    for _ in 0..10 {
+        for (n, client) in clients[..40].iter_mut().enumerate() {
+            let told = client.value("SELECT @@group_concat_max_len");
+            assert_eq!(told, (2_000 + n % 2).to_string());
+        }
+    }
+    assert_eq!(restores(), before);
+    for (n, client) in clients.iter_mut().enumerate() {
+        client.run(&format!("SET group_concat_max_len = {}", 10_000 + n));
+    }
+    let before = restores();
+    for (n, client) in clients.iter_mut().enumerate() {
+        let told = client.value("SELECT @@group_concat_max_len");
+        assert_eq!(told, (10_000 + n).to_string());
+    }
+    let each = restores() - before;
+    assert!((900..=1_000).contains(&each), "{each} restores");
+    assert_eq!(door.metric("myriad_backend_resets_total"), 0);
 }
 
 #[test]

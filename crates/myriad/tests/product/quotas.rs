@@ -90,6 +90,59 @@ fn no_more_statements_run_at_once_than_the_account_may() {
     );
 }
 
+/// A front door with a single backend, and limits that leave room for many statements.
+fn narrow(database: &Database, limits: &str) -> FrontDoor {
+    let quota = format!("[[quota]]\naccount = \"app\"\n{limits}");
+    FrontDoor::start(database.address(), &["backend.max_connections = 1", &quota])
+}
+
+#[test]
+fn statements_without_a_backend_hold_no_permits() {
+    let database = prepare("quota_narrow");
+    let door = narrow(&database, "max_concurrent_queries = 10");
+    let holder = Holder::new(&door, "quota_narrow");
+    // A login asks the backend for its schema.
+    let mut waiters: Vec<Client> = (0..5).map(|_| Client::new(&door.address(), "")).collect();
+    for waiter in &mut waiters {
+        waiter.query("INSERT INTO quota_narrow.t VALUES ('waited')");
+    }
+    await_queued(&door, 5);
+    let running = door.metric("myriad_account_running{account=\"'app'@'%'\"}");
+    assert_eq!(running, 1, "only the holder's statement runs");
+    holder.end(&mut Client::new(&door.address(), ""));
+    for mut waiter in waiters {
+        let answer = waiter.answer().unwrap().outcomes();
+        assert!(matches!(answer[..], [Outcome::Ok(_)]), "{answer:?}");
+    }
+    assert_eq!(rows(&database, "quota_narrow"), "waited\n".repeat(5));
+}
+
+#[test]
+fn no_more_wait_for_backends_than_may_wait() {
+    let database = prepare("quota_queue");
+    let door = narrow(&database, "max_queued = 1");
+    let mut holder = Client::new(&door.address(), "quota_queue");
+    let mut waiter = Client::new(&door.address(), "");
+    let mut other = Client::new(&door.address(), "");
+    holder.query("SELECT SLEEP(60)");
+    eventually("the statement of the holder", || {
+        (door.metric("myriad_backends{state=\"active\"}") == 1).then_some(())
+    });
+    waiter.query("INSERT INTO quota_queue.t VALUES ('waited')");
+    await_queued(&door, 1);
+    let (code, text) = error(&other.run("INSERT INTO quota_queue.t VALUES ('never')"));
+    assert_eq!(code, REJECTED);
+    assert_eq!(
+        text,
+        "'app'@'%' has 1 statements waiting (max_queued); 0 running, 1 waiting; \
+         the statement was not run"
+    );
+    other.run(&format!("KILL QUERY {}", holder.connection_id));
+    holder.answer().unwrap();
+    waiter.answer().unwrap();
+    assert_eq!(rows(&database, "quota_queue"), "waited\n");
+}
+
 #[test]
 fn transactions_in_progress_go_on_although_as_many_run_as_may() {
     let database = prepare("quota_open");
@@ -336,6 +389,7 @@ fn statements_set_limits_that_hold_at_once_and_are_kept() {
         waiter.answer().unwrap().outcomes()[..],
         [Outcome::Rows(_)]
     ));
+    assert!(!door.limits_set().contains("app"), "{}", door.limits_set());
     holder.end(&mut waiter);
 }
 
@@ -385,4 +439,30 @@ fn a_mistake_in_either_part_changes_neither() {
     assert_eq!(door.limits_set(), renamed);
     admin.run("DROP USER quota_renamed");
     assert!(!door.limits_set().contains("quota_renamed"));
+}
+
+#[test]
+fn who_may_create_users_by_a_role_sets_limits_while_that_is_active() {
+    let database = prepare("quota_role");
+    for sql in [
+        "CREATE ROLE quota_maker",
+        "GRANT CREATE USER ON *.* TO quota_maker",
+        "GRANT quota_maker TO app@localhost",
+        "GRANT quota_maker TO app@127.0.0.1",
+        "GRANT quota_maker TO app",
+    ] {
+        database.execute(sql);
+    }
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 8"]);
+    let mut app = Client::new(&door.address(), "quota_role");
+    let sql = "ALTER USER app WITH MAX_QUERIES_PER_HOUR 0 MAX_CONCURRENT_QUERIES 3";
+    assert_eq!(error(&app.run(sql)).0, 1227);
+    for sql in ["SET ROLE quota_maker", sql] {
+        let answer = app.run(sql);
+        assert!(matches!(answer[..], [Outcome::Ok(_)]), "{sql}: {answer:?}");
+    }
+    assert!(door.limits_set().contains("max_concurrent_queries = 3"));
+    app.run("SET ROLE NONE");
+    assert_eq!(error(&app.run(sql)).0, 1227);
+    database.execute("DROP ROLE quota_maker");
 }

@@ -53,6 +53,10 @@ fn join(first: Statement, second: Statement) -> Statement {
     let mut traits = (first.traits | second.traits).difference(ALONE);
     traits |= Traits::MULTIPLE | Traits::MAY_WRITE | Traits::GENERATES_ID;
     let mut pins = first.pins | second.pins;
+    if traits.contains(Traits::FOR_STATEMENT) {
+        // Which of the answers tells what holds for a statement only is not followed.
+        pins.insert(PinReason::UntrackedVariable);
+    }
     if first.kind == Kind::Prepared || second.kind == Kind::Prepared {
         pins.insert(PinReason::TextPrepared);
     }

@@ -42,6 +42,7 @@ pub(super) fn scan(reader: &mut Reader<'_>, found: &mut Findings, until: Until, 
         judges_all: calls == Calls::All,
         before: Before::Other,
         depth: 0,
+        limits: false,
     };
     while !scanner.stops() {
         let token = scanner.reader.next();
@@ -73,6 +74,8 @@ struct Scanner<'s, 'a> {
     judges_all: bool,
     before: Before,
     depth: u32,
+    /// Behind a LIMIT outside of parentheses: a comma there is an OFFSET.
+    limits: bool,
 }
 
 impl<'a> Scanner<'_, 'a> {
@@ -117,6 +120,7 @@ impl<'a> Scanner<'_, 'a> {
                 self.before = Before::NoCall;
             }
             b'.' => self.before = Before::Point,
+            b',' if self.limits && self.depth == 0 => self.found.add(Traits::COUNTS_UNSENT_ROWS),
             _ => {}
         }
     }
@@ -139,6 +143,9 @@ impl<'a> Scanner<'_, 'a> {
     }
 
     fn keyword(&mut self, keyword: Keyword, before: Before) {
+        if self.depth == 0 && before != Before::Point {
+            self.rows(keyword);
+        }
         let next = self.reader.peek_keyword();
         match (keyword, next) {
             (Keyword::As | Keyword::With | Keyword::Recursive, _) => self.before = Before::NoCall,
@@ -153,13 +160,23 @@ impl<'a> Scanner<'_, 'a> {
                 self.found.not_plain();
                 self.before = Before::NoCall;
             }
-            (Keyword::SqlCalcFoundRows, _) => self.found.add(Traits::COUNTS_ALL_ROWS),
+            (Keyword::SqlCalcFoundRows, _) => self.found.add(Traits::COUNTS_UNSENT_ROWS),
             (Keyword::Select, _) if !self.judges_all => {
                 self.judges_all = true;
                 self.found.add(Traits::GENERATES_ID);
             }
             (Keyword::Next | Keyword::Previous, Keyword::Value) => self.before = Before::Next,
             (Keyword::Value, Keyword::For) if before == Before::Next => self.sequence(),
+            _ => {}
+        }
+    }
+
+    /// What makes FOUND_ROWS() another number than that of the rows that are sent.
+    fn rows(&mut self, keyword: Keyword) {
+        match keyword {
+            Keyword::Select => self.found.selects(),
+            Keyword::Limit => self.limits = true,
+            Keyword::Into | Keyword::Offset => self.found.add(Traits::COUNTS_UNSENT_ROWS),
             _ => {}
         }
     }

@@ -13,6 +13,7 @@ pub(super) struct Findings {
     not_plain: bool,
     writes: bool,
     assigns: bool,
+    selects: bool,
 }
 
 /// What a routine or a text that cannot be seen may do.
@@ -26,7 +27,7 @@ const DEPENDS_ON_SESSION: Traits = Traits::READS_LAST_INSERT_ID
     .union(Traits::READS_CONNECTION_ID)
     .union(Traits::READS_ADDRESS)
     .union(Traits::USES_USER_VARIABLES)
-    .union(Traits::COUNTS_ALL_ROWS)
+    .union(Traits::COUNTS_UNSENT_ROWS)
     .union(Traits::RELEASES_USER_LOCK);
 
 impl Findings {
@@ -56,6 +57,11 @@ impl Findings {
         }
     }
 
+    /// The statement has a SELECT that is no subquery, besides the one that it may begin with.
+    pub(super) const fn selects(&mut self) {
+        self.selects = true;
+    }
+
     /// Should the statement mention user variables, it assigns some.
     pub(super) const fn assigns(&mut self) {
         self.assigns = true;
@@ -82,6 +88,9 @@ impl Findings {
             Kind::Insert | Kind::Replace | Kind::Load => self.add(Traits::GENERATES_ID),
             Kind::Diagnostics => self.assigns(),
             _ => {}
+        }
+        if self.selects && matches!(kind, Kind::Insert | Kind::Replace | Kind::Ddl) {
+            self.add(Traits::COUNTS_UNSENT_ROWS);
         }
         self.settle();
         if self.writes || writes_by_kind(kind) {

@@ -136,12 +136,17 @@ bitflags! {
         const USES_USER_VARIABLES = 1 << 25;
         /// May assign some of those that it mentions.
         const ASSIGNS_USER_VARIABLES = 1 << 26;
-        /// `FOUND_ROWS()` counts more rows than it sends (`SQL_CALC_FOUND_ROWS`).
-        const COUNTS_ALL_ROWS = 1 << 27;
+        /// `FOUND_ROWS()` counts rows that it does not send: `SQL_CALC_FOUND_ROWS`, `OFFSET`, `INTO`, and
+        /// what `INSERT … SELECT` and `CREATE TABLE … SELECT` read.
+        const COUNTS_UNSENT_ROWS = 1 << 27;
         /// Sets a system variable as `@@x`, without a scope.
         const SETS_UNSCOPED = 1 << 28;
         /// `EXECUTE` of a text that is known. No text says so by itself.
         const RUNS_PREPARED_TEXT = 1 << 29;
+        /// `SET ROLE`.
+        const SETS_ROLE = 1 << 30;
+        /// `SET STATEMENT … FOR`: system variables have other values for as long as it runs.
+        const FOR_STATEMENT = 1 << 31;
     }
 }
 

@@ -61,7 +61,7 @@ pub use substitute::{Known, substitute};
 pub use target::{Kill, kill_target, names, use_schema};
 pub use text_prepared::{Source, TextPrepared, prepare_statement, text_prepared};
 pub use time_limit::{milliseconds, seconds, time_limit};
-pub use user_variables::{Mention, user_variables};
+pub use user_variables::{Mention, carried_name, user_variables};
 
 #[cfg(test)]
 mod tests;

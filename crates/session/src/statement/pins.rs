@@ -47,13 +47,11 @@ pin_reasons! {
     Cursor "cursor",
     /// `PREPARE`, `EXECUTE`.
     TextPrepared "text_prepared",
-    /// `SET ROLE`.
+    /// A role whose name cannot be written so that every backend reads it the same.
     Role "role",
-    /// Characteristics of the next transaction only.
-    OneShotTransaction "one_shot_transaction",
     /// `CALL`, compound statements and other text whose inside is hidden.
     Call "call",
-    /// A variable that steers replication or its logs.
+    /// A variable that steers how one event is replicated, or says who one is to replicas.
     ReplicationVariable "replication_variable",
     /// A variable that feeds expressions: `timestamp`, `insert_id`, `rand_seed1` and others.
     ExpressionVariable "expression_variable",

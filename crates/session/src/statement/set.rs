@@ -18,23 +18,22 @@ pub(super) fn set(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) ->
         Keyword::Password => schema::account(found),
         Keyword::Default => schema::account(found),
         Keyword::Role => {
-            found.pin(PinReason::Role);
+            found.add(Traits::SETS_ROLE);
             Kind::Set
         }
         Keyword::Resource => {
             found.pin(PinReason::ResourceGroup);
             Kind::Set
         }
-        Keyword::Transaction => {
-            found.pin(PinReason::OneShotTransaction);
-            Kind::Set
-        }
+        // The session tracker tells what the next transaction is to have.
+        Keyword::Transaction => Kind::Set,
         Keyword::Statement => for_statement(reader, found, nesting),
         _ => list(reader, found),
     }
 }
 
-/// `SET STATEMENT a = 1, b = 2 FOR …`: the inner statement counts; the variables are put back.
+/// `SET STATEMENT a = 1, b = 2 FOR …`: the inner statement counts; the variables are put back. What an inner
+/// SET changes for good cannot be told from that.
 fn for_statement(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> Kind {
     reader.next();
     expression::scan(reader, found, Until::CommaOrFor, Calls::All);
@@ -45,8 +44,13 @@ fn for_statement(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> 
         return Kind::Unknown;
     }
     found.not_plain();
+    found.add(Traits::FOR_STATEMENT);
     match classify::judge(reader, found, nesting + 1) {
         Kind::Empty => Kind::Unknown,
+        Kind::Set => {
+            found.pin(PinReason::UntrackedVariable);
+            Kind::Set
+        }
         kind => kind,
     }
 }
@@ -85,7 +89,16 @@ fn assignment(reader: &mut Reader<'_>, found: &mut Findings, global_seen: &mut b
         }
         _ => {}
     }
-    target(reader, found, scope, *global_seen) && value(reader, found)
+    let target = target(reader, found, scope, *global_seen);
+    target.is_some_and(|target| value(reader, found, target))
+}
+
+/// What is assigned to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Other,
+    /// A variable that needs a privilege to be set, but for its default.
+    Guarded,
 }
 
 /// `SET SESSION TRANSACTION …` and `SET GLOBAL TRANSACTION …`.
@@ -96,7 +109,7 @@ fn transaction(scope: Scope, found: &mut Findings) {
             found.writes();
         }
         Scope::Session => found.add(Traits::SETS_VARIABLE),
-        Scope::Unscoped => found.pin(PinReason::OneShotTransaction),
+        Scope::Unscoped => {}
     }
 }
 
@@ -106,21 +119,17 @@ fn target(
     found: &mut Findings,
     mut scope: Scope,
     global_seen: bool,
-) -> bool {
-    let mut next_only = false;
+) -> Option<Target> {
     let name = match reader.next() {
         Token::UserVariable(name) => {
             found.user_variable(name);
             found.assigns();
-            return true;
+            return Some(Target::Other);
         }
         Token::SystemVariable => {
-            let Some((written, name)) = variables::name(reader) else {
-                return false;
-            };
+            let (written, name) = variables::name(reader)?;
             scope = written;
-            next_only = written == Scope::Unscoped;
-            if next_only && reader.dialect().flavor == Flavor::MariaDb {
+            if written == Scope::Unscoped && reader.dialect().flavor == Flavor::MariaDb {
                 // In a list with GLOBAL it is not the session's for sure.
                 match global_seen {
                     true => found.pin(PinReason::UntrackedVariable),
@@ -130,21 +139,19 @@ fn target(
             }
             name
         }
-        token => {
-            let Some(name) = component(reader, token) else {
-                return false;
-            };
-            name
-        }
+        token => component(reader, token)?,
     };
     if scope == Scope::Global || scope == Scope::Unscoped && global_seen {
         found.add(Traits::SETS_GLOBAL);
         found.writes();
     }
     if scope != Scope::Global {
-        variables::assign(name, next_only, found);
+        variables::assign(name, found);
     }
-    true
+    Some(match variables::is_of_replication(name) {
+        true => Target::Guarded,
+        false => Target::Other,
+    })
 }
 
 /// A name, or the last part of a structured one.
@@ -161,10 +168,14 @@ fn is_sign(token: Token<'_>) -> bool {
 }
 
 /// The sign and the right side of an assignment.
-fn value(reader: &mut Reader<'_>, found: &mut Findings) -> bool {
+fn value(reader: &mut Reader<'_>, found: &mut Findings, target: Target) -> bool {
     let sign = reader.next();
     if !is_sign(sign) {
         return false;
+    }
+    if target == Target::Guarded && reader.peek_keyword() == Keyword::Default {
+        // The tracker tells its value, which the account may not be allowed to set.
+        found.pin(PinReason::ReplicationVariable);
     }
     expression::scan(reader, found, Until::Comma, Calls::All);
     true

@@ -34,6 +34,21 @@ pub enum Known {
 }
 
 impl Known {
+    /// How it is written.
+    pub const fn expression(self) -> &'static str {
+        match self {
+            Self::RowCount => "ROW_COUNT()",
+            Self::FoundRows => "FOUND_ROWS()",
+            Self::ConnectionId => "CONNECTION_ID()",
+            Self::WarningCount => "@@warning_count",
+            Self::ErrorCount => "@@error_count",
+            Self::Socket => "@@socket",
+            Self::Port => "@@port",
+            Self::Hostname => "@@hostname",
+            Self::BindAddress => "@@bind_address",
+        }
+    }
+
     pub(super) fn of_function(name: &[u8]) -> Option<Self> {
         let known = [
             (&b"row_count"[..], Self::RowCount),

@@ -24,10 +24,15 @@ pub struct Mention {
 /// The name of a variable that is written so; `None` if it is none that can be carried: what is the
 /// same name depends on a collation, but for names of ASCII letters and digits.
 pub(super) fn name(written: &[u8]) -> Option<&[u8]> {
-    let name = match written.strip_prefix(b"@")? {
+    carried_name(match written.strip_prefix(b"@")? {
         [open @ (b'\'' | b'"' | b'`'), inner @ .., close] if open == close => inner,
         bare => bare,
-    };
+    })
+}
+
+/// The name, if it is one that can be carried.
+#[must_use]
+pub fn carried_name(name: &[u8]) -> Option<&[u8]> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.');
     ((1..=NAME_MAX).contains(&name.len()) && name.iter().all(plain)).then_some(name)
 }

@@ -50,8 +50,10 @@ enum Variable {
     ConnectionId,
     /// Leads around the front door.
     Address,
-    /// Steers replication.
+    /// Steers replication, until it is set to something else.
     Replication,
+    /// Steers replication of the next event or transaction, or of what a replica runs.
+    Event,
     /// Isolation level and access mode.
     Transaction,
     /// Switches of session tracking.
@@ -86,12 +88,11 @@ variables! {
     Address => ["socket" "port" "hostname" "bind_address" "extra_port" "report_host" "report_port"
         "admin_address" "admin_port" "mysqlx_socket" "mysqlx_port" "mysqlx_bind_address"
         "wsrep_node_address" "wsrep_node_incoming_address" "wsrep_cluster_address"]
-    Replication => ["sql_log_bin" "gtid_next" "gtid_next_list" "gtid_domain_id"
-        "gtid_seq_no" "server_id" "binlog_format" "binlog_row_image"
+    Replication => ["sql_log_bin" "gtid_domain_id" "server_id" "binlog_format" "binlog_row_image"
         "binlog_direct_non_transactional_updates" "skip_replication" "skip_parallel_replication"
-        "pseudo_slave_mode" "pseudo_replica_mode" "original_commit_timestamp"
-        "original_server_version" "immediate_server_version" "wsrep_on" "wsrep_osu_method"
-        "wsrep_dirty_reads" "wsrep_ignore_apply_errors" "default_master_connection"]
+        "wsrep_on" "wsrep_osu_method" "wsrep_dirty_reads" "default_master_connection"]
+    Event => ["gtid_next" "gtid_next_list" "gtid_seq_no" "pseudo_slave_mode" "pseudo_replica_mode"
+        "original_commit_timestamp" "original_server_version" "immediate_server_version"]
     Transaction => ["tx_isolation" "tx_read_only" "transaction_isolation"
         "transaction_read_only"]
     Debug => ["debug" "debug_dbug" "debug_sync"]
@@ -149,6 +150,7 @@ pub(super) fn read(reader: &mut Reader<'_>, found: &mut Findings) {
         | Variable::Profiling => {}
         Variable::Expression
         | Variable::Replication
+        | Variable::Event
         | Variable::Transaction
         | Variable::Debug
         | Variable::History => found.not_plain(),
@@ -160,9 +162,13 @@ pub(super) fn is_of_next_transaction(name: &[u8]) -> bool {
     variable(name) == Variable::Transaction
 }
 
-/// Judges the assignment of a variable of the session. `next_only`: written as `@@name` without a
-/// scope, which for the transaction's characteristics means the next transaction only.
-pub(super) fn assign(name: &[u8], next_only: bool, found: &mut Findings) {
+/// True if a variable steers replication, until it is set to something else.
+pub(super) fn is_of_replication(name: &[u8]) -> bool {
+    variable(name) == Variable::Replication
+}
+
+/// Judges the assignment of a variable of the session.
+pub(super) fn assign(name: &[u8], found: &mut Findings) {
     found.add(Traits::SETS_VARIABLE);
     match variable(name) {
         Variable::Autocommit => found.add(Traits::SETS_AUTOCOMMIT),
@@ -172,10 +178,9 @@ pub(super) fn assign(name: &[u8], next_only: bool, found: &mut Findings) {
             found.pin(PinReason::ExpressionVariable);
         }
         Variable::InsertId | Variable::Expression => found.pin(PinReason::ExpressionVariable),
-        Variable::ConnectionId | Variable::Replication => {
+        Variable::ConnectionId | Variable::Event => {
             found.pin(PinReason::ReplicationVariable);
         }
-        Variable::Transaction if next_only => found.pin(PinReason::OneShotTransaction),
         Variable::Tracking => {
             found.add(Traits::SESSION_TRACKING);
             found.pin(PinReason::SessionTracking);
@@ -185,6 +190,7 @@ pub(super) fn assign(name: &[u8], next_only: bool, found: &mut Findings) {
         Variable::Ordinary
         | Variable::Diagnostics
         | Variable::Address
+        | Variable::Replication
         | Variable::Transaction
         | Variable::History => {}
     }

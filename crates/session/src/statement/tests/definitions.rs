@@ -1,6 +1,6 @@
 //! Objects, accounts and stored programs.
 
-use super::{COMMITS, HIDDEN, SEVERAL, UNKNOWN_CALL, USES, WRITES, check};
+use super::{COMMITS, HIDDEN, SEVERAL, UNKNOWN_CALL, UNSENT, USES, WRITES, check};
 use crate::statement::{Kind, PinReason, Traits};
 
 #[test]
@@ -16,7 +16,7 @@ fn objects() {
         (
             "create table t as select f(1)",
             Kind::Ddl,
-            COMMITS | UNKNOWN_CALL,
+            COMMITS | UNKNOWN_CALL | UNSENT,
             &[PinReason::UnknownFunction],
         ),
         (
@@ -28,7 +28,7 @@ fn objects() {
         (
             "create or replace temporary table t select 1",
             Kind::Ddl,
-            WRITES | Traits::GENERATES_ID,
+            WRITES | UNSENT | Traits::GENERATES_ID,
             &[PinReason::TemporaryTable],
         ),
         ("create table t (temporary int)", Kind::Ddl, COMMITS, &[]),

@@ -1,7 +1,8 @@
 //! SELECT and kin, SHOW, EXPLAIN.
 
 use super::{
-    ASSIGNS, HIDDEN, MARIADB, MYSQL, NONE, PURE, UNKNOWN_CALL, USES, WRITES, check, check_in,
+    ASSIGNS, HIDDEN, MARIADB, MYSQL, NONE, PURE, UNKNOWN_CALL, UNSENT, USES, WRITES, check,
+    check_in,
 };
 use crate::statement::{Dialect, Kind, PinReason, Traits, classify};
 
@@ -26,7 +27,7 @@ fn plain_reads() {
             "select row_number() over (partition by a order by b), sum(a) over w from t window w as (order by a)",
             "select match(a) against ('x' in boolean mode), group_concat(distinct a order by b separator ',')",
             "select * from json_table('[]', '$[*]' columns(a int path '$.a', b varchar(10) path '$.b')) as jt",
-            "select a from t partition (p0,p1) where (a,b) in ((1,2)) limit 5 offset 3",
+            "select a from t partition (p0,p1) where (a,b) in ((1,2)) limit 5",
             "select date_add(a, interval (1) day), interval(1,2,3), if(a,b,c), left(a,1), replace(a,b,c)",
             "select `abs`(1), version(), database(), current_user(), current_user",
             "select t.select, t.into, t.`update` from t",
@@ -188,14 +189,19 @@ fn reads_that_pin() {
 #[test]
 fn reads_into_variables() {
     check(&[
-        ("select 1 into @x", Kind::Select, WRITES | ASSIGNS, &[]),
-        ("select 1.into @x", Kind::Select, WRITES | ASSIGNS, &[]),
         (
-            "select sql_calc_found_rows 1",
+            "select 1 into @x",
             Kind::Select,
-            Traits::COUNTS_ALL_ROWS,
+            WRITES | ASSIGNS | UNSENT,
             &[],
         ),
+        (
+            "select 1.into @x",
+            Kind::Select,
+            WRITES | ASSIGNS | UNSENT,
+            &[],
+        ),
+        ("select sql_calc_found_rows 1", Kind::Select, UNSENT, &[]),
         (
             "select nextval(s)",
             Kind::Select,
@@ -218,6 +224,40 @@ fn reads_into_variables() {
 }
 
 #[test]
+fn rows_that_are_counted_and_not_sent() {
+    check(&[
+        ("select * from t limit 5", Kind::Select, PURE, &[]),
+        ("select a, b from t limit 5", Kind::Select, PURE, &[]),
+        ("select * from t limit 2, 5", Kind::Select, UNSENT, &[]),
+        (
+            "select * from t limit 5 offset 2",
+            Kind::Select,
+            UNSENT,
+            &[],
+        ),
+        (
+            "select * from (select * from t limit 2,5) x",
+            Kind::Select,
+            PURE,
+            &[],
+        ),
+        ("select t.offset from t", Kind::Select, PURE, &[]),
+        (
+            "insert into t select * from u",
+            Kind::Insert,
+            WRITES | UNSENT | Traits::GENERATES_ID,
+            &[],
+        ),
+        (
+            "insert into t values ((select 1))",
+            Kind::Insert,
+            WRITES | Traits::GENERATES_ID,
+            &[],
+        ),
+    ]);
+}
+
+#[test]
 fn reads_that_lock_or_write() {
     check(&[
         ("select * from t for update", Kind::Select, WRITES, &[]),
@@ -228,12 +268,22 @@ fn reads_that_lock_or_write() {
             WRITES,
             &[],
         ),
-        ("select 1e1into outfile '/tmp/x'", Kind::Select, WRITES, &[]),
-        ("select 1.into outfile '/tmp/x'", Kind::Select, WRITES, &[]),
+        (
+            "select 1e1into outfile '/tmp/x'",
+            Kind::Select,
+            WRITES | UNSENT,
+            &[],
+        ),
+        (
+            "select 1.into outfile '/tmp/x'",
+            Kind::Select,
+            WRITES | UNSENT,
+            &[],
+        ),
         (
             "select * from t into outfile '/tmp/x'",
             Kind::Select,
-            WRITES,
+            WRITES | UNSENT,
             &[],
         ),
     ]);

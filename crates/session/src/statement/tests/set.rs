@@ -91,21 +91,17 @@ fn assignments_that_pin() {
             SETS | Traits::SETS_LAST_INSERT_ID,
             &[PinReason::ExpressionVariable],
         ),
+        ("set sql_log_bin=0", Kind::Set, SETS, &[]),
+        ("set session gtid_domain_id=1", Kind::Set, SETS, &[]),
         (
-            "set sql_log_bin=0",
-            Kind::Set,
-            SETS,
-            &[PinReason::ReplicationVariable],
-        ),
-        (
-            "set session gtid_domain_id=1",
+            "set session gtid_seq_no=1",
             Kind::Set,
             SETS,
             &[PinReason::ReplicationVariable],
         ),
         ("set profiling=1", Kind::Set, SETS, &[PinReason::Profiling]),
         ("set debug_dbug='x'", Kind::Set, SETS, &[PinReason::Debug]),
-        ("set role r", Kind::Set, NONE, &[PinReason::Role]),
+        ("set role r", Kind::Set, Traits::SETS_ROLE, &[]),
         (
             "set resource group r",
             Kind::Set,
@@ -129,16 +125,15 @@ fn assignments_that_pin() {
 
 #[test]
 fn the_next_transaction_only() {
-    let one_shot = &[PinReason::OneShotTransaction][..];
     check_in(
         &MYSQL,
         &[
-            ("set transaction read only", Kind::Set, NONE, one_shot),
+            ("set transaction read only", Kind::Set, NONE, &[]),
             (
                 "set @@transaction_isolation='SERIALIZABLE'",
                 Kind::Set,
                 SETS,
-                one_shot,
+                &[],
             ),
             (
                 "set transaction_isolation='SERIALIZABLE'",
@@ -157,7 +152,55 @@ fn the_next_transaction_only() {
         ],
     );
     let pins = classify(b"set @@tx_isolation='SERIALIZABLE'", &MARIADB).pins;
-    assert!(pins.contains(PinReason::OneShotTransaction));
+    assert!(pins.is_empty());
+}
+
+#[test]
+fn the_default_of_a_guarded_variable_can_be_set_by_everybody() {
+    for (text, pins) in [
+        ("set sql_log_bin=default", true),
+        ("set a=1, session sql_log_bin := DEFAULT", true),
+        ("set sql_log_bin=1", false),
+        ("set sql_mode=default", false),
+        ("set global sql_log_bin=default", true),
+    ] {
+        let found = classify(text.as_bytes(), &MARIADB).pins;
+        assert_eq!(
+            found.contains(PinReason::ReplicationVariable),
+            pins,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn what_holds_for_a_statement_pins_only_where_more_is_set() {
+    const ONE: Traits = Traits::FOR_STATEMENT;
+    let untracked = &[PinReason::UntrackedVariable][..];
+    for (text, traits, pins) in [
+        (
+            "set statement a=1, b=f(1)+2 for select 1",
+            ONE,
+            &[PinReason::UnknownFunction][..],
+        ),
+        ("set statement sql_mode='' for select 1", ONE, &[]),
+        (
+            "set statement sql_mode='' for insert into t values (1)",
+            ONE,
+            &[],
+        ),
+        ("set statement sql_mode='' for set a=1", ONE, untracked),
+        (
+            "set statement sql_mode='' for select 1; select 2",
+            ONE,
+            untracked,
+        ),
+        ("select 1; set sql_mode=''", Traits::empty(), &[]),
+    ] {
+        let found = classify(text.as_bytes(), &MARIADB);
+        assert_eq!(found.traits & ONE, traits, "{text}");
+        assert_eq!(found.pins, pins.iter().copied().collect(), "{text}");
+    }
 }
 
 #[test]
@@ -185,30 +228,31 @@ fn accounts_are_no_variables() {
 
 #[test]
 fn set_statement_is_its_inner_statement() {
+    const ONCE: Traits = Traits::FOR_STATEMENT;
     check(&[
         (
             "set statement max_statement_time=1 for select 1",
             Kind::Select,
-            NONE,
+            ONCE,
             &[],
         ),
         (
             "set statement a=1, b=(2) for update t set a=1",
             Kind::Update,
-            WRITES,
+            WRITES | ONCE,
             &[],
         ),
         (
             "set statement a=1 for select get_lock('a',1)",
             Kind::Select,
-            NONE,
+            ONCE,
             &[PinReason::UserLock],
         ),
-        ("set statement a=1 for begin", Kind::Begin, NONE, &[]),
+        ("set statement a=1 for begin", Kind::Begin, ONCE, &[]),
         (
             "set statement a=1 for",
             Kind::Unknown,
-            HIDDEN,
+            HIDDEN | ONCE,
             &[PinReason::Unknown],
         ),
         (

@@ -1,6 +1,6 @@
 //! INSERT, REPLACE, UPDATE, DELETE, LOAD.
 
-use super::{ASSIGNS, HIDDEN, UNKNOWN_CALL, USES, WRITES, check};
+use super::{ASSIGNS, HIDDEN, UNKNOWN_CALL, UNSENT, USES, WRITES, check};
 use crate::statement::{Kind, PinReason, Traits};
 
 const GENERATES: Traits = WRITES.union(Traits::GENERATES_ID);
@@ -25,7 +25,7 @@ fn inserts() {
         (
             "insert into t partition (p0) (a) select a from u",
             Kind::Insert,
-            GENERATES,
+            GENERATES | UNSENT,
             &[],
         ),
         (

@@ -144,7 +144,9 @@ fn select_with(rest: &str) -> Option<Sql> {
     if rest.starts_with('@') && !rest.starts_with("@@") {
         return user_variables(rest);
     }
-    let names = rest.split(',').map(|name| name.strip_prefix("@@"));
+    let role = |name: &&str| *name == "CURRENT_ROLE()";
+    let names = rest.split(',');
+    let names = names.map(|name| name.strip_prefix("@@").or(Some(name).filter(role)));
     let names: Option<Vec<_>> = names.map(|name| Some(name?.to_owned())).collect();
     names.map(Sql::ReadVariables)
 }

@@ -1,0 +1,110 @@
+//! What the handler asks of the driver. What is about a connection that is compressed stops here: bytes that
+//! leave are staged, and compressed once the event has been dealt with.
+
+use events::{Close, Compression, Handle, Io, Span, Tag};
+
+use crate::codec::Packer;
+use crate::connections::Connections;
+
+/// The driver, as the handler sees it.
+pub(crate) struct Effects<'a, I> {
+    pub(crate) io: &'a mut I,
+    pub(crate) connections: &'a mut Connections,
+    pub(crate) packer: &'a mut Packer,
+}
+
+/// Compresses what one connection has staged.
+pub(crate) fn flush<M, I: Io<M>>(io: &mut I, connections: &mut Connections, packer: &mut Packer) {
+    while let Some(tag) = connections.staged.pop() {
+        let Some(connection) = connections.get_mut(tag) else {
+            continue;
+        };
+        let staged = std::mem::take(&mut connection.staged);
+        let to = (connection.sequence_id, io.outbox(connection.handle));
+        connection.sequence_id = packer.pack(connection.method, &staged, to);
+    }
+}
+
+impl<M, I: Io<M>> Io<M> for Effects<'_, I> {
+    fn outbox(&mut self, handle: Handle) -> &mut Vec<u8> {
+        match self.connections.tag(handle) {
+            Some(tag) => match self.connections.stage(tag) {
+                Some(staged) => staged,
+                None => self.io.outbox(handle),
+            },
+            None => self.io.outbox(handle),
+        }
+    }
+
+    fn unsent(&self, handle: Handle) -> usize {
+        let staged = self.connections.find(handle);
+        let staged = staged.map_or(0, |connection| connection.staged.len());
+        self.io.unsent(handle) + staged
+    }
+
+    fn unsent_total(&self) -> usize {
+        self.io.unsent_total()
+    }
+
+    fn notify_drained(&mut self, handle: Handle) {
+        self.io.notify_drained(handle);
+    }
+
+    fn pause_receive(&mut self, handle: Handle) {
+        self.io.pause_receive(handle);
+        self.pause(handle, true);
+    }
+
+    fn resume_receive(&mut self, handle: Handle) {
+        self.io.resume_receive(handle);
+        self.pause(handle, false);
+    }
+
+    fn connect(&mut self, tag: Tag) -> Handle {
+        self.io.connect(tag)
+    }
+
+    fn close(&mut self, handle: Handle, how: Close) {
+        if let Some(connection) = self.connections.remove(handle)
+            && how == Close::Flush
+        {
+            let to = (connection.sequence_id, self.io.outbox(handle));
+            self.packer.pack(connection.method, &connection.staged, to);
+        }
+        self.io.close(handle, how);
+    }
+
+    fn post(&mut self, worker: usize, mail: M) -> Result<(), M> {
+        self.io.post(worker, mail)
+    }
+
+    fn stop_accepting(&mut self) {
+        self.io.stop_accepting();
+    }
+
+    fn told_late(&self) -> Span {
+        self.io.told_late()
+    }
+
+    fn has_told_all(&self) -> bool {
+        self.io.has_told_all()
+    }
+
+    fn compress(&mut self, connection: (Handle, Tag), method: Compression) {
+        self.connections.insert(connection, method);
+    }
+}
+
+impl<I> Effects<'_, I> {
+    fn pause(&mut self, handle: Handle, paused: bool) {
+        let Some(tag) = self.connections.tag(handle) else {
+            return;
+        };
+        if let Some(connection) = self.connections.get_mut(tag) {
+            connection.paused = paused;
+            if !paused && !connection.inbox.is_empty() {
+                self.connections.resumed.push(tag);
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! How many backends run statements alone at once: a number that is found by trying
+//! (`pool::Concurrency`), between `min_connections` and `max_connections`. Owns the gate that a session without a backend
+//! passes; not who is next there.
+//!
+//! A statement that takes long is no longer counted: what it waits for (a lock, a disk, a timer) is
+//! nothing that fewer neighbours would give it sooner, and short ones must not wait for it. Nor do
+//! sessions that have a backend pass the gate: what they hold is given up by letting them go on.
+//!
+//! While all are taken, a key may still have its share by weight, so that neither number of clients
+//! nor earlier arrival decides between accounts.
+
+use events::{Io, Span, Timestamp};
+use membership::Key;
+use pool::{Bounds, Concurrency, KeyId, Pool, State as BackendState};
+
+use crate::backend::{Backend, PoolKey};
+use crate::client::State;
+use crate::{Engine, KeyState, Mail, Turn};
+
+/// Who has had a backend for so long is not counted.
+const LONG: Span = Span::from_ms(10);
+/// How often it is looked whose time that is.
+const LOOK_AGAIN: Span = Span::from_ms(2);
+
+/// The gate, and what is known of those that have passed it.
+#[derive(Debug)]
+pub(crate) struct Busy {
+    limit: Concurrency,
+    /// Those that are not counted any more, when that was last looked at.
+    long: usize,
+    looked: Timestamp,
+    /// The weights of all keys that have waiters.
+    weights: u64,
+    /// Somebody was refused; it is looked again then at the latest.
+    refused: Option<Timestamp>,
+}
+
+impl Busy {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self {
+            limit: Concurrency::new(bounds),
+            long: 0,
+            looked: Timestamp::ZERO,
+            weights: 0,
+            refused: None,
+        }
+    }
+
+    /// How many there may be now.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.limit()
+    }
+
+    /// When those who were refused are to be looked at again.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        self.refused
+    }
+
+    /// How many more sessions of `id` may have a backend of their own, those in `states` being at work.
+    pub(crate) fn room(
+        &self,
+        pool: &Pool<PoolKey, Backend>,
+        (id, key): (KeyId, &KeyState),
+        states: &[BackendState],
+    ) -> usize {
+        let all: usize = states.iter().map(|&of| pool.count_all(of)).sum();
+        let limit = self.limit();
+        let room = limit.saturating_sub(all.saturating_sub(self.long));
+        if room > 0 {
+            return room;
+        }
+        let own: usize = states.iter().map(|&of| pool.count(id, of)).sum();
+        let weight = u64::from(key.weight.max(1));
+        let share = limit as u64 * weight / self.weights.max(weight);
+        let share = usize::try_from(share.max(1)).unwrap_or(usize::MAX);
+        share.saturating_sub(own.saturating_sub(key.long))
+    }
+
+    /// Somebody waits who could go if fewer were at work.
+    pub(crate) fn refuse(&mut self, now: Timestamp) {
+        self.refused = self.refused.or(Some(now + LONG));
+    }
+
+    /// The weights of keys with waiters are summed up anew.
+    pub(crate) fn weigh(&mut self, weights: u64) {
+        self.weights = weights;
+    }
+}
+
+impl Engine {
+    /// True if one more session of `id` may have a backend of its own.
+    pub(crate) fn may_go_alone(&self, id: KeyId) -> bool {
+        self.room_for(id, &[BackendState::Active]) > 0
+    }
+
+    /// The same, if all that are being opened and cleaned get to work, too.
+    pub(crate) fn may_open(&self, id: KeyId) -> bool {
+        const ALL: [BackendState; 3] = [
+            BackendState::Active,
+            BackendState::Connecting,
+            BackendState::Resetting,
+        ];
+        self.room_for(id, &ALL) > 0
+    }
+
+    fn room_for(&self, id: KeyId, states: &[BackendState]) -> usize {
+        let key = &self.keys[id.0 as usize];
+        self.busy.room(&self.pool, (id, key), states)
+    }
+
+    /// The same, for somebody who waits if it is not so.
+    pub(crate) fn passes_gate<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, id: KeyId) -> bool {
+        if self.may_go_alone(id) {
+            return true;
+        }
+        if turn.now.since(self.busy.looked) >= LOOK_AGAIN {
+            self.look_who_takes_long(turn.now);
+            if self.may_go_alone(id) {
+                return true;
+            }
+        }
+        self.busy.refuse(turn.now);
+        false
+    }
+
+    /// A statement that ran alone was answered.
+    pub(crate) fn answered_alone<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, backend: Key) {
+        let id = self.pool.key_of(backend);
+        let others = id.is_some_and(|id| self.clients.count(State::Waiting(id)) > 0);
+        self.busy.limit.answered(others, turn.now);
+    }
+
+    /// Lets those through who were refused, if there is room by now.
+    pub(crate) fn open_gate<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        let Some(due) = self.busy.refused else { return };
+        if turn.now >= due {
+            self.look_who_takes_long(turn.now);
+        } else if self.gate_is_shut() {
+            return;
+        }
+        self.busy.refused = None;
+        self.serve_all(turn);
+    }
+
+    /// True if as many are at work as are good, whatever single keys may.
+    pub(crate) fn gate_is_shut(&self) -> bool {
+        let active = self.pool.count_all(BackendState::Active);
+        active.saturating_sub(self.busy.long) >= self.busy.limit()
+    }
+
+    fn look_who_takes_long(&mut self, now: Timestamp) {
+        self.busy.looked = now;
+        self.busy.long = 0;
+        for id in self.pool.key_ids() {
+            let active = self.pool.iter_since(id, BackendState::Active);
+            let long = active.take_while(|&since| now.since(since) >= LONG).count();
+            self.keys[id.0 as usize].long = long;
+            self.busy.long += long;
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a session sets for its next transaction, for one statement, or about replication, while others do
+//! otherwise on the same backend.
+
+use crate::session_state::{Scripts, compare, compare_as, pinned};
+use crate::support::{Client, FrontDoor, Login, Server};
+
+/// Compares, and sees to it that none of it pins.
+fn carries(schema: &str, scripts: Scripts<'_>) {
+    let (door, _clients) = compare(schema, scripts);
+    nothing_pins(&door);
+}
+
+fn nothing_pins(door: &FrontDoor) {
+    for reason in [
+        "replication_variable",
+        "untracked_variable",
+        "unknown",
+        "user_variable",
+        "call",
+    ] {
+        assert_eq!(pinned(door, reason), 0, "{reason}");
+    }
+}
+
+#[test]
+fn the_next_transaction_is_what_its_session_wants_it_to_be() {
+    const WRITE: &str = "UPDATE t SET a = CONCAT(a, 'x') WHERE id = 0";
+    carries(
+        "carried_next",
+        &[
+            &[
+                "SET TRANSACTION READ ONLY",
+                "SELECT 1",
+                WRITE,
+                "BEGIN; SELECT 1; COMMIT",
+                WRITE,
+                "SET TRANSACTION READ ONLY",
+                "COMMIT",
+                "SET TRANSACTION READ ONLY, ISOLATION LEVEL SERIALIZABLE",
+                "SHOW WARNINGS",
+                WRITE,
+                "SELECT id FROM t",
+                WRITE,
+                "SET SESSION TRANSACTION READ ONLY",
+                "SET TRANSACTION READ WRITE",
+                WRITE,
+                WRITE,
+            ],
+            &[
+                WRITE,
+                "SET sql_mode = ''",
+                WRITE,
+                "SET TRANSACTION READ ONLY",
+                "SET autocommit = 0",
+                "ROLLBACK; UPDATE t SET a = 'x' WHERE id = 0; COMMIT",
+                "SET TRANSACTION READ ONLY",
+                "SET autocommit = 1",
+                WRITE,
+                "ROLLBACK",
+                "SET TRANSACTION READ ONLY",
+                "ROLLBACK",
+                WRITE,
+                "SET TRANSACTION READ ONLY",
+                "INSERT INTO t (id) VALUES (1)",
+                WRITE,
+            ],
+            &[
+                WRITE,
+                "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+                "INSERT INTO t (id) VALUES (1)",
+                "SET TRANSACTION READ ONLY; SELECT 5",
+                "SELECT (SELECT 1 UNION SELECT 2) FROM t",
+                WRITE,
+                "SET @@tx_isolation = 'SERIALIZABLE'",
+                "SELECT @@tx_isolation",
+                "BEGIN; SELECT id FROM t; COMMIT AND CHAIN; ROLLBACK",
+                "SET TRANSACTION READ ONLY",
+                "SELECT nothing FROM t",
+                WRITE,
+                "SELECT nothing",
+                WRITE,
+                WRITE,
+                WRITE,
+            ],
+            &[WRITE; 16],
+        ],
+    );
+}
+
+#[test]
+fn what_is_about_replication_follows_its_session() {
+    const ASKS: &str =
+        "SELECT @@sql_log_bin, @@binlog_format, @@binlog_row_image, @@sort_buffer_size";
+    let mut script = vec![
+        ASKS,
+        "SET sql_log_bin = 0",
+        "SET SESSION binlog_row_image = 'MINIMAL', sort_buffer_size = 70000",
+        ASKS,
+        "SELECT id FROM t",
+        "SHOW WARNINGS",
+        "SET binlog_format = 'STATEMENT'",
+        "SELECT id FROM t",
+        "SHOW WARNINGS",
+        ASKS,
+        "SET sql_log_bin = 1, binlog_format = 'ROW', sort_buffer_size = DEFAULT",
+        ASKS,
+    ];
+    if Server::is_mariadb() {
+        script.extend([
+            "SET gtid_domain_id = 7, server_id = 77, skip_replication = 1",
+            "SELECT @@gtid_domain_id, @@server_id, @@skip_replication",
+        ]);
+    }
+    let others: Vec<_> = script.iter().map(|_| ASKS).collect();
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::to("carried_replication")
+    };
+    let (door, _clients) = compare_as(&login, &[&others, &script, &others]);
+    nothing_pins(&door);
+}
+
+#[test]
+fn a_default_that_may_not_be_set_by_value_pins() {
+    let login = Login::to("carried_default");
+    let script = [
+        "SET sql_log_bin = DEFAULT",
+        "SELECT @@sql_log_bin, @@binlog_format",
+        "DO RELEASE_ALL_LOCKS()",
+    ];
+    let (door, _clients) = compare_as(&login, &[&script]);
+    assert_eq!(pinned(&door, "replication_variable"), 1);
+}
+
+#[test]
+fn what_holds_for_one_statement_outlives_it_in_no_session() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    const ASKS: &str = "SELECT @@sql_mode, @@sort_buffer_size, @@timestamp > 100, @last, @x";
+    const ONCE: &str = "SET STATEMENT sql_mode = 'ANSI', sort_buffer_size = 100000 FOR ";
+    let once = |text: &str| format!("{ONCE}{text}");
+    let texts = [
+        once("SELECT @@sql_mode, @@sort_buffer_size, \"a\" FROM t"),
+        ASKS.to_owned(),
+        once("INSERT INTO audit (tag) VALUES ('x')"),
+        ASKS.to_owned(),
+        once("INSERT INTO plain VALUES (50, 'x')"),
+        ASKS.to_owned(),
+        once("SELECT nothing"),
+        ASKS.to_owned(),
+        "SET STATEMENT timestamp = 7 FOR SELECT NOW() < 20000101, @x := 5".to_owned(),
+        ASKS.to_owned(),
+        "SET STATEMENT max_statement_time = 1 FOR SELECT SLEEP(0)".to_owned(),
+        "SET sort_buffer_size = 200000".to_owned(),
+        once("UPDATE t SET a = @@sort_buffer_size WHERE id = 1"),
+        ASKS.to_owned(),
+        "SELECT a FROM t".to_owned(),
+    ];
+    let script: Vec<_> = texts.iter().map(|text| &text[..]).collect();
+    let others: Vec<_> = texts.iter().map(|_| ASKS).collect();
+    carries("carried_once", &[&others, &script, &others]);
+}
+
+#[test]
+fn what_a_view_sets_follows_its_session() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let script = [
+        "CREATE FUNCTION notes(a INT) RETURNS INT NO SQL BEGIN SET @noted = a; SET @other = NULL; RETURN a; END",
+        "CREATE VIEW noting AS SELECT notes(id) AS id FROM t",
+        "SELECT * FROM noting",
+        "SELECT @noted, @other",
+        "SET @noted = NULL",
+        "SELECT * FROM noting LIMIT 1",
+        "SELECT @noted, @other",
+    ];
+    let others = ["SELECT @noted, @other"; 7];
+    let (door, mut clients) = compare("carried_view", &[&script, &others]);
+    nothing_pins(&door);
+    let asks = |client: &mut Client| client.value("SELECT @noted");
+    assert_eq!(
+        clients.iter_mut().map(asks).collect::<Vec<_>>(),
+        ["1", "NULL"]
+    );
+}
