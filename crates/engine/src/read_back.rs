@@ -87,7 +87,7 @@ impl Engine {
             Purpose::ReadFoundRows(rows) => self.learn_found_rows(key, &rows),
             Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
             Purpose::ReadRole(rows) => self.learn_role(key, &rows),
-            Purpose::ReadNames(rows) => self.learn_names(key, &rows),
+            Purpose::ReadNames(rows) => self.learn_names(key, Some(&rows)),
             Purpose::ReadWarnings(answer) => self.learn_warnings(key, answer),
             Purpose::ReadViews(rows) => self.learn_views(turn, key, Some(&rows)),
             Purpose::Reset | Purpose::Setup if self.awaits_clean(key) => {}

@@ -68,6 +68,7 @@ impl Engine {
             (Purpose::Reselect, _) => {}
             // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked.
             (Purpose::ReadPrivileges(_), Ending::Err(_)) => self.learn_privileges(key, None),
+            (Purpose::ReadNames(_), Ending::Err(_)) => self.learn_names(key, None),
             (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
             (Purpose::Kill(victim), _) => {
                 self.kill_answered(turn, victim);

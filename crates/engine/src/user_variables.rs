@@ -19,6 +19,7 @@ use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
+use crate::diagnostics::Warnings;
 use crate::dispatch::put_query;
 use crate::named::executes;
 use crate::shared::PinLimits;
@@ -352,8 +353,7 @@ impl Engine {
         );
         // What was prepared in another schema changes that for as long as it runs, and the server says so.
         let reads = command.kind == Kind::Select && !schema;
-        let seen =
-            Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL | Traits::RUNS_PREPARED_TEXT;
+        let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
         if !(writes || reads) || command.traits.intersects(seen) {
             return;
         }
@@ -366,7 +366,7 @@ impl Engine {
     }
 
     /// The backend told which variables there are: those that may be the attached session's are read back.
-    pub(crate) fn learn_names(&mut self, key: Key, rows: &TextResultSet) {
+    pub(crate) fn learn_names(&mut self, key: Key, rows: Option<&TextResultSet>) {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -375,7 +375,11 @@ impl Engine {
             backend.dirty = true;
             return;
         };
-        let names: Option<Vec<_>> = rows.rows().map(listed).collect();
+        if rows.is_none() {
+            // SHOW WARNINGS would tell of it.
+            backend.warnings = Warnings::Foreign;
+        }
+        let names: Option<Vec<_>> = rows.and_then(|rows| rows.rows().map(listed).collect());
         let names = names.filter(|names| names.len() <= UNREAD_MAX);
         let Some(names) = names else {
             return self.pin_late(client, PinReason::UserVariable);
