@@ -123,7 +123,7 @@ impl Case<'_> {
 
     /// True if one of the variables of character sets was set by itself.
     fn sets_charset(&self) -> bool {
-        self.has(&["collation_connection =", "character_set_"])
+        self.has(&["collation_connection =", "character_set_", "SET CHAR"])
     }
 
     fn is_refused(&self) -> bool {
