@@ -110,7 +110,10 @@ impl Engine {
     /// The state in which a statement must be prepared that the client's backend lacks.
     fn bound(&mut self, client: Key, missing: Option<&Template>) -> Option<SessionState> {
         let client = self.clients.get(client)?;
-        Some(missing?.binding.over(&client.session, &mut self.interner))
+        let mut state = missing?.binding.over(&client.session, &mut self.interner);
+        // Where the next transaction only reads, what writes cannot be prepared.
+        state.set_next_transaction(b"");
+        Some(state)
     }
 
     /// What brings the client's backend to the state of its session, or another one, but for user variables.

@@ -365,8 +365,9 @@ impl Backend {
         !names.is_empty()
     }
 
-    /// Prepares a text in the schema, with the character sets and in the `sql_mode` of then. Nothing else
-    /// of then matters, and to set `autocommit` would end a transaction.
+    /// Prepares a text in the schema, with the character sets, the role and in the `sql_mode` of then. Nothing
+    /// else of then matters, and to set `autocommit` would end a transaction. What somebody's next
+    /// transaction is to be must not hold: where that only reads, a text that writes cannot be prepared.
     fn prepare(&mut self, outbox: &mut Vec<u8>, text: &Text, dialect: &Dialect) {
         let mut state = self.session.clone();
         state.schema = text.state.schema.clone().or(state.schema);
@@ -375,6 +376,8 @@ impl Backend {
             .variables
             .with_from(b"sql_mode", &text.state.variables);
         state.variables = variables.into();
+        state.set_role(text.state.role());
+        state.set_next_transaction(b"");
         let restore = plan(&self.session, &state);
         put_restore(outbox, self, &restore);
         self.session = state;

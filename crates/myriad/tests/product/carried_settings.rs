@@ -87,6 +87,30 @@ fn the_next_transaction_is_what_its_session_wants_it_to_be() {
     );
 }
 
+/// Where only reads are allowed what writes cannot even be prepared.
+#[test]
+fn nobody_prepares_in_what_is_the_next_transaction_of_another() {
+    const WRITE: &str = "PREPARE p FROM 'UPDATE t SET a = ? WHERE id = 0'";
+    carries(
+        "carried_next_prepared",
+        &[
+            &["SELECT 1", "SET TRANSACTION READ ONLY", "SELECT 1", "DO 1"],
+            &[
+                WRITE,
+                "SET @a = 5",
+                "EXECUTE p USING @a",
+                "EXECUTE p USING @a",
+            ],
+            &[
+                "PREPARE p FROM 'SELECT 7'",
+                "DO 1",
+                "EXECUTE p",
+                "EXECUTE p",
+            ],
+        ],
+    );
+}
+
 #[test]
 fn what_is_about_replication_follows_its_session() {
     const ASKS: &str =
