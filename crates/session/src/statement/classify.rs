@@ -90,7 +90,8 @@ pub(super) fn judge(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) 
         token => token.keyword(),
     };
     match keyword {
-        Keyword::Select | Keyword::Values | Keyword::Table => select::select(reader, found),
+        Keyword::Select | Keyword::Table => select::select(reader, found),
+        Keyword::Values => select::values(reader, found),
         Keyword::With => select::with(reader, found),
         Keyword::Insert => write::insert(reader, found, Kind::Insert),
         Keyword::Replace => write::insert(reader, found, Kind::Replace),

@@ -3,11 +3,17 @@
 use super::expression::{self, Calls, Until};
 use super::findings::Findings;
 use super::keyword::Keyword;
-use super::kind::Kind;
+use super::kind::{Kind, Traits};
 use super::reader::Reader;
 use super::write;
 
-/// Behind SELECT, VALUES or TABLE.
+/// Behind VALUES. MariaDB sends all rows and counts one.
+pub(super) fn values(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
+    found.add(Traits::COUNTS_UNSENT_ROWS);
+    select(reader, found)
+}
+
+/// Behind SELECT or TABLE.
 pub(super) fn select(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     expression::scan_all(reader, found);
     Kind::Select

@@ -38,7 +38,6 @@ fn plain_reads() {
             "with recursive x(a) as (select 1 union all select a+1 from x) select * from x",
             "with x as (select 1) (select 2)",
             "((select 1) union (select 2))",
-            "values (1),(2)",
             "table t",
             "select 1;",
             "select 1 ; ; ",
@@ -228,6 +227,7 @@ fn rows_that_are_counted_and_not_sent() {
     check(&[
         ("select * from t limit 5", Kind::Select, PURE, &[]),
         ("select a, b from t limit 5", Kind::Select, PURE, &[]),
+        ("values (1),(2)", Kind::Select, UNSENT, &[]),
         ("select * from t limit 2, 5", Kind::Select, UNSENT, &[]),
         (
             "select * from t limit 5 offset 2",
