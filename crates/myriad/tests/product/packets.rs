@@ -229,7 +229,11 @@ fn a_client_that_names_no_schemas_is_served() {
         capabilities: USUAL | Capabilities::NO_SCHEMA | Capabilities::CONNECT_WITH_DB,
         ..Login::to("packets")
     };
-    let extra = ["SELECT t.a, packets.t.a FROM t", "SELECT a FROM packets.t"];
+    let extra = [
+        "SELECT t.a, packets.t.a FROM t",
+        "SELECT a FROM packets.t",
+        "DO 1",
+    ];
     assert_same(&database, &door, &login, &extra.map(str::to_owned));
     assert_eq!(door.metric("myriad_backend_losses_total"), 0);
 }

@@ -189,7 +189,7 @@ fn counts_of_rows_that_are_not_sent_follow_their_session() {
         "CREATE TABLE counted AS SELECT id FROM t",
         "SELECT FOUND_ROWS()",
         "INSERT INTO counted SELECT id FROM t WHERE id > 1",
-        "SELECT FOUND_ROWS(), ROW_COUNT(), @@warning_count",
+        "SELECT FOUND_ROWS(), ROW_COUNT()",
         "INSERT INTO counted SELECT 7 FROM DUAL WHERE FALSE",
         "SELECT FOUND_ROWS()",
         "SELECT id INTO @id FROM t ORDER BY id LIMIT 1",
