@@ -244,15 +244,15 @@ impl Engine {
         if ok.status.contains(ServerStatus::DB_DROPPED) {
             self.known_schemas.forget_all();
         }
+        // By now SET STATEMENT has put them back, which the server does not say.
+        let kept = !command.traits.contains(Traits::FOR_STATEMENT);
+        let changes = ok.changes().filter(|change| kept || !is_variable(change));
         let Some(client) = client else {
             // Nobody is left whose state this is: the next session finds the backend reset.
             // A reset keeps the schema, so that must be known all the same.
-            backend.dirty |= !ok.state_changes.is_empty();
-            tracking::take_over(
-                ok.changes(),
-                &mut [&mut backend.session],
-                &mut self.interner,
-            );
+            let states = &mut [&mut backend.session];
+            let tracked = tracking::take_over(changes, states, &mut self.interner);
+            backend.dirty |= tracked.changed;
             return;
         };
         client.status = ok.status - ServerStatus::OF_STATEMENT;
@@ -260,9 +260,6 @@ impl Engine {
             return;
         }
         let states = &mut [&mut backend.session, &mut client.session];
-        // By now SET STATEMENT has put them back, which the server does not say.
-        let kept = !command.traits.contains(Traits::FOR_STATEMENT);
-        let changes = ok.changes().filter(|change| kept || !is_variable(change));
         let tracked = tracking::take_over(changes, states, &mut self.interner);
         if tracked.charset {
             backend.due |= crate::backend::Due::CHARSET;

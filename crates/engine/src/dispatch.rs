@@ -151,15 +151,11 @@ impl Engine {
 pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: &Restore) {
     if !restore.set.is_empty() {
         if backend.warnings == Warnings::None {
-            // Setting what is deprecated gives some.
+            // Setting what is deprecated gives some, such as character sets that MySQL will give up.
             backend.warnings = Warnings::Foreign;
         }
         put_query(outbox, &restore.set);
         backend.expect(Purpose::Restore(RestorePart::Set));
-        if backend.warnings == Warnings::None {
-            // MySQL warns of character sets that it will give up.
-            backend.warnings = Warnings::Foreign;
-        }
     }
     if let Some(role) = &restore.role {
         put_role(outbox, backend, role);

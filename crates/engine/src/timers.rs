@@ -228,8 +228,9 @@ impl Engine {
         self.idle_due = None;
         while let Some((key, since)) = self.pool.oldest_idle() {
             let keeps = self.shared.ledger.taken() <= self.settings.min_connections;
-            if keeps || turn.now < since + limit {
-                self.idle_due = Some(turn.now.max(since) + limit);
+            let from = if keeps { turn.now } else { since };
+            if turn.now < from + limit {
+                self.idle_due = Some(from + limit);
                 return;
             }
             self.drop_backend(turn, key);

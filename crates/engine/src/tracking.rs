@@ -15,6 +15,8 @@ pub(crate) struct Tracked {
     pub schema: bool,
     /// Something changed, whatever it was.
     pub state: bool,
+    /// The session is not what it was, but for what the next transaction is to be.
+    pub changed: bool,
 }
 
 /// Takes the changes over into the states of the backend and of the session attached to it.
@@ -25,6 +27,7 @@ pub(crate) fn take_over<'a>(
 ) -> Tracked {
     let mut tracked = Tracked::default();
     for change in changes {
+        tracked.changed |= changes_session(&change);
         match change {
             StateChange::Schema(name) => {
                 tracked.schema = true;
@@ -51,6 +54,16 @@ pub(crate) fn take_over<'a>(
         }
     }
     tracked
+}
+
+/// False of what the server tells although nothing was changed: MySQL has a variable that is another one with
+/// every statement (`statement_id`).
+fn changes_session(change: &StateChange<'_>) -> bool {
+    match change {
+        StateChange::SystemVariable { name, .. } => is_charset_variable(name) || is_carried(name),
+        StateChange::TransactionState(_) | StateChange::TransactionCharacteristics(_) => false,
+        StateChange::Schema(_) | StateChange::State | StateChange::Other => true,
+    }
 }
 
 /// What of the changes a client is told that asked for session tracking and left the server's
@@ -117,12 +130,25 @@ mod tests {
                 charset: false,
                 unrestorable: true,
                 schema: true,
-                state: true
+                state: true,
+                changed: true
             }
         );
         assert_eq!(a.schema.as_deref(), Some(&b"shop"[..]));
         assert_eq!(b.variables.get(b"autocommit"), Some(&b"OFF"[..]));
         assert!(a.matches(&b));
+    }
+
+    #[test]
+    fn what_is_another_one_with_each_statement_changes_nothing() {
+        let mut interner = Interner::default();
+        let mut state = SessionState::new(1, &interner);
+        let ok = OkPacket {
+            state_changes: b"\x00\x11\x0cstatement_id\x03138",
+            ..OkPacket::default()
+        };
+        let tracked = take_over(ok.changes(), &mut [&mut state], &mut interner);
+        assert_eq!(tracked, Tracked::default());
     }
 
     #[test]
