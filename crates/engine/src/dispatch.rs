@@ -26,7 +26,7 @@ impl Engine {
         packet: Packet<'_>,
         statement: Statement,
     ) -> Taken {
-        if self.refuses(turn, client, &statement) {
+        if self.refuses(turn, client, (packet, &statement)) {
             return Taken::Now;
         }
         let texts = self.bring_texts(turn, client, (packet, &statement));
@@ -91,12 +91,12 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         client: Key,
-        statement: &Statement,
+        (packet, statement): (Packet<'_>, &Statement),
     ) -> bool {
         let error = if let Err(max) = self.takes_pin(client, statement) {
             self.counters.pins_rejected += 1;
             ClientError::too_many_pinned(max)
-        } else if self.asks_in_vain(client, statement) {
+        } else if self.asks_in_vain(client, packet, statement) {
             ClientError::diagnostics_elsewhere()
         } else {
             return false;

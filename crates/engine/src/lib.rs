@@ -32,6 +32,8 @@
 //! | `backend_auth` | who we are, proved to backends |
 //! | `answers` | what backends say, on its way to clients |
 //! | `diagnostics` | warnings and row counts, captured and asked for |
+//! | `capture` | the form in which they are kept |
+//! | `conditions` | GET DIAGNOSTICS |
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
 //! | `read_back` | what only backends know, asked of them |
 //! | `user_variables` | user variables, carried from backend to backend |
@@ -64,9 +66,11 @@ mod backend_auth;
 mod backend_login;
 mod backend_statements;
 mod busy;
+mod capture;
 mod client;
 mod client_statements;
 mod commands;
+mod conditions;
 mod counters;
 mod diagnostics;
 mod digests;

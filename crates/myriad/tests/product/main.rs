@@ -19,6 +19,8 @@ mod command_line;
 #[cfg(test)]
 mod compression;
 #[cfg(test)]
+mod conditions;
+#[cfg(test)]
 mod crashes;
 #[cfg(test)]
 mod differential;
