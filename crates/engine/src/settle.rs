@@ -191,7 +191,8 @@ impl Engine {
         let client = self.clients.get(client);
         let set = client.and_then(|client| client.session.variables.get(b"completion_type"));
         let by_itself = set.is_some_and(|value| matches!(value, b"RELEASE" | b"2"));
-        ends && (by_itself || command.traits.contains(Traits::RELEASES_CONNECTION))
+        let keeps = command.traits.contains(Traits::KEEPS_CONNECTION);
+        ends && (by_itself && !keeps || command.traits.contains(Traits::RELEASES_CONNECTION))
     }
 
     /// The command was the schema of a login: its answer decides the login.

@@ -4,96 +4,97 @@
 use session::sqlstate;
 use session::statement::Flavor;
 
-use crate::session_state::{compare, pinned};
+use crate::session_state::{Scripts, compare, pinned};
 use crate::support::{Database, Server};
+
+const STATE: &str = "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT, \
+                     @e = MYSQL_ERRNO, @c = CLASS_ORIGIN, @u = SUBCLASS_ORIGIN, @t = TABLE_NAME";
+const COUNTS: &str = "GET CURRENT DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT";
+const TOLD: &str = "SELECT @n, @r, @s, @m, @e, @c, @u, @t, @k";
+
+/// What sessions do at the same time.
+const SCRIPTS: Scripts<'_> = &[
+    &[
+        "SELECT * FROM nowhere",
+        STATE,
+        TOLD,
+        "SELECT COLLATION(@m), COLLATION(@e), COERCIBILITY(@s), LENGTH(@t)",
+        "CREATE TABLE kept AS SELECT @e AS e, @m AS m, @n AS n, @r AS r",
+        "SHOW CREATE TABLE kept",
+        "INSERT INTO t VALUES (1, 'again')",
+        "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @s = MYSQL_ERRNO",
+        "SELECT @s, ROW_COUNT()",
+        "XA COMMIT 'nobody'",
+        STATE,
+        TOLD,
+        "INSERT INTO t VALUES (4, 'far too long for this column')",
+        STATE,
+        TOLD,
+    ],
+    &[
+        "INSERT IGNORE INTO t VALUES (1, 'again'), (5, 'far too long for this column')",
+        COUNTS,
+        STATE,
+        TOLD,
+        "GET DIAGNOSTICS CONDITION 2 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT",
+        TOLD,
+        "GET DIAGNOSTICS CONDITION 3 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT",
+        TOLD,
+        "SHOW WARNINGS",
+        "GET DIAGNOSTICS CONDITION NULL @s = RETURNED_SQLSTATE",
+        COUNTS,
+        "SHOW COUNT(*) ERRORS",
+        TOLD,
+        "SHOW WARNINGS",
+    ],
+    &[
+        "UPDATE t SET a = 'more' WHERE id < 4",
+        COUNTS,
+        TOLD,
+        COUNTS,
+        TOLD,
+        "SELECT id FROM t WHERE id < 4",
+        COUNTS,
+        TOLD,
+        "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE",
+        "SHOW WARNINGS",
+        "SELECT 1 / 0, CAST('x' AS SIGNED)",
+        "GET DIAGNOSTICS CONDITION '2' @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT",
+        "GET DIAGNOSTICS nothing = NUMBER",
+        "SHOW WARNINGS",
+        "SELEC",
+        STATE,
+        TOLD,
+    ],
+    &[
+        "SET @k = 1, @n = 0, @r = 0, @m = '', @e = 0, @c = '', @u = '', @t = ''",
+        "DROP TABLE IF EXISTS nowhere",
+        "GET DIAGNOSTICS CONDITION @k @s = RETURNED_SQLSTATE, @k = MYSQL_ERRNO",
+        "SELECT @s, @k",
+        "DROP TABLE IF EXISTS nowhere",
+        "GET STACKED DIAGNOSTICS @n = NUMBER",
+        "SHOW WARNINGS",
+        "RESIGNAL",
+        "SHOW WARNINGS",
+        "SELECT @@error_count",
+        "DROP TABLE IF EXISTS nowhere",
+        "GET DIAGNOSTICS CONDITION 1 @s = MESSAGE_TEXT, @n = NUMBER",
+        "SHOW WARNINGS",
+        "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'loud'",
+        STATE,
+        TOLD,
+        "SIGNAL SQLSTATE '01000' SET MYSQL_ERRNO = 1146, TABLE_NAME = 't'",
+        STATE,
+        "SHOW WARNINGS",
+        TOLD,
+    ],
+];
 
 /// Conditions are told as the server tells them, wherever the session runs: the values with their types, and
 /// what GET DIAGNOSTICS itself adds.
 #[test]
 fn conditions_follow_their_session() {
-    const STATE: &str = "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT, \
-                         @e = MYSQL_ERRNO, @c = CLASS_ORIGIN, @u = SUBCLASS_ORIGIN, @t = TABLE_NAME";
-    const COUNTS: &str = "GET CURRENT DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT";
-    const TOLD: &str = "SELECT @n, @r, @s, @m, @e, @c, @u, @t, @k";
-    let (door, _clients) = compare(
-        "carried_conditions",
-        &[
-            &[
-                "SELECT * FROM nowhere",
-                STATE,
-                TOLD,
-                "SELECT COLLATION(@m), COLLATION(@e), COERCIBILITY(@s), LENGTH(@t)",
-                "CREATE TABLE kept AS SELECT @e AS e, @m AS m, @n AS n, @r AS r",
-                "SHOW CREATE TABLE kept",
-                "INSERT INTO t VALUES (1, 'again')",
-                "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @s = MYSQL_ERRNO",
-                "SELECT @s, ROW_COUNT()",
-                "XA COMMIT 'nobody'",
-                STATE,
-                TOLD,
-                "INSERT INTO t VALUES (4, 'far too long for this column')",
-                STATE,
-                TOLD,
-            ],
-            &[
-                "INSERT IGNORE INTO t VALUES (1, 'again'), (5, 'far too long for this column')",
-                COUNTS,
-                STATE,
-                TOLD,
-                "GET DIAGNOSTICS CONDITION 2 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT",
-                TOLD,
-                "GET DIAGNOSTICS CONDITION 3 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT",
-                TOLD,
-                "SHOW WARNINGS",
-                "GET DIAGNOSTICS CONDITION NULL @s = RETURNED_SQLSTATE",
-                COUNTS,
-                "SHOW COUNT(*) ERRORS",
-                TOLD,
-                "SHOW WARNINGS",
-            ],
-            &[
-                "UPDATE t SET a = 'more' WHERE id < 4",
-                COUNTS,
-                TOLD,
-                COUNTS,
-                TOLD,
-                "SELECT id FROM t WHERE id < 4",
-                COUNTS,
-                TOLD,
-                "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE",
-                "SHOW WARNINGS",
-                "SELECT 1 / 0, CAST('x' AS SIGNED)",
-                "GET DIAGNOSTICS CONDITION '2' @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT",
-                "GET DIAGNOSTICS nothing = NUMBER",
-                "SHOW WARNINGS",
-                "SELEC",
-                STATE,
-                TOLD,
-            ],
-            &[
-                "SET @k = 1, @n = 0, @r = 0, @m = '', @e = 0, @c = '', @u = '', @t = ''",
-                "DROP TABLE IF EXISTS nowhere",
-                "GET DIAGNOSTICS CONDITION @k @s = RETURNED_SQLSTATE, @k = MYSQL_ERRNO",
-                "SELECT @s, @k",
-                "DROP TABLE IF EXISTS nowhere",
-                "GET STACKED DIAGNOSTICS @n = NUMBER",
-                "SHOW WARNINGS",
-                "RESIGNAL",
-                "SHOW WARNINGS",
-                "SELECT @@error_count",
-                "DROP TABLE IF EXISTS nowhere",
-                "GET DIAGNOSTICS CONDITION 1 @s = MESSAGE_TEXT, @n = NUMBER",
-                "SHOW WARNINGS",
-                "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'loud'",
-                STATE,
-                TOLD,
-                "SIGNAL SQLSTATE '01000' SET MYSQL_ERRNO = 1146, TABLE_NAME = 't'",
-                STATE,
-                "SHOW WARNINGS",
-                TOLD,
-            ],
-        ],
-    );
+    let (door, _clients) = compare("carried_conditions", SCRIPTS);
     assert_eq!(pinned(&door, "user_variable"), 0);
 }
 

@@ -63,6 +63,8 @@ mod roles;
 #[cfg(test)]
 mod session_state;
 #[cfg(test)]
+mod settings;
+#[cfg(test)]
 mod sharing;
 #[cfg(test)]
 mod slow_client;
