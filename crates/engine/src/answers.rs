@@ -47,6 +47,7 @@ impl Purpose {
             Self::ReadUserVariables(read) => read.piece(piece)?,
             Self::ReadWarnings(read) => read.keep(piece),
             Self::ReadTables(read) => collect(&mut read.rows, piece)?,
+            Self::ReadRoutine(read) => collect(&mut read.rows, piece)?,
             Self::Command(_)
             | Self::Restore(_)
             | Self::Repeat

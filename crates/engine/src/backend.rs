@@ -19,6 +19,7 @@ use crate::effect::{Act, Effect};
 use crate::limits::Keeping;
 use crate::local_infile::Upload;
 use crate::prepared::Preparing;
+use crate::routines::ReadRoutine;
 use crate::text_prepared::TextEffect;
 use crate::user_variables::{Leftovers, ReadVariables};
 use crate::views::ReadTables;
@@ -197,6 +198,8 @@ pub(crate) enum Purpose {
     ReadRight(TextResultSet),
     /// Whether a read that was answered names a view.
     ReadTables(Box<ReadTables>),
+    /// What a procedure does.
+    ReadRoutine(Box<ReadRoutine>),
     /// A read whose warnings are asked for: its answer was told before.
     Repeat,
     /// KILL QUERY of what this backend runs.

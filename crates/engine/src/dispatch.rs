@@ -27,15 +27,15 @@ impl Engine {
         packet: Packet<'_>,
         statement: Statement,
     ) -> Taken {
+        if self.ask_for_routine(turn, client, (packet, &statement)) {
+            return Taken::Later;
+        }
         if self.refuses(turn, client, (packet, &statement)) {
             return Taken::Now;
         }
         let texts = self.bring_texts(turn, client, (packet, &statement));
         let missing = self.missing(client, packet);
-        let bound = match &missing {
-            Some(missing) => self.bound(client, missing),
-            None => self.while_running(client, packet, &statement),
-        };
+        let bound = self.bound(client, (packet, &statement), missing.as_deref());
         let mut restore = self.restore(client, bound.as_ref());
         if self.bring_user_variables(turn, client, (packet, &statement), &mut restore) {
             self.clean_attached(turn, client);
@@ -111,8 +111,17 @@ impl Engine {
         true
     }
 
-    /// The state in which a statement must be prepared that the client's backend lacks.
-    fn bound(&mut self, client: Key, missing: &Template) -> Option<SessionState> {
+    /// The state in which a statement must be prepared that the client's backend lacks, or runs, if that is another
+    /// one than its session's.
+    fn bound(
+        &mut self,
+        client: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+        missing: Option<&Template>,
+    ) -> Option<SessionState> {
+        let Some(missing) = missing else {
+            return self.while_running(client, packet, statement);
+        };
         let client = self.clients.get(client)?;
         let mut state = missing.binding.over(&client.session, &mut self.interner);
         // Where the next transaction only reads, what writes cannot be prepared.

@@ -40,6 +40,7 @@
 //! | `text_prepared` | texts that are prepared by name, carried from backend to backend |
 //! | `effect` | what a command will do to what its session holds |
 //! | `roles` | the role of a session |
+//! | `routines` | what procedures leave in a session |
 //! | `holdings` | pins that end, because what was held is let go of |
 //! | `busy` | how many backends run statements alone at once |
 //! | `lanes` | backends that several sessions share |
@@ -105,6 +106,7 @@ mod report;
 mod retry;
 mod rewrite;
 mod roles;
+mod routines;
 mod schemas;
 mod seats;
 mod sending;
@@ -180,6 +182,10 @@ pub struct Engine {
     awake: Vec<KeyId>,
     /// What was learned of plain reads.
     digests: digests::Digests,
+    /// What is known of procedures.
+    routines: routines::Routines,
+    /// When somebody last asked for that.
+    routines_at: Timestamp,
     /// How many backends run statements alone at once.
     busy: busy::Busy,
     /// How many lanes there may be for one state of sessions.
@@ -318,6 +324,8 @@ impl Engine {
             pin_log: pin_log::PinLog::default(),
             awake: Vec::new(),
             digests: digests::Digests::new(),
+            routines: routines::Routines::default(),
+            routines_at: Timestamp::default(),
             busy: busy::Busy::new(busy),
             lane_limit: Concurrency::new(lanes),
             lane_patience: lane_patience::LanePatience::new(lane_stall),

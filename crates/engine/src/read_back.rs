@@ -95,6 +95,7 @@ impl Engine {
             Purpose::Command(_)
             | Purpose::Restore(_)
             | Purpose::ReadTables(_)
+            | Purpose::ReadRoutine(_)
             | Purpose::ReadUserVariables(_)
             | Purpose::Prepare(_)
             | Purpose::Reselect

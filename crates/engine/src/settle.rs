@@ -62,6 +62,9 @@ impl Engine {
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
             (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat, _) => {}
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, (key, &read), ending),
+            (Purpose::ReadRoutine(read), ending) => {
+                self.learn_routine(turn, (key, &read), *ending == Ending::Ok);
+            }
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::ReadUserVariables(read), ending) => {
                 self.learn_user_variables(key, &read, ending);
@@ -162,6 +165,7 @@ impl Engine {
             client.capture.answered(command, failed);
             client.retry = Retry::Fresh;
         }
+        self.call_answered(key, command);
         self.statement_answered(key, command, failed);
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);

@@ -401,10 +401,11 @@ impl Engine {
             command.kind,
             Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
         );
+        let calls = command.traits.contains(Traits::RUNS_KNOWN_BODY);
         // What was prepared in another schema changes that for as long as it runs, and the server says so.
         let reads = command.kind == Kind::Select && !schema;
         let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
-        if !(writes || reads) || command.traits.intersects(seen) {
+        if !calls && (!(writes || reads) || command.traits.intersects(seen)) {
             return;
         }
         let backend = self.clients.get(key).and_then(|client| client.backend);

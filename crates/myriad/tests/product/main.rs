@@ -61,6 +61,8 @@ mod quotas;
 #[cfg(test)]
 mod roles;
 #[cfg(test)]
+mod routines;
+#[cfg(test)]
 mod session_state;
 #[cfg(test)]
 mod settings;

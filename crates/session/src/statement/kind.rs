@@ -149,6 +149,10 @@ bitflags! {
         const FOR_STATEMENT = 1 << 31;
         /// `COMMIT` or `ROLLBACK` with `NO RELEASE`: whatever `completion_type` says, the connection stays.
         const KEEPS_CONNECTION = 1 << 32;
+        /// `CALL` of a procedure whose body was looked at and leaves nothing behind unseen. No text says so by itself.
+        const RUNS_KNOWN_BODY = 1 << 33;
+        /// The same, and the body may assign user variables.
+        const BODY_ASSIGNS = 1 << 34;
     }
 }
 

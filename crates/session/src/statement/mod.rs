@@ -5,6 +5,7 @@
 //! already holds a lock or a transaction is decided by the session.
 
 mod admin;
+mod body;
 mod builtins;
 mod charset;
 mod classify;
@@ -44,6 +45,7 @@ mod user_variables;
 mod variables;
 mod write;
 
+pub use body::{Body, called, procedure_body};
 pub use charset::Trail;
 pub use classify::classify;
 pub use conditions::{Asked, ConditionItem, Place, StatementItem, get_diagnostics};
