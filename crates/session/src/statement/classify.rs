@@ -99,7 +99,8 @@ pub(super) fn judge(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) 
         Keyword::Delete => write::scanned(reader, found, Kind::Delete),
         Keyword::Load => write::load(reader, found),
         Keyword::Set => set::set(reader, found, nesting),
-        Keyword::Show | Keyword::Help => show::show(reader, found),
+        Keyword::Show => show::show(reader, found),
+        Keyword::Help => show::help(reader, found),
         Keyword::Explain | Keyword::Describe | Keyword::Desc => {
             explain::explain(reader, found, nesting)
         }

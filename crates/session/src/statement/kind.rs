@@ -130,7 +130,7 @@ bitflags! {
         const DROPS_TEMPORARY = 1 << 22;
         /// `XA COMMIT`, `XA ROLLBACK`.
         const XA_ENDS = 1 << 23;
-        /// Answers with rows, and leaves what `FOUND_ROWS()` says: `SHOW WARNINGS`, `SHOW ERRORS`.
+        /// Answers with rows, and leaves what `FOUND_ROWS()` says: `EXPLAIN`, `HELP`, some forms of `SHOW`.
         const KEEPS_FOUND_ROWS = 1 << 24;
         /// Mentions user variables (`@x`).
         const USES_USER_VARIABLES = 1 << 25;

@@ -1,11 +1,13 @@
 //! Where sessions are compared: a schema that is made anew for each, directly and through the front
 //! door, and the search for the shortest session that still differs.
 
+use std::time::{Duration, Instant};
+
 use wire::{Capabilities, InitialHandshake};
 
 use super::known::Case;
-use super::player::{Told, play};
-use crate::support::{Address, Client, Login, Outcome, eventually};
+use super::player::{NO_ANSWER, Told, play};
+use crate::support::{Address, Client, LIMIT, Login, Outcome, eventually};
 
 /// How often a session that differed is tried again without one of its lines: what else goes on decides.
 const TRIES: usize = 3;
@@ -48,14 +50,9 @@ pub(super) enum Compared {
 
 impl<'a> Ground<'a> {
     pub(super) fn new(direct: &'a Address, through: &'a Address, schema: &str) -> Self {
-        let login = Login {
-            user: "admin",
-            password: "all",
-            ..Login::default()
-        };
-        let mut keeper = Client::login(direct, &login).unwrap();
-        // Whoever still has a table will be asked again.
-        keeper.run("SET lock_wait_timeout = 1");
+        let mut keeper = keeper(direct);
+        // Whoever still has a table, or a row of it, will be asked again.
+        keeper.run("SET lock_wait_timeout = 1, innodb_lock_wait_timeout = 1");
         for name in [schema.to_owned(), format!("{schema}x")] {
             let granted = keeper.run(&format!("GRANT ALL ON {name}.* TO 'app'@'localhost'"));
             assert!(matches!(granted[..], [Outcome::Ok(_)]), "{granted:?}");
@@ -150,19 +147,50 @@ impl<'a> Ground<'a> {
             .iter()
             .map(|line| line.replace("$s", &self.schema).replace("$u", &unique))
             .collect();
-        play(address, self.offered, &lines)
+        let mut told = play(address, self.offered, &lines);
+        if let Some(last) = told.answers.last_mut()
+            && last[..] == [NO_ANSWER]
+        {
+            last.extend(self.what_runs());
+        }
+        told
+    }
+
+    /// What everybody does at the database, for whoever wonders why something does not go on.
+    fn what_runs(&self) -> Vec<String> {
+        let mut witness = keeper(self.direct);
+        let shown =
+            ["SHOW FULL PROCESSLIST", "SHOW ENGINE INNODB STATUS"].map(|sql| witness.run(sql));
+        let rows = shown
+            .into_iter()
+            .flatten()
+            .flat_map(|outcome| match outcome {
+                Outcome::Rows(rows) => rows,
+                other => vec![vec![format!("{other:?}")]],
+            });
+        rows.map(|row| row.join("\t")).collect()
     }
 
     /// Makes the schemas as every session finds them.
     fn begin(&mut self) {
         let (schema, other) = (self.schema.clone(), format!("{}x", self.schema));
         let drop = format!("DROP DATABASE IF EXISTS {schema}; DROP DATABASE IF EXISTS {other}");
-        eventually("the schema without users", || {
+        let deadline = Instant::now() + LIMIT;
+        loop {
             self.end_prepared_transactions();
-            let dropped = self.keeper.run(&drop);
+            let dropped = self.keeper.try_run(&drop).unwrap_or_default();
             let is_done = |outcome: &Outcome| matches!(outcome, Outcome::Ok(_));
-            dropped.iter().all(is_done).then_some(())
-        });
+            if !dropped.is_empty() && dropped.iter().all(is_done) {
+                break;
+            }
+            let runs = || self.what_runs().join("\n");
+            assert!(
+                Instant::now() < deadline,
+                "{dropped:?} while this runs:\n{}",
+                runs()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let tables = include_str!("tables.sql").replace("$s", &schema);
         for outcome in self.keeper.run(&tables) {
             assert!(matches!(outcome, Outcome::Ok(_)), "{outcome:?}");
@@ -184,6 +212,16 @@ impl<'a> Ground<'a> {
             self.keeper.run(&format!("XA ROLLBACK '{name}'"));
         }
     }
+}
+
+/// A connection that may do everything.
+fn keeper(direct: &Address) -> Client {
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::default()
+    };
+    Client::login(direct, &login).unwrap()
 }
 
 /// The flags that somebody offers.
