@@ -176,6 +176,9 @@ impl Engine {
             self.touch(key, turn.now);
             return Taken::Now;
         };
+        if matches!(command, Command::ResetConnection | Command::ChangeUser) {
+            self.part_with_prepared(turn, key);
+        }
         match command {
             Command::Quit => self.close_client(turn, key, DisconnectReason::Quit),
             Command::Ping => self.answer_ping(turn, key),

@@ -87,6 +87,7 @@ impl Engine {
             timed_out: false,
             digest: backend.replayed(client.digest),
         };
+        backend.keeps_prepared |= prepares_transaction(&statement, text);
         backend.head_since = turn.now;
         backend.exchanges.push_back(Exchange {
             walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),
@@ -181,6 +182,13 @@ fn put_packet(
         None => outbox.extend_from_slice(packet.raw),
     }
     packet.sequence_id
+}
+
+/// True if a text may prepare an XA transaction.
+fn prepares_transaction(statement: &Statement, text: &[u8]) -> bool {
+    const PREPARE: &[u8] = b"prepare";
+    let has = |part: &[u8]| part.eq_ignore_ascii_case(PREPARE);
+    statement.pins.contains(PinReason::Xa) && text.windows(PREPARE.len()).any(has)
 }
 
 /// How the client is told the answer to a command whose last packet was sent with `sequence_id`.

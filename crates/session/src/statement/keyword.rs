@@ -92,6 +92,7 @@ keywords! {
     Instance "instance",
     Into "into",
     Isolation "isolation",
+    Join "join",
     Kill "kill",
     Limit "limit",
     Lines "lines",

@@ -137,7 +137,7 @@ bitflags! {
         /// May assign some of those that it mentions.
         const ASSIGNS_USER_VARIABLES = 1 << 26;
         /// `FOUND_ROWS()` counts rows that it does not send: `SQL_CALC_FOUND_ROWS`, `OFFSET`, `INTO`, and
-        /// what `INSERT … SELECT` and `CREATE TABLE … SELECT` read.
+        /// what `INSERT … SELECT`, `CREATE TABLE … SELECT` and writes of several tables read.
         const COUNTS_UNSENT_ROWS = 1 << 27;
         /// Sets a system variable as `@@x`, without a scope.
         const SETS_UNSCOPED = 1 << 28;

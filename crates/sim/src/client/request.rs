@@ -214,6 +214,9 @@ fn text(sql: &Sql) -> String {
         Sql::Literal(text) => format!("SELECT '{text}'"),
         Sql::ReadKey(key) => format!("SELECT v FROM kv WHERE k={key}"),
         Sql::ReadRange(a, z) => format!("SELECT k,v FROM kv_view WHERE k BETWEEN {a} AND {z}"),
+        Sql::Count(a, z) => {
+            format!("SELECT SQL_CALC_FOUND_ROWS v FROM kv WHERE k BETWEEN {a} AND {z} LIMIT 1")
+        }
         Sql::WriteKey(key, value) => format!("UPDATE kv SET v={value} WHERE k={key}"),
         Sql::Bump(key) => format!("UPDATE kv SET v=v+1 WHERE k={key}"),
         Sql::Insert => "INSERT INTO auto(v) VALUES(5)".to_owned(),

@@ -16,7 +16,7 @@ pub(super) struct Case<'a> {
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 21] = [
+const KNOWN: [Known; 22] = [
     (
         "`GET DIAGNOSTICS` | about the last statement | right inside a transaction",
         |case| {
@@ -100,6 +100,9 @@ const KNOWN: [Known; 21] = [
     }),
     ("to which later values are converted", |case| {
         case.retypes() && !Server::is_mariadb() && (case.asks() || case.last().contains("@"))
+    }),
+    ("COM_RESET_CONNECTION after XA PREPARE", |case| {
+        case.resets() && case.has(&["XA PREPARE"]) && Server::is_mariadb()
     }),
     ("that a statement was prepared to set", |case| {
         let asks =
