@@ -68,18 +68,11 @@ impl Engine {
         client: Key,
         packet: Packet<'_>,
     ) -> Taken {
-        let victim = self.kill_named(client, packet.payload);
-        let Some(victim) = victim.filter(|victim| self.may_end(victim)) else {
+        let Some(victim) = self.kill_named(client, packet.payload) else {
             return self.attach_and_send(turn, client, packet);
         };
         self.order_kill(turn, client, victim);
         Taken::Now
-    }
-
-    /// False if the server may say that there is no such client: it has none of these ids, either.
-    pub(crate) fn may_end(&self, victim: &Victim) -> bool {
-        let elsewhere = self.shared.worker_of(victim.id) != self.worker;
-        elsewhere || self.ids.contains_key(&victim.id)
     }
 
     /// Has one of our clients ended for another.

@@ -153,7 +153,7 @@ impl Engine {
                 self.answer_err(turn, key, &ClientError::too_much_long_data());
             }
             _ => {
-                if let Some(victim) = kills.filter(|victim| runs && self.may_end(victim)) {
+                if let Some(victim) = kills.filter(|_| runs) {
                     self.order_kill(turn, key, victim);
                     return Taken::Now;
                 }

@@ -5,7 +5,7 @@ mod parse;
 
 use super::Binding;
 
-pub(crate) use parse::{BETWEEN, COUNT_PRIVILEGES, COUNT_VIEWS, VIEW, parse};
+pub(crate) use parse::{BETWEEN, COUNT, COUNT_PRIVILEGES, COUNT_VIEWS, VIEW, parse};
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ pub(crate) fn parse(text: &str) -> Option<(Sql, Option<&str>)> {
 pub(crate) const VIEW: &str = "kv_view";
 
 /// What counts rows without sending them.
-const COUNT: &str = "SQL_CALC_FOUND_ROWS v FROM kv WHERE k BETWEEN ";
+pub(crate) const COUNT: &str = "SQL_CALC_FOUND_ROWS v FROM kv WHERE k BETWEEN ";
 
 /// How the front door asks what an account may do.
 pub(crate) const COUNT_PRIVILEGES: &str = "COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE ";
