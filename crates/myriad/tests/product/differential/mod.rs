@@ -17,6 +17,7 @@ mod player;
 mod session;
 mod step;
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -54,7 +55,8 @@ fn number(name: &str, otherwise: u64) -> u64 {
 struct Found {
     different: Vec<String>,
     compared: u64,
-    known: u64,
+    /// How many ended at each known difference.
+    known: BTreeMap<&'static str, u64>,
     unstable: u64,
     /// How often sessions were seen on another connection of the database than before.
     moves: usize,
@@ -112,7 +114,7 @@ impl Search<'_> {
         found.compared += 1;
         match compared {
             Compared::Same { places } => found.moves += places.saturating_sub(1),
-            Compared::Known => found.known += 1,
+            Compared::Known(words) => *found.known.entry(words).or_default() += 1,
             Compared::Unstable => found.unstable += 1,
             Compared::Different(difference) => return Some(*difference),
         }
@@ -161,9 +163,15 @@ fn random_sessions_are_told_what_the_database_tells() {
     });
     let report = format!(
         "{} sessions from seed {first}, {} moves, {} ended at a known difference, {} unstable; the crowd ran {churned} statements",
-        found.compared, found.moves, found.known, found.unstable
+        found.compared,
+        found.moves,
+        found.known.values().sum::<u64>(),
+        found.unstable
     );
     println!("{report}");
+    for (words, times) in &found.known {
+        println!("{times:5} known: {words}");
+    }
     let different = found.different.join("\n\n");
     assert!(different.is_empty(), "{report}\n\n{different}");
     assert!(found.moves >= MOVES, "too few moves: {report}");
