@@ -111,6 +111,12 @@ impl Directory {
         self.accounts.get(number as usize)
     }
 
+    /// Whether a number is that of the front door's own account.
+    pub fn is_ours(&self, number: u32) -> bool {
+        let account = self.account(number);
+        account.is_some_and(|account| account.origin == Origin::Ours)
+    }
+
     /// As whom a backend is opened only to see whether it is there.
     pub fn for_probe(&self) -> Option<u32> {
         let ours = self.accounts.iter().find(|a| a.origin == Origin::Ours);

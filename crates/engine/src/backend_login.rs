@@ -169,10 +169,14 @@ impl Engine {
             return id.map_or((), |id| self.send_kills(turn, id));
         }
         self.pool.move_to(key, BackendState::Resetting, turn.now);
+        let id = self.pool.key_of(key);
+        let is_ours = id.is_some_and(|id| self.accounts.is_ours(self.pool.key(id).account));
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         backend.login = None;
+        // It was opened to see whether the server is there, and serves nobody.
+        backend.retired |= is_ours;
         let outbox = turn.io.outbox(backend.handle);
         put_setup(outbox, backend, self.facts.as_ref());
         put_query(outbox, PRIVILEGES);

@@ -106,10 +106,7 @@ impl Shared {
             own.fetch_sub(1, Ordering::Relaxed);
             return Err(max);
         }
-        Ok(PinSlot {
-            all: self.pinned.clone(),
-            own: own.clone(),
-        })
+        Ok(PinSlot(Box::new([self.pinned.clone(), own.clone()])))
     }
 
     /// The right to be in the connection phase, unless `max` clients are already.
@@ -159,17 +156,16 @@ impl Drop for LoginSlot {
     }
 }
 
-/// The right of one session to be pinned. Dropping it gives it back.
+/// The right of one session to be pinned, counted for all and for its account. Dropping it gives it back. Boxed,
+/// because few sessions have it.
 #[derive(Debug)]
-pub(crate) struct PinSlot {
-    all: Arc<AtomicUsize>,
-    own: Arc<AtomicUsize>,
-}
+pub(crate) struct PinSlot(Box<[Arc<AtomicUsize>; 2]>);
 
 impl Drop for PinSlot {
     fn drop(&mut self) {
-        self.all.fetch_sub(1, Ordering::Relaxed);
-        self.own.fetch_sub(1, Ordering::Relaxed);
+        for pinned in &*self.0 {
+            pinned.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 

@@ -315,7 +315,7 @@ fn nobody_waits_for_longer_than_a_login_may_take() {
 #[test]
 fn a_database_that_cannot_be_asked_is_no_reason_to_call_a_password_wrong() {
     let mut stage = Stage::new();
-    let mut tell = |stage: &mut Stage| {
+    let tell = |stage: &mut Stage| {
         let (client, _) = stage.log_in("app", "secret");
         let orders = stage.take_orders();
         stage.answer(&orders, false);
