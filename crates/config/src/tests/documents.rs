@@ -84,7 +84,7 @@ fn what_the_default_configuration_comments_out_is_right_too() {
         let is_key = bare
             .split_once(" = ")
             .is_some_and(|(key, _)| !key.contains(' '));
-        if (is_key && !is_source) || bare.starts_with("[[") {
+        if (is_key && !is_source) || bare.starts_with('[') {
             bare
         } else {
             line
