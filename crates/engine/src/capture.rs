@@ -8,6 +8,7 @@ use wire::{
     Told, Translation,
 };
 
+use crate::aftermath::keeps_found_rows;
 use crate::backend::ClientCommand;
 
 /// More than this is not kept for a session.
@@ -312,12 +313,11 @@ impl Capture {
                 false => counts.affected as i64,
             };
         }
-        let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
-        if let (Some(found), false) = (counts.found, keeps) {
+        if let (Some(found), false) = (counts.found, keeps_found_rows(command)) {
             self.found_rows = found;
         }
         if failed || counts.warnings > 0 && command.kind != Kind::Use {
-            self.warning_count = counts.warnings;
+            self.warning_count = counts.warnings.max(u16::from(failed));
             self.repeat = None;
         } else if command.clears_warnings {
             self.warnings = None;

@@ -16,6 +16,7 @@ use crate::holdings::Holdings;
 use crate::retry::Retry;
 use crate::shared::{LoginSlot, PinSlot};
 use crate::text_prepared::Texts;
+use crate::track_filter::TrackFilter;
 
 /// The state of a client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,7 +56,7 @@ pub(crate) struct Client {
     pub handle: Handle,
     /// The id that the client was given.
     pub id: u32,
-    /// Place in [`Settings::accounts`](crate::Settings::accounts).
+    /// The number of its account.
     pub account: u32,
     /// Whose limits hold for it, once it has proved who it is.
     pub seat: Option<Seat>,
@@ -83,6 +84,8 @@ pub(crate) struct Client {
     pub last_insert_id: u64,
     /// What it can ask about its last statement.
     pub capture: Capture,
+    /// What it is told of changes to its session, if it asked for that.
+    pub tracks: TrackFilter,
     /// Its capabilities have changed: it goes over to another key once it holds no backend.
     pub rekeyed: bool,
     /// It is sending a file that the server asked for.
@@ -142,8 +145,27 @@ pub(crate) enum LoginStep {
         /// The schema that it asked for.
         schema: Option<Box<[u8]>>,
     },
+    /// What it proved itself with was not right, as far as is known here: the database is asked.
+    Asking(Box<Answered>),
+    /// The password itself is due, or a request for the key to encrypt it with.
+    Password(Box<Answered>),
+    /// It came, and is being looked at.
+    Checking(Box<Answered>),
     /// Authenticated; a backend is asked whether the schema is there.
     Schema,
+}
+
+/// What a client has said of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answered {
+    /// The plugin that it proved itself with.
+    pub plugin: AuthPlugin,
+    /// Whom it said it is.
+    pub user: Box<[u8]>,
+    /// The schema that it asked for.
+    pub schema: Option<Box<[u8]>>,
+    /// Its proof.
+    pub response: Box<[u8]>,
 }
 
 impl Client {
@@ -160,6 +182,7 @@ impl Client {
         self.pins = PinReasons::NONE;
         self.pin_slot = None;
         self.holdings = None;
+        self.tracks = TrackFilter::default();
     }
 
     /// True if its backend must stay attached although nothing runs.

@@ -7,9 +7,10 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, Kind, Statement, Traits, show_diagnostics};
+use session::statement::{Kind, Statement, Traits, show_diagnostics};
 use wire::{Piece, TextResultSet, Told, Translation};
 
+use crate::aftermath::keeps_found_rows;
 use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
 use crate::capture::{ReadWarnings, Refusal};
@@ -81,62 +82,6 @@ impl Counts {
     }
 }
 
-/// True if the list of warnings is empty after the statement, unless it gave some itself. MySQL
-/// empties it for every statement that is not about the list, MariaDB for those that use tables.
-pub(crate) fn clears_warnings(statement: &Statement, text: &[u8], flavor: Flavor) -> bool {
-    if statement.kind == Kind::Use && text.is_empty() {
-        // COM_INIT_DB: MySQL leaves the list, and even tells how long it is.
-        return false;
-    }
-    if statement.traits.contains(Traits::READS_DIAGNOSTICS) {
-        // MySQL forgets the warnings with the statement that reads their number as a variable.
-        let reads_variable = matches!(statement.kind, Kind::Select | Kind::Do | Kind::Set);
-        return flavor == Flavor::MySql && reads_variable;
-    }
-    flavor == Flavor::MySql || uses_tables(statement, text)
-}
-
-/// True if a statement uses tables, as far as the words of its text tell.
-fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
-    let words = || text.split(|byte| !byte.is_ascii_alphanumeric() && !b"_$".contains(byte));
-    let has = |word: &[u8]| words().any(|found| found.eq_ignore_ascii_case(word));
-    match statement.kind {
-        Kind::Select | Kind::Do | Kind::Set | Kind::Explain => has(b"from"),
-        Kind::Ddl | Kind::Admin => [
-            &b"table"[..],
-            b"tables",
-            b"view",
-            b"index",
-            b"trigger",
-            b"sequence",
-        ]
-        .into_iter()
-        .any(has),
-        Kind::Lock => !statement.traits.contains(Traits::RELEASES_TABLE_LOCKS),
-        Kind::Insert
-        | Kind::Replace
-        | Kind::Update
-        | Kind::Delete
-        | Kind::Load
-        | Kind::Show
-        | Kind::Handler
-        | Kind::Call
-        | Kind::Multiple
-        | Kind::Unknown => true,
-        Kind::Empty
-        | Kind::Use
-        | Kind::Begin
-        | Kind::Commit
-        | Kind::Rollback
-        | Kind::Savepoint
-        | Kind::Account
-        | Kind::Kill
-        | Kind::Xa
-        | Kind::Prepared
-        | Kind::Diagnostics => false,
-    }
-}
-
 impl Backend {
     /// Makes sure that a question about the last statement is not answered with somebody else's.
     pub(crate) fn clear_warnings(&mut self, outbox: &mut Vec<u8>) {
@@ -169,11 +114,12 @@ impl Backend {
 
     /// Notes whether only this backend knows what FOUND_ROWS() is after an answer.
     pub(crate) fn note_found_rows(&mut self, command: &ClientCommand, failed: bool) {
-        let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
-        let unsent = command.traits.contains(Traits::COUNTS_UNSENT_ROWS);
+        // What is explained would count them.
+        let explains = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
+        let unsent = command.traits.contains(Traits::COUNTS_UNSENT_ROWS) && !explains;
         if unsent && !failed {
             self.counted_rows = true;
-        } else if command.counts.found.is_some() && !keeps {
+        } else if command.counts.found.is_some() && !keeps_found_rows(command) {
             self.counted_rows = false;
         }
     }

@@ -15,9 +15,10 @@ use crate::counters::DisconnectReason;
 use crate::digests::Digest;
 use crate::errors::ClientError;
 use crate::facts::Facts;
-use crate::identity::Claim;
+use crate::identity::{Asked, Claim};
 use crate::retry::Retry;
-use crate::{Engine, Mail, Owner, Turn, tracking};
+use crate::track_filter::{TrackFilter, put_schema};
+use crate::{Engine, Mail, Owner, Turn};
 
 /// No handshake response is longer: user, schema and connection attributes have limits of their
 /// own in the servers, which take no more than 64 KiB of attributes.
@@ -106,6 +107,7 @@ impl Engine {
             holdings: None,
             statements: None,
             texts: None,
+            tracks: TrackFilter::default(),
             rekeyed: false,
             uploading: false,
             retry: Retry::Fresh,
@@ -195,10 +197,14 @@ impl Engine {
                     schema: schema.as_deref(),
                     response: payload,
                 };
-                self.authenticate(turn, key, plugin, &claim);
+                self.authenticate(turn, key, (plugin, Asked::NotYet), &claim);
                 Ok(())
             }
             LoginStep::Schema => Ok(()),
+            LoginStep::Password(answered) => self.password_came(turn, key, answered, payload),
+            LoginStep::Asking(_) | LoginStep::Checking(_) => {
+                Err(Malformed::Invalid("nothing was asked"))
+            }
         };
         if done.is_err() {
             self.refuse(
@@ -343,7 +349,7 @@ impl Engine {
         };
         let mut block = Vec::new();
         if let (true, Some(schema)) = (client.dialect().session_track, &client.session.schema) {
-            tracking::put_schema(schema, &mut block);
+            put_schema(schema, &mut block);
         }
         let ok = OkPacket {
             status: client.status & (ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS),
