@@ -14,6 +14,7 @@ use crate::backend::{Backend, Due, InsertId, PoolKey};
 use crate::backend_auth::BackendLogin;
 use crate::backend_login::SQL_MODE;
 use crate::backend_statements::BackendStatements;
+use crate::capture::Source;
 use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::Warnings;
@@ -337,6 +338,7 @@ impl Engine {
             status: ServerStatus::AUTOCOMMIT,
             insert_id: InsertId::Known(0),
             warnings: Warnings::None,
+            source: Source::default(),
             statements: BackendStatements::default(),
             exchanges: VecDeque::new(),
             inbox: Vec::new(),

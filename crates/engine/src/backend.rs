@@ -12,6 +12,7 @@ use wire::ServerStatus;
 
 use crate::backend_auth::BackendLogin;
 use crate::backend_statements::BackendStatements;
+use crate::capture::{ReadWarnings, Source};
 use crate::diagnostics::{Counts, Warnings};
 use crate::digests::Digest;
 use crate::effect::{Act, Effect};
@@ -79,6 +80,8 @@ pub(crate) struct Backend {
     pub insert_id: InsertId,
     /// Whose warnings it has.
     pub warnings: Warnings,
+    /// What gave them, as far as it matters.
+    pub source: Source,
     /// What is prepared on it.
     pub statements: BackendStatements,
     /// Commands that were sent and whose answers are not complete, the oldest first.
@@ -190,7 +193,7 @@ pub(crate) enum Purpose {
     /// User variables that the attached session may have assigned.
     ReadUserVariables(Box<ReadVariables>),
     /// The warnings of the attached session, as the answer has them.
-    ReadWarnings(Vec<u8>),
+    ReadWarnings(Box<ReadWarnings>),
     /// Whether a command that is to be sent again names a view.
     ReadViews(TextResultSet),
     /// Whether the account may set limits.

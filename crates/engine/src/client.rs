@@ -9,8 +9,8 @@ use wire::{AuthPlugin, Capabilities, ClientDialect, ExtendedCapabilities, Server
 
 use admission::Seat;
 
+use crate::capture::Capture;
 use crate::client_statements::ClientStatements;
-use crate::diagnostics::Capture;
 use crate::digests::Digest;
 use crate::holdings::Holdings;
 use crate::retry::Retry;

@@ -164,8 +164,8 @@ impl ClientError {
 
     /// GET DIAGNOSTICS about a statement that ran elsewhere.
     pub(crate) fn diagnostics_elsewhere() -> Self {
-        let text = "GET DIAGNOSTICS about a statement outside of a transaction is not supported by \
-                    Myriad; use SHOW WARNINGS, or run both statements in one transaction";
+        let text = "this GET DIAGNOSTICS is not supported by Myriad outside of a transaction; use SHOW \
+                    WARNINGS, or run it and the statement that it is about in one transaction";
         Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
     }
 

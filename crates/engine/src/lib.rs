@@ -34,6 +34,8 @@
 //! | `diagnostics` | warnings and row counts, captured and asked for |
 //! | `aftermath` | what statements leave of those before them |
 //! | `track_filter` | what of changes to its session a client is told |
+//! | `capture` | the form in which they are kept |
+//! | `conditions` | GET DIAGNOSTICS |
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
 //! | `read_back` | what only backends know, asked of them |
 //! | `user_variables` | user variables, carried from backend to backend |
@@ -67,9 +69,11 @@ mod backend_auth;
 mod backend_login;
 mod backend_statements;
 mod busy;
+mod capture;
 mod client;
 mod client_statements;
 mod commands;
+mod conditions;
 mod counters;
 mod diagnostics;
 mod digests;

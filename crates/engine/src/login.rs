@@ -9,9 +9,9 @@ use wire::{
     Malformed, OkPacket, PacketWriter, ServerStatus, whole_packet,
 };
 
+use crate::capture::Capture;
 use crate::client::{Client, Login, LoginStep, Origin, State};
 use crate::counters::DisconnectReason;
-use crate::diagnostics::Capture;
 use crate::digests::Digest;
 use crate::errors::ClientError;
 use crate::facts::Facts;

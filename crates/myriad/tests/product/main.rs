@@ -19,6 +19,8 @@ mod command_line;
 #[cfg(test)]
 mod compression;
 #[cfg(test)]
+mod conditions;
+#[cfg(test)]
 mod crashes;
 #[cfg(test)]
 mod differential;
@@ -60,6 +62,8 @@ mod quotas;
 mod roles;
 #[cfg(test)]
 mod session_state;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod sharing;
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod builtins;
 mod charset;
 mod classify;
 mod comment;
+mod conditions;
 mod dialect;
 mod digest;
 mod explain;
@@ -45,6 +46,7 @@ mod write;
 
 pub use charset::Trail;
 pub use classify::classify;
+pub use conditions::{Asked, ConditionItem, Place, StatementItem, get_diagnostics};
 pub use dialect::{Dialect, Flavor};
 pub use digest::digest_text;
 pub use holding::{Holding, TableName, holding};

@@ -16,13 +16,13 @@ pub(super) struct Case<'a> {
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 23] = [
+const KNOWN: [Known; 24] = [
+    ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
+        case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
+    }),
     (
-        "`GET DIAGNOSTICS` | about the last statement | right inside a transaction",
-        |case| {
-            let asks = case.asks() || case.last().contains("@b");
-            case.has(&["GET DIAGNOSTICS"]) && (case.is_refused() || asks)
-        },
+        "together with `NUMBER`, inside a transaction after an ERR",
+        |case| case.has(&["@b = ROW_COUNT"]) && case.last().contains("@b"),
     ),
     (
         "as they were captured, in the character set of before",
