@@ -10,16 +10,18 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 18] = [
+const ARROWS: [(&str, Allowed); 19] = [
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
     ("session", Only(&["wire"])),
     ("pool", Only(&["events", "membership", "session", "wire"])),
     ("admission", Only(&["events", "membership"])),
+    ("accounts", Only(&["admission", "wire"])),
     (
         "engine",
         Only(&[
+            "accounts",
             "admission",
             "events",
             "membership",
@@ -31,7 +33,17 @@ const ARROWS: [(&str, Allowed); 18] = [
     ("driver", Only(&["events", "membership"])),
     ("compression", Only(&["events"])),
     ("config", Only(&[])),
-    ("control", Only(&["engine", "events", "session", "wire"])),
+    (
+        "control",
+        Only(&[
+            "accounts",
+            "admission",
+            "engine",
+            "events",
+            "session",
+            "wire",
+        ]),
+    ),
     ("localdb", Only(&[])),
     ("page", Only(&[])),
     ("doctor", Only(&[])),

@@ -42,8 +42,9 @@ impl Settings {
             admin { http sql accounts }
             log { level format }
         );
+        let monitor = ("monitor", old.monitor != new.monitor);
         let accounts = ("account", old.accounts != new.accounts);
-        let keys = keys.into_iter().chain([accounts]);
+        let keys = keys.into_iter().chain([monitor, accounts]);
         Changes {
             quotas: old.quotas != new.quotas || old.schemas != new.schemas,
             at_next_start: keys
@@ -104,7 +105,7 @@ mod tests {
             let is_key = key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
             let is_listed = source.split([' ', '\n']).any(|word| word == key);
             if is_key
-                && !["account", "admin.account", "quota", "schema"].contains(&section)
+                && !["account", "monitor", "admin.account", "quota", "schema"].contains(&section)
                 && !is_listed
             {
                 missing.insert(key);

@@ -27,7 +27,7 @@ use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSe
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PoolKey {
-    /// Place in [`Settings::accounts`](crate::Settings::accounts).
+    /// The number of the account.
     pub account: u32,
     /// Those of the client's capability flags that change answers.
     pub capabilities: Capabilities,

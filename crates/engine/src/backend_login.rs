@@ -2,7 +2,7 @@
 
 use events::{Io, Span};
 use membership::Key;
-use pool::State as BackendState;
+use pool::{KeyId, State as BackendState};
 use session::Charset;
 use wire::{
     AuthPlugin, Capabilities, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
@@ -114,13 +114,19 @@ impl Engine {
             self.give_up_connect(turn, key, text.to_owned());
             return Ok(());
         }
-        let account = &self.settings.accounts[wanted.account as usize];
+        let directory = self.accounts.clone();
+        let account = directory.account(wanted.account);
+        let secret = account.and_then(|account| account.credential.secret());
+        let (Some(account), Some(secret)) = (account, secret) else {
+            self.backend_locked_out(turn, key);
+            return Ok(());
+        };
         let Some(backend) = self.pool.get_mut(key) else {
             return Ok(());
         };
         backend.connection_id = handshake.connection_id;
         let challenge = Challenge {
-            plugin: AuthPlugin::named(handshake.auth_plugin).unwrap_or_default(),
+            plugin: secret.plugin_beside(AuthPlugin::named(handshake.auth_plugin)),
             nonce: handshake.nonce,
         };
         backend.login = Some(BackendLogin::Response(challenge));
@@ -136,8 +142,8 @@ impl Engine {
             extended,
             max_packet_size: 1 << 30,
             collation: backend.session.collation,
-            user: account.user.as_bytes(),
-            auth_response: &challenge.response(&account.password),
+            user: account.user().as_bytes(),
+            auth_response: &challenge.response(secret).unwrap_or_default(),
             schema: None,
             auth_plugin: challenge.plugin.name(),
             attributes: &encode_attributes(&ATTRIBUTES),
@@ -163,10 +169,14 @@ impl Engine {
             return id.map_or((), |id| self.send_kills(turn, id));
         }
         self.pool.move_to(key, BackendState::Resetting, turn.now);
+        let id = self.pool.key_of(key);
+        let is_ours = id.is_some_and(|id| self.accounts.is_ours(self.pool.key(id).account));
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         backend.login = None;
+        // It was opened to see whether the server is there, and serves nobody.
+        backend.retired |= is_ours;
         let outbox = turn.io.outbox(backend.handle);
         put_setup(outbox, backend, self.facts.as_ref());
         put_query(outbox, PRIVILEGES);
@@ -299,13 +309,24 @@ impl Engine {
         if temporary.contains(&error.code) {
             return;
         }
-        let Some(id) = id else { return };
+        if let Some(id) = id {
+            self.refuse_waiters(turn, id, &error);
+        }
+    }
+
+    /// No backend of `id` can be had: whoever waits for one is told.
+    pub(crate) fn refuse_waiters<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        id: KeyId,
+        error: &ErrPacket<'_>,
+    ) {
         while let Some(client) = self.first_in_need(id) {
-            self.answer_waiter(turn, client, &error);
+            self.answer_waiter(turn, client, error);
         }
         // Those who wait for permits would be told the same, one after the other.
         for client in self.queued_for(id) {
-            self.answer_waiter(turn, client, &error);
+            self.answer_waiter(turn, client, error);
         }
     }
 

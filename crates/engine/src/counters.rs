@@ -156,6 +156,10 @@ counters! {
     logins_refused,
     /// Logins for which the client was asked for another authentication plugin.
     auth_switches,
+    /// Logins for which the client was asked for the password itself (caching_sha2_password).
+    full_authentications,
+    /// Times that the database was to be asked for its accounts: by a login that what is known would refuse, or by a statement about accounts.
+    accounts_asked,
     /// Commands received from clients.
     commands,
     /// Statements (COM_QUERY) sent to backends.

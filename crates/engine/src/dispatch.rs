@@ -161,8 +161,8 @@ impl Engine {
                 of_all: self.settings.max_pinned,
                 of_account: self.settings.max_pinned_per_account,
             };
-            let whose = (client.account, self.settings.accounts.len());
-            client.pin_slot = Some(self.shared.pin(whose, limits)?);
+            let account = self.accounts.account(client.account).ok_or(0_usize)?;
+            client.pin_slot = Some(self.shared.pin(&account.pinned, limits)?);
         }
         Ok(())
     }

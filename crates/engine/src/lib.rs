@@ -13,6 +13,7 @@
 //! | `permits` | the right of a statement to run, and waiting for it |
 //! | `limits` | limits that statements set |
 //! | `grants` | what the server says that an account may do |
+//! | `owner` | whose connection an event is about |
 //! | `overtime` | statements that take longer than they may |
 //! | `seats` | whose limits hold for a client |
 //! | `attach` | finding a backend for a command, or waiting for one |
@@ -28,6 +29,8 @@
 //! | `named` | commands that name a prepared statement, on their way to the backend |
 //! | `local_infile` | files that clients send for LOAD DATA LOCAL |
 //! | `identity` | who a client is |
+//! | `full_exchange` | passwords that clients send as they are |
+//! | `directory` | who may log in, as it is known here, and asking again |
 //! | `backend_login` | the connection phase of backends |
 //! | `backend_auth` | who we are, proved to backends |
 //! | `answers` | what backends say, on its way to clients |
@@ -77,11 +80,13 @@ mod conditions;
 mod counters;
 mod diagnostics;
 mod digests;
+mod directory;
 mod dispatch;
 mod effect;
 mod endings;
 mod errors;
 mod facts;
+mod full_exchange;
 mod grants;
 mod holdings;
 mod identity;
@@ -100,6 +105,7 @@ mod named;
 mod on_demand;
 mod orphans;
 mod overtime;
+mod owner;
 mod permits;
 mod pin_log;
 mod prepared;
@@ -128,6 +134,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use accounts::Directory;
 use admission::Scheduler;
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
 use membership::Key;
@@ -140,16 +147,19 @@ use session::statement::Flavor;
 use crate::backend::{Backend, PoolKey};
 use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
+use crate::owner::Owner;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
+pub use directory::AccountsOrder;
+pub use full_exchange::{Checker, PasswordCheck, Sent};
 pub use kill::{KillOrder, KillOutcome, Victim};
 pub use limits::{LimitsChange, LimitsOrder};
 pub use look::{BackendLine, ClientLine, Look, PinLine, Reply, Slice, Whom};
 pub use report::{Gauges, Report};
 pub use rewrite::PublicAddress;
 pub use session::statement::{Limit, Limits, PinReason};
-pub use settings::{Account, OnDisconnect, Settings};
+pub use settings::{OnDisconnect, Settings};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
 pub use wire::AuthPlugin;
 
@@ -158,6 +168,12 @@ pub struct Engine {
     settings: Arc<Settings>,
     shared: Arc<Shared>,
     worker: usize,
+    /// Who may log in, as it is known here.
+    accounts: Arc<Directory>,
+    /// Who waits for it to be read again.
+    asking: directory::Asking,
+    /// Keys that cannot have a backend, whose clients are told so when the turn ends.
+    locked_out: Vec<KeyId>,
     clients: Clients,
     pool: Pool<PoolKey, Backend>,
     /// One per key of the pool.
@@ -202,7 +218,7 @@ pub struct Engine {
     /// Statements that change limits and were not sent.
     intents: HashMap<Key, limits::Intent>,
     /// OKs that are told once the limits are kept.
-    kept: HashMap<Key, Vec<u8>>,
+    kept: HashMap<Key, limits::Kept>,
     /// When statements that may not take longer are to be looked at.
     overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
@@ -230,6 +246,8 @@ struct KeyState {
     retry_at: Option<Timestamp>,
     /// Its account may end statements and connections of others, as the server says.
     kills_others: bool,
+    /// The credential that its backends were opened with.
+    credential_version: u32,
     /// The share of the backends of its account, relative to others'.
     weight: u32,
     /// Since when somebody has waited for its backends without a break.
@@ -250,34 +268,6 @@ struct KeyState {
 struct Turn<'a, I> {
     io: &'a mut I,
     now: Timestamp,
-}
-
-/// Whose connection a tag names.
-enum Owner {
-    Client(Key),
-    Backend(Key),
-}
-
-/// Generations wrap within 31 bits here, so that the topmost bit is free.
-const BACKEND_BIT: u64 = 1 << 63;
-
-impl Owner {
-    /// The tag of a connection that was closed as it came: no event follows.
-    const NOBODY: Tag = Tag(!BACKEND_BIT);
-
-    fn tag(&self) -> Tag {
-        match self {
-            Owner::Client(key) => Tag(key.to_bits()),
-            Owner::Backend(key) => Tag(key.to_bits() | BACKEND_BIT),
-        }
-    }
-
-    fn of(tag: Tag) -> Self {
-        match tag.0 & BACKEND_BIT {
-            0 => Owner::Client(Key::from_bits(tag.0)),
-            _ => Owner::Backend(Key::from_bits(tag.0 & !BACKEND_BIT)),
-        }
-    }
 }
 
 impl Engine {
@@ -303,6 +293,9 @@ impl Engine {
             most: slots / shared.ledger.workers().max(1),
         };
         Self {
+            accounts: settings.accounts.clone(),
+            asking: directory::Asking::default(),
+            locked_out: Vec::new(),
             settings,
             shared,
             worker,
@@ -453,6 +446,10 @@ impl Handler for Engine {
             Mail::Woken(gate) => self.scheduler.woken(gate),
             Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
             Mail::RulesChanged => self.rules_changed(),
+            Mail::PasswordChecked(client, right) => self.password_checked(turn, client, right),
+            Mail::PublicKey(client) => self.send_public_key(turn, client),
+            Mail::AccountsChanged => self.follow_accounts(turn),
+            Mail::AccountsRead { ticket, read } => self.accounts_read(turn, ticket, read),
             Mail::Report(reply) => reply(self.report()),
             Mail::Look(look) => self.look(look, now),
             Mail::End(victim, reply) => {
@@ -477,6 +474,7 @@ impl Handler for Engine {
             self.started = true;
             self.probe(turn);
         }
+        self.tell_locked_out(turn);
         self.open_gate(turn);
         self.admit_waiters(turn);
         self.publish_need(turn);

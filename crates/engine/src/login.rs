@@ -15,7 +15,7 @@ use crate::counters::DisconnectReason;
 use crate::digests::Digest;
 use crate::errors::ClientError;
 use crate::facts::Facts;
-use crate::identity::Claim;
+use crate::identity::{Asked, Claim};
 use crate::retry::Retry;
 use crate::track_filter::{TrackFilter, put_schema};
 use crate::{Engine, Mail, Owner, Turn};
@@ -197,10 +197,14 @@ impl Engine {
                     schema: schema.as_deref(),
                     response: payload,
                 };
-                self.authenticate(turn, key, plugin, &claim);
+                self.authenticate(turn, key, (plugin, Asked::NotYet), &claim);
                 Ok(())
             }
             LoginStep::Schema => Ok(()),
+            LoginStep::Password(answered) => self.password_came(turn, key, answered, payload),
+            LoginStep::Asking(_) | LoginStep::Checking(_) => {
+                Err(Malformed::Invalid("nothing was asked"))
+            }
         };
         if done.is_err() {
             self.refuse(

@@ -43,6 +43,7 @@ impl Engine {
         let clears = self.clears(client_key, packet, &statement);
         let texts = self.text_effect(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
+        let keeping = self.reads_accounts_after(&statement, text, keeping);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
         let flavor = self.flavor();
         let Some(client) = self.clients.get_mut(client_key) else {
@@ -124,8 +125,8 @@ impl Engine {
         pins.iter().for_each(|reason| self.counters.pinned(reason));
         client.pins |= pins;
         if let (false, Some(dialect)) = (pins.is_empty(), dialect) {
-            let account = self.settings.accounts.get(client.account as usize);
-            let user = account.map_or("", |account| &account.user);
+            let account = self.accounts.account(client.account);
+            let user = account.map_or("", |account| account.user());
             self.pin_log.note(pins, user, (text, dialect));
         }
         pins

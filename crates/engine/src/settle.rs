@@ -172,6 +172,7 @@ impl Engine {
         }
         if defines(command.kind, command.traits) {
             self.forget_schemas(turn);
+            self.may_have_changed_accounts(turn, command.kind);
         }
         if let Some(client) = command.client {
             self.login_answered(turn, client, ending);

@@ -451,11 +451,11 @@ impl Engine {
             return;
         }
         client.pins.insert(reason);
-        let whose = (client.account, self.settings.accounts.len());
-        client.pin_slot = client
-            .pin_slot
-            .take()
-            .or_else(|| self.shared.pin(whose, PinLimits::NONE).ok());
+        let account = self.accounts.account(client.account);
+        client.pin_slot = client.pin_slot.take().or_else(|| {
+            let pinned = self.shared.pin(&account?.pinned, PinLimits::NONE);
+            pinned.ok()
+        });
         self.counters.pinned(reason);
     }
 

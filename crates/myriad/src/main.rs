@@ -3,12 +3,14 @@
 mod admin;
 mod challenge;
 mod config_command;
+mod credentials;
 mod doctor;
 mod duration;
 mod load;
 mod local;
 mod log;
 mod parent;
+mod passwords;
 mod quotas;
 mod serve;
 mod workers;

@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use accounts::Directory;
 use anyhow::Context;
 use compression::Compressed;
 use driver::{Address, Clock, Driver, DriverCounters, Listeners, Postboxes, Wanted, Worker};
@@ -26,18 +27,18 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts them, with the limits of `rules` in force.
+    /// Starts them, with the limits of `rules` in force and these accounts known.
     pub(crate) fn start(
         settings: &config::Settings,
         listeners: &Listeners,
-        rules: admission::Rules,
+        (rules, accounts): (admission::Rules, Arc<Directory>),
     ) -> anyhow::Result<Self> {
         let count = worker_count(settings);
         let backend: Arc<[Address]> = resolve(&settings.backend.address)?.into();
         let (inboxes, postboxes) = driver::mailboxes(count)?;
         let shared = Shared::new(count, settings.backend.max_connections as usize);
         shared.admission.set_rules(rules);
-        let engine_settings = Arc::new(engine_settings(settings, count));
+        let engine_settings = Arc::new(engine_settings(settings, count, accounts));
         let driver = Driver::choose(wanted(settings.server.driver))?;
         let clock = Clock::start();
         let ended = Arc::new(Semaphore::new(0));
@@ -128,18 +129,15 @@ fn resolve(address: &config::Address) -> anyhow::Result<Vec<Address>> {
     }
 }
 
-fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Settings {
+fn engine_settings(
+    settings: &config::Settings,
+    workers: usize,
+    accounts: Arc<Directory>,
+) -> engine::Settings {
     let (server, backend) = (&settings.server, &settings.backend);
     let default = engine::Settings::default();
     engine::Settings {
-        accounts: settings
-            .accounts
-            .iter()
-            .map(|account| engine::Account {
-                user: account.user.clone(),
-                password: account.password.expose().to_owned().into(),
-            })
-            .collect(),
+        accounts,
         max_connections: server.max_connections as usize,
         max_logins: server.logins_max() as usize,
         default_auth_plugin: server.default_authentication_plugin.map(auth_plugin),

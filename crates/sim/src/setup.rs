@@ -1,7 +1,8 @@
 //! What kind of world a seed makes: how many workers, slots and clients, which limits, how much
 //! goes wrong.
 
-use engine::{Account, OnDisconnect, PublicAddress, Settings};
+use accounts::Directory;
+use engine::{OnDisconnect, PublicAddress, Settings};
 use events::Span;
 use fastrand::Rng;
 
@@ -169,13 +170,10 @@ pub(crate) fn health(rng: &mut Rng) -> Health {
 }
 
 fn settings(rng: &mut Rng, clients: usize) -> Settings {
-    let account = |(user, password): (&str, &str)| Account {
-        user: user.to_owned(),
-        password: password.to_owned().into(),
-    };
+    let account = |(user, password): (&str, &str)| (user.to_owned(), password.to_owned().into());
     let sometimes = |rng: &mut Rng, span| (rng.u8(0..5) == 0).then_some(span);
     Settings {
-        accounts: ACCOUNTS.into_iter().map(account).collect(),
+        accounts: Directory::configured(ACCOUNTS.into_iter().map(account)).into(),
         max_connections: match rng.u8(0..10) {
             0 => rng.usize(1..=clients),
             _ => 1_000_000,

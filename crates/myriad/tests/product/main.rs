@@ -31,6 +31,8 @@ mod drivers;
 #[cfg(test)]
 mod dump;
 #[cfg(test)]
+mod from_server;
+#[cfg(test)]
 mod idle_transactions;
 #[cfg(test)]
 mod kills;
