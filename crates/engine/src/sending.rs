@@ -35,9 +35,7 @@ impl Engine {
     ) {
         let text = packet.text();
         let dialect = self.dialect_if_needed(client_key, &statement);
-        if defines(statement.kind, statement.traits) {
-            self.forget_schemas(turn);
-        }
+        self.forget_defined(turn, &statement);
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let clears = self.clears(client_key, packet, &statement);
@@ -96,6 +94,13 @@ impl Engine {
             purpose: Purpose::Command(command),
             bytes: 0,
         });
+    }
+
+    /// What a statement may define as something else is not known any more.
+    fn forget_defined<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, statement: &Statement) {
+        if defines(statement.kind, statement.traits) {
+            self.forget_schemas(turn);
+        }
     }
 
     /// How the session's texts are read, if this one must be looked at again.
