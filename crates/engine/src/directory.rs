@@ -12,7 +12,7 @@ use accounts::{Account, Directory};
 use events::Io;
 use membership::Key;
 use pool::KeyId;
-use session::statement::{Kind, Statement};
+use session::statement::{Kind, Statement, Traits};
 
 use crate::client::{Answered, LoginStep};
 use crate::errors::ClientError;
@@ -226,9 +226,14 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         kind: Kind,
+        traits: Traits,
     ) {
         let alone = kind == Kind::Account;
         if alone && !self.accounts.asks_database() {
+            if traits.contains(Traits::SETS_PASSWORD) {
+                // Sessions go on, as on the server: with a new password none could be opened for them.
+                return;
+            }
             self.global_changed(turn);
         } else if !alone && kind != Kind::Ddl && self.accounts.asks_database() {
             self.asking.last += 1;

@@ -176,7 +176,7 @@ impl Engine {
         }
         if defines(command.kind, command.traits) {
             self.forget_schemas(turn);
-            self.may_have_changed_accounts(turn, command.kind);
+            self.may_have_changed_accounts(turn, command.kind, command.traits);
         }
         if let Some(client) = command.client {
             self.login_answered(turn, client, ending);

@@ -15,7 +15,10 @@ use super::variables::{self, Scope};
 /// Behind SET.
 pub(super) fn set(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> Kind {
     match reader.peek_keyword() {
-        Keyword::Password => schema::account(found),
+        Keyword::Password => {
+            found.add(Traits::SETS_PASSWORD);
+            schema::account(found)
+        }
         Keyword::Default => schema::account(found),
         Keyword::Role => {
             found.add(Traits::SETS_ROLE);

@@ -220,8 +220,18 @@ fn mariadb_tracks_no_unscoped_assignment() {
 fn accounts_are_no_variables() {
     let commits = WRITES | Traits::IMPLICIT_COMMIT;
     check(&[
-        ("set password = 'x'", Kind::Account, commits, &[]),
-        ("set password for a@b = 'x'", Kind::Account, commits, &[]),
+        (
+            "set password = 'x'",
+            Kind::Account,
+            commits | Traits::SETS_PASSWORD,
+            &[],
+        ),
+        (
+            "set password for a@b = 'x'",
+            Kind::Account,
+            commits | Traits::SETS_PASSWORD,
+            &[],
+        ),
         ("set default role r for a@b", Kind::Account, commits, &[]),
     ]);
 }
