@@ -10,7 +10,7 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 18] = [
+const ARROWS: [(&str, Allowed); 19] = [
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
@@ -30,6 +30,7 @@ const ARROWS: [(&str, Allowed); 18] = [
     ),
     ("driver", Only(&["events", "membership"])),
     ("compression", Only(&["events"])),
+    ("tls", Only(&["events"])),
     ("config", Only(&[])),
     ("control", Only(&["engine", "events", "session", "wire"])),
     ("localdb", Only(&[])),
@@ -37,7 +38,15 @@ const ARROWS: [(&str, Allowed); 18] = [
     ("doctor", Only(&[])),
     (
         "load",
-        Only(&["doctor", "driver", "events", "membership", "page", "wire"]),
+        Only(&[
+            "doctor",
+            "driver",
+            "events",
+            "membership",
+            "page",
+            "tls",
+            "wire",
+        ]),
     ),
     ("challenge", Only(&["doctor", "localdb", "page"])),
     ("sim", AllBut(&["driver", "myriad"])),
