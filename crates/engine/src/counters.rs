@@ -156,6 +156,8 @@ counters! {
     logins_refused,
     /// Logins for which the client was asked for another authentication plugin.
     auth_switches,
+    /// Connections of clients that began to speak TLS.
+    tls_handshakes,
     /// Commands received from clients.
     commands,
     /// Statements (COM_QUERY) sent to backends.

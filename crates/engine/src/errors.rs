@@ -51,6 +51,13 @@ impl ClientError {
         Self::new(code::ACCESS_DENIED, b"28000", text)
     }
 
+    /// A login that comes neither over TLS nor over a unix socket.
+    pub(crate) fn secure_transport_required() -> Self {
+        let text = "Connections using insecure transport are prohibited while \
+                    --require_secure_transport=ON.";
+        Self::new(code::SECURE_TRANSPORT_REQUIRED, b"HY000", text)
+    }
+
     /// A command that is not supported.
     pub(crate) fn unknown_command() -> Self {
         Self::new(code::UNKNOWN_COMMAND, b"08S01", "Unknown command")

@@ -7,6 +7,8 @@ use session::statement::{Dialect, Flavor, Trail};
 use session::{Charset, SessionState};
 use wire::{AuthPlugin, Capabilities, ExtendedCapabilities, InitialHandshake, ServerStatus};
 
+use crate::settings::{Settings, TlsMode};
+
 /// What the engine itself can do with a client; the rest is not offered.
 const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::FOUND_ROWS)
@@ -87,12 +89,15 @@ impl Modes {
 }
 
 impl Facts {
-    /// What clients are offered, with or without compression.
-    pub(crate) fn offered(&self, compression: bool) -> Capabilities {
-        match compression {
-            true => self.capabilities,
-            false => self.capabilities - COMPRESSION,
+    /// What clients are offered.
+    pub(crate) fn offered(&self, settings: &Settings) -> Capabilities {
+        let mut offered = self.capabilities;
+        if !settings.compression {
+            offered -= COMPRESSION;
         }
+        // That is between the client and us, whatever the server can do.
+        offered.set(Capabilities::SSL, settings.tls != TlsMode::Off);
+        offered
     }
 
     /// True if the server has roles.

@@ -135,7 +135,8 @@ impl Engine {
         // An unknown account is checked against a password all the same: it must not answer faster.
         let password = place.map_or("\0", |place| &accounts[place].password);
         let right = plugin.verify(password.as_bytes(), nonce, claim.response);
-        place.filter(|_| right).map(|place| place as u32)
+        let place = place.filter(|&place| right && self.meets(key, accounts[place].require));
+        place.map(|place| place as u32)
     }
 
     fn deny<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, claim: &Claim<'_>) {

@@ -17,6 +17,7 @@ use crate::errors::ClientError;
 use crate::facts::Facts;
 use crate::identity::Claim;
 use crate::retry::Retry;
+use crate::settings::TlsMode;
 use crate::{Engine, Mail, Owner, Turn, tracking};
 
 /// No handshake response is longer: user, schema and connection attributes have limits of their
@@ -84,6 +85,7 @@ impl Engine {
         let origin = Origin {
             peer,
             nonce: printable(nonce),
+            tls: None,
         };
         let login = Login {
             step: LoginStep::Response,
@@ -146,7 +148,7 @@ impl Engine {
             server_version: &facts.version,
             connection_id: client.id,
             nonce: client.origin.nonce,
-            capabilities: facts.offered(self.settings.compression),
+            capabilities: facts.offered(&self.settings),
             extended: facts.extended,
             collation: facts.collation,
             status: facts.status,
@@ -184,6 +186,10 @@ impl Engine {
         let payload = packet.payload.bytes();
         let done = match step {
             _ if !in_order => Err(Malformed::Invalid("sequence id")),
+            LoginStep::Response if self.may_begin_tls(key, payload) => {
+                self.begin_tls(turn, key, &bytes[packet.consumed..]);
+                return bytes.len();
+            }
             LoginStep::Response => self.handshake_response(turn, key, payload),
             LoginStep::AuthSwitch {
                 plugin,
@@ -222,12 +228,17 @@ impl Engine {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return Ok(());
         };
-        client.capabilities = response.capabilities & facts.offered(self.settings.compression);
+        client.capabilities = response.capabilities & facts.offered(&self.settings);
         if let Some(login) = &mut client.login {
             login.zstd_level = HandshakeResponse::zstd_level(payload).unwrap_or_default();
         }
         client.extended = response.extended & facts.extended;
         client.session = session;
+        if self.settings.tls == TlsMode::Require && !self.is_secure(key) {
+            let error = ClientError::secure_transport_required();
+            self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
+            return Ok(());
+        }
         let claim = Claim {
             user: response.user,
             schema: response.schema,

@@ -33,6 +33,10 @@ pub struct Settings {
     pub max_allowed_packet: usize,
     /// Clients are offered the compressed protocols that the server offers.
     pub compression: bool,
+    /// Whether clients may, or must, use TLS.
+    pub tls: TlsMode,
+    /// Backends are connected to with TLS, or not at all.
+    pub backend_tls: bool,
     /// How long connecting to the backend, the connection phase included, may take.
     pub connect_timeout: Span,
     /// The backend is reached over a unix socket: a password may pass as it is.
@@ -65,6 +69,18 @@ pub struct Settings {
     pub address: PublicAddress,
 }
 
+/// Whether clients may, or must, use TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsMode {
+    /// They are not offered it.
+    #[default]
+    Off,
+    /// They may.
+    Offer,
+    /// They must, unless they come over a unix socket.
+    Require,
+}
+
 /// What becomes of a statement whose client hangs up while it runs. Statements that wait never run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDisconnect {
@@ -84,6 +100,20 @@ pub struct Account {
     pub user: String,
     /// Password; empty for none. Overwritten when dropped.
     pub password: Zeroizing<String>,
+    /// How its clients must connect.
+    pub require: Require,
+}
+
+/// How the clients of an account must connect: `REQUIRE` of the server's accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Require {
+    /// As they like.
+    #[default]
+    None,
+    /// With TLS.
+    Ssl,
+    /// With TLS and a certificate that was verified.
+    X509,
 }
 
 impl std::fmt::Debug for Account {
@@ -109,6 +139,8 @@ impl Default for Settings {
             answer_buffer_total: 256 << 20,
             max_allowed_packet: 64 << 20,
             compression: false,
+            tls: TlsMode::Off,
+            backend_tls: false,
             connect_timeout: Span::from_secs(1),
             backend_on_unix_socket: false,
             queue_timeout: Span::from_secs(30),

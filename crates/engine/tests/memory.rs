@@ -73,6 +73,7 @@ impl Stage {
         let account = Account {
             user: "app".into(),
             password: String::new().into(),
+            require: engine::Require::None,
         };
         let settings = Settings {
             accounts: vec![account],

@@ -1,7 +1,7 @@
 //! What kind of world a seed makes: how many workers, slots and clients, which limits, how much
 //! goes wrong.
 
-use engine::{Account, OnDisconnect, PublicAddress, Settings};
+use engine::{Account, OnDisconnect, PublicAddress, Require, Settings};
 use events::Span;
 use fastrand::Rng;
 
@@ -172,6 +172,7 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
     let account = |(user, password): (&str, &str)| Account {
         user: user.to_owned(),
         password: password.to_owned().into(),
+        require: Require::None,
     };
     let sometimes = |rng: &mut Rng, span| (rng.u8(0..5) == 0).then_some(span);
     Settings {

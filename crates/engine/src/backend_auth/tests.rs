@@ -66,6 +66,7 @@ impl Stage {
             accounts: vec![Account {
                 user: "app".to_owned(),
                 password: "secret".to_owned().into(),
+                require: crate::Require::None,
             }],
             backend_on_unix_socket: on_unix_socket,
             ..Settings::default()

@@ -67,4 +67,6 @@ mod slow_client;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod tls;
+#[cfg(test)]
 mod vanished;

@@ -1,0 +1,96 @@
+//! Connections that become TLS connections: who asks for it, and what follows. Owns no cryptography; a layer between
+//! driver and engine has that.
+
+use events::{Io, Peer, TlsFacts, TlsSide};
+use membership::Key;
+use wire::{Capabilities, SslRequest};
+
+use crate::backend_auth::{BackendLogin, Greeted};
+use crate::settings::{Require, TlsMode};
+use crate::{Engine, Mail, Owner, Turn};
+
+impl Engine {
+    /// True if the client asks for TLS, in place of its handshake response, and may.
+    pub(crate) fn may_begin_tls(&self, key: Key, payload: &[u8]) -> bool {
+        let client = self.clients.get(key);
+        let plain = client.is_some_and(|client| client.origin.tls.is_none());
+        plain && self.settings.tls != TlsMode::Off && SslRequest::is(payload)
+    }
+
+    /// From here on the client speaks TLS. `early` is all that it sent behind its request: it is taken as TLS, so
+    /// that nobody can put anything there that would be heard as if it had come over it.
+    pub(crate) fn begin_tls<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        early: &[u8],
+    ) {
+        if let Some(client) = self.clients.get(key) {
+            let connection = (client.handle, Owner::Client(key).tag());
+            turn.io.start_tls(connection, TlsSide::Server, early);
+        }
+    }
+
+    /// The client speaks TLS. Its handshake response is still due.
+    pub(crate) fn client_secured(&mut self, key: Key, facts: TlsFacts) {
+        self.counters.tls_handshakes += 1;
+        if let Some(client) = self.clients.get_mut(key) {
+            client.origin.tls = Some(Box::new(facts));
+        }
+    }
+
+    /// True if nobody can listen to what the client says: TLS, or a socket of this host.
+    pub(crate) fn is_secure(&self, key: Key) -> bool {
+        self.clients
+            .get(key)
+            .is_some_and(|client| client.origin.tls.is_some() || client.origin.peer == Peer::Unix)
+    }
+
+    /// True if the client is connected as an account requires it.
+    pub(crate) fn meets(&self, key: Key, require: Require) -> bool {
+        let client = self.clients.get(key);
+        let tls = client.and_then(|client| client.origin.tls.as_deref());
+        match require {
+            Require::None => true,
+            Require::Ssl => tls.is_some(),
+            Require::X509 => tls.is_some_and(|facts| facts.certificate.is_some()),
+        }
+    }
+
+    /// Asks a backend for TLS, which answers at once with it; who we are comes after that.
+    pub(crate) fn secure_backend<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (greeted, early): (Greeted, &[u8]),
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        if !greeted.offered.contains(Capabilities::SSL) {
+            let text = "it offers no TLS, and backend.tls asks for it";
+            return self.give_up_connect(turn, key, text.to_owned());
+        }
+        let request = SslRequest {
+            capabilities: greeted.capabilities,
+            extended: greeted.extended,
+            max_packet_size: 1 << 30,
+            collation: backend.session.collation,
+        };
+        backend.login = Some(BackendLogin::Securing(greeted));
+        request.encode(turn.io.outbox(backend.handle), 1);
+        let connection = (backend.handle, Owner::Backend(key).tag());
+        turn.io.start_tls(connection, TlsSide::Client, early);
+    }
+
+    /// The backend speaks TLS, and is told who we are.
+    pub(crate) fn backend_secured<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let step = self.pool.get(key).and_then(|backend| backend.login);
+        if let Some(BackendLogin::Securing(greeted)) = step {
+            self.answer_backend(turn, key, (greeted, 2));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
