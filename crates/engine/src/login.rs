@@ -148,7 +148,7 @@ impl Engine {
             server_version: &facts.version,
             connection_id: client.id,
             nonce: client.origin.nonce,
-            capabilities: facts.offered(&self.settings),
+            capabilities: facts.offered(&self.settings, client.origin.peer),
             extended: facts.extended,
             collation: facts.collation,
             status: facts.status,
@@ -228,7 +228,8 @@ impl Engine {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return Ok(());
         };
-        client.capabilities = response.capabilities & facts.offered(&self.settings);
+        let offered = facts.offered(&self.settings, client.origin.peer);
+        client.capabilities = response.capabilities & offered;
         if let Some(login) = &mut client.login {
             login.zstd_level = HandshakeResponse::zstd_level(payload).unwrap_or_default();
         }

@@ -3,18 +3,24 @@
 
 use events::{Io, Peer, TlsFacts, TlsSide};
 use membership::Key;
+use session::statement::{Kind, Statement};
 use wire::{Capabilities, SslRequest};
 
 use crate::backend_auth::{BackendLogin, Greeted};
-use crate::settings::{Require, TlsMode};
+use crate::client::Client;
+use crate::rewrite::Rewrite;
+use crate::settings::Require;
 use crate::{Engine, Mail, Owner, Turn};
 
 impl Engine {
     /// True if the client asks for TLS, in place of its handshake response, and may.
     pub(crate) fn may_begin_tls(&self, key: Key, payload: &[u8]) -> bool {
         let client = self.clients.get(key);
-        let plain = client.is_some_and(|client| client.origin.tls.is_none());
-        plain && self.settings.tls != TlsMode::Off && SslRequest::is(payload)
+        let may = client.is_some_and(|client| {
+            let offered = self.settings.tls.is_offered_to(client.origin.peer);
+            offered && client.origin.tls.is_none()
+        });
+        may && SslRequest::is(payload)
     }
 
     /// From here on the client speaks TLS. `early` is all that it sent behind its request: it is taken as TLS, so
@@ -90,6 +96,45 @@ impl Engine {
             self.answer_backend(turn, key, (greeted, 2));
         }
     }
+}
+
+/// What is sent in place of a text that asks for the client's own cipher or version: a backend would tell
+/// its own.
+pub(crate) fn status(statement: &Statement, text: &[u8], client: &Client) -> Option<Rewrite> {
+    if statement.kind != Kind::Show {
+        return None;
+    }
+    let name = asked_for(text)?;
+    let facts = client.origin.tls.as_deref();
+    let value = match name {
+        CIPHER => facts.map(|facts| facts.cipher),
+        _ => facts.map(|facts| facts.version),
+    };
+    let value = value.unwrap_or_default();
+    let text = format!("SELECT '{name}' AS Variable_name,'{value}' AS Value");
+    Some(Rewrite::of_text(text.into_bytes()))
+}
+
+const CIPHER: &str = "Ssl_cipher";
+const VERSION: &str = "Ssl_version";
+
+/// The one of the two that a `SHOW STATUS LIKE` names.
+fn asked_for(text: &[u8]) -> Option<&'static str> {
+    let text = str::from_utf8(text).ok()?.trim_end_matches([';', ' ']);
+    let mut words = text.split_ascii_whitespace();
+    let mut next = || words.next().unwrap_or_default();
+    let is = |expected: &str, word: &str| word.eq_ignore_ascii_case(expected);
+    let first = next();
+    let mut second = next();
+    if is("SESSION", second) || is("LOCAL", second) {
+        second = next();
+    }
+    let known = is("SHOW", first) && is("STATUS", second) && is("LIKE", next());
+    let name = next().strip_prefix('\'')?.strip_suffix('\'')?;
+    let found = [CIPHER, VERSION]
+        .into_iter()
+        .find(|known| known.eq_ignore_ascii_case(name));
+    found.filter(|_| known && words.next().is_none())
 }
 
 #[cfg(test)]

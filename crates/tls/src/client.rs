@@ -3,8 +3,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::ClientConfig;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 
@@ -46,6 +46,18 @@ impl Client {
             now: RwLock::new(config(verify, identity)?),
             name,
         })
+    }
+
+    /// Each connection agrees on keys anew.
+    #[must_use]
+    pub fn without_resumption(self) -> Self {
+        let (config, name) = self.config();
+        let mut config = ClientConfig::clone(&config);
+        config.resumption = Resumption::disabled();
+        Self {
+            now: RwLock::new(Arc::new(config)),
+            name,
+        }
     }
 
     /// From now on verifies like that.

@@ -11,7 +11,7 @@ use wire::{
 };
 
 use super::*;
-use crate::{Account, Settings, Shared};
+use crate::{Account, Settings, Shared, TlsMode};
 
 const NOW: Timestamp = Timestamp::ZERO;
 const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
@@ -211,12 +211,14 @@ fn what_stands_behind_a_request_for_tls_is_not_heard_as_if_it_came_over_it() {
 
 #[test]
 fn tls_is_begun_once_and_only_where_it_was_offered() {
-    let mut stage = Stage::client(TlsMode::Off, Require::None, TCP);
-    let (offered, _) = stage.greeting();
-    assert!(!offered.contains(Capabilities::SSL));
-    stage.hears(&request());
-    assert_eq!(stage.verdict(), Err(code::BAD_HANDSHAKE));
-    assert_eq!(stage.wire.tls, None);
+    for (mode, peer) in [(TlsMode::Off, TCP), (TlsMode::Offer, Peer::Unix)] {
+        let mut stage = Stage::client(mode, Require::None, peer);
+        let (offered, _) = stage.greeting();
+        assert!(!offered.contains(Capabilities::SSL));
+        stage.hears(&request());
+        assert_eq!(stage.verdict(), Err(code::BAD_HANDSHAKE));
+        assert_eq!(stage.wire.tls, None);
+    }
 
     let mut stage = Stage::client(TlsMode::Offer, Require::None, TCP);
     stage.greeting();
@@ -333,4 +335,25 @@ fn what_a_backend_says_behind_its_handshake_is_taken_as_tls() {
     stage.hears(&packets);
     assert_eq!(stage.wire.tls, Some((tag, TlsSide::Client, ok)));
     assert_eq!(stage.engine.counters.backend_connections, 0);
+}
+
+#[test]
+fn only_the_clients_own_cipher_and_version_are_asked_for() {
+    for (text, expected) in [
+        ("SHOW STATUS LIKE 'Ssl_cipher'", Some(CIPHER)),
+        (
+            " show  session status\nlike 'ssl_VERSION' ; ",
+            Some(VERSION),
+        ),
+        ("SHOW LOCAL STATUS LIKE 'ssl_cipher';", Some(CIPHER)),
+        ("SHOW GLOBAL STATUS LIKE 'ssl_cipher'", None),
+        ("SHOW STATUS LIKE 'Ssl_%'", None),
+        ("SHOW STATUS LIKE 'Ssl_cipher' OR 1", None),
+        ("SHOW VARIABLES LIKE 'Ssl_cipher'", None),
+        ("SHOW STATUS LIKE 'Ssl_cipher", None),
+        ("SHOW STATUS", None),
+        ("", None),
+    ] {
+        assert_eq!(asked_for(text.as_bytes()), expected, "{text}");
+    }
 }

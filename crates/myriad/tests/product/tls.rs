@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use localdb::{LocalDb, Options};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use tempfile::TempDir;
 
 use crate::support::{
     Address, Client, Database, FrontDoor, Login, Outcome, Output, Server, Tool, eventually,
@@ -102,15 +104,27 @@ fn the_command_line_client_is_told_the_same_over_tls() {
         let driver = format!("server.driver = {driver:?}");
         let door = FrontDoor::start(database.address(), &[&driver]);
         let address = Address::Tcp(door.tcp());
-        for more in [&[][..], &["--compress"]] {
+        let compressed = match Server::is_mariadb() {
+            true => "--compress",
+            false => "--compression-algorithms=zlib",
+        };
+        for more in [&[][..], &[compressed]] {
             let arguments = [over_tls(), more].concat();
             let through = client(&address, &arguments, &script);
             assert_eq!(through.stderr, direct.stderr, "{driver} {more:?}");
             assert!(through.stdout == direct.stdout, "{driver} {more:?}");
         }
         assert!(door.metric("myriad_tls_handshakes_total") >= 2);
-        let status = client(&address, over_tls(), "\\s\n").stdout;
-        assert!(status.contains("TLS_AES_256_GCM_SHA384"), "{status}");
+        let ask = "SHOW STATUS LIKE 'Ssl_cipher';\nSHOW SESSION STATUS LIKE 'ssl_version';\n\\s\n";
+        let status = client(&address, over_tls(), ask).stdout;
+        assert_eq!(
+            status.matches("TLS_AES_256_GCM_SHA384").count(),
+            2,
+            "{status}"
+        );
+        assert!(status.contains("Ssl_version\tTLSv1.3\n"), "{status}");
+        let status = client(&door.address(), &[], ask).stdout;
+        assert!(status.contains("Ssl_cipher\t\n"), "{status}");
     }
 }
 
@@ -300,8 +314,8 @@ fn pair_to_come() -> (String, String) {
     (certificate, fs::read_to_string(&pair.key).unwrap())
 }
 
-/// An authority, in a file, and a certificate for a client that it vouches for.
-fn authority_and_client(folder: &Path) -> (PathBuf, Pair) {
+/// An authority, and the file with its certificate.
+fn authority(folder: &Path) -> (PathBuf, CertifiedIssuer<'static, KeyPair>) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params
@@ -310,6 +324,12 @@ fn authority_and_client(folder: &Path) -> (PathBuf, Pair) {
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
     let file = folder.join("ca.pem");
     fs::write(&file, authority.pem()).unwrap();
+    (file, authority)
+}
+
+/// An authority, in a file, and a certificate for a client that it vouches for.
+fn authority_and_client(folder: &Path) -> (PathBuf, Pair) {
+    let (file, authority) = authority(folder);
     let pair = Pair {
         certificate: folder.join("client-cert.pem"),
         key: folder.join("client-key.pem"),
@@ -357,4 +377,167 @@ fn an_account_that_requires_a_certificate_is_for_those_who_have_one() {
     );
     let stranger = with(&stranger);
     assert!(!stranger.stdout.contains("in"), "it was let in");
+}
+
+/// A server over TCP, with certificates of an authority, and a private database that has them.
+struct Secure {
+    address: Address,
+    local: LocalDb,
+    authority: PathBuf,
+    _folder: TempDir,
+}
+
+impl Secure {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (authority, issuer) = authority(folder.path());
+        let pair = Pair {
+            certificate: folder.path().join("server-cert.pem"),
+            key: folder.path().join("server-key.pem"),
+        };
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, "server");
+        let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
+        let certificate = params.signed_by(&key, &issuer).unwrap();
+        fs::write(&pair.certificate, certificate.pem()).unwrap();
+        fs::write(&pair.key, key.serialize_pem()).unwrap();
+        // The server may run as another user.
+        for path in [&pair.certificate, &pair.key, &authority] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let port = free_port();
+        let show = |path: &Path| path.display().to_string();
+        let options = Options::in_folder(folder.path().join("data"))
+            .port(port)
+            .server_arg(format!("--ssl-ca={}", show(&authority)))
+            .server_arg(format!("--ssl-cert={}", show(&pair.certificate)))
+            .server_arg(format!("--ssl-key={}", show(&pair.key)))
+            .server_arg("--require-secure-transport=ON");
+        let local = LocalDb::start(Server::chosen().arrange(options)).unwrap();
+        local.load_sample().unwrap();
+        Self {
+            address: Address::Tcp(([127, 0, 0, 1], port).into()),
+            local,
+            authority,
+            _folder: folder,
+        }
+    }
+
+    /// What becomes of a statement through a front door with these settings.
+    fn through(&self, host: &str, settings: &[&str]) -> Outcome {
+        let Address::Tcp(address) = &self.address else {
+            unreachable!("it is reached over TCP")
+        };
+        let backend = format!("backend.address = \"{address}\"");
+        let named = format!("backend.address = \"{host}:{}\"", address.port());
+        let more = ["backend.queue_timeout = \"2s\""];
+        let settings = [&more[..], settings].concat();
+        let door = FrontDoor::start_with(&self.address, &settings, |text| {
+            assert!(text.contains(&backend), "{text}");
+            text.replace(&backend, &named)
+        });
+        let mut client = match Client::login(&door.address(), &Login::default()) {
+            Ok(client) => client,
+            Err(outcome) => return outcome,
+        };
+        let sql = "SELECT VARIABLE_VALUE FROM performance_schema.session_status \
+                   WHERE VARIABLE_NAME = 'Ssl_version'";
+        let of_mariadb = "SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS \
+                          WHERE VARIABLE_NAME = 'Ssl_version'";
+        let sql = if Server::is_mariadb() {
+            of_mariadb
+        } else {
+            sql
+        };
+        client.run(sql).remove(0)
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+#[test]
+fn a_database_is_connected_to_over_tls_if_it_is_the_right_one() {
+    let mut database = Secure::start();
+    let folder = tempfile::tempdir().unwrap();
+    let (stranger, _) = authority(folder.path());
+    let ca = |path: &Path| format!("backend.tls_ca = {:?}", path.display().to_string());
+    let (own, other) = (ca(&database.authority), ca(&stranger));
+    let over_tls = Outcome::Rows(vec![vec!["TLSv1.3".to_owned()]]);
+    for (host, settings, reached) in [
+        ("127.0.0.1", vec!["backend.tls = \"off\""], false),
+        ("127.0.0.1", vec!["backend.tls = \"require\""], true),
+        ("127.0.0.1", vec!["backend.tls = \"verify_ca\"", &own], true),
+        (
+            "127.0.0.1",
+            vec!["backend.tls = \"verify_ca\"", &other],
+            false,
+        ),
+        (
+            "127.0.0.1",
+            vec!["backend.tls = \"verify_identity\"", &own],
+            false,
+        ),
+        (
+            "localhost",
+            vec!["backend.tls = \"verify_identity\"", &own],
+            true,
+        ),
+    ] {
+        // What was told once is told by a proof again: each time the server wants to see the password itself.
+        database.local.execute("FLUSH PRIVILEGES").unwrap();
+        let outcome = database.through(host, &settings);
+        assert_eq!(
+            outcome == over_tls,
+            reached,
+            "{host} {settings:?}: {outcome:?}"
+        );
+    }
+    database.local.stop().unwrap();
+}
+
+#[test]
+fn load_goes_over_tls_too_and_sessions_are_resumed_or_not() {
+    const TABLES: [&str; 5] = [
+        "--user=app",
+        "--password=secret",
+        "--database=shop",
+        "--tables=1",
+        "--table-size=100",
+    ];
+    let database = Database::private();
+    let generator = |step, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_myriad"));
+        command.args(["load", step]).args(TABLES).args(arguments);
+        let output = run(&mut command, "");
+        assert_eq!(output.code, Some(0), "{output:?}");
+        output.stdout
+    };
+    let Address::Unix(socket) = database.address() else {
+        unreachable!("the tests' database is reached over its socket")
+    };
+    generator("prepare", &["--socket", socket.to_str().unwrap()]);
+    for driver in DRIVERS {
+        let setting = format!("server.driver = {driver:?}");
+        let door = FrontDoor::start(database.address(), &[&setting, "tls.mode = \"require\""]);
+        for tls in ["--tls", "--tls=full"] {
+            let before = door.metric("myriad_tls_handshakes_total");
+            let port = format!("--port={}", door.tcp().port());
+            let target = [
+                &port,
+                tls,
+                "--driver",
+                driver,
+                "--connections=8",
+                "--threads=2",
+            ];
+            let work = ["--workload=reconnect", "--warmup=0s", "--duration=1s"];
+            let told = generator("run", &[&target[..], &work].concat());
+            let made = door.metric("myriad_tls_handshakes_total") - before;
+            assert!(made > 16, "{made} connections: {told}");
+        }
+    }
 }
