@@ -4,8 +4,8 @@
 use events::Io;
 use membership::Key;
 use session::is_charset_variable;
-use session::statement::{Flavor, PinReason, Traits};
-use wire::{OkPacket, Piece, ServerStatus, StateChange, TextResultSet, Told, WalkError};
+use session::statement::{Flavor, Kind, PinReason, Traits};
+use wire::{OkPacket, Piece, Reader, ServerStatus, StateChange, TextResultSet, Told, WalkError};
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::client::{Client, State};
@@ -256,6 +256,9 @@ impl Engine {
             return;
         };
         client.status = ok.status - ServerStatus::OF_STATEMENT;
+        if command.traits.contains(Traits::SESSION_TRACKING) {
+            client.tracks.follow(ok, command.kind == Kind::Set);
+        }
         if ok.state_changes.is_empty() {
             return;
         }
@@ -350,10 +353,7 @@ impl Client {
         if !self.dialect().session_track {
             return;
         }
-        match self.pins.contains(PinReason::SessionTracking) {
-            true => block.extend_from_slice(ok.state_changes),
-            false => tracking::for_client(ok.changes(), block),
-        }
+        self.tracks.pass(Reader::new(ok.state_changes), block);
     }
 }
 

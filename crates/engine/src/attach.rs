@@ -353,6 +353,7 @@ impl Engine {
             transaction: Permit::NONE,
             kill_outstanding: false,
             dirty: false,
+            keeps_prepared: false,
             leftovers: Leftovers::default(),
         }
     }

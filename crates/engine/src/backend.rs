@@ -112,6 +112,9 @@ pub(crate) struct Backend {
     /// The session that is attached, or was, may have left more behind than `session` tells: a
     /// reset is due before anybody else gets it.
     pub dirty: bool,
+    /// An XA transaction was prepared on it, which outlives its session. COM_RESET_CONNECTION would spoil that: on
+    /// MariaDB nobody could end it any more, nor write on the connection. Closing hands it over.
+    pub keeps_prepared: bool,
     /// What it has of user variables besides those of `session`.
     pub leftovers: Leftovers,
 }

@@ -16,6 +16,7 @@ use crate::holdings::Holdings;
 use crate::retry::Retry;
 use crate::shared::{LoginSlot, PinSlot};
 use crate::text_prepared::Texts;
+use crate::track_filter::TrackFilter;
 
 /// The state of a client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,6 +84,8 @@ pub(crate) struct Client {
     pub last_insert_id: u64,
     /// What it can ask about its last statement.
     pub capture: Capture,
+    /// What it is told of changes to its session, if it asked for that.
+    pub tracks: TrackFilter,
     /// Its capabilities have changed: it goes over to another key once it holds no backend.
     pub rekeyed: bool,
     /// It is sending a file that the server asked for.
@@ -162,6 +165,7 @@ impl Client {
         self.pins = PinReasons::NONE;
         self.pin_slot = None;
         self.holdings = None;
+        self.tracks = TrackFilter::default();
     }
 
     /// True if its backend must stay attached although nothing runs.

@@ -3,6 +3,7 @@
 
 use events::{Io, Timestamp};
 use membership::Key;
+use session::statement::{Flavor, Known};
 use wire::{Command, Complete, HEADER_LEN, Header, OkPacket, Payload, whole_packet, write_packet};
 
 use crate::client::State;
@@ -175,9 +176,12 @@ impl Engine {
             self.touch(key, turn.now);
             return Taken::Now;
         };
+        if matches!(command, Command::ResetConnection | Command::ChangeUser) {
+            self.part_with_prepared(turn, key);
+        }
         match command {
             Command::Quit => self.close_client(turn, key, DisconnectReason::Quit),
-            Command::Ping => self.answer_ok(turn, key),
+            Command::Ping => self.answer_ping(turn, key),
             Command::Query if may_be_kill(packet.payload) => {
                 return self.kill_command(turn, key, packet);
             }
@@ -236,11 +240,32 @@ impl Engine {
 
     /// Answers a command with OK, as the server would that has nothing to say.
     pub(crate) fn answer_ok<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        self.answer_ok_with(turn, key, 0);
+    }
+
+    /// The same of COM_PING.
+    fn answer_ping<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let warnings = self.warnings_told(key);
+        self.answer_ok_with(turn, key, warnings);
+    }
+
+    /// MySQL tells with commands that are no statements how many warnings the statement before had.
+    pub(crate) fn warnings_told(&self, key: Key) -> u16 {
+        let client = self.clients.get(key);
+        let client = client.filter(|_| self.flavor() == Flavor::MySql);
+        let count = client.and_then(|client| client.capture.count(Known::WarningCount));
+        count
+            .and_then(|count| u16::try_from(count).ok())
+            .unwrap_or_default()
+    }
+
+    fn answer_ok_with<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, warnings: u16) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
         let ok = OkPacket {
             status: client.status,
+            warnings,
             ..OkPacket::default()
         };
         ok.encode(turn.io.outbox(client.handle), 1, 0x00);

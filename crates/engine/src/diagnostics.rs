@@ -7,12 +7,13 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Diagnostics, Flavor, Kind, Known, Statement, Traits, show_diagnostics};
+use session::statement::{Diagnostics, Kind, Known, Statement, Traits, show_diagnostics};
 use wire::{
     HEADER_LEN, Header, OkPacket, Piece, ResponseWalk, ServerStatus, TextResultSet, Told,
     Translation,
 };
 
+use crate::aftermath::keeps_found_rows;
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
 use crate::client::Client;
 use crate::dispatch::put_query;
@@ -167,74 +168,17 @@ impl Capture {
                 false => counts.affected as i64,
             };
         }
-        let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
-        if let (Some(found), false) = (counts.found, keeps) {
+        if let (Some(found), false) = (counts.found, keeps_found_rows(command)) {
             self.found_rows = found;
         }
         if failed || counts.warnings > 0 && command.kind != Kind::Use {
-            self.warning_count = counts.warnings;
+            self.warning_count = counts.warnings.max(u16::from(failed));
             self.repeat = None;
         } else if command.clears_warnings {
             self.warnings = None;
             self.repeat = None;
             self.warning_count = 0;
         }
-    }
-}
-
-/// True if the list of warnings is empty after the statement, unless it gave some itself. MySQL
-/// empties it for every statement that is not about the list, MariaDB for those that use tables.
-pub(crate) fn clears_warnings(statement: &Statement, text: &[u8], flavor: Flavor) -> bool {
-    if statement.kind == Kind::Use && text.is_empty() {
-        // COM_INIT_DB: MySQL leaves the list, and even tells how long it is.
-        return false;
-    }
-    if statement.traits.contains(Traits::READS_DIAGNOSTICS) {
-        // MySQL forgets the warnings with the statement that reads their number as a variable.
-        let reads_variable = matches!(statement.kind, Kind::Select | Kind::Do | Kind::Set);
-        return flavor == Flavor::MySql && reads_variable;
-    }
-    flavor == Flavor::MySql || uses_tables(statement, text)
-}
-
-/// True if a statement uses tables, as far as the words of its text tell.
-fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
-    let words = || text.split(|byte| !byte.is_ascii_alphanumeric() && !b"_$".contains(byte));
-    let has = |word: &[u8]| words().any(|found| found.eq_ignore_ascii_case(word));
-    match statement.kind {
-        Kind::Select | Kind::Do | Kind::Set | Kind::Explain => has(b"from"),
-        Kind::Ddl | Kind::Admin => [
-            &b"table"[..],
-            b"tables",
-            b"view",
-            b"index",
-            b"trigger",
-            b"sequence",
-        ]
-        .into_iter()
-        .any(has),
-        Kind::Lock => !statement.traits.contains(Traits::RELEASES_TABLE_LOCKS),
-        Kind::Insert
-        | Kind::Replace
-        | Kind::Update
-        | Kind::Delete
-        | Kind::Load
-        | Kind::Show
-        | Kind::Handler
-        | Kind::Call
-        | Kind::Multiple
-        | Kind::Unknown => true,
-        Kind::Empty
-        | Kind::Use
-        | Kind::Begin
-        | Kind::Commit
-        | Kind::Rollback
-        | Kind::Savepoint
-        | Kind::Account
-        | Kind::Kill
-        | Kind::Xa
-        | Kind::Prepared
-        | Kind::Diagnostics => false,
     }
 }
 
@@ -269,11 +213,12 @@ impl Backend {
 
     /// Notes whether only this backend knows what FOUND_ROWS() is after an answer.
     pub(crate) fn note_found_rows(&mut self, command: &ClientCommand, failed: bool) {
-        let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
-        let unsent = command.traits.contains(Traits::COUNTS_UNSENT_ROWS);
+        // What is explained would count them.
+        let explains = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
+        let unsent = command.traits.contains(Traits::COUNTS_UNSENT_ROWS) && !explains;
         if unsent && !failed {
             self.counted_rows = true;
-        } else if command.counts.found.is_some() && !keeps {
+        } else if command.counts.found.is_some() && !keeps_found_rows(command) {
             self.counted_rows = false;
         }
     }

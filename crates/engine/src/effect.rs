@@ -4,12 +4,12 @@
 
 use membership::Key;
 use session::Binding;
-use session::statement::{Dialect, Holding, PinReason, Statement, Traits, holding};
+use session::statement::{Dialect, Holding, Kind, PinReason, Statement, Traits, holding};
 use wire::{Command, Piece, asks_for_cursor};
 
 use crate::Engine;
+use crate::aftermath::clears_warnings;
 use crate::commands::Packet;
-use crate::diagnostics::clears_warnings;
 use crate::holdings;
 use crate::named::names_statement;
 use crate::prepared::Preparing;
@@ -144,7 +144,8 @@ impl Engine {
             mentions: mentions.unwrap_or_default().into(),
         };
         let client = self.clients.get(key)?;
-        let own = rewrite::concerns(&statement)
+        // The server ends what has its own id.
+        let own = (rewrite::concerns(&statement) && statement.kind != Kind::Kill)
             .then(|| self.facts.as_ref()?.dialect(&client.session))
             .flatten()
             .and_then(|dialect| prepared_text((text, &dialect), client, &self.settings));

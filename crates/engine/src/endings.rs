@@ -88,6 +88,7 @@ impl Engine {
         };
         backend.client = None;
         backend.dirty |= !pins.is_empty() || backend.leftovers.is_unread();
+        backend.retired |= backend.keeps_prepared;
         backend.leftovers.forget_unread();
         backend.counted_rows = false;
         let mut passing = Due::TABLES;
@@ -111,6 +112,22 @@ impl Engine {
         } else {
             self.settle(turn, key);
         }
+    }
+
+    /// A session that begins anew leaves an XA transaction behind that it has prepared.
+    pub(crate) fn part_with_prepared<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let keeps = |backend: &Key| self.pool.get(*backend).is_some_and(|b| b.keeps_prepared);
+        let Some(backend) = client.backend.filter(keeps) else {
+            return;
+        };
+        client.backend = None;
+        let pins = client.pins;
+        client.unpin();
+        self.clients.move_to(key, State::Idle, turn.now);
+        self.leave_behind(turn, backend, pins);
     }
 
     /// The backend hung up or failed.

@@ -182,6 +182,17 @@ impl ClientError {
         Self::new(code::QUERY_INTERRUPTED, b"70100", text)
     }
 
+    /// A connection ends itself.
+    pub(crate) fn killed(flavor: Flavor) -> Self {
+        match flavor {
+            Flavor::MariaDb => {
+                let text = "Connection was killed";
+                Self::new(code::CONNECTION_KILLED, b"70100", text)
+            }
+            Flavor::MySql => Self::interrupted(),
+        }
+    }
+
     /// A statement ran for longer than its account's `max_statement_time`.
     pub(crate) fn statement_timeout(flavor: Flavor) -> Self {
         match flavor {

@@ -198,6 +198,7 @@ impl Engine {
         let leaves = ended.iter().any(|reason| !OF_STATEMENTS.contains(&reason));
         if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
             backend.dirty |= leaves;
+            backend.keeps_prepared &= !ended.contains(PinReason::Xa);
         }
         if client.pins.is_empty() {
             client.unpin();

@@ -85,6 +85,9 @@ impl Engine {
         let Some(record) = self.clients.get(client) else {
             return;
         };
+        if victim.id == record.id {
+            return self.kill_oneself(turn, client, victim);
+        }
         let kills_others = self.keys[record.key.0 as usize].kills_others;
         let order = KillOrder {
             victim,
@@ -102,6 +105,18 @@ impl Engine {
         }
     }
 
+    /// What would be ended is the KILL.
+    fn kill_oneself<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key, victim: Victim) {
+        self.counters.kills += 1;
+        if victim.query {
+            self.answer_err(turn, client, &ClientError::interrupted());
+            return self.touch(client, turn.now);
+        }
+        let error = ClientError::killed(self.flavor());
+        self.answer_err(turn, client, &error);
+        self.close_client(turn, client, DisconnectReason::Killed);
+    }
+
     /// The client of ours that a command wants ended.
     fn kill_named(&self, client: Key, payload: &[u8]) -> Option<Victim> {
         let (&command, argument) = payload.split_first()?;
@@ -114,10 +129,14 @@ impl Engine {
 
     /// The client of ours that a text of `client` wants ended.
     pub(crate) fn victim(&self, client: Key, text: &[u8]) -> Option<Victim> {
-        let session = &self.clients.get(client)?.session;
-        let dialect = self.facts.as_ref()?.dialect(session)?;
+        let record = self.clients.get(client)?;
+        let dialect = self.facts.as_ref()?.dialect(&record.session)?;
         let Kill { id, query, .. } = kill_target(text, &dialect)?;
-        ours(u32::try_from(id).ok()?, query)
+        match id {
+            Some(id) => ours(u32::try_from(id).ok()?, query),
+            // A backend can end its own statement.
+            None => ours(record.id, false).filter(|_| !query),
+        }
     }
 
     /// Carries out an order for a client of this worker.

@@ -11,11 +11,12 @@ use pool::{Choice, Fit, KeyId, State as BackendState};
 use session::statement::{Kind, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, ServerStatus, Shape, Translation};
 
+use crate::aftermath::clears_warnings;
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::client::{Client, State};
 use crate::commands::Packet;
 use crate::counters::DisconnectReason;
-use crate::diagnostics::{Counts, Warnings, clears_warnings};
+use crate::diagnostics::{Counts, Warnings};
 use crate::digests::{Bounds, Digest, Sample};
 use crate::overtime::Allowance;
 use crate::retry::{COMMAND_MAX, Retry};

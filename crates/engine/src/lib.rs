@@ -33,6 +33,8 @@
 //! | `backend_auth` | who we are, proved to backends |
 //! | `answers` | what backends say, on its way to clients |
 //! | `diagnostics` | warnings and row counts, captured and asked for |
+//! | `aftermath` | what statements leave of those before them |
+//! | `track_filter` | what of changes to its session a client is told |
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
 //! | `read_back` | what only backends know, asked of them |
 //! | `user_variables` | user variables, carried from backend to backend |
@@ -57,6 +59,7 @@
 //! | `look` | what somebody who looks in is told of single clients and backends |
 //! | `memory` | what the clients take of it |
 
+mod aftermath;
 mod answers;
 mod attach;
 mod awake;
@@ -114,6 +117,7 @@ mod templates;
 mod text_prepared;
 mod timers;
 mod tls;
+mod track_filter;
 mod tracking;
 mod user_variables;
 mod views;

@@ -18,7 +18,8 @@ use crate::facts::Facts;
 use crate::identity::Claim;
 use crate::retry::Retry;
 use crate::settings::TlsMode;
-use crate::{Engine, Mail, Owner, Turn, tracking};
+use crate::track_filter::{TrackFilter, put_schema};
+use crate::{Engine, Mail, Owner, Turn};
 
 /// No handshake response is longer: user, schema and connection attributes have limits of their
 /// own in the servers, which take no more than 64 KiB of attributes.
@@ -108,6 +109,7 @@ impl Engine {
             holdings: None,
             statements: None,
             texts: None,
+            tracks: TrackFilter::default(),
             rekeyed: false,
             uploading: false,
             retry: Retry::Fresh,
@@ -355,7 +357,7 @@ impl Engine {
         };
         let mut block = Vec::new();
         if let (true, Some(schema)) = (client.dialect().session_track, &client.session.schema) {
-            tracking::put_schema(schema, &mut block);
+            put_schema(schema, &mut block);
         }
         let ok = OkPacket {
             status: client.status & (ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS),

@@ -5,7 +5,7 @@
 use std::fmt::Display;
 
 use session::statement::{
-    Dialect, Known, Statement, Traits, lone, quoted_name, scoped, substitute,
+    Dialect, Kind, Known, Statement, Traits, lone, quoted_name, scoped, substitute,
 };
 
 use crate::Settings;
@@ -81,7 +81,10 @@ pub(crate) fn rewrite(
         let name = quoted_name(&name, dialect.charset);
         return Some(of_one_count(known, &name, count));
     }
+    // The server ends what has its own id.
+    let is_kill = statement.kind == Kind::Kill;
     let value = |known| match (known, count(known)) {
+        (Known::ConnectionId, _) if is_kill => None,
         (Known::RowCount | Known::FoundRows, Some(count)) => {
             Some(in_place_of(known, &count.to_string()))
         }

@@ -6,10 +6,11 @@ use membership::Key;
 use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
+use crate::aftermath::clears_warnings;
 use crate::backend::{Backend, ClientCommand, Exchange, InsertId, Purpose, RestorePart};
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::diagnostics::{Counts, Warnings, clears_warnings};
+use crate::diagnostics::{Counts, Warnings};
 use crate::digests::Digest;
 use crate::dispatch::{put_command, put_query};
 use crate::effect::Effect;
@@ -20,6 +21,7 @@ use crate::read_back::READ_INSERT_ID;
 use crate::rewrite::{self, Live, Rewrite, rewrite};
 use crate::settle::defines;
 use crate::statements::shape;
+use crate::track_filter::TrackFilter;
 use crate::{Engine, Mail, Turn, tls};
 
 impl Engine {
@@ -86,6 +88,7 @@ impl Engine {
             timed_out: false,
             digest: backend.replayed(client.digest),
         };
+        backend.keeps_prepared |= prepares_transaction(&statement, text);
         backend.head_since = turn.now;
         backend.exchanges.push_back(Exchange {
             walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),
@@ -182,6 +185,13 @@ fn put_packet(
     packet.sequence_id
 }
 
+/// True if a text may prepare an XA transaction.
+fn prepares_transaction(statement: &Statement, text: &[u8]) -> bool {
+    const PREPARE: &[u8] = b"prepare";
+    let has = |part: &[u8]| part.eq_ignore_ascii_case(PREPARE);
+    statement.pins.contains(PinReason::Xa) && text.windows(PREPARE.len()).any(has)
+}
+
 /// How the client is told the answer to a command whose last packet was sent with `sequence_id`.
 fn translation(client: &Client, packet: Packet<'_>, sequence_id: u8) -> Translation {
     let login = client.login.as_ref();
@@ -194,13 +204,31 @@ fn translation(client: &Client, packet: Packet<'_>, sequence_id: u8) -> Translat
     }
 }
 
+/// From now on the session itself says what its backend tracks, beginning with the server's defaults. But for
+/// the list of variables: as long as that is the front door's, all of them are followed.
+fn put_own_tracking(outbox: &mut Vec<u8>, (client, backend): (&mut Client, &mut Backend)) {
+    put_query(
+        outbox,
+        b"SET session_track_schema=DEFAULT,session_track_state_change=DEFAULT,\
+        session_track_transaction_info=DEFAULT",
+    );
+    backend.expect(Purpose::Restore(RestorePart::Set));
+    // Nobody else could be served there.
+    backend.dirty = true;
+    client.tracks |= TrackFilter::OWN;
+}
+
 /// What the statement reads of the session and the backend does not have goes before it.
 fn bring_across(
     outbox: &mut Vec<u8>,
     backend: &mut Backend,
-    (client, statement): (&Client, &Statement),
+    (client, statement): (&mut Client, &Statement),
     rewrite: Option<&Rewrite>,
 ) {
+    let own = client.tracks.contains(TrackFilter::OWN);
+    if statement.pins.contains(PinReason::SessionTracking) && !own {
+        put_own_tracking(outbox, (client, backend));
+    }
     if rewrite.is_none() && statement.traits.contains(Traits::READS_DIAGNOSTICS) {
         backend.clear_warnings(outbox);
     }

@@ -35,15 +35,20 @@ impl Engine {
             backend.retired = true;
             return false;
         }
+        let warnings = self.warnings_told(key);
+        let Some(client) = self.clients.get(key) else {
+            return true;
+        };
         let (status, outbox) = (client.status, turn.io.outbox(client.handle));
         if client.dialect().deprecate_eof {
             let ok = OkPacket {
                 status,
+                warnings,
                 ..OkPacket::default()
             };
             ok.encode(outbox, 1, 0xfe);
         } else {
-            encode_eof(outbox, 1, 0, status);
+            encode_eof(outbox, 1, warnings, status);
         }
         self.rekey(key);
         self.counters.local_answers += 1;

@@ -143,6 +143,7 @@ impl Engine {
             .intersects(Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL)
             || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
             || returned_rows(command)
+            || failed_later(command, ending)
         {
             backend.insert_id = InsertId::OfClient;
         }
@@ -428,6 +429,11 @@ fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
 /// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.
 fn returned_rows(command: &ClientCommand) -> bool {
     command.traits.contains(Traits::GENERATES_ID) && command.counts.result_set
+}
+
+/// True of an INSERT of several rows that may have generated an id before it failed.
+fn failed_later(command: &ClientCommand, ending: &Ending) -> bool {
+    command.traits.contains(Traits::GENERATES_ID) && matches!(ending, Ending::Err(_))
 }
 
 /// True if an ERR leaves open whether there is a transaction: it has no status flags (rule 9).

@@ -13,10 +13,10 @@ use session::statement::{
 use session::{SessionState, plan};
 use wire::Command;
 
+use crate::aftermath::clears_warnings;
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::diagnostics::clears_warnings;
 use crate::dispatch::{put_query, put_restore};
 use crate::{Engine, Mail, Turn};
 

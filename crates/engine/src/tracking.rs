@@ -1,8 +1,8 @@
-//! What the server says of changes to the session: taken over into the state that is carried, and
-//! told to clients that asked for it.
+//! What the server says of changes to the session: taken over into the state that is carried. What of it
+//! clients are told is in `track_filter`.
 
 use session::{Interner, SessionState, is_carried, is_charset_variable, is_restorable};
-use wire::{StateChange, StateChanges, put_lenenc_bytes};
+use wire::StateChange;
 
 /// What changes of one answer ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,44 +66,10 @@ fn changes_session(change: &StateChange<'_>) -> bool {
     }
 }
 
-/// What of the changes a client is told that asked for session tracking and left the server's
-/// defaults as they are: the schema, and a few variables. Source: `session_track_schema` and
-/// `session_track_system_variables` in the MySQL manual.
-pub(crate) fn for_client(changes: StateChanges<'_>, block: &mut Vec<u8>) {
-    const DEFAULT: [&[u8]; 5] = [
-        b"autocommit",
-        b"character_set_client",
-        b"character_set_connection",
-        b"character_set_results",
-        b"time_zone",
-    ];
-    for change in changes {
-        match change {
-            StateChange::Schema(name) => put_schema(name, block),
-            StateChange::SystemVariable { name, value } if DEFAULT.contains(&name) => {
-                let mut entry = Vec::new();
-                put_lenenc_bytes(&mut entry, name);
-                put_lenenc_bytes(&mut entry, value);
-                block.push(0);
-                put_lenenc_bytes(block, &entry);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Tells that this schema was selected.
-pub(crate) fn put_schema(name: &[u8], block: &mut Vec<u8>) {
-    let mut entry = Vec::new();
-    put_lenenc_bytes(&mut entry, name);
-    block.push(1);
-    put_lenenc_bytes(block, &entry);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::OkPacket;
+    use wire::{OkPacket, StateChanges};
 
     const BLOCK: &[u8] =
         b"\x00\x0f\x0aautocommit\x03OFF\x00\x0d\x08sql_mode\x03a\\b\x01\x05\x04shop\x02\x02\x011";
@@ -149,12 +115,5 @@ mod tests {
         };
         let tracked = take_over(ok.changes(), &mut [&mut state], &mut interner);
         assert_eq!(tracked, Tracked::default());
-    }
-
-    #[test]
-    fn clients_are_told_what_the_server_tells_by_default() {
-        let mut block = Vec::new();
-        for_client(changes(), &mut block);
-        assert_eq!(block, b"\x00\x0f\x0aautocommit\x03OFF\x01\x05\x04shop");
     }
 }

@@ -21,6 +21,8 @@ pub enum Sabotage {
     PingMissesKill,
     /// A row count is told as that of the backend's last statement, whosever that was.
     StrangersCounts,
+    /// Rows that were counted and not sent are forgotten before somebody asks for their number.
+    LoseFoundRows,
     /// What empties a backend's list of warnings does nothing.
     KeepWarnings,
     /// Workers do not hear that a global variable was changed on another one.

@@ -1,7 +1,7 @@
 //! What kind of world a seed makes: how many workers, slots and clients, which limits, how much
 //! goes wrong.
 
-use engine::{Account, OnDisconnect, PublicAddress, Require, Settings};
+use engine::{Account, OnDisconnect, PublicAddress, Require, Settings, TlsMode};
 use events::Span;
 use fastrand::Rng;
 
@@ -176,6 +176,9 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
     };
     let sometimes = |rng: &mut Rng, span| (rng.u8(0..5) == 0).then_some(span);
     Settings {
+        // The network has no TLS; the layer for that has tests of its own.
+        tls: TlsMode::Off,
+        backend_tls: false,
         accounts: ACCOUNTS.into_iter().map(account).collect(),
         max_connections: match rng.u8(0..10) {
             0 => rng.usize(1..=clients),

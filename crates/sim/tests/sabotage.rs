@@ -76,6 +76,11 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_were_counted_and_are_not_asked_for() {
+        assert_noticed(Sabotage::LoseFoundRows, &[Rule::Answer]);
+    }
+
+    #[test]
     fn warnings_of_somebody_else() {
         assert_noticed(Sabotage::KeepWarnings, &[Rule::Answer]);
     }

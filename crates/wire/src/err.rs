@@ -56,6 +56,8 @@ pub mod code {
     pub const PRIVILEGE_DENIED: u16 = 1227;
     /// `ER_NOT_SUPPORTED_AUTH_MODE`: the client's authentication is too old.
     pub const UNSUPPORTED_AUTH: u16 = 1251;
+    /// `ER_CONNECTION_KILLED` of MariaDB.
+    pub const CONNECTION_KILLED: u16 = 1927;
     /// `ER_QUERY_INTERRUPTED`.
     pub const QUERY_INTERRUPTED: u16 = 1317;
     /// ER_STATEMENT_TIMEOUT of MariaDB.

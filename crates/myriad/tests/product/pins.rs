@@ -211,3 +211,40 @@ fn a_read_that_nobody_waits_for_is_ended() {
     assert_eq!(next.value("SELECT 1"), "1");
     assert_eq!(door.metric("myriad_orphans_killed_total"), 1);
 }
+
+/// What a transaction of XA has prepared outlives the session: somebody else ends it, and whoever has the
+/// front door's connections next can write.
+#[test]
+fn a_prepared_transaction_is_left_to_whoever_ends_it() {
+    const COM_RESET_CONNECTION: u8 = 0x1f;
+    let database = Database::shared();
+    database.schema("prepared_xa");
+    database.execute("CREATE TABLE prepared_xa.t (a INT PRIMARY KEY)");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let client = || Client::new(&door.address(), "prepared_xa");
+    for (number, resets) in [(1, false), (2, true)] {
+        let mut first = client();
+        let insert = format!("INSERT INTO t VALUES ({number})");
+        for statement in ["XA START 'n'", &insert, "XA END 'n'", "XA PREPARE 'n'"] {
+            let told = first.run(statement);
+            assert!(
+                matches!(told[..], [Outcome::Ok(_)]),
+                "{statement}: {told:?}"
+            );
+        }
+        if resets {
+            first.send(COM_RESET_CONNECTION, b"");
+            first.answer().unwrap();
+        } else {
+            drop(first);
+        }
+        let mut second = client();
+        eventually("the end of the prepared transaction", || {
+            let told = second.run("XA ROLLBACK 'n'");
+            matches!(told[..], [Outcome::Ok(_)]).then_some(())
+        });
+        // Its lock is gone, and so is what it wrote.
+        let told = second.run(&insert);
+        assert!(matches!(told[..], [Outcome::Ok(_)]), "{told:?}");
+    }
+}

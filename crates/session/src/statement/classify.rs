@@ -95,11 +95,12 @@ pub(super) fn judge(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) 
         Keyword::With => select::with(reader, found),
         Keyword::Insert => write::insert(reader, found, Kind::Insert),
         Keyword::Replace => write::insert(reader, found, Kind::Replace),
-        Keyword::Update => write::scanned(reader, found, Kind::Update),
+        Keyword::Update => write::update(reader, found),
         Keyword::Delete => write::scanned(reader, found, Kind::Delete),
         Keyword::Load => write::load(reader, found),
         Keyword::Set => set::set(reader, found, nesting),
-        Keyword::Show | Keyword::Help => show::show(reader, found),
+        Keyword::Show => show::show(reader, found),
+        Keyword::Help => show::help(reader, found),
         Keyword::Explain | Keyword::Describe | Keyword::Desc => {
             explain::explain(reader, found, nesting)
         }

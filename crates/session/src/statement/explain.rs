@@ -4,16 +4,21 @@ use super::admin;
 use super::classify;
 use super::findings::Findings;
 use super::keyword::Keyword;
-use super::kind::Kind;
+use super::kind::{Kind, Traits};
 use super::reader::Reader;
 use super::token::Token;
 
 /// Behind EXPLAIN or one of its synonyms.
 pub(super) fn explain(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> Kind {
+    let mut runs = false;
     loop {
         match reader.peek_keyword() {
-            Keyword::Extended | Keyword::Partitions | Keyword::Analyze => {
+            Keyword::Extended | Keyword::Partitions => {
                 reader.next();
+            }
+            Keyword::Analyze => {
+                reader.next();
+                runs = true;
             }
             Keyword::Format => {
                 if !format(reader) {
@@ -31,7 +36,7 @@ pub(super) fn explain(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8
                 reader.next();
                 return connection(reader);
             }
-            _ => return inner(reader, found, nesting),
+            _ => return inner(reader, found, (nesting, runs)),
         }
     }
 }
@@ -42,7 +47,7 @@ pub(super) fn analyze(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8
         format(reader);
     }
     if is_statement(reader) && reader.peek_keyword() != Keyword::Table {
-        inner(reader, found, nesting)
+        inner(reader, found, (nesting, true))
     } else {
         admin::committing(found)
     }
@@ -66,10 +71,15 @@ fn connection(reader: &mut Reader<'_>) -> Kind {
     }
 }
 
-fn inner(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> Kind {
+/// The statement within. One that is run counts rows that are not sent; what only explains counts none.
+fn inner(reader: &mut Reader<'_>, found: &mut Findings, (nesting, runs): (u8, bool)) -> Kind {
     if !is_statement(reader) {
         return Kind::Explain;
     }
+    found.add(match runs {
+        true => Traits::COUNTS_UNSENT_ROWS,
+        false => Traits::KEEPS_FOUND_ROWS,
+    });
     match classify::judge(reader, found, nesting + 1) {
         Kind::Unknown => return Kind::Unknown,
         Kind::Select | Kind::Explain => {}

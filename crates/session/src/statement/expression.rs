@@ -175,6 +175,7 @@ impl<'a> Scanner<'_, 'a> {
     fn rows(&mut self, keyword: Keyword) {
         match keyword {
             Keyword::Select => self.found.selects(),
+            Keyword::Join => self.found.joins(),
             Keyword::Limit => self.limits = true,
             Keyword::Into | Keyword::Offset => self.found.add(Traits::COUNTS_UNSENT_ROWS),
             _ => {}

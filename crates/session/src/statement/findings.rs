@@ -14,6 +14,7 @@ pub(super) struct Findings {
     writes: bool,
     assigns: bool,
     selects: bool,
+    joins: bool,
 }
 
 /// What a routine or a text that cannot be seen may do.
@@ -62,6 +63,11 @@ impl Findings {
         self.selects = true;
     }
 
+    /// The statement is about several tables.
+    pub(super) const fn joins(&mut self) {
+        self.joins = true;
+    }
+
     /// Should the statement mention user variables, it assigns some.
     pub(super) const fn assigns(&mut self) {
         self.assigns = true;
@@ -89,7 +95,12 @@ impl Findings {
             Kind::Diagnostics => self.assigns(),
             _ => {}
         }
-        if self.selects && matches!(kind, Kind::Insert | Kind::Replace | Kind::Ddl) {
+        let reads = match kind {
+            Kind::Insert | Kind::Replace | Kind::Ddl => self.selects,
+            Kind::Update | Kind::Delete => self.joins,
+            _ => false,
+        };
+        if reads {
             self.add(Traits::COUNTS_UNSENT_ROWS);
         }
         self.settle();

@@ -130,14 +130,14 @@ bitflags! {
         const DROPS_TEMPORARY = 1 << 22;
         /// `XA COMMIT`, `XA ROLLBACK`.
         const XA_ENDS = 1 << 23;
-        /// Answers with rows, and leaves what `FOUND_ROWS()` says: `SHOW WARNINGS`, `SHOW ERRORS`.
+        /// Answers with rows, and leaves what `FOUND_ROWS()` says: `EXPLAIN`, `HELP`, some forms of `SHOW`.
         const KEEPS_FOUND_ROWS = 1 << 24;
         /// Mentions user variables (`@x`).
         const USES_USER_VARIABLES = 1 << 25;
         /// May assign some of those that it mentions.
         const ASSIGNS_USER_VARIABLES = 1 << 26;
         /// `FOUND_ROWS()` counts rows that it does not send: `SQL_CALC_FOUND_ROWS`, `OFFSET`, `INTO`, and
-        /// what `INSERT … SELECT` and `CREATE TABLE … SELECT` read.
+        /// what `INSERT … SELECT`, `CREATE TABLE … SELECT` and writes of several tables read.
         const COUNTS_UNSENT_ROWS = 1 << 27;
         /// Sets a system variable as `@@x`, without a scope.
         const SETS_UNSCOPED = 1 << 28;

@@ -36,7 +36,7 @@ pub(super) fn with(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     match keyword {
         Keyword::Insert => write::insert(reader, found, Kind::Insert),
         Keyword::Replace => write::insert(reader, found, Kind::Replace),
-        Keyword::Update => write::scanned(reader, found, Kind::Update),
+        Keyword::Update => write::update(reader, found),
         Keyword::Delete => write::scanned(reader, found, Kind::Delete),
         // The verb may hide in parentheses; then it can only be a SELECT.
         _ => select(reader, found),

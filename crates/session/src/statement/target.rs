@@ -10,11 +10,11 @@ use super::lexer::Lexer;
 use super::reader::Reader;
 use super::token::Token;
 
-/// A KILL that names a connection by its number.
+/// A KILL that names a connection by its number, or its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kill {
-    /// The connection's id as the client wrote it.
-    pub id: u64,
+    /// The connection's id as the client wrote it; `None` for `CONNECTION_ID()`.
+    pub id: Option<u64>,
     /// Only the statement it runs is meant, not the connection.
     pub query: bool,
     /// SOFT is written: steps that could leave a table inconsistent are not broken off.
@@ -32,7 +32,8 @@ pub fn use_schema<'a>(text: &'a [u8], dialect: &Dialect) -> Option<Cow<'a, [u8]>
     (reader.ends_text() && !reader.in_doubt()).then(|| identifier::unquote(name, dialect.charset))
 }
 
-/// The target of a text that is one `KILL [HARD | SOFT] [CONNECTION | QUERY] number`.
+/// The target of a text that is one `KILL [HARD | SOFT] [CONNECTION | QUERY] number`, or `CONNECTION_ID()`
+/// in place of the number.
 #[must_use]
 pub fn kill_target(text: &[u8], dialect: &Dialect) -> Option<Kill> {
     let mut reader = Reader::new(text, dialect);
@@ -47,10 +48,15 @@ pub fn kill_target(text: &[u8], dialect: &Dialect) -> Option<Kill> {
     if !query {
         reader.accept(Keyword::Connection);
     }
-    let Token::Number(digits) = reader.next() else {
-        return None;
+    let id = match reader.next() {
+        Token::Number(digits) => Some(str::from_utf8(digits).ok()?.parse().ok()?),
+        token => {
+            let name = token.identifier()?;
+            let own = name.eq_ignore_ascii_case(b"connection_id");
+            let called = own && reader.accept_mark(b'(') && reader.accept_mark(b')');
+            called.then_some(None)?
+        }
     };
-    let id = str::from_utf8(digits).ok()?.parse().ok()?;
     (reader.ends_text() && !reader.in_doubt()).then_some(Kill { id, query, soft })
 }
 

@@ -22,6 +22,7 @@ const USES: Traits = Traits::USES_USER_VARIABLES;
 const ASSIGNS: Traits = USES.union(Traits::ASSIGNS_USER_VARIABLES);
 const PURE: Traits = Traits::PURE_READ;
 const UNSENT: Traits = Traits::COUNTS_UNSENT_ROWS;
+const KEEPS: Traits = Traits::KEEPS_FOUND_ROWS;
 const WRITES: Traits = Traits::MAY_WRITE;
 /// What running something unseen brings.
 const HIDDEN: Traits = Traits::MAY_WRITE

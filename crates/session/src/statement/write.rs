@@ -8,10 +8,35 @@ use super::kind::Kind;
 use super::reader::Reader;
 use super::token::Token;
 
-/// Behind UPDATE or DELETE.
+/// Behind DELETE, or where another one's expressions begin.
 pub(super) fn scanned(reader: &mut Reader<'_>, found: &mut Findings, kind: Kind) -> Kind {
     expression::scan_all(reader, found);
     kind
+}
+
+/// Behind UPDATE.
+pub(super) fn update(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
+    while matches!(
+        reader.peek_keyword(),
+        Keyword::LowPriority | Keyword::Ignore
+    ) {
+        reader.next();
+    }
+    if !reader.peek_mark(b'(') {
+        table(reader);
+    }
+    if reader.peek_mark(b',') {
+        found.joins();
+    }
+    scanned(reader, found, Kind::Update)
+}
+
+/// Steps over a table's name.
+fn table(reader: &mut Reader<'_>) {
+    reader.next();
+    while reader.accept_mark(b'.') {
+        reader.next();
+    }
 }
 
 /// Behind INSERT or REPLACE: steps over the table's name, whose columns would look like a call.
@@ -26,10 +51,7 @@ pub(super) fn insert(reader: &mut Reader<'_>, found: &mut Findings, kind: Kind) 
     ) {
         reader.next();
     }
-    reader.next();
-    while reader.accept_mark(b'.') {
-        reader.next();
-    }
+    table(reader);
     scanned(reader, found, kind)
 }
 

@@ -150,7 +150,9 @@ impl Kills {
             return Ok(());
         };
         let told = match error {
-            None => Told::Done,
+            None | Some(wire::code::QUERY_INTERRUPTED | wire::code::CONNECTION_KILLED) => {
+                Told::Done
+            }
             Some(wire::code::NO_SUCH_THREAD) => Told::NoSuchThread,
             Some(_) => Told::Else,
         };
@@ -162,7 +164,12 @@ impl Kills {
         let right = match (error, target) {
             (Some(wire::code::NO_SUCH_THREAD), _) => true,
             (_, None) => false,
-            (None, Some(target)) => target.accounts.contains(&order.account),
+            (Some(wire::code::QUERY_INTERRUPTED | wire::code::CONNECTION_KILLED), Some(target)) => {
+                target.client == asker
+            }
+            (None, Some(target)) => {
+                target.client != asker && target.accounts.contains(&order.account)
+            }
             (Some(wire::code::NOT_OWNER), Some(target)) => {
                 let settled = target.since.is_some_and(|since| since < order.sent);
                 !settled || target.accounts.iter().any(|of| *of != order.account)

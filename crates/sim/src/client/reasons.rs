@@ -60,6 +60,8 @@ impl Client {
                 ensure(Rule::Reason, excused, || "1226 for no reason".to_owned())?;
                 Ok(Excuse::NotRun)
             }
+            // Whoever kills itself is told so: `answered` looks at that.
+            code::QUERY_INTERRUPTED if matches!(sent.request, Request::Kill(_)) => Ok(Excuse::None),
             code::QUERY_INTERRUPTED => {
                 let excused = around.kills.interrupts(self.profile.client, sent.at, now);
                 ensure(Rule::Reason, excused, || {

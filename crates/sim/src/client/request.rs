@@ -2,7 +2,7 @@
 
 use wire::{Command, PacketWriter, Shape, put_lenenc_bytes};
 
-use crate::database::sql::{BETWEEN, COUNT_PRIVILEGES, COUNT_VIEWS, Sql};
+use crate::database::sql::{BETWEEN, COUNT, COUNT_PRIVILEGES, COUNT_VIEWS, Sql};
 
 /// One command of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,6 +214,7 @@ fn text(sql: &Sql) -> String {
         Sql::Literal(text) => format!("SELECT '{text}'"),
         Sql::ReadKey(key) => format!("SELECT v FROM kv WHERE k={key}"),
         Sql::ReadRange(a, z) => format!("SELECT k,v FROM kv_view WHERE k BETWEEN {a} AND {z}"),
+        Sql::Count(a, z) => format!("SELECT {COUNT}{a} AND {z} LIMIT 1"),
         Sql::WriteKey(key, value) => format!("UPDATE kv SET v={value} WHERE k={key}"),
         Sql::Bump(key) => format!("UPDATE kv SET v=v+1 WHERE k={key}"),
         Sql::Insert => "INSERT INTO auto(v) VALUES(5)".to_owned(),

@@ -104,6 +104,7 @@ fn rows(rng: &mut Rng, client: usize) -> Vec<(u32, i64)> {
 fn read(rng: &mut Rng, client: usize) -> Sql {
     let first = SHARED_KEYS + client as u32 * OWN_KEYS;
     match rng.u8(0..3) {
+        0 if rng.bool() => Sql::Count(first, first + rng.u32(..OWN_KEYS)),
         0 => Sql::ReadRange(first, first + OWN_KEYS - 1),
         _ => Sql::ReadKey(first + rng.u32(..OWN_KEYS)),
     }

@@ -45,6 +45,7 @@ pub(crate) fn uses_table(sql: &Sql) -> bool {
         sql.inner(),
         Sql::ReadKey(_)
             | Sql::ReadRange(..)
+            | Sql::Count(..)
             | Sql::LockTables
             | Sql::LoadLocal(_)
             | Sql::WriteKey(..)
@@ -172,7 +173,7 @@ impl Work<'_> {
 
     fn table(&mut self, sql: &Sql) -> Outcome {
         match *sql {
-            Sql::ReadKey(key) => self.on_table(|work, schema| {
+            Sql::ReadKey(key) | Sql::Count(key, _) => self.on_table(|work, schema| {
                 Outcome::value(work.storage.read(schema, key).to_string())
             }),
             Sql::ReadRange(from, to) => self.on_table(|work, schema| {

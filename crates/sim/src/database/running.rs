@@ -89,6 +89,9 @@ impl Database {
             }
             (Sql::SetGlobal(value), _) => self.globals.set(*value),
             (Sql::CountViews(_), Some(Sabotage::HideViews)) => return Outcome::value("0"),
+            (Sql::FoundRows, Some(Sabotage::LoseFoundRows)) => {
+                session.found_rows = session.found_rows.min(1);
+            }
             (Sql::ReadUserBack(_), Some(Sabotage::LoseUserVariables)) => session.user.clear(),
             (Sql::Warn, Some(Sabotage::LoseRepeated)) if again => return Outcome::value("1"),
             _ => {}

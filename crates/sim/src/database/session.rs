@@ -96,7 +96,10 @@ impl Session {
         if let (Outcome::Rows(rows) | Outcome::Binary(rows), false) =
             (outcome, sql.keeps_found_rows())
         {
-            self.found_rows = rows.len() as u64;
+            self.found_rows = match sql.inner() {
+                Sql::Count(from, to) => u64::from(to - from + 1),
+                _ => rows.len() as u64,
+            };
         }
     }
 

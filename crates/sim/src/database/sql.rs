@@ -5,7 +5,7 @@ mod parse;
 
 use super::Binding;
 
-pub(crate) use parse::{BETWEEN, COUNT_PRIVILEGES, COUNT_VIEWS, VIEW, parse};
+pub(crate) use parse::{BETWEEN, COUNT, COUNT_PRIVILEGES, COUNT_VIEWS, VIEW, parse};
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(crate) enum Sql {
     ReadKey(u32),
     /// `SELECT k,v FROM kv_view WHERE k BETWEEN n AND m`
     ReadRange(u32, u32),
+    /// `SELECT SQL_CALC_FOUND_ROWS v FROM kv WHERE k BETWEEN n AND m LIMIT 1`
+    Count(u32, u32),
     /// `UPDATE kv SET v=n WHERE k=n`
     WriteKey(u32, i64),
     /// `UPDATE kv SET v=v+1 WHERE k=n`
@@ -227,6 +229,7 @@ impl Sql {
             self,
             Self::ReadKey(_)
                 | Self::ReadRange(..)
+                | Self::Count(..)
                 | Self::WriteKey(..)
                 | Self::Bump(_)
                 | Self::Insert

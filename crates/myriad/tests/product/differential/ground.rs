@@ -1,11 +1,13 @@
 //! Where sessions are compared: a schema that is made anew for each, directly and through the front
 //! door, and the search for the shortest session that still differs.
 
+use std::time::{Duration, Instant};
+
 use wire::{Capabilities, InitialHandshake};
 
 use super::known::Case;
-use super::player::{Told, play};
-use crate::support::{Address, Client, Login, Outcome, eventually};
+use super::player::{NO_ANSWER, Told, play};
+use crate::support::{Address, Client, LIMIT, Login, Outcome, eventually};
 
 /// How often a session that differed is tried again without one of its lines: what else goes on decides.
 const TRIES: usize = 3;
@@ -39,8 +41,8 @@ pub(super) enum Compared {
     Same {
         places: usize,
     },
-    /// What differs is told in `docs/DIFFERENCES.md`.
-    Known,
+    /// What differs is told in `docs/DIFFERENCES.md`, in these words.
+    Known(&'static str),
     /// The database itself does not say the same twice.
     Unstable,
     Different(Box<Difference>),
@@ -48,37 +50,41 @@ pub(super) enum Compared {
 
 impl<'a> Ground<'a> {
     pub(super) fn new(direct: &'a Address, through: &'a Address, schema: &str) -> Self {
-        let login = Login {
-            user: "admin",
-            password: "all",
-            ..Login::default()
-        };
-        let mut keeper = Client::login(direct, &login).unwrap();
-        // Whoever still has a table will be asked again.
-        keeper.run("SET lock_wait_timeout = 1");
-        for name in [schema.to_owned(), format!("{schema}x")] {
-            let granted = keeper.run(&format!("GRANT ALL ON {name}.* TO 'app'@'localhost'"));
-            assert!(matches!(granted[..], [Outcome::Ok(_)]), "{granted:?}");
-        }
-        Self {
+        let mut keeper = keeper(direct);
+        // Whoever still has a table, or a row of it, will be asked again.
+        keeper.run("SET lock_wait_timeout = 1, innodb_lock_wait_timeout = 1");
+        let mut ground = Self {
             direct,
             through,
             offered: offered(direct) & offered(through),
             keeper,
             schema: schema.to_owned(),
             sessions: 0,
-        }
+        };
+        ground.grant();
+        ground
     }
 
     /// Runs a session directly and through the front door.
     pub(super) fn compare(&mut self, lines: &[String]) -> Compared {
-        let direct = self.play_directly(lines);
-        let through = self.play(self.through, lines);
+        match self.try_compare(lines) {
+            Some(compared) => compared,
+            None => {
+                self.move_on();
+                Compared::Unstable
+            }
+        }
+    }
+
+    /// The same; `None` if the schema cannot be made anew any more.
+    fn try_compare(&mut self, lines: &[String]) -> Option<Compared> {
+        let direct = self.play_directly(lines)?;
+        let through = self.play(self.through, lines)?;
         let place =
             (0..lines.len()).find(|&place| direct.answers.get(place) != through.answers.get(place));
         let Some(place) = place else {
             let places = through.places.len();
-            return Compared::Same { places };
+            return Some(Compared::Same { places });
         };
         let answer = |told: &Told| told.answers.get(place).cloned().unwrap_or_default();
         let (direct, through) = (answer(&direct), answer(&through));
@@ -88,17 +94,17 @@ impl<'a> Ground<'a> {
             direct: &direct,
             through: &through,
         };
-        if case.is_known() {
-            return Compared::Known;
+        if let Some(words) = case.known() {
+            return Some(Compared::Known(words));
         }
-        if answer(&self.play_directly(&lines)) != direct {
-            return Compared::Unstable;
+        if answer(&self.play_directly(&lines)?) != direct {
+            return Some(Compared::Unstable);
         }
-        Compared::Different(Box::new(Difference {
+        Some(Compared::Different(Box::new(Difference {
             lines,
             direct,
             through,
-        }))
+        })))
     }
 
     /// The same difference, or another one, with as few lines as were found.
@@ -131,42 +137,93 @@ impl<'a> Ground<'a> {
         shortest
     }
 
-    fn play_directly(&mut self, lines: &[String]) -> Told {
-        let told = self.play(self.direct, lines);
+    fn play_directly(&mut self, lines: &[String]) -> Option<Told> {
+        let told = self.play(self.direct, lines)?;
         // What it held must be free before the next session wants it.
         let count = "SELECT COUNT(*) FROM information_schema.processlist WHERE id =";
         let count = format!("{count} {}", told.connection_id);
         eventually("the end of a session", || {
             (self.keeper.value(&count) == "0").then_some(())
         });
-        told
+        Some(told)
     }
 
-    fn play(&mut self, address: &Address, lines: &[String]) -> Told {
-        self.begin();
+    fn play(&mut self, address: &Address, lines: &[String]) -> Option<Told> {
+        self.begin().then_some(())?;
         self.sessions += 1;
         let unique = format!("{} {}", self.schema, self.sessions);
         let lines: Vec<_> = lines
             .iter()
             .map(|line| line.replace("$s", &self.schema).replace("$u", &unique))
             .collect();
-        play(address, self.offered, &lines)
+        let mut told = play(address, self.offered, &lines);
+        if let Some(last) = told.answers.last_mut()
+            && last[..] == [NO_ANSWER]
+        {
+            last.extend(self.what_runs());
+        }
+        Some(told)
     }
 
-    /// Makes the schemas as every session finds them.
-    fn begin(&mut self) {
+    /// What everybody does at the database, for whoever wonders why something does not go on.
+    fn what_runs(&self) -> Vec<String> {
+        let mut witness = keeper(self.direct);
+        let asked = [
+            "SHOW FULL PROCESSLIST",
+            "XA RECOVER",
+            "SHOW ENGINE INNODB STATUS",
+        ];
+        let shown = asked.map(|sql| witness.run(sql));
+        let rows = shown
+            .into_iter()
+            .flatten()
+            .flat_map(|outcome| match outcome {
+                Outcome::Rows(rows) => rows,
+                other => vec![vec![format!("{other:?}")]],
+            });
+        rows.map(|row| row.join("\t")).collect()
+    }
+
+    /// Leaves the schemas as they are, for others: MariaDB loses sight of transactions of XA that were prepared on a
+    /// connection which was reset then, and their locks stay.
+    fn move_on(&mut self) {
+        self.schema.push('_');
+        self.grant();
+    }
+
+    /// Lets the sessions use the schemas.
+    fn grant(&mut self) {
+        for name in [self.schema.clone(), format!("{}x", self.schema)] {
+            let grant = format!("GRANT ALL ON {name}.* TO 'app'@'localhost'");
+            let granted = self.keeper.run(&grant);
+            assert!(matches!(granted[..], [Outcome::Ok(_)]), "{granted:?}");
+        }
+    }
+
+    /// Makes the schemas as every session finds them. False if what there was cannot be dropped.
+    fn begin(&mut self) -> bool {
         let (schema, other) = (self.schema.clone(), format!("{}x", self.schema));
         let drop = format!("DROP DATABASE IF EXISTS {schema}; DROP DATABASE IF EXISTS {other}");
-        eventually("the schema without users", || {
+        let deadline = Instant::now() + LIMIT;
+        loop {
             self.end_prepared_transactions();
             let dropped = self.keeper.run(&drop);
             let is_done = |outcome: &Outcome| matches!(outcome, Outcome::Ok(_));
-            dropped.iter().all(is_done).then_some(())
-        });
+            if dropped.iter().all(is_done) {
+                break;
+            }
+            if Instant::now() > deadline {
+                let runs = self.what_runs().join("\n");
+                println!("{schema} cannot be dropped: {dropped:?} while this runs:\n{runs}");
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let tables = include_str!("tables.sql").replace("$s", &schema);
         for outcome in self.keeper.run(&tables) {
             assert!(matches!(outcome, Outcome::Ok(_)), "{outcome:?}");
         }
+        true
     }
 
     /// Transactions that were prepared outlive their session, with their locks.
@@ -184,6 +241,16 @@ impl<'a> Ground<'a> {
             self.keeper.run(&format!("XA ROLLBACK '{name}'"));
         }
     }
+}
+
+/// A connection that may do everything.
+fn keeper(direct: &Address) -> Client {
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::default()
+    };
+    Client::login(direct, &login).unwrap()
 }
 
 /// The flags that somebody offers.

@@ -1,6 +1,7 @@
 //! What is known to differ, as `docs/DIFFERENCES.md` tells it: by the lines of a session and both answers to
 //! the last of them.
 
+use std::collections::BTreeMap;
 use std::iter::zip;
 
 use crate::support::Server;
@@ -15,7 +16,7 @@ pub(super) struct Case<'a> {
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 17] = [
+const KNOWN: [Known; 22] = [
     (
         "`GET DIAGNOSTICS` | about the last statement | right inside a transaction",
         |case| {
@@ -49,6 +50,7 @@ const KNOWN: [Known; 17] = [
             "\\fetch",
             "\\reset ",
             "\\unknown",
+            "KILL ",
         ];
         case.asks() && case.has(&commands)
     }),
@@ -67,8 +69,12 @@ const KNOWN: [Known; 17] = [
         case.last().starts_with("\\init_db") && !Server::is_mariadb()
     }),
     ("`FOUND_ROWS()` in a session that has run nothing", |case| {
+        // What fails has found nothing, either.
+        let fails = ["FROM nowhere", "FROM made", "FROM shadow", "SELECT nothing"];
+        let fails = |line: &String| fails.iter().any(|what| line.contains(what));
+        let is_run = |line: &String| line.starts_with("SELECT") && !fails(line);
         let mut first = case.lines.iter().skip(1);
-        let asked = |line: &&String| line.contains("FOUND_ROWS()") || line.starts_with("SELECT");
+        let asked = |line: &&String| line.contains("FOUND_ROWS()") || is_run(line);
         let first = first.find(asked);
         first.is_some_and(|line| line.contains("FOUND_ROWS()")) && !Server::is_mariadb()
     }),
@@ -93,6 +99,30 @@ const KNOWN: [Known; 17] = [
         "and clients that track the session are told of it",
         |case| case.lines[0].contains("+SESSION_TRACK") && case.last().starts_with("SET @@"),
     ),
+    ("the schema of before in a session-track block", |case| {
+        let without_eof = case.lines[0].contains("+SESSION_TRACK,-DEPRECATE_EOF");
+        without_eof && case.has(&["\\prepare"]) && case.only_schema_is_told()
+    }),
+    ("to which later values are converted", |case| {
+        let told = case.asks() || case.last().contains("@") || case.last().starts_with("\\execute");
+        case.retypes() && !Server::is_mariadb() && told
+    }),
+    ("COM_RESET_CONNECTION after XA PREPARE", |case| {
+        case.resets() && case.has(&["XA PREPARE"]) && Server::is_mariadb()
+    }),
+    ("that a statement was prepared to set", |case| {
+        let asks =
+            ["CHARSET(@", "COLLATION(@", "COERCIBILITY(@"].map(|call| case.last().contains(call));
+        case.has(&["\\prepare"]) && asks.contains(&true) && !Server::is_mariadb()
+    }),
+    ("`at row N` in an error about a parameter", |case| {
+        let cut = |line: &String| {
+            line.rsplit_once(" at row ")
+                .map(|(text, _)| text.to_owned())
+        };
+        let cut = |answer: &[String]| answer.iter().map(cut).collect::<Option<Vec<_>>>();
+        case.has(&["CALL "]) && cut(case.direct).is_some() && cut(case.direct) == cut(case.through)
+    }),
     ("the collation of results in column definitions", |case| {
         case.sets_charset() && case.same_rows()
     }),
@@ -102,9 +132,10 @@ const KNOWN: [Known; 17] = [
 const NOT_YET: &str = "\\xff\\xd3\\x04";
 
 impl Case<'_> {
-    /// True if the answers to the last line differ in what is known to.
-    pub(super) fn is_known(&self) -> bool {
-        KNOWN.iter().any(|(_, is)| is(self))
+    /// The words of the document about the difference in the answers to the last line, if it is known.
+    pub(super) fn known(&self) -> Option<&'static str> {
+        let known = KNOWN.iter().find(|(_, is)| is(self));
+        known.map(|(words, _)| *words)
     }
 
     fn last(&self) -> &str {
@@ -131,10 +162,44 @@ impl Case<'_> {
         first.is_some_and(|first| first.contains(NOT_YET))
     }
 
-    /// True if the last line asks about the statement before it.
+    /// True if the last line asks about the statement before it; on MySQL some commands do.
     fn asks(&self) -> bool {
         let asks = ["SHOW ", "ROW_COUNT", "FOUND_ROWS", "_count", "GET "];
-        asks.iter().any(|word| self.last().contains(word))
+        let pings = ["\\ping", "\\set_option"].map(|command| self.last().starts_with(command));
+        pings.contains(&true) && !Server::is_mariadb()
+            || asks.iter().any(|word| self.last().contains(word))
+    }
+
+    /// True if a prepared statement was executed with values of different types.
+    fn retypes(&self) -> bool {
+        let mut types = BTreeMap::new();
+        self.lines.iter().any(|line| {
+            let mut words = line.split(' ');
+            let executes = matches!(words.next(), Some("\\execute" | "\\cursor"));
+            let name = words.next();
+            let kinds = words
+                .map(|value| value.split(':').next())
+                .collect::<Vec<_>>();
+            let before = executes
+                .then(|| types.insert(name, kinds.clone()))
+                .flatten();
+            before.is_some_and(|before| before != kinds)
+        })
+    }
+
+    /// True if the answers differ in nothing but that a schema is told, directly.
+    fn only_schema_is_told(&self) -> bool {
+        let [direct, through] = [self.direct, self.through].map(|answer| answer.join("\n"));
+        let told = direct.find("\"USE ").and_then(|at| {
+            let end = direct[at + 1..].find('"')?;
+            Some((
+                &direct[..at],
+                direct[at + end + 2..].trim_start_matches(", "),
+            ))
+        });
+        let rest = told.map(|(before, behind)| format!("{before}{behind}"));
+        // Without anything to tell, the packet is shown in another way.
+        rest.is_some_and(|rest| rest == through || rest.ends_with("[]"))
     }
 
     /// True if only definitions of columns differ.
@@ -166,7 +231,7 @@ fn a_difference_is_known_only_where_it_is_said_to_be() {
             direct: &direct,
             through: &through,
         };
-        case.is_known()
+        case.known().is_some()
     };
     assert!(is_known(
         "x\nSELECT @a",
@@ -183,6 +248,23 @@ fn a_difference_is_known_only_where_it_is_said_to_be() {
         "Column # a\nRow 1",
         "Column # b\nRow 1"
     ));
+    let tracks = |lines: &str| format!("\\login +SESSION_TRACK,-DEPRECATE_EOF 45 -\n{lines}");
+    let prepared = tracks("\\prepare p DO 1\nSET a = 1");
+    let told = r#"Ok #1 OkPacket { 0 } ["USE d", "a=1"]"#;
+    assert!(is_known(&prepared, told, r#"Ok #1 OkPacket { 0 } ["a=1"]"#));
+    assert!(!is_known(
+        &prepared,
+        told,
+        r#"Ok #1 OkPacket { 0 } ["a=2"]"#
+    ));
+    assert!(!is_known(
+        &tracks("DO 2\nSET a = 1"),
+        told,
+        r#"Ok #1 OkPacket { 0 } ["a=1"]"#
+    ));
+    let (direct, through) = ("Err x at row 0", "Err x at row 1");
+    assert!(is_known("x\nCALL p()", direct, through));
+    assert!(!is_known("x\nCALL p()", direct, "Err y at row 0"));
     assert!(is_known("x\nCALL p()\nSHOW WARNINGS", "Row 1", "Row 2"));
     assert!(!is_known("x\nSELECT 5\nSHOW WARNINGS", "Row 1", "Row 2"));
     assert!(!is_known("x\nCALL p()\nSELECT 5", "Row 1", "Row 2"));

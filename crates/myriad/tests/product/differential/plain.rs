@@ -55,12 +55,14 @@ fn without_what_differs(part: Part, packet: &mut Packet, id: Option<u32>) {
 
 /// Ids of prepared statements are the front door's own, also in the text that says that there is none.
 fn without_statement_id(payload: &mut Vec<u8>) {
-    const BEFORE: &[u8] = b"statement handler (";
-    let windows = || payload.windows(BEFORE.len());
-    let Some(at) = windows().position(|part| part == BEFORE) else {
+    const BEFORE: [&[u8]; 2] = [b"statement handler (", b"The statement ("];
+    let behind = |before: &&[u8]| {
+        let mut windows = payload.windows(before.len());
+        Some(windows.position(|part| part == *before)? + before.len())
+    };
+    let Some(from) = BEFORE.iter().find_map(behind) else {
         return;
     };
-    let from = at + BEFORE.len();
     let digits = payload[from..]
         .iter()
         .take_while(|byte| byte.is_ascii_digit());
@@ -103,6 +105,8 @@ fn ids_and_passing_flags_are_taken_out_and_nothing_else() {
     let same = |part, payload: &[u8]| assert_eq!(told(part, payload, None), payload);
     let error = b"\xff\xdb\x04#HY000Unknown prepared statement handler (1073) given to x";
     assert!(told(Part::Err, error, None).ends_with(b"handler (id) given to x"));
+    let error = b"\xff\x8d\x05#HY000The statement (2) has no open cursor.";
+    assert!(told(Part::Err, error, None).ends_with(b"(id) has no open cursor."));
     same(Part::Err, b"\xff\xdb\x04#HY000something (1073)");
     assert_eq!(
         told(Part::PrepareOk, &[0, 7, 7, 7, 7, 1, 0, 2, 0, 0, 0, 0], None),

@@ -28,6 +28,9 @@ const WHERE: &str = "SELECT @@pseudo_thread_id";
 /// A password that both sides know.
 const PASSWORD: &str = "secret";
 
+/// What stands for an answer that did not come.
+pub(super) const NO_ANSWER: &str = "no answer";
+
 /// What a session was told, step by step, and on how many connections of the database it was.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -75,7 +78,7 @@ pub(super) fn play(address: &Address, offered: Capabilities, lines: &[String]) -
         match player.step(line) {
             Ok(answer) => told.answers.push(answer),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                told.answers.push(vec!["no answer".into()]);
+                told.answers.push(vec![NO_ANSWER.into()]);
                 break;
             }
             Err(_closed) => {
@@ -122,6 +125,11 @@ impl Player {
             Step::Where => self.look_around(),
             Step::Prepare(name, sql) => self.prepare(name, sql),
             Step::ChangeUser(user, schema) => self.change_user(user, schema),
+            Step::Load(file, sql) => {
+                self.send(COM_QUERY, sql.as_bytes(), Shape::Any);
+                let answer = self.client.answer_with_file(&file)?;
+                Ok(plain::answer(answer, None))
+            }
             Step::Long(name, parameter, text) => {
                 let argument = [&parameter.to_le_bytes(), text.as_bytes()].concat();
                 self.name(COM_LONG_DATA, name, &argument);
@@ -243,7 +251,9 @@ impl Player {
         self.send(COM_QUERY, WHERE.as_bytes(), Shape::Any);
         let answer = self.client.answer_of(Shape::Any)?;
         if let [Outcome::Rows(rows)] = &answer.outcomes()[..] {
-            self.places.insert(rows[0][0].clone());
+            // It may have asked not to be shown any.
+            let shown = rows.iter().map(|row| row[0].clone());
+            self.places.extend(shown);
         }
         Ok(vec!["somewhere".into()])
     }

@@ -4,14 +4,16 @@ use super::grammar::Grammar;
 use crate::support::Numbers;
 
 /// The rules, all files of them.
-const RULES: [&str; 13] = [
+const RULES: [&str; 15] = [
     include_str!("grammar/asks.txt"),
+    include_str!("grammar/changes.txt"),
     include_str!("grammar/commands.txt"),
     include_str!("grammar/conditions.txt"),
     include_str!("grammar/crowd.txt"),
     include_str!("grammar/holding.txt"),
     include_str!("grammar/login.txt"),
     include_str!("grammar/prepared.txt"),
+    include_str!("grammar/queries.txt"),
     include_str!("grammar/routines.txt"),
     include_str!("grammar/schemas.txt"),
     include_str!("grammar/settings.txt"),

@@ -10,6 +10,8 @@ pub(super) enum Step<'a> {
     Login(Capabilities, Capabilities, u8, &'a str),
     /// COM_QUERY.
     Query(&'a str),
+    /// A statement that is sent a file: the file, and the text.
+    Load(Vec<u8>, &'a str),
     /// Asks where it is; the answer counts, and is not compared.
     Where,
     /// COM_STMT_PREPARE under a name.
@@ -65,6 +67,7 @@ impl<'a> Step<'a> {
         let values = || values().map(Value::parse).collect();
         match command {
             "login" => login(rest),
+            "load" => Self::Load(file(first), second),
             "where" => Self::Where,
             "prepare" => Self::Prepare(first, second),
             "execute" => Self::Execute(first, 0, values()),
@@ -92,6 +95,12 @@ impl<'a> Step<'a> {
 
 fn schema(name: &str) -> &str {
     if name == NONE { "" } else { name }
+}
+
+/// The contents of a file, with `\n` and `\t` for what would end the line or the word.
+fn file(text: &str) -> Vec<u8> {
+    let text = schema(text);
+    text.replace("\\n", "\n").replace("\\t", "\t").into_bytes()
 }
 
 fn login(rest: &str) -> Step<'_> {
@@ -182,5 +191,7 @@ fn lines_are_read_as_what_a_client_does() {
     ];
     assert_eq!(bytes, expected);
     assert_eq!(Step::parse("\\fetch p 3"), Step::Fetch("p", 3));
+    let load = Step::Load(b"1\t2\n".to_vec(), "LOAD DATA");
+    assert_eq!(Step::parse("\\load 1\\t2\\n LOAD DATA"), load);
     assert_eq!(date("2024-02-29", 4), [4, 0xe8, 7, 2, 29]);
 }

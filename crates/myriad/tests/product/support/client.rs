@@ -257,6 +257,24 @@ impl Client {
         Answer::read_as((shape, self.capabilities), || self.receive())
     }
 
+    /// The answer to the oldest command that was sent. If that asks for a file, this is its contents.
+    pub(crate) fn answer_with_file(&mut self, file: &[u8]) -> io::Result<Answer> {
+        let mut first = Some(self.receive()?);
+        if let Some(asked) = first.take_if(|packet| packet.payload.first() == Some(&0xfb)) {
+            let mut bytes = Vec::new();
+            let mut next = asked.sequence_id.wrapping_add(1);
+            if !file.is_empty() {
+                next = write_packet(&mut bytes, next, file);
+            }
+            write_packet(&mut bytes, next, b"");
+            self.send_what_goes(&bytes);
+        }
+        let capabilities = self.capabilities;
+        Answer::read(capabilities, || {
+            first.take().map_or_else(|| self.receive(), Ok)
+        })
+    }
+
     /// What comes until the other end closes. Fails if it does not.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();

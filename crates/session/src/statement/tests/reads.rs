@@ -1,7 +1,7 @@
 //! SELECT and kin, SHOW, EXPLAIN.
 
 use super::{
-    ASSIGNS, HIDDEN, MARIADB, MYSQL, NONE, PURE, UNKNOWN_CALL, UNSENT, USES, WRITES, check,
+    ASSIGNS, HIDDEN, KEEPS, MARIADB, MYSQL, NONE, PURE, UNKNOWN_CALL, UNSENT, USES, WRITES, check,
     check_in,
 };
 use crate::statement::{Dialect, Kind, PinReason, Traits, classify};
@@ -333,7 +333,7 @@ fn show_and_explain() {
         (
             "show warnings limit 5",
             Kind::Show,
-            Traits::READS_DIAGNOSTICS | Traits::KEEPS_FOUND_ROWS,
+            Traits::READS_DIAGNOSTICS | KEEPS,
             &[],
         ),
         (
@@ -349,31 +349,39 @@ fn show_and_explain() {
             Traits::READS_ADDRESS,
             &[],
         ),
-        ("show grants for a@b", Kind::Show, NONE, &[]),
-        ("show create user a@b", Kind::Show, NONE, &[]),
+        ("show grants for a@b", Kind::Show, KEEPS, &[]),
+        ("show create user a@b", Kind::Show, KEEPS, &[]),
+        ("show full processlist", Kind::Show, KEEPS, &[]),
+        ("show full columns from t", Kind::Show, NONE, &[]),
+        ("show engines", Kind::Show, NONE, &[]),
         (
             "show tables where f(1)",
             Kind::Show,
             UNKNOWN_CALL,
             &[PinReason::UnknownFunction],
         ),
-        ("help 'x'", Kind::Show, NONE, &[]),
-        ("explain select 1", Kind::Explain, NONE, &[]),
+        ("help 'x'", Kind::Show, KEEPS, &[]),
+        ("explain select 1", Kind::Explain, KEEPS, &[]),
         ("desc t c", Kind::Explain, NONE, &[]),
         ("explain for connection 5", Kind::Explain, NONE, &[]),
-        ("explain format=json (select 1)", Kind::Explain, NONE, &[]),
-        ("explain update t set a=1", Kind::Explain, WRITES, &[]),
+        ("explain format=json (select 1)", Kind::Explain, KEEPS, &[]),
+        (
+            "explain update t set a=1",
+            Kind::Explain,
+            WRITES.union(KEEPS),
+            &[],
+        ),
         (
             "explain extended select * from (select get_lock('a',1)) x",
             Kind::Explain,
-            NONE,
+            KEEPS,
             &[PinReason::UserLock],
         ),
-        ("analyze format=json select 1", Kind::Explain, NONE, &[]),
+        ("analyze format=json select 1", Kind::Explain, UNSENT, &[]),
         (
             "explain analyze delete from t where f(1)",
             Kind::Explain,
-            UNKNOWN_CALL,
+            UNKNOWN_CALL.union(UNSENT),
             &[PinReason::UnknownFunction],
         ),
         (
@@ -382,7 +390,7 @@ fn show_and_explain() {
             NONE,
             &[],
         ),
-        ("explain with", Kind::Explain, NONE, &[]),
+        ("explain with", Kind::Explain, KEEPS, &[]),
         ("explain for", Kind::Unknown, HIDDEN, &[PinReason::Unknown]),
     ]);
 }

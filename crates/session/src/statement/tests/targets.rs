@@ -34,13 +34,25 @@ fn a_schema_in_a_multi_byte_set() {
 
 #[test]
 fn kills() {
-    let kill = |id, query, soft| Some(Kill { id, query, soft });
+    let kill = |id, query, soft| {
+        let id = Some(id);
+        Some(Kill { id, query, soft })
+    };
+    let own = |query| {
+        let (id, soft) = (None, false);
+        Some(Kill { id, query, soft })
+    };
     let rows: &[(&[u8], Option<Kill>)] = &[
         (b"kill 5", kill(5, false, false)),
         (b"KILL QUERY 1073741824;", kill(1 << 30, true, false)),
         (b"kill connection 5", kill(5, false, false)),
         (b"kill soft query 5", kill(5, true, true)),
         (b"kill hard connection 5 # x", kill(5, false, false)),
+        (b"kill connection_id()", own(false)),
+        (b"KILL QUERY Connection_Id ( );", own(true)),
+        (b"kill query connection_id", None),
+        (b"kill query connection_id() + 1", None),
+        (b"kill query last_insert_id()", None),
         (b"kill query id 5", None),
         (b"kill user a", None),
         (b"kill 5+1", None),

@@ -52,7 +52,22 @@ fn inserts() {
 
 #[test]
 fn updates_and_deletes() {
+    let several = WRITES.union(UNSENT);
     check(&[
+        ("update t, u set a=1", Kind::Update, several, &[]),
+        (
+            "update ignore d.t join u on t.id=u.id set a=1",
+            Kind::Update,
+            several,
+            &[],
+        ),
+        ("delete t, u from t join u", Kind::Delete, several, &[]),
+        (
+            "delete from t where a in (select b from u join v)",
+            Kind::Delete,
+            WRITES,
+            &[],
+        ),
         (
             "update t set a=1 where b in (1,2)",
             Kind::Update,

@@ -14,6 +14,9 @@ pub(crate) fn parse(text: &str) -> Option<(Sql, Option<&str>)> {
 /// The table that is a view; it might call functions that write.
 pub(crate) const VIEW: &str = "kv_view";
 
+/// What counts rows without sending them.
+pub(crate) const COUNT: &str = "SQL_CALC_FOUND_ROWS v FROM kv WHERE k BETWEEN ";
+
 /// How the front door asks what an account may do.
 pub(crate) const COUNT_PRIVILEGES: &str = "COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE ";
 
@@ -84,7 +87,7 @@ fn write(body: &str) -> Option<Sql> {
 
 fn select(rest: &str) -> Option<Sql> {
     // What the front door asks for itself has one row.
-    let of_door = ["LAST_INSERT_ID()", "@@", "COUNT(*)"];
+    let of_door = ["LAST_INSERT_ID()", "FOUND_ROWS()", "@@", "COUNT(*)"];
     let of_door = of_door.iter().any(|begin| rest.starts_with(begin));
     let bare = rest.strip_suffix(" LIMIT 1").filter(|_| of_door);
     let rest = bare.unwrap_or(rest);
@@ -112,6 +115,10 @@ fn select_with(rest: &str) -> Option<Sql> {
     if let Some(range) = rest.strip_prefix("k,v FROM kv_view WHERE k BETWEEN ") {
         let (from, to) = range.split_once(" AND ")?;
         return Some(Sql::ReadRange(from.parse().ok()?, to.parse().ok()?));
+    }
+    if let Some(range) = between(rest, COUNT, " LIMIT 1") {
+        let (from, to) = range.split_once(" AND ")?;
+        return Some(Sql::Count(from.parse().ok()?, to.parse().ok()?));
     }
     if rest.starts_with("CAST(LAST_INSERT_ID() AS SIGNED) AS `") {
         return Some(Sql::ToldCount);
