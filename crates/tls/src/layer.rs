@@ -33,6 +33,8 @@ pub struct Secured<H> {
     /// What came, followed by what is decrypted in place.
     input: Vec<u8>,
     plain: Vec<u8>,
+    /// What the session says of itself.
+    sealed: Vec<u8>,
 }
 
 /// What came of input.
@@ -53,6 +55,7 @@ impl<H> Secured<H> {
             desk,
             input: Vec::new(),
             plain: Vec::new(),
+            sealed: Vec::new(),
         }
     }
 
@@ -162,10 +165,14 @@ impl<H: Handler> Secured<H> {
         connection.inbox = Vec::new();
         self.input.extend_from_slice(bytes);
         self.plain.clear();
-        let out = io.outbox(handle);
-        let (used, reached) = connection
-            .session
-            .advance(&mut self.input, &mut self.plain, out);
+        let (used, reached) =
+            connection
+                .session
+                .advance(&mut self.input, &mut self.plain, &mut self.sealed);
+        // Most of what comes needs no answer of the session's own.
+        if !self.sealed.is_empty() {
+            io.outbox(handle).append(&mut self.sealed);
+        }
         connection.inbox = self.input[used..].to_vec();
         let agreed = connection.phase == Phase::Handshake && !connection.session.is_handshaking();
         let failed = matches!(reached, Reached::Failed(_));
@@ -176,7 +183,7 @@ impl<H: Handler> Secured<H> {
     }
 
     fn forget(&mut self) {
-        for buffer in [&mut self.input, &mut self.plain] {
+        for buffer in [&mut self.input, &mut self.plain, &mut self.sealed] {
             buffer.clear();
             buffer.shrink_to(BUFFER_MAX);
         }

@@ -409,5 +409,6 @@ fn who_cannot_speak_tls_at_all_is_left() {
 fn a_record_stays_small() {
     // rustls has allocations of its own besides; see docs/PERFORMANCE.md.
     let size = size_of::<crate::connections::Connection>();
+    println!("a connection: {size} bytes");
     assert!(size <= 2_048, "{size} bytes");
 }
