@@ -10,16 +10,18 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 19] = [
+const ARROWS: [(&str, Allowed); 20] = [
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
     ("session", Only(&["wire"])),
     ("pool", Only(&["events", "membership", "session", "wire"])),
     ("admission", Only(&["events", "membership"])),
+    ("accounts", Only(&["admission", "wire"])),
     (
         "engine",
         Only(&[
+            "accounts",
             "admission",
             "events",
             "membership",
@@ -32,7 +34,17 @@ const ARROWS: [(&str, Allowed); 19] = [
     ("compression", Only(&["events"])),
     ("tls", Only(&["events"])),
     ("config", Only(&[])),
-    ("control", Only(&["engine", "events", "session", "wire"])),
+    (
+        "control",
+        Only(&[
+            "accounts",
+            "admission",
+            "engine",
+            "events",
+            "session",
+            "wire",
+        ]),
+    ),
     ("localdb", Only(&[])),
     ("page", Only(&[])),
     ("doctor", Only(&[])),

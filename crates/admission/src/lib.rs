@@ -66,7 +66,7 @@ mod waits;
 mod wheel;
 
 pub use ledger::{Ledger, Usage};
-pub use pattern::{AccountName, Identity};
+pub use pattern::{AccountName, Identity, Pattern};
 pub use permit::{Needs, Permit};
 pub use quota::{Overload, Quota};
 pub use rejection::{Rejection, Why};

@@ -31,7 +31,7 @@ pub struct Identity<'a> {
 
 /// An account that is ready to be matched.
 #[derive(Clone, Debug)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     pub(crate) name: AccountName,
     host: Host,
 }
@@ -73,18 +73,25 @@ impl fmt::Display for AccountName {
 }
 
 impl Pattern {
-    pub(crate) fn new(name: AccountName) -> Self {
+    /// That of an account.
+    pub fn new(name: AccountName) -> Self {
         let host = Host::parse(&name.host);
         Self { name, host }
     }
 
-    pub(crate) fn matches(&self, who: &Identity<'_>) -> bool {
+    /// The account.
+    pub fn name(&self) -> &AccountName {
+        &self.name
+    }
+
+    /// Whether a client may be it.
+    pub fn matches(&self, who: &Identity<'_>) -> bool {
         let is_user = self.name.user.is_empty() || self.name.user == who.user;
         is_user && self.matches_host(who)
     }
 
     /// The order in which the server looks at accounts: hosts first, the most specific first.
-    pub(crate) fn order(&self, other: &Self) -> Ordering {
+    pub fn order(&self, other: &Self) -> Ordering {
         let key = |pattern: &Self| (pattern.host.rank(), pattern.name.user.is_empty());
         key(self)
             .cmp(&key(other))

@@ -34,6 +34,17 @@ pub(crate) fn read_all(root: &mut Section<'_, '_>, surroundings: &Surroundings) 
     })
 }
 
+/// Reads one account, if there is one.
+pub(crate) fn read_optional(
+    section: &mut Section<'_, '_>,
+    surroundings: &Surroundings,
+) -> Option<Account> {
+    let account = section
+        .is_written()
+        .then(|| read(section, &mut BTreeMap::new(), surroundings));
+    account.filter(|account| !account.user.is_empty())
+}
+
 /// Reads one account; `lines` says at which lines the users before it are.
 pub(crate) fn read(
     section: &mut Section<'_, '_>,

@@ -45,8 +45,9 @@ impl Settings {
             admin { http sql accounts }
             log { level format }
         );
+        let monitor = ("monitor", old.monitor != new.monitor);
         let accounts = ("account", old.accounts != new.accounts);
-        let keys = keys.into_iter().chain([accounts]);
+        let keys = keys.into_iter().chain([monitor, accounts]);
         let files = differing!(old, new:
             tls { certificate key client_ca }
             backend { tls_ca }
@@ -113,7 +114,7 @@ mod tests {
             let is_key = key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
             let is_listed = source.split([' ', '\n']).any(|word| word == key);
             if is_key
-                && !["account", "admin.account", "quota", "schema"].contains(&section)
+                && !["account", "monitor", "admin.account", "quota", "schema"].contains(&section)
                 && !is_listed
             {
                 missing.insert(key);

@@ -81,6 +81,11 @@ impl<'a, 't> Section<'a, 't> {
         all
     }
 
+    /// Whether it is in the file.
+    pub(crate) fn is_written(&self) -> bool {
+        self.table.is_some()
+    }
+
     /// The elements of the array at `key`; `None` if it is not written or no array.
     pub(crate) fn list(&mut self, key: &'static str, fix: &str) -> Option<Vec<Written<'a>>> {
         let written = self.take(key)?;

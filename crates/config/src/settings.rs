@@ -24,6 +24,8 @@ pub struct Settings {
     pub tls: Tls,
     /// `[backend]`: the database behind.
     pub backend: Backend,
+    /// `[monitor]`: the account that reads the database's; `None` = nobody does.
+    pub monitor: Option<Account>,
     /// `[[account]]`: who may log in; no user name occurs twice.
     pub accounts: Vec<Account>,
     /// `[[quota]]`: limits of accounts; none is for an account that has one.
@@ -72,6 +74,9 @@ fn read_sections(root: &DeTable<'_>, surroundings: &Surroundings, report: &mut R
         server: root.section("server", Server::read),
         tls: root.section("tls", |section| Tls::read(section, surroundings)),
         backend: root.section("backend", |section| Backend::read(section, surroundings)),
+        monitor: root.section("monitor", |section| {
+            account::read_optional(section, surroundings)
+        }),
         accounts: account::read_all(&mut root, surroundings),
         quotas: quota::read_all(&mut root),
         schemas: quota::read_schemas(&mut root),

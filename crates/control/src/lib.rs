@@ -2,7 +2,7 @@
 //!
 //! Workers are asked through their mailboxes: for reports, which are added up, and for slices of what
 //! there is, so that none of them is held up. This crate decides nothing about clients or backends,
-//! opens no socket but those it accepts, and knows neither the driver nor the configuration: what it
+//! opens no socket but those it accepts and one to the database, whose accounts it reads, and knows neither the driver nor the configuration: what it
 //! needs of them comes in through [`Workers`] and [`Facts`].
 //!
 //! | file | is about |
@@ -13,6 +13,7 @@
 //! | `facts` | what the process knows besides the reports |
 //! | `office` | what statements change besides clients |
 //! | `desk` | all of that, for all listeners |
+//! | `credentials` | the accounts of the database, read again and again |
 //! | `metrics` | the text of `/metrics` |
 //! | `health` | the verdict of `/health` |
 //! | `tables` | what there is, as tables |
@@ -24,6 +25,7 @@
 
 mod accept;
 mod api;
+mod credentials;
 mod desk;
 mod facts;
 mod health;
@@ -41,6 +43,7 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
+pub use credentials::{Database, Notice, read_accounts};
 pub use desk::Desk;
 pub use facts::{DriverCount, Facts};
 pub use office::{Lasts, Office, Whose};

@@ -9,7 +9,7 @@ use wire::{OkPacket, Piece, Reader, ServerStatus, StateChange, TextResultSet, To
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::client::{Client, State};
-use crate::{Engine, Mail, Turn, diagnostics, tracking};
+use crate::{Engine, Mail, Turn, tracking};
 
 /// How an answer ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +45,9 @@ impl Purpose {
             }
             Self::Prepare(preparing) => preparing.note(piece),
             Self::ReadUserVariables(read) => read.piece(piece)?,
-            Self::ReadWarnings(answer) => diagnostics::keep(answer, piece),
+            Self::ReadWarnings(read) => read.keep(piece),
             Self::ReadTables(read) => collect(&mut read.rows, piece)?,
+            Self::ReadRoutine(read) => collect(&mut read.rows, piece)?,
             Self::Command(_)
             | Self::Restore(_)
             | Self::Repeat

@@ -14,6 +14,7 @@ use crate::backend::{Backend, Due, InsertId, PoolKey};
 use crate::backend_auth::BackendLogin;
 use crate::backend_login::SQL_MODE;
 use crate::backend_statements::BackendStatements;
+use crate::capture::Source;
 use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::Warnings;
@@ -193,6 +194,10 @@ impl Engine {
             // One is enough to find out whether the backend is back.
             return false;
         }
+        if self.is_locked_out(id) {
+            self.locked_out.push(id);
+            return false;
+        }
         let Some(slot) = self.slot(turn, id) else {
             return false;
         };
@@ -206,11 +211,11 @@ impl Engine {
 
     /// A connection of the first account, so that clients can be told the server's version.
     pub(crate) fn probe<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        if self.settings.accounts.is_empty() {
+        let Some(account) = self.accounts.for_probe() else {
             return self.learn_nothing(turn);
-        }
+        };
         let nobody = PoolKey::new(
-            0,
+            account,
             wire::Capabilities::empty(),
             wire::ExtendedCapabilities::empty(),
         );
@@ -337,6 +342,7 @@ impl Engine {
             status: ServerStatus::AUTOCOMMIT,
             insert_id: InsertId::Known(0),
             warnings: Warnings::None,
+            source: Source::default(),
             statements: BackendStatements::default(),
             exchanges: VecDeque::new(),
             inbox: Vec::new(),

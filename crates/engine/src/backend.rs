@@ -12,12 +12,14 @@ use wire::ServerStatus;
 
 use crate::backend_auth::BackendLogin;
 use crate::backend_statements::BackendStatements;
+use crate::capture::{ReadWarnings, Source};
 use crate::diagnostics::{Counts, Warnings};
 use crate::digests::Digest;
 use crate::effect::{Act, Effect};
 use crate::limits::Keeping;
 use crate::local_infile::Upload;
 use crate::prepared::Preparing;
+use crate::routines::ReadRoutine;
 use crate::text_prepared::TextEffect;
 use crate::user_variables::{Leftovers, ReadVariables};
 use crate::views::ReadTables;
@@ -26,7 +28,7 @@ use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSe
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PoolKey {
-    /// Place in [`Settings::accounts`](crate::Settings::accounts).
+    /// The number of the account.
     pub account: u32,
     /// Those of the client's capability flags that change answers.
     pub capabilities: Capabilities,
@@ -79,6 +81,8 @@ pub(crate) struct Backend {
     pub insert_id: InsertId,
     /// Whose warnings it has.
     pub warnings: Warnings,
+    /// What gave them, as far as it matters.
+    pub source: Source,
     /// What is prepared on it.
     pub statements: BackendStatements,
     /// Commands that were sent and whose answers are not complete, the oldest first.
@@ -190,13 +194,15 @@ pub(crate) enum Purpose {
     /// User variables that the attached session may have assigned.
     ReadUserVariables(Box<ReadVariables>),
     /// The warnings of the attached session, as the answer has them.
-    ReadWarnings(Vec<u8>),
+    ReadWarnings(Box<ReadWarnings>),
     /// Whether a command that is to be sent again names a view.
     ReadViews(TextResultSet),
     /// Whether the account may set limits.
     ReadRight(TextResultSet),
     /// Whether a read that was answered names a view.
     ReadTables(Box<ReadTables>),
+    /// What a procedure does.
+    ReadRoutine(Box<ReadRoutine>),
     /// A read whose warnings are asked for: its answer was told before.
     Repeat,
     /// KILL QUERY of what this backend runs.

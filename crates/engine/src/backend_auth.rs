@@ -4,6 +4,7 @@
 //! A server that has not seen the account since it started wants the password itself. Over a unix
 //! socket or TLS it gets it as it is, else encrypted with the server's public key.
 
+use accounts::{Directory, Secret};
 use events::Io;
 use membership::Key;
 use wire::{
@@ -49,9 +50,9 @@ pub(crate) struct Greeted {
 }
 
 impl Challenge {
-    /// What answers it.
-    pub(crate) fn response(&self, password: &str) -> Vec<u8> {
-        self.plugin.response(password.as_bytes(), &self.nonce)
+    /// What answers it; `None` if that needs the password itself, which is not known.
+    pub(crate) fn response(&self, secret: Secret<'_>) -> Option<Vec<u8>> {
+        secret.response(self.plugin, &self.nonce)
     }
 }
 
@@ -79,7 +80,14 @@ impl Engine {
             .first_chunk()
             .ok_or(Malformed::Truncated("nonce"))?;
         let challenge = Challenge { plugin, nonce };
-        let response = challenge.response(self.password_for(key));
+        let directory = self.accounts.clone();
+        let response = self
+            .secret_for(key, &directory)
+            .and_then(|secret| challenge.response(secret));
+        let Some(response) = response else {
+            self.backend_locked_out(turn, key);
+            return Ok(());
+        };
         let step = BackendLogin::Response(challenge);
         self.backend_login_answer(turn, key, step, (sequence_id, &response));
         Ok(())
@@ -126,7 +134,10 @@ impl Engine {
             let step = BackendLogin::PublicKey(challenge);
             return self.backend_login_answer(turn, key, step, (sequence_id, REQUEST_PUBLIC_KEY));
         }
-        let password = self.password_for(key);
+        let directory = self.accounts.clone();
+        let Some(password) = self.password_for(key, &directory) else {
+            return self.backend_locked_out(turn, key);
+        };
         let mut clear = Zeroizing::new(Vec::with_capacity(password.len() + 1));
         clear.extend_from_slice(password.as_bytes());
         clear.push(0);
@@ -140,9 +151,11 @@ impl Engine {
         (challenge, pem): (Challenge, &[u8]),
         sequence_id: u8,
     ) {
-        let settings = self.settings.clone();
-        let password = settings.accounts[self.account_of(key)].password.as_bytes();
-        match encrypt_password(password, &challenge.nonce, pem, &mut self.random) {
+        let directory = self.accounts.clone();
+        let Some(password) = self.password_for(key, &directory) else {
+            return self.backend_locked_out(turn, key);
+        };
+        match encrypt_password(password.as_bytes(), &challenge.nonce, pem, &mut self.random) {
             Ok(encrypted) => {
                 let answer = (sequence_id, &encrypted[..]);
                 self.backend_login_answer(turn, key, BackendLogin::Verdict, answer);
@@ -167,13 +180,13 @@ impl Engine {
         write_packet(outbox, sequence_id.wrapping_add(1), answer);
     }
 
-    fn account_of(&self, key: Key) -> usize {
-        let id = self.pool.key_of(key);
-        id.map_or(0, |id| self.pool.key(id).account as usize)
+    fn secret_for<'a>(&self, key: Key, directory: &'a Directory) -> Option<Secret<'a>> {
+        let number = self.pool.key(self.pool.key_of(key)?).account;
+        directory.account(number)?.credential.secret()
     }
 
-    fn password_for(&self, key: Key) -> &str {
-        &self.settings.accounts[self.account_of(key)].password
+    fn password_for<'a>(&self, key: Key, directory: &'a Directory) -> Option<&'a str> {
+        self.secret_for(key, directory)?.password()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use events::{Io, Span};
 use membership::Key;
-use pool::State as BackendState;
+use pool::{KeyId, State as BackendState};
 use session::Charset;
 use wire::{
     AuthPlugin, Capabilities, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
@@ -121,12 +121,23 @@ impl Engine {
             self.give_up_connect(turn, key, text.to_owned());
             return Ok(());
         }
+        let directory = self.accounts.clone();
+        let account = directory.account(wanted.account);
+        let Some(secret) = account.and_then(|account| account.credential.secret()) else {
+            self.backend_locked_out(turn, key);
+            return Ok(());
+        };
         let Some(backend) = self.pool.get_mut(key) else {
             return Ok(());
         };
         backend.connection_id = handshake.connection_id;
-        let greeted = greeted(&handshake, &wanted, self.settings.backend_tls);
-        match self.settings.backend_tls {
+        let challenge = Challenge {
+            plugin: secret.plugin_beside(AuthPlugin::named(handshake.auth_plugin)),
+            nonce: handshake.nonce,
+        };
+        let tls = self.settings.backend_tls;
+        let greeted = greeted(&handshake, challenge, (&wanted, tls));
+        match tls {
             true => self.secure_backend(turn, key, (greeted, early)),
             false => self.answer_backend(turn, key, (greeted, 1)),
         }
@@ -150,7 +161,12 @@ impl Engine {
         let Some(id) = self.pool.key_of(key) else {
             return;
         };
-        let account = &self.settings.accounts[self.pool.key(id).account as usize];
+        let directory = self.accounts.clone();
+        let account = directory.account(self.pool.key(id).account);
+        let secret = account.and_then(|account| account.credential.secret());
+        let (Some(account), Some(secret)) = (account, secret) else {
+            return self.backend_locked_out(turn, key);
+        };
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -161,8 +177,8 @@ impl Engine {
             extended: greeted.extended,
             max_packet_size: 1 << 30,
             collation: backend.session.collation,
-            user: account.user.as_bytes(),
-            auth_response: &challenge.response(&account.password),
+            user: account.user().as_bytes(),
+            auth_response: &challenge.response(secret).unwrap_or_default(),
             schema: None,
             auth_plugin: challenge.plugin.name(),
             attributes: &encode_attributes(&ATTRIBUTES),
@@ -180,10 +196,14 @@ impl Engine {
             return id.map_or((), |id| self.send_kills(turn, id));
         }
         self.pool.move_to(key, BackendState::Resetting, turn.now);
+        let id = self.pool.key_of(key);
+        let is_ours = id.is_some_and(|id| self.accounts.is_ours(self.pool.key(id).account));
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         backend.login = None;
+        // It was opened to see whether the server is there, and serves nobody.
+        backend.retired |= is_ours;
         let outbox = turn.io.outbox(backend.handle);
         put_setup(outbox, backend, self.facts.as_ref());
         put_query(outbox, PRIVILEGES);
@@ -316,13 +336,24 @@ impl Engine {
         if temporary.contains(&error.code) {
             return;
         }
-        let Some(id) = id else { return };
+        if let Some(id) = id {
+            self.refuse_waiters(turn, id, &error);
+        }
+    }
+
+    /// No backend of `id` can be had: whoever waits for one is told.
+    pub(crate) fn refuse_waiters<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        id: KeyId,
+        error: &ErrPacket<'_>,
+    ) {
         while let Some(client) = self.first_in_need(id) {
-            self.answer_waiter(turn, client, &error);
+            self.answer_waiter(turn, client, error);
         }
         // Those who wait for permits would be told the same, one after the other.
         for client in self.queued_for(id) {
-            self.answer_waiter(turn, client, &error);
+            self.answer_waiter(turn, client, error);
         }
     }
 
@@ -397,11 +428,11 @@ impl Engine {
 }
 
 /// What is kept of a server's initial handshake, for a connection with the key `wanted`.
-fn greeted(handshake: &InitialHandshake<'_>, wanted: &PoolKey, tls: bool) -> Greeted {
-    let challenge = Challenge {
-        plugin: AuthPlugin::named(handshake.auth_plugin).unwrap_or_default(),
-        nonce: handshake.nonce,
-    };
+fn greeted(
+    handshake: &InitialHandshake<'_>,
+    challenge: Challenge,
+    (wanted, tls): (&PoolKey, bool),
+) -> Greeted {
     let mut capabilities = ALWAYS | REQUIRED | wanted.capabilities;
     capabilities |= handshake.capabilities & Capabilities::CONNECT_ATTRS;
     capabilities.set(Capabilities::SSL, tls);

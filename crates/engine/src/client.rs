@@ -9,8 +9,8 @@ use wire::{AuthPlugin, Capabilities, ClientDialect, ExtendedCapabilities, Server
 
 use admission::Seat;
 
+use crate::capture::Capture;
 use crate::client_statements::ClientStatements;
-use crate::diagnostics::Capture;
 use crate::digests::Digest;
 use crate::holdings::Holdings;
 use crate::retry::Retry;
@@ -56,7 +56,7 @@ pub(crate) struct Client {
     pub handle: Handle,
     /// The id that the client was given.
     pub id: u32,
-    /// Place in [`Settings::accounts`](crate::Settings::accounts).
+    /// The number of its account.
     pub account: u32,
     /// Whose limits hold for it, once it has proved who it is.
     pub seat: Option<Seat>,
@@ -147,8 +147,27 @@ pub(crate) enum LoginStep {
         /// The schema that it asked for.
         schema: Option<Box<[u8]>>,
     },
+    /// What it proved itself with was not right, as far as is known here: the database is asked.
+    Asking(Box<Answered>),
+    /// The password itself is due, or a request for the key to encrypt it with.
+    Password(Box<Answered>),
+    /// It came, and is being looked at.
+    Checking(Box<Answered>),
     /// Authenticated; a backend is asked whether the schema is there.
     Schema,
+}
+
+/// What a client has said of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answered {
+    /// The plugin that it proved itself with.
+    pub plugin: AuthPlugin,
+    /// Whom it said it is.
+    pub user: Box<[u8]>,
+    /// The schema that it asked for.
+    pub schema: Option<Box<[u8]>>,
+    /// Its proof.
+    pub response: Box<[u8]>,
 }
 
 impl Client {

@@ -186,6 +186,7 @@ impl Engine {
                 return self.kill_command(turn, key, packet);
             }
             Command::Query if self.answered_from_capture(turn, key, packet.payload) => {}
+            Command::Query if self.answered_conditions(turn, key, packet.payload) => {}
             Command::ProcessKill => return self.kill_command(turn, key, packet),
             Command::StmtExecute
             | Command::StmtBulkExecute

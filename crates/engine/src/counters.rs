@@ -158,6 +158,10 @@ counters! {
     auth_switches,
     /// Connections of clients that began to speak TLS.
     tls_handshakes,
+    /// Logins for which the client was asked for the password itself (caching_sha2_password).
+    full_authentications,
+    /// Times that the database was to be asked for its accounts: by a login that what is known would refuse, or by a statement about accounts.
+    accounts_asked,
     /// Commands received from clients.
     commands,
     /// Statements (COM_QUERY) sent to backends.

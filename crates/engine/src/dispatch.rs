@@ -3,7 +3,7 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Kind, Statement};
+use session::statement::{Flavor, Kind, Statement};
 use session::{Restore, SessionState, plan};
 use wire::{Command, PacketWriter, ResponseWalk, write_packet};
 
@@ -12,6 +12,7 @@ use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::Warnings;
 use crate::errors::ClientError;
+use crate::named::executes;
 use crate::roles::put_role;
 use crate::shared::PinLimits;
 use crate::templates::Template;
@@ -26,12 +27,15 @@ impl Engine {
         packet: Packet<'_>,
         statement: Statement,
     ) -> Taken {
-        if self.refuses(turn, client, &statement) {
+        if self.ask_for_routine(turn, client, (packet, &statement)) {
+            return Taken::Later;
+        }
+        if self.refuses(turn, client, (packet, &statement)) {
             return Taken::Now;
         }
         let texts = self.bring_texts(turn, client, (packet, &statement));
         let missing = self.missing(client, packet);
-        let bound = self.bound(client, missing.as_deref());
+        let bound = self.bound(client, (packet, &statement), missing.as_deref());
         let mut restore = self.restore(client, bound.as_ref());
         if self.bring_user_variables(turn, client, (packet, &statement), &mut restore) {
             self.clean_attached(turn, client);
@@ -91,12 +95,12 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         client: Key,
-        statement: &Statement,
+        (packet, statement): (Packet<'_>, &Statement),
     ) -> bool {
         let error = if let Err(max) = self.takes_pin(client, statement) {
             self.counters.pins_rejected += 1;
             ClientError::too_many_pinned(max)
-        } else if self.asks_in_vain(client, statement) {
+        } else if self.asks_in_vain(client, packet, statement) {
             ClientError::diagnostics_elsewhere()
         } else {
             return false;
@@ -107,13 +111,39 @@ impl Engine {
         true
     }
 
-    /// The state in which a statement must be prepared that the client's backend lacks.
-    fn bound(&mut self, client: Key, missing: Option<&Template>) -> Option<SessionState> {
+    /// The state in which a statement must be prepared that the client's backend lacks, or runs, if that is another
+    /// one than its session's.
+    fn bound(
+        &mut self,
+        client: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+        missing: Option<&Template>,
+    ) -> Option<SessionState> {
+        let Some(missing) = missing else {
+            return self.while_running(client, packet, statement);
+        };
         let client = self.clients.get(client)?;
-        let mut state = missing?.binding.over(&client.session, &mut self.interner);
+        let mut state = missing.binding.over(&client.session, &mut self.interner);
         // Where the next transaction only reads, what writes cannot be prepared.
         state.set_next_transaction(b"");
         Some(state)
+    }
+
+    /// The state in which a statement runs that was prepared in another schema. MySQL would select that schema
+    /// by itself, but then says that the session has changed, as if a trigger had set a variable.
+    fn while_running(
+        &self,
+        client: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> Option<SessionState> {
+        let switches = self.flavor() == Flavor::MySql && statement.kind != Kind::Use;
+        if !switches || !executes(packet.payload) {
+            return None;
+        }
+        let client = self.clients.get(client)?;
+        let prepared = client.statement(packet.payload)?;
+        prepared.template.binding.while_running(&client.session)
     }
 
     /// What brings the client's backend to the state of its session, or another one, but for user variables.
@@ -140,8 +170,8 @@ impl Engine {
                 of_all: self.settings.max_pinned,
                 of_account: self.settings.max_pinned_per_account,
             };
-            let whose = (client.account, self.settings.accounts.len());
-            client.pin_slot = Some(self.shared.pin(whose, limits)?);
+            let account = self.accounts.account(client.account).ok_or(0_usize)?;
+            client.pin_slot = Some(self.shared.pin(&account.pinned, limits)?);
         }
         Ok(())
     }

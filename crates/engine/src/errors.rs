@@ -1,7 +1,8 @@
 //! Texts and numbers of the errors that Myriad itself tells a client. Where the server has an error
 //! for the case, it is the server's, word for word (rule 16).
 
-use admission::{Rejection, Why};
+use accounts::Account;
+use admission::{AccountName, Rejection, Why};
 use events::{Peer, Span};
 use session::statement::{Flavor, SyntaxError};
 use wire::{Command, ErrPacket, code};
@@ -56,6 +57,68 @@ impl ClientError {
         let text = "Connections using insecure transport are prohibited while \
                     --require_secure_transport=ON.";
         Self::new(code::SECURE_TRANSPORT_REQUIRED, b"HY000", text)
+    }
+
+    /// `ACCOUNT LOCK`.
+    pub(crate) fn account_locked(user: &[u8], peer: Peer, flavor: Flavor) -> Self {
+        match flavor {
+            Flavor::MariaDb => Self::new(
+                code::ACCOUNT_LOCKED_MARIADB,
+                b"HY000",
+                "Access denied, this account is locked",
+            ),
+            Flavor::MySql => {
+                let (user, host) = (String::from_utf8_lossy(user), host(peer));
+                let text = format!("Access denied for user '{user}'@'{host}'. Account is locked.");
+                Self::new(code::ACCOUNT_LOCKED, b"HY000", text)
+            }
+        }
+    }
+
+    /// The password has expired.
+    pub(crate) fn password_expired() -> Self {
+        let text = "Your password has expired. To log in you must change it using a client that \
+                    supports expired passwords.";
+        Self::new(code::MUST_CHANGE_PASSWORD, b"HY000", text)
+    }
+
+    /// The account's plugin is one that cannot be checked here.
+    pub(crate) fn unchecked_plugin(plugin: &str) -> Self {
+        let text = format!(
+            "this account logs in with the plugin '{plugin}', which Myriad cannot check; put its \
+             password into Myriad's configuration, or give it mysql_native_password or \
+             caching_sha2_password"
+        );
+        Self::new(code::UNSUPPORTED_AUTH, b"08004", text)
+    }
+
+    /// The server takes Myriad for another account than the client is (rule 23).
+    pub(crate) fn another_behind(account: &AccountName, behind: Option<&AccountName>) -> Self {
+        let behind = behind.map_or("nobody".to_owned(), ToString::to_string);
+        let text = format!(
+            "Access denied: the client is {account}, but behind Myriad, whose address the server \
+             sees, it would be {behind}; create the account for a host that matches both"
+        );
+        Self::new(code::ACCESS_DENIED, b"28000", text)
+    }
+
+    /// Which accounts there are is not known: the server could not be asked.
+    pub(crate) fn accounts_unread() -> Self {
+        let text = "Myriad cannot read the server's accounts; its log says why";
+        Self::new(code::UNKNOWN_ERROR, b"HY000", text)
+    }
+
+    /// A session needs a backend connection, and nothing is known that opens one of its account.
+    pub(crate) fn locked_out(account: Option<&Account>) -> Self {
+        let name = account.map_or(String::new(), |account| account.name().to_string());
+        let text = match account {
+            Some(account) if !account.is_gone() => format!(
+                "Access denied for {name}: its password has changed since this session began, and \
+                 nobody has logged in with the new one; connect again"
+            ),
+            _ => format!("Access denied: the account {name} is no more"),
+        };
+        Self::new(code::ACCESS_DENIED, b"28000", text)
     }
 
     /// A command that is not supported.
@@ -171,8 +234,8 @@ impl ClientError {
 
     /// GET DIAGNOSTICS about a statement that ran elsewhere.
     pub(crate) fn diagnostics_elsewhere() -> Self {
-        let text = "GET DIAGNOSTICS about a statement outside of a transaction is not supported by \
-                    Myriad; use SHOW WARNINGS, or run both statements in one transaction";
+        let text = "this GET DIAGNOSTICS is not supported by Myriad outside of a transaction; use SHOW \
+                    WARNINGS, or run it and the statement that it is about in one transaction";
         Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
     }
 

@@ -1,17 +1,40 @@
-//! Who a client is: the plugin that it proves it with, and the check of the proof.
+//! Who a client is: the account that it says it is, the plugin that it proves it with, and the check of the
+//! proof.
 //!
-//! The password of every account is known, so the response to a nonce is all that is needed: no
-//! client is ever asked for the password itself.
+//! The database has the last word: who is refused by what is known here waits until it was asked once more
+//! (`directory`).
 
-use events::Io;
+use std::sync::Arc;
+
+use accounts::{Account, Credential, Origin, Standing};
+use events::{Io, Peer};
 use membership::Key;
 use wire::{AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities};
 
 use crate::backend::PoolKey;
-use crate::client::{LoginStep, State};
+use crate::client::{Answered, LoginStep, State};
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
+
+/// Whether the database was asked after the client had answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Not yet.
+    NotYet,
+    /// What is known is no older than the client's answer.
+    Answered,
+    /// It could not be asked.
+    InVain,
+}
+
+/// Why a client is not let in yet.
+enum Doubt {
+    /// Only the password itself can tell.
+    Password,
+    /// It will not be.
+    Refused(ClientError),
+}
 
 /// What a client says of itself.
 pub(crate) struct Claim<'a> {
@@ -39,16 +62,23 @@ impl Engine {
         let Some(login) = &client.login else { return };
         let can_switch = client.capabilities.contains(Capabilities::PLUGIN_AUTH);
         if plugin.is_empty() || !can_switch {
-            return self.authenticate(turn, key, AuthPlugin::NativePassword, claim);
+            let native = (AuthPlugin::NativePassword, Asked::NotYet);
+            return self.authenticate(turn, key, native, claim);
         }
         let named = AuthPlugin::named(plugin);
+        let account = self.account_claimed(key, claim.user);
+        let wanted = account.and_then(|account| account.credential.plugin());
+        let suits = named.filter(|&named| wanted.is_none_or(|wanted| wanted == named));
         // A client that prefers another plugin than it was greeted with has no nonce for it, or
         // thinks so: it says nothing and waits to be asked. So do some in COM_CHANGE_USER.
         let silent = claim.response.is_empty() && login.greeted != named;
-        match named {
-            Some(plugin) if !silent => self.authenticate(turn, key, plugin, claim),
+        match suits {
+            Some(plugin) if !silent => {
+                self.authenticate(turn, key, (plugin, Asked::NotYet), claim);
+            }
             _ => {
-                let chosen = named
+                let chosen = wanted
+                    .or(named)
                     .or(login.greeted)
                     .or(self.settings.default_auth_plugin);
                 let plugin = chosen.unwrap_or_else(|| facts.auth_plugin());
@@ -84,25 +114,73 @@ impl Engine {
         self.counters.auth_switches += 1;
     }
 
-    /// Checks the proof and goes on to the schema, if the client named one.
+    /// Checks the proof and goes on to the schema, if the client named one. Who is refused by what is known
+    /// here waits until the database was asked.
     pub(crate) fn authenticate<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        plugin: AuthPlugin,
+        (plugin, asked): (AuthPlugin, Asked),
         claim: &Claim<'_>,
     ) {
-        let Some(account) = self.account_of_claim(key, plugin, claim) else {
-            return self.deny(turn, key, claim);
+        self.follow_accounts(turn);
+        let account = self.account_claimed(key, claim.user).cloned();
+        let wanted = account
+            .as_ref()
+            .and_then(|account| account.credential.plugin());
+        let can_switch = self
+            .clients
+            .get(key)
+            .is_some_and(|client| client.capabilities.contains(Capabilities::PLUGIN_AUTH));
+        if let Some(wanted) = wanted.filter(|&wanted| wanted != plugin && can_switch) {
+            return self.switch_plugin(turn, key, wanted, claim);
+        }
+        let checked = self.check(key, account.as_deref(), plugin, claim);
+        let refused = match checked {
+            Ok(()) => None,
+            Err(_) if asked == Asked::NotYet && self.accounts.asks_database() => {
+                let answered = Answered {
+                    plugin,
+                    user: claim.user.into(),
+                    schema: claim.schema.map(Into::into),
+                    response: claim.response.into(),
+                };
+                return self.ask_first(turn, key, answered);
+            }
+            Err(_) if asked == Asked::InVain && !self.accounts.was_read() => {
+                Some(ClientError::accounts_unread())
+            }
+            Err(Doubt::Password) => return self.ask_for_password(turn, key, claim),
+            Err(Doubt::Refused(error)) => Some(error),
         };
+        match (refused, account) {
+            (None, Some(account)) => {
+                let tells = plugin == AuthPlugin::CachingSha2Password && proves(claim.response);
+                self.let_in(turn, key, (&account, tells), claim);
+            }
+            (Some(error), _) => self.refuse(turn, key, &error, DisconnectReason::LoginRefused),
+            (None, None) => {}
+        }
+    }
+
+    /// The client has proved to be the account. `tells`: it awaits a word about that.
+    pub(crate) fn let_in<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (account, tells): (&Account, bool),
+        claim: &Claim<'_>,
+    ) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let id = self.key_id(&PoolKey::new(account, client.capabilities, client.extended));
+        let of_client = PoolKey::new(account.number, client.capabilities, client.extended);
+        let id = self.key_id(&of_client);
+        self.follow_credential(turn, id, account);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        (client.account, client.key) = (account, id);
+        (client.account, client.key) = (account.number, id);
         if !self.take_seat(turn, key, claim.user) {
             return;
         }
@@ -111,7 +189,7 @@ impl Engine {
         };
         if let Some(login) = &mut client.login {
             login.slot = None;
-            if plugin == AuthPlugin::CachingSha2Password && proves(claim.response) {
+            if tells {
                 let outbox = turn.io.outbox(client.handle);
                 login.sequence_id = AuthMoreData::FastAuthSuccess.encode(outbox, login.sequence_id);
             }
@@ -125,27 +203,80 @@ impl Engine {
         }
     }
 
-    /// The place of the account whose password the client has proved to know.
-    fn account_of_claim(&self, key: Key, plugin: AuthPlugin, claim: &Claim<'_>) -> Option<u32> {
-        let nonce = &self.clients.get(key)?.origin.nonce;
-        let accounts = &self.settings.accounts;
-        let place = accounts
-            .iter()
-            .position(|account| account.user.as_bytes() == claim.user);
-        // An unknown account is checked against a password all the same: it must not answer faster.
-        let password = place.map_or("\0", |place| &accounts[place].password);
-        let right = plugin.verify(password.as_bytes(), nonce, claim.response);
-        let place = place.filter(|&place| right && self.meets(key, accounts[place].require));
-        place.map(|place| place as u32)
+    /// The account that the server would take a client for, if it said the same there.
+    pub(crate) fn account_claimed(&self, key: Key, user: &[u8]) -> Option<&Arc<Account>> {
+        let address = match self.clients.get(key)?.origin.peer {
+            Peer::Unix => None,
+            Peer::Tcp(address) => Some(address.ip()),
+        };
+        self.accounts.find(std::str::from_utf8(user).ok()?, address)
     }
 
-    fn deny<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, claim: &Claim<'_>) {
+    /// Whether the client has proved to be an account that may log in. `Err` is what it is told if not.
+    fn check(
+        &self,
+        key: Key,
+        account: Option<&Account>,
+        plugin: AuthPlugin,
+        claim: &Claim<'_>,
+    ) -> Result<(), Doubt> {
         let Some(client) = self.clients.get(key) else {
-            return;
+            return Ok(());
+        };
+        let nonce = &client.origin.nonce;
+        // An unknown account is checked against a password all the same: it must not answer faster.
+        let unknown = Credential::Password("\0".to_owned().into());
+        let credential = account.map_or(&unknown, |account| &account.credential);
+        let proved = credential.is_proved_by(plugin, nonce, claim.response);
+        if let Credential::Other(plugin) = credential {
+            return Err(Doubt::Refused(ClientError::unchecked_plugin(plugin)));
+        }
+        let may_show = self.accounts.needs_passwords() && proves(claim.response);
+        if !proved && may_show && plugin == AuthPlugin::CachingSha2Password {
+            return Err(Doubt::Password);
+        }
+        let account = account.filter(|_| proved);
+        let admitted = self.check_standing(key, account, claim);
+        admitted.map_err(Doubt::Refused)
+    }
+
+    /// Whether the client, which has proved to be the account, may log in. `None`: it has not.
+    pub(crate) fn check_standing(
+        &self,
+        key: Key,
+        account: Option<&Account>,
+        claim: &Claim<'_>,
+    ) -> Result<(), ClientError> {
+        let Some(client) = self.clients.get(key) else {
+            return Ok(());
         };
         let peer = client.origin.peer;
-        let error = ClientError::access_denied(claim.user, peer, proves(claim.response));
-        self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
+        let account = account.filter(|account| self.meets(key, account.requires));
+        let Some(account) = account else {
+            let using_password = proves(claim.response);
+            return Err(ClientError::access_denied(claim.user, peer, using_password));
+        };
+        match account.standing {
+            Standing::Open => self.check_behind(account, claim.user),
+            Standing::Locked => Err(ClientError::account_locked(claim.user, peer, self.flavor())),
+            Standing::Expired => Err(ClientError::password_expired()),
+        }
+    }
+
+    /// Whether the backend takes the front door for the account that the client is (rule 23).
+    fn check_behind(&self, account: &Account, user: &[u8]) -> Result<(), ClientError> {
+        if account.origin == Origin::Configured {
+            return Ok(());
+        }
+        let user = String::from_utf8_lossy(user);
+        let behind = self.accounts.find_behind(&user);
+        match behind {
+            Some(behind) if behind.number == account.number => Ok(()),
+            behind => Err(ClientError::another_behind(
+                account.name(),
+                behind.map(|behind| behind.name()),
+            )),
+        }
     }
 }
 

@@ -227,10 +227,17 @@ impl Engine {
     }
 
     pub(crate) fn retire_backends<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        while let Some((idle, _)) = self.pool.oldest_idle() {
+        let ids: Vec<_> = self.pool.key_ids().collect();
+        for id in ids {
+            self.retire_backends_of(turn, id);
+        }
+    }
+
+    /// The backends of a key are not given to anybody else.
+    pub(crate) fn retire_backends_of<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        while let Some((idle, _)) = self.pool.oldest_idle_of(id) {
             self.drop_backend(turn, idle);
         }
-        let ids: Vec<_> = self.pool.key_ids().collect();
         let busy = [
             pool::State::Active,
             pool::State::Lane,
@@ -238,7 +245,7 @@ impl Engine {
             pool::State::Resetting,
             pool::State::Connecting,
         ];
-        for (id, state) in ids.into_iter().flat_map(|id| busy.map(|state| (id, state))) {
+        for state in busy {
             let members: Vec<Key> = self.pool.iter(id, state).map(|(key, _)| key).collect();
             for key in members {
                 if let Some(backend) = self.pool.get_mut(key) {

@@ -14,6 +14,7 @@
 //! | `permits` | the right of a statement to run, and waiting for it |
 //! | `limits` | limits that statements set |
 //! | `grants` | what the server says that an account may do |
+//! | `owner` | whose connection an event is about |
 //! | `overtime` | statements that take longer than they may |
 //! | `seats` | whose limits hold for a client |
 //! | `attach` | finding a backend for a command, or waiting for one |
@@ -29,18 +30,23 @@
 //! | `named` | commands that name a prepared statement, on their way to the backend |
 //! | `local_infile` | files that clients send for LOAD DATA LOCAL |
 //! | `identity` | who a client is |
+//! | `full_exchange` | passwords that clients send as they are |
+//! | `directory` | who may log in, as it is known here, and asking again |
 //! | `backend_login` | the connection phase of backends |
 //! | `backend_auth` | who we are, proved to backends |
 //! | `answers` | what backends say, on its way to clients |
 //! | `diagnostics` | warnings and row counts, captured and asked for |
 //! | `aftermath` | what statements leave of those before them |
 //! | `track_filter` | what of changes to its session a client is told |
+//! | `capture` | the form in which they are kept |
+//! | `conditions` | GET DIAGNOSTICS |
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
 //! | `read_back` | what only backends know, asked of them |
 //! | `user_variables` | user variables, carried from backend to backend |
 //! | `text_prepared` | texts that are prepared by name, carried from backend to backend |
 //! | `effect` | what a command will do to what its session holds |
 //! | `roles` | the role of a session |
+//! | `routines` | what procedures leave in a session |
 //! | `holdings` | pins that end, because what was held is let go of |
 //! | `busy` | how many backends run statements alone at once |
 //! | `lanes` | backends that several sessions share |
@@ -68,17 +74,21 @@ mod backend_auth;
 mod backend_login;
 mod backend_statements;
 mod busy;
+mod capture;
 mod client;
 mod client_statements;
 mod commands;
+mod conditions;
 mod counters;
 mod diagnostics;
 mod digests;
+mod directory;
 mod dispatch;
 mod effect;
 mod endings;
 mod errors;
 mod facts;
+mod full_exchange;
 mod grants;
 mod holdings;
 mod identity;
@@ -97,6 +107,7 @@ mod named;
 mod on_demand;
 mod orphans;
 mod overtime;
+mod owner;
 mod permits;
 mod pin_log;
 mod prepared;
@@ -105,6 +116,7 @@ mod report;
 mod retry;
 mod rewrite;
 mod roles;
+mod routines;
 mod schemas;
 mod seats;
 mod sending;
@@ -126,6 +138,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use accounts::Directory;
 use admission::Scheduler;
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
 use membership::Key;
@@ -138,16 +151,19 @@ use session::statement::Flavor;
 use crate::backend::{Backend, PoolKey};
 use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
+use crate::owner::Owner;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
+pub use directory::AccountsOrder;
+pub use full_exchange::{Checker, PasswordCheck, Sent};
 pub use kill::{KillOrder, KillOutcome, Victim};
 pub use limits::{LimitsChange, LimitsOrder};
 pub use look::{BackendLine, ClientLine, Look, PinLine, Reply, Slice, Whom};
 pub use report::{Gauges, Report};
 pub use rewrite::PublicAddress;
 pub use session::statement::{Limit, Limits, PinReason};
-pub use settings::{Account, OnDisconnect, Require, Settings, TlsMode};
+pub use settings::{OnDisconnect, Settings, TlsMode};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
 pub use wire::AuthPlugin;
 
@@ -156,6 +172,12 @@ pub struct Engine {
     settings: Arc<Settings>,
     shared: Arc<Shared>,
     worker: usize,
+    /// Who may log in, as it is known here.
+    accounts: Arc<Directory>,
+    /// Who waits for it to be read again.
+    asking: directory::Asking,
+    /// Keys that cannot have a backend, whose clients are told so when the turn ends.
+    locked_out: Vec<KeyId>,
     clients: Clients,
     pool: Pool<PoolKey, Backend>,
     /// One per key of the pool.
@@ -182,6 +204,10 @@ pub struct Engine {
     awake: Vec<KeyId>,
     /// What was learned of plain reads.
     digests: digests::Digests,
+    /// What is known of procedures.
+    routines: routines::Routines,
+    /// When somebody last asked for that.
+    routines_at: Timestamp,
     /// How many backends run statements alone at once.
     busy: busy::Busy,
     /// How many lanes there may be for one state of sessions.
@@ -200,7 +226,7 @@ pub struct Engine {
     /// Statements that change limits and were not sent.
     intents: HashMap<Key, limits::Intent>,
     /// OKs that are told once the limits are kept.
-    kept: HashMap<Key, Vec<u8>>,
+    kept: HashMap<Key, limits::Kept>,
     /// When statements that may not take longer are to be looked at.
     overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
@@ -228,6 +254,8 @@ struct KeyState {
     retry_at: Option<Timestamp>,
     /// Its account may end statements and connections of others, as the server says.
     kills_others: bool,
+    /// The credential that its backends were opened with.
+    credential_version: u32,
     /// The share of the backends of its account, relative to others'.
     weight: u32,
     /// Since when somebody has waited for its backends without a break.
@@ -248,34 +276,6 @@ struct KeyState {
 struct Turn<'a, I> {
     io: &'a mut I,
     now: Timestamp,
-}
-
-/// Whose connection a tag names.
-enum Owner {
-    Client(Key),
-    Backend(Key),
-}
-
-/// Generations wrap within 31 bits here, so that the topmost bit is free.
-const BACKEND_BIT: u64 = 1 << 63;
-
-impl Owner {
-    /// The tag of a connection that was closed as it came: no event follows.
-    const NOBODY: Tag = Tag(!BACKEND_BIT);
-
-    fn tag(&self) -> Tag {
-        match self {
-            Owner::Client(key) => Tag(key.to_bits()),
-            Owner::Backend(key) => Tag(key.to_bits() | BACKEND_BIT),
-        }
-    }
-
-    fn of(tag: Tag) -> Self {
-        match tag.0 & BACKEND_BIT {
-            0 => Owner::Client(Key::from_bits(tag.0)),
-            _ => Owner::Backend(Key::from_bits(tag.0 & !BACKEND_BIT)),
-        }
-    }
 }
 
 impl Engine {
@@ -301,6 +301,9 @@ impl Engine {
             most: slots / shared.ledger.workers().max(1),
         };
         Self {
+            accounts: settings.accounts.clone(),
+            asking: directory::Asking::default(),
+            locked_out: Vec::new(),
             settings,
             shared,
             worker,
@@ -320,6 +323,8 @@ impl Engine {
             pin_log: pin_log::PinLog::default(),
             awake: Vec::new(),
             digests: digests::Digests::new(),
+            routines: routines::Routines::default(),
+            routines_at: Timestamp::default(),
             busy: busy::Busy::new(busy),
             lane_limit: Concurrency::new(lanes),
             lane_patience: lane_patience::LanePatience::new(lane_stall),
@@ -464,6 +469,10 @@ impl Handler for Engine {
             Mail::Woken(gate) => self.scheduler.woken(gate),
             Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
             Mail::RulesChanged => self.rules_changed(),
+            Mail::PasswordChecked(client, right) => self.password_checked(turn, client, right),
+            Mail::PublicKey(client) => self.send_public_key(turn, client),
+            Mail::AccountsChanged => self.follow_accounts(turn),
+            Mail::AccountsRead { ticket, read } => self.accounts_read(turn, ticket, read),
             Mail::Report(reply) => reply(self.report()),
             Mail::Look(look) => self.look(look, now),
             Mail::End(victim, reply) => {
@@ -488,6 +497,7 @@ impl Handler for Engine {
             self.started = true;
             self.probe(turn);
         }
+        self.tell_locked_out(turn);
         self.open_gate(turn);
         self.admit_waiters(turn);
         self.publish_need(turn);

@@ -68,9 +68,30 @@ enum Right {
 
 /// What a statement changes that was sent, and its OK once that has come.
 pub(crate) struct Keeping {
-    change: LimitsChange,
+    /// Of limits, if any.
+    change: Option<LimitsChange>,
+    /// The accounts are to be read again.
+    pub reads_accounts: bool,
     /// The OK, as the client will be told.
     pub answer: Vec<u8>,
+}
+
+/// An OK that is to be told once what the statement changed is in force.
+pub(crate) struct Kept {
+    answer: Vec<u8>,
+    /// The accounts are to be read again before.
+    reads_accounts: bool,
+}
+
+impl Keeping {
+    /// Of a statement after which nothing but the accounts has changed.
+    pub(crate) fn of_accounts() -> Self {
+        Self {
+            change: None,
+            reads_accounts: true,
+            answer: Vec::new(),
+        }
+    }
 }
 
 impl Engine {
@@ -108,9 +129,9 @@ impl Engine {
         let Some(dialect) = facts.dialect(&client.session) else {
             return Ok(());
         };
-        let user = self.settings.accounts.get(client.account as usize);
-        let user = user.map_or("", |account| &account.user);
-        let name = |account: &AccountRef| account_name(account, user);
+        let own = self.accounts.account(client.account);
+        let own = own.map(|account| account.name());
+        let name = |account: &AccountRef| account_name(account, own);
         let names = |accounts: &[AccountRef]| accounts.iter().map(name).collect::<Option<Vec<_>>>();
         let (change, server_text, right) = match account_statement(text, &dialect) {
             AccountStatement::Other => return Ok(()),
@@ -208,7 +229,8 @@ impl Engine {
             return (None, None);
         };
         let keeping = Keeping {
-            change: intent.change,
+            change: Some(intent.change),
+            reads_accounts: false,
             answer: Vec::new(),
         };
         let text = intent.server_text.map(Rewrite::of_text);
@@ -229,11 +251,18 @@ impl Engine {
         client: Key,
         keeping: Keeping,
     ) {
+        let kept = Kept {
+            answer: keeping.answer,
+            reads_accounts: keeping.reads_accounts,
+        };
+        self.kept.insert(client, kept);
+        let Some(change) = keeping.change else {
+            return self.limits_kept(turn, client, Ok(()));
+        };
         let order = LimitsOrder {
-            change: keeping.change,
+            change,
             asker: (self.worker, client),
         };
-        self.kept.insert(client, keeping.answer);
         if !self.shared.keep_limits(order) {
             let told = Mail::LimitsKept(client, Err("nobody keeps them here".to_owned()));
             // Mail to oneself arrives as long as this runs.
@@ -258,7 +287,13 @@ impl Engine {
         kept: Result<(), String>,
     ) {
         // It may have hung up.
-        let Some(answer) = self.kept.remove(&client) else {
+        let Some(waits) = self.kept.get_mut(&client) else {
+            return;
+        };
+        if kept.is_ok() && std::mem::take(&mut waits.reads_accounts) {
+            return self.ask_for_accounts(turn, client);
+        }
+        let Some(Kept { answer, .. }) = self.kept.remove(&client) else {
             return;
         };
         match (kept, self.clients.get(client)) {
@@ -272,10 +307,10 @@ impl Engine {
     }
 }
 
-/// The account that a statement of `user` names; `None` if it is no text.
-fn account_name(account: &AccountRef, user: &str) -> Option<AccountName> {
+/// The account that a statement of the account `own` names; `None` if it is no text.
+fn account_name(account: &AccountRef, own: Option<&AccountName>) -> Option<AccountName> {
     match account {
-        AccountRef::Current => Some(AccountName::new(user, "%")),
+        AccountRef::Current => own.cloned(),
         AccountRef::Named { user, host } => {
             let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
             Some(AccountName::new(text(user)?, text(host)?))

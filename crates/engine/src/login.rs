@@ -9,13 +9,13 @@ use wire::{
     Malformed, OkPacket, PacketWriter, ServerStatus, whole_packet,
 };
 
+use crate::capture::Capture;
 use crate::client::{Client, Login, LoginStep, Origin, State};
 use crate::counters::DisconnectReason;
-use crate::diagnostics::Capture;
 use crate::digests::Digest;
 use crate::errors::ClientError;
 use crate::facts::Facts;
-use crate::identity::Claim;
+use crate::identity::{Asked, Claim};
 use crate::retry::Retry;
 use crate::settings::TlsMode;
 use crate::track_filter::{TrackFilter, put_schema};
@@ -203,10 +203,14 @@ impl Engine {
                     schema: schema.as_deref(),
                     response: payload,
                 };
-                self.authenticate(turn, key, plugin, &claim);
+                self.authenticate(turn, key, (plugin, Asked::NotYet), &claim);
                 Ok(())
             }
             LoginStep::Schema => Ok(()),
+            LoginStep::Password(answered) => self.password_came(turn, key, answered, payload),
+            LoginStep::Asking(_) | LoginStep::Checking(_) => {
+                Err(Malformed::Invalid("nothing was asked"))
+            }
         };
         if done.is_err() {
             self.refuse(

@@ -236,8 +236,8 @@ impl Engine {
     }
 
     fn user(&self, account: u32) -> String {
-        let account = self.settings.accounts.get(account as usize);
-        account.map_or_else(String::new, |account| account.user.clone())
+        let account = self.accounts.account(account);
+        account.map_or_else(String::new, |account| account.user().to_owned())
     }
 }
 

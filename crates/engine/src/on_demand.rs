@@ -11,6 +11,7 @@ use membership::Key;
 use wire::{Capabilities, Command, ErrPacket, ResponseWalk, Shape, code};
 
 use crate::backend::{Backend, Due, Exchange, Purpose};
+use crate::capture::Refusal;
 use crate::commands::Packet;
 use crate::diagnostics::Warnings;
 use crate::dispatch::put_command;
@@ -90,11 +91,13 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
+        let refusal = Refusal::of(error);
         let Ok(error) = ErrPacket::parse(error) else {
             return;
         };
         // SHOW WARNINGS would tell of it, and a transaction may be gone.
         backend.warnings = Warnings::OfClient;
+        backend.source.refusal = refusal;
         backend.due |= Due::PING;
         let awaited = backend.due.contains(Due::COMMAND);
         let Some(client_key) = backend.client.filter(|_| awaited) else {

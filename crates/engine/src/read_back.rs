@@ -88,13 +88,14 @@ impl Engine {
             Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
             Purpose::ReadRole(rows) => self.learn_role(key, &rows),
             Purpose::ReadNames(rows) => self.learn_names(key, Some(&rows)),
-            Purpose::ReadWarnings(answer) => self.learn_warnings(key, answer),
+            Purpose::ReadWarnings(read) => self.learn_warnings(key, *read),
             Purpose::ReadViews(rows) => self.learn_views(turn, key, Some(&rows)),
             Purpose::Reset | Purpose::Setup if self.awaits_clean(key) => {}
             Purpose::Reset | Purpose::Setup | Purpose::Ping => self.ping_answered(key),
             Purpose::Command(_)
             | Purpose::Restore(_)
             | Purpose::ReadTables(_)
+            | Purpose::ReadRoutine(_)
             | Purpose::ReadUserVariables(_)
             | Purpose::Prepare(_)
             | Purpose::Reselect

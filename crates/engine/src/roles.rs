@@ -73,7 +73,10 @@ impl Engine {
     pub(crate) fn next_transaction_told(&mut self, key: Key, purpose: &Purpose, ok: &OkPacket<'_>) {
         let of_session = match purpose {
             Purpose::Restore(_) | Purpose::Setup | Purpose::Reset => return,
-            Purpose::ReadViews(_) | Purpose::ReadRight(_) | Purpose::ReadTables(_) => false,
+            Purpose::ReadViews(_)
+            | Purpose::ReadRight(_)
+            | Purpose::ReadTables(_)
+            | Purpose::ReadRoutine(_) => false,
             _ => true,
         };
         if ok.state_changes.is_empty() {

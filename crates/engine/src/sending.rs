@@ -35,14 +35,13 @@ impl Engine {
     ) {
         let text = packet.text();
         let dialect = self.dialect_if_needed(client_key, &statement);
-        if defines(statement.kind, statement.traits) {
-            self.forget_schemas(turn);
-        }
+        self.forget_defined(turn, &statement);
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let clears = self.clears(client_key, packet, &statement);
         let texts = self.text_effect(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
+        let keeping = self.reads_accounts_after(&statement, text, keeping);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
         let flavor = self.flavor();
         let Some(client) = self.clients.get_mut(client_key) else {
@@ -62,6 +61,7 @@ impl Engine {
         bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
+        backend.source.signal = signal(packet, &statement);
         backend.replay.clear();
         if rewritten.is_none() {
             backend.keep_for_retry((client, &statement), packet);
@@ -97,6 +97,13 @@ impl Engine {
         });
     }
 
+    /// What a statement may define as something else is not known any more.
+    fn forget_defined<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, statement: &Statement) {
+        if defines(statement.kind, statement.traits) {
+            self.forget_schemas(turn);
+        }
+    }
+
     /// How the session's texts are read, if this one must be looked at again.
     fn dialect_if_needed(&self, client: Key, statement: &Statement) -> Option<Dialect> {
         let needed = rewrite::concerns(statement)
@@ -124,8 +131,8 @@ impl Engine {
         pins.iter().for_each(|reason| self.counters.pinned(reason));
         client.pins |= pins;
         if let (false, Some(dialect)) = (pins.is_empty(), dialect) {
-            let account = self.settings.accounts.get(client.account as usize);
-            let user = account.map_or("", |account| &account.user);
+            let account = self.accounts.account(client.account);
+            let user = account.map_or("", |account| account.user());
             self.pin_log.note(pins, user, (text, dialect));
         }
         pins
@@ -190,6 +197,14 @@ fn prepares_transaction(statement: &Statement, text: &[u8]) -> bool {
     const PREPARE: &[u8] = b"prepare";
     let has = |part: &[u8]| part.eq_ignore_ascii_case(PREPARE);
     statement.pins.contains(PinReason::Xa) && text.windows(PREPARE.len()).any(has)
+}
+
+/// The text of a SIGNAL, of which SHOW WARNINGS does not tell all.
+fn signal(packet: Packet<'_>, statement: &Statement) -> Option<Box<[u8]>> {
+    let signals = statement.kind == Kind::Diagnostics
+        && !statement.traits.contains(Traits::READS_DIAGNOSTICS)
+        && packet.payload.first() == Some(&(Command::Query as u8));
+    signals.then(|| packet.text().into())
 }
 
 /// How the client is told the answer to a command whose last packet was sent with `sequence_id`.

@@ -1,16 +1,18 @@
 //! What an engine is told once, at its start.
 
+use std::sync::Arc;
+
+use accounts::Directory;
 use events::{Peer, Span};
 use wire::AuthPlugin;
-use zeroize::Zeroizing;
 
 use crate::PublicAddress;
 
 /// Checked settings of the front door. `None` means "never" or "no limit".
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who may log in, and as whom the backend is logged in to.
-    pub accounts: Vec<Account>,
+    /// Who may log in, and as whom the backend is logged in to, until others are published.
+    pub accounts: Arc<Directory>,
     /// Client connections over all workers; over it, ERR 1040.
     pub max_connections: usize,
     /// Client connections over all workers that have not proved who they are; over it, ERR 1040.
@@ -105,41 +107,10 @@ pub enum OnDisconnect {
     Finish,
 }
 
-/// An account that may log in.
-#[derive(Clone)]
-pub struct Account {
-    /// User name.
-    pub user: String,
-    /// Password; empty for none. Overwritten when dropped.
-    pub password: Zeroizing<String>,
-    /// How its clients must connect.
-    pub require: Require,
-}
-
-/// How the clients of an account must connect: `REQUIRE` of the server's accounts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Require {
-    /// As they like.
-    #[default]
-    None,
-    /// With TLS.
-    Ssl,
-    /// With TLS and a certificate that was verified.
-    X509,
-}
-
-impl std::fmt::Debug for Account {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Account")
-            .field("user", &self.user)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            accounts: Vec::new(),
+            accounts: Arc::default(),
             max_connections: 1_000_000,
             max_logins: 100_000,
             default_auth_plugin: None,

@@ -9,6 +9,7 @@ use wire::{ErrPacket, ServerStatus};
 
 use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Due, InsertId, Purpose, RestorePart};
+use crate::capture::Refusal;
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
@@ -61,6 +62,9 @@ impl Engine {
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
             (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat, _) => {}
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, (key, &read), ending),
+            (Purpose::ReadRoutine(read), ending) => {
+                self.learn_routine(turn, (key, &read), *ending == Ending::Ok);
+            }
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::ReadUserVariables(read), ending) => {
                 self.learn_user_variables(key, &read, ending);
@@ -148,7 +152,7 @@ impl Engine {
             backend.insert_id = InsertId::OfClient;
         }
         let failed = matches!(ending, Ending::Err(_));
-        backend.note_warnings(command, failed);
+        backend.note_warnings(command, ending);
         backend.note_found_rows(command, failed);
         if let Some(client) = command
             .client
@@ -162,6 +166,7 @@ impl Engine {
             client.capture.answered(command, failed);
             client.retry = Retry::Fresh;
         }
+        self.call_answered(key, command);
         self.statement_answered(key, command, failed);
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);
@@ -171,6 +176,7 @@ impl Engine {
         }
         if defines(command.kind, command.traits) {
             self.forget_schemas(turn);
+            self.may_have_changed_accounts(turn, command.kind);
         }
         if let Some(client) = command.client {
             self.login_answered(turn, client, ending);
@@ -191,7 +197,8 @@ impl Engine {
         let client = self.clients.get(client);
         let set = client.and_then(|client| client.session.variables.get(b"completion_type"));
         let by_itself = set.is_some_and(|value| matches!(value, b"RELEASE" | b"2"));
-        ends && (by_itself || command.traits.contains(Traits::RELEASES_CONNECTION))
+        let keeps = command.traits.contains(Traits::KEEPS_CONNECTION);
+        ends && (by_itself && !keeps || command.traits.contains(Traits::RELEASES_CONNECTION))
     }
 
     /// The command was the schema of a login: its answer decides the login.
@@ -233,6 +240,7 @@ impl Engine {
         };
         // SHOW WARNINGS would tell of it, whoever asks.
         backend.warnings = Warnings::OfClient;
+        backend.source.refusal = Refusal::of(error);
         match part {
             RestorePart::Schema(previous) => {
                 backend.session.schema = previous;
@@ -313,6 +321,9 @@ impl Engine {
         let Some(client) = self.clients.get(client_key) else {
             return;
         };
+        if backend.warnings == Warnings::More {
+            return self.read_warnings(turn, key);
+        }
         if client.holds_backend() {
             self.clients.move_to(client_key, State::Held, turn.now);
             self.bound_unread(key);
@@ -386,7 +397,7 @@ impl Engine {
         if backend.insert_id == InsertId::OfClient {
             backend.insert_id = InsertId::Unknown;
         }
-        if backend.warnings == Warnings::OfClient {
+        if matches!(backend.warnings, Warnings::OfClient | Warnings::More) {
             backend.warnings = Warnings::Foreign;
         }
         let carried = carried_timeout(backend);

@@ -3,11 +3,14 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use accounts::Directory;
 use admission::{GateId, Rules};
 use events::Span;
 use membership::Key;
 use pool::Ledger;
 
+use crate::directory::{AccountsOrder, Published};
+use crate::full_exchange::Checker;
 use crate::kill::{KillOrder, KillOutcome, Victim};
 use crate::limits::LimitsOrder;
 use crate::look::Look;
@@ -24,11 +27,12 @@ pub struct Shared {
     /// What runs and waits of each account, and the limits of that.
     pub admission: Arc<admission::Ledger>,
     keeper: OnceLock<Keeper>,
+    checker: OnceLock<Guard>,
+    /// Who may log in, as it was read last.
+    pub(crate) accounts: Published,
     clients: AtomicUsize,
     logins: AtomicUsize,
     pinned: Arc<AtomicUsize>,
-    /// The same by account, once somebody was pinned.
-    pinned_by: OnceLock<Box<[Arc<PinCount>]>>,
     next_id: AtomicU32,
 }
 
@@ -39,10 +43,11 @@ impl Shared {
             ledger: Ledger::new(backends, workers),
             admission: admission::Ledger::new(workers, Rules::default()),
             keeper: OnceLock::new(),
+            checker: OnceLock::new(),
+            accounts: Published::default(),
             clients: AtomicUsize::new(0),
             logins: AtomicUsize::new(0),
             pinned: Arc::default(),
-            pinned_by: OnceLock::new(),
             next_id: AtomicU32::new(0),
         })
     }
@@ -67,32 +72,41 @@ impl Shared {
         self.clients.load(Ordering::Relaxed)
     }
 
-    /// The right of a session of an account, which is one of so many, to be pinned. `Err` holds the limit
-    /// that is reached.
-    pub(crate) fn pin(
-        &self,
-        (account, accounts): (u32, usize),
-        limits: PinLimits,
-    ) -> Result<PinSlot, usize> {
-        let counts = self.pinned_by.get_or_init(|| {
-            let count = || PinCount {
-                all: self.pinned.clone(),
-                own: AtomicUsize::new(0),
-            };
-            (0..accounts).map(|_| Arc::new(count())).collect()
-        });
-        let count = counts.get(account as usize).ok_or(0_usize)?;
+    /// Who may log in has changed; each worker is to be told by [`Mail::AccountsChanged`].
+    pub fn publish_accounts(&self, directory: Arc<Directory>) {
+        self.accounts.publish(directory);
+    }
+
+    /// Who checks passwords that clients send, without making the worker wait. Only the first who is named
+    /// counts; until then none can be checked.
+    pub fn check_passwords_with(&self, checker: impl Checker + 'static) {
+        self.checker.get_or_init(|| Guard(Box::new(checker)));
+    }
+
+    pub(crate) fn checker(&self) -> Option<&dyn Checker> {
+        self.checker.get().map(|Guard(checker)| &**checker)
+    }
+
+    /// Who reads the accounts of the database when a worker asks, without making it wait. Only the first who
+    /// is named counts; until then nothing is read.
+    pub fn read_accounts_with(&self, read: impl Fn(AccountsOrder) + Send + Sync + 'static) {
+        self.accounts.read_with(read);
+    }
+
+    /// The right of a session to be pinned, whose account's sessions are counted by `own`. `Err` holds the
+    /// limit that is reached.
+    pub(crate) fn pin(&self, own: &Arc<AtomicUsize>, limits: PinLimits) -> Result<PinSlot, usize> {
         let take = |counted: &AtomicUsize, max| {
             let below = |pinned| (pinned < max).then_some(pinned + 1);
             let taken = counted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, below);
             taken.map(drop).map_err(|_| max)
         };
-        take(&count.own, limits.of_account)?;
+        take(own, limits.of_account)?;
         if let Err(max) = take(&self.pinned, limits.of_all) {
-            count.own.fetch_sub(1, Ordering::Relaxed);
+            own.fetch_sub(1, Ordering::Relaxed);
             return Err(max);
         }
-        Ok(PinSlot(count.clone()))
+        Ok(PinSlot(Box::new([self.pinned.clone(), own.clone()])))
     }
 
     /// The right to be in the connection phase, unless `max` clients are already.
@@ -142,22 +156,17 @@ impl Drop for LoginSlot {
     }
 }
 
-/// The right of one session to be pinned. Dropping it gives it back.
+/// The right of one session to be pinned, counted for all and for its account. Dropping it gives it back. Boxed,
+/// because few sessions have it.
 #[derive(Debug)]
-pub(crate) struct PinSlot(Arc<PinCount>);
+pub(crate) struct PinSlot(Box<[Arc<AtomicUsize>; 2]>);
 
 impl Drop for PinSlot {
     fn drop(&mut self) {
-        self.0.all.fetch_sub(1, Ordering::Relaxed);
-        self.0.own.fetch_sub(1, Ordering::Relaxed);
+        for pinned in &*self.0 {
+            pinned.fetch_sub(1, Ordering::Relaxed);
+        }
     }
-}
-
-/// The sessions of an account that are pinned, and those of all.
-#[derive(Debug)]
-struct PinCount {
-    all: Arc<AtomicUsize>,
-    own: AtomicUsize,
 }
 
 /// How many sessions may be pinned.
@@ -175,6 +184,15 @@ impl PinLimits {
         of_all: usize::MAX,
         of_account: usize::MAX,
     };
+}
+
+/// Whoever checks passwords.
+struct Guard(Box<dyn Checker>);
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guard")
+    }
 }
 
 /// Whoever keeps limits.
@@ -205,6 +223,19 @@ pub enum Mail {
     Woken(GateId),
     /// Other limits are in force.
     RulesChanged,
+    /// The password that a client sent was looked at, and is right or not.
+    PasswordChecked(Key, bool),
+    /// There is a public key, which a client waits for.
+    PublicKey(Key),
+    /// Other accounts were published.
+    AccountsChanged,
+    /// The database was asked for its accounts after the order with this ticket was given.
+    AccountsRead {
+        /// Of the order.
+        ticket: u64,
+        /// False if it could not be asked.
+        read: bool,
+    },
     /// What a statement of a client has changed is kept and in force, or why not.
     LimitsKept(Key, Result<(), String>),
     /// Somebody wants to look in.
@@ -228,6 +259,10 @@ impl std::fmt::Debug for Mail {
             Mail::SchemasChanged => "SchemasChanged",
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",
+            Mail::PasswordChecked(..) => "PasswordChecked",
+            Mail::PublicKey(_) => "PublicKey",
+            Mail::AccountsChanged => "AccountsChanged",
+            Mail::AccountsRead { .. } => "AccountsRead",
             Mail::LimitsKept(..) => "LimitsKept",
             Mail::Report(_) => "Report",
             Mail::Look(_) => "Look",

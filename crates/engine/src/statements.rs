@@ -54,6 +54,7 @@ impl Engine {
                 let found = classify(text, &dialect);
                 match found.kind {
                     Kind::Prepared => self.judge_prepared(client, (text, &dialect), found),
+                    Kind::Call => self.judge_call(client, (text, &dialect), found),
                     _ => found,
                 }
             }

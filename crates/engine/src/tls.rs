@@ -1,6 +1,7 @@
 //! Connections that become TLS connections: who asks for it, and what follows. Owns no cryptography; a layer between
 //! driver and engine has that.
 
+use accounts::Requires;
 use events::{Io, Peer, TlsFacts, TlsSide};
 use membership::Key;
 use session::statement::{Kind, Statement};
@@ -9,7 +10,6 @@ use wire::{Capabilities, SslRequest};
 use crate::backend_auth::{BackendLogin, Greeted};
 use crate::client::Client;
 use crate::rewrite::Rewrite;
-use crate::settings::Require;
 use crate::{Engine, Mail, Owner, Turn};
 
 impl Engine {
@@ -53,13 +53,15 @@ impl Engine {
     }
 
     /// True if the client is connected as an account requires it.
-    pub(crate) fn meets(&self, key: Key, require: Require) -> bool {
+    pub(crate) fn meets(&self, key: Key, requires: Requires) -> bool {
         let client = self.clients.get(key);
         let tls = client.and_then(|client| client.origin.tls.as_deref());
-        match require {
-            Require::None => true,
-            Require::Ssl => tls.is_some(),
-            Require::X509 => tls.is_some_and(|facts| facts.certificate.is_some()),
+        match requires {
+            Requires::Nothing => true,
+            Requires::Ssl => tls.is_some(),
+            Requires::X509 => tls.is_some_and(|facts| facts.certificate.is_some()),
+            // What exactly is not read.
+            Requires::More => false,
         }
     }
 

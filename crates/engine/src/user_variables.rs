@@ -143,6 +143,16 @@ impl Leftovers {
         self.unread.clear();
     }
 
+    /// True if the attached session may have assigned the variable, and it was not read back.
+    pub(crate) fn may_have(&self, name: &[u8]) -> bool {
+        self.unread.iter().any(|unread| **unread == *name)
+    }
+
+    /// What the backend has in the variable does not count any more.
+    fn overrules(&mut self, name: &[u8]) {
+        self.unread.retain(|unread| **unread != *name);
+    }
+
     /// The session may assign these from now on.
     fn assigns(&mut self, mentions: Vec<Mention>) {
         for Mention { name, .. } in mentions {
@@ -338,8 +348,48 @@ impl Engine {
             return self.pin_late(client, PinReason::UserVariable);
         };
         let values = self.interner.user_variables(values);
+        let agreed =
+            same_user_variables(backend.session.user.as_ref(), record.session.user.as_ref());
         record.session.user = Some(values.clone());
-        backend.session.user = Some(values);
+        backend.session.user = match agreed {
+            true => Some(values),
+            // It lacks what was set without it.
+            false => {
+                let own = backend.session.user.as_deref().cloned().unwrap_or_default();
+                let own = read.values(own).unwrap_or_default();
+                Some(self.interner.user_variables(own))
+            }
+        };
+    }
+
+    /// Sets variables of a session without a backend: one that is attached is told of them when a statement
+    /// could see them. False if they are more than can be carried.
+    pub(crate) fn set_user_variables(
+        &mut self,
+        client: Key,
+        values: Vec<(Box<[u8]>, UserValue)>,
+    ) -> bool {
+        let Some(client) = self.clients.get_mut(client) else {
+            return false;
+        };
+        let mut user = client.session.user.as_deref().cloned().unwrap_or_default();
+        let names: Vec<_> = values.iter().map(|(name, _)| name.clone()).collect();
+        for (name, value) in values {
+            user.set(&name, value);
+        }
+        if user.bytes() > UserVariables::BYTES_MAX {
+            return false;
+        }
+        client.session.user = Some(self.interner.user_variables(user));
+        if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
+            let mut known = backend.session.user.as_deref().cloned().unwrap_or_default();
+            for name in &names {
+                backend.leftovers.overrules(name);
+                known.remove(name);
+            }
+            backend.session.user = Some(self.interner.user_variables(known));
+        }
+        true
     }
 
     /// A statement was answered by which the server says that something of the session has changed,
@@ -351,10 +401,11 @@ impl Engine {
             command.kind,
             Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
         );
+        let calls = command.traits.contains(Traits::RUNS_KNOWN_BODY);
         // What was prepared in another schema changes that for as long as it runs, and the server says so.
         let reads = command.kind == Kind::Select && !schema;
         let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
-        if !(writes || reads) || command.traits.intersects(seen) {
+        if !calls && (!(writes || reads) || command.traits.intersects(seen)) {
             return;
         }
         let backend = self.clients.get(key).and_then(|client| client.backend);
@@ -401,11 +452,11 @@ impl Engine {
             return;
         }
         client.pins.insert(reason);
-        let whose = (client.account, self.settings.accounts.len());
-        client.pin_slot = client
-            .pin_slot
-            .take()
-            .or_else(|| self.shared.pin(whose, PinLimits::NONE).ok());
+        let account = self.accounts.account(client.account);
+        client.pin_slot = client.pin_slot.take().or_else(|| {
+            let pinned = self.shared.pin(&account?.pinned, PinLimits::NONE);
+            pinned.ok()
+        });
         self.counters.pinned(reason);
     }
 

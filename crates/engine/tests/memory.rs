@@ -4,8 +4,9 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use accounts::Directory;
 use allocation_counter::measure;
-use engine::{Account, Engine, Mail, Settings, Shared};
+use engine::{Engine, Mail, Settings, Shared};
 use events::{Close, ConnectError, Handle, Handler, Io, Peer, Tag, Timestamp};
 
 const CLIENTS: u64 = 10_000;
@@ -70,13 +71,9 @@ const NOW: Timestamp = Timestamp::ZERO;
 impl Stage {
     /// An engine that knows that its backend cannot be reached, so that it greets clients itself.
     fn new() -> Self {
-        let account = Account {
-            user: "app".into(),
-            password: String::new().into(),
-            require: engine::Require::None,
-        };
+        let account = ("app".to_owned(), String::new().into());
         let settings = Settings {
-            accounts: vec![account],
+            accounts: Directory::configured([account]).into(),
             ..Settings::default()
         };
         let engine = Engine::new(Arc::new(settings), Shared::new(1, 32), 0, [7; 32]);

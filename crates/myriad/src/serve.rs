@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::certificates::Certificates;
 use crate::quotas::{self, Book, Sources};
 use crate::workers::{Workers, drain};
-use crate::{admin, doctor, local, log};
+use crate::{admin, credentials, doctor, local, log};
 
 /// How to serve.
 #[derive(clap::Args)]
@@ -55,14 +55,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.local {
         database = Some(local::start(&arguments.local_folder, &mut settings)?);
     }
-    if settings.accounts.is_empty() {
-        tracing::warn!("nobody can log in: the configuration has no [[account]]");
+    if settings.accounts.is_empty() && settings.monitor.is_none() {
+        tracing::warn!("nobody can log in: the configuration has no [monitor] and no [[account]]");
     }
+    let register = credentials::register(&settings);
     let sources = Sources::new(arguments.config.as_deref(), &arguments.local_folder);
     let rules = sources.rules(&settings)?;
     doctor::warn_of_obstacles(&settings);
     let certificates = Certificates::load(&settings, sources.auto())?;
-    let workers = Workers::start(&settings, &listeners, rules, certificates.parties())?;
+    let shared = (rules, register.directory());
+    let workers = Workers::start(&settings, &listeners, shared, certificates.parties())?;
     for address in listeners.local_addresses() {
         tracing::info!(%address, backend = %settings.backend.address, "listening");
     }
@@ -80,7 +82,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let _ending = orders.send(order);
     });
     let office = Office { book, ordered };
-    runtime.block_on(control(&settings, &workers, (signals, office)))?;
+    let reader = credentials::Reader::new(&settings, &workers, register)?;
+    runtime.block_on(control(&settings, &workers, (signals, office), reader))?;
     workers.join()?;
     drop(listeners);
     if let Some(mut database) = database {
@@ -96,6 +99,7 @@ async fn control(
     settings: &config::Settings,
     workers: &Workers,
     (mut signals, mut office): (Signals, Office),
+    reader: Option<credentials::Reader>,
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
@@ -103,6 +107,7 @@ async fn control(
     let facts = facts(settings, workers, draining.clone()).with_office(sql);
     let desk = control::Desk::new(Arc::new(Posts(workers.postboxes.clone())), facts);
     let listeners = admin::start(settings, &desk, &stopped).await?;
+    let reading = reader.map(|reader| tokio::spawn(reader.run(stopped.clone())));
     signals.end(&mut office).await;
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
     draining.store(true, Ordering::Relaxed);
@@ -112,6 +117,9 @@ async fn control(
         () = workers.finished() => {}
     }
     stop.send_replace(true);
+    if let Some(reading) = reading {
+        reading.await?;
+    }
     listeners.ended().await
 }
 

@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use accounts::Directory;
 use anyhow::Context;
 use compression::Compressed;
 use driver::{Address, Clock, Driver, DriverCounters, Listeners, Postboxes, Wanted, Worker};
@@ -27,11 +28,11 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts them, with the limits of `rules` in force.
+    /// Starts them, with the limits of `rules` in force and these accounts known.
     pub(crate) fn start(
         settings: &config::Settings,
         listeners: &Listeners,
-        rules: admission::Rules,
+        (rules, accounts): (admission::Rules, Arc<Directory>),
         parties: &tls::Parties,
     ) -> anyhow::Result<Self> {
         let count = worker_count(settings);
@@ -39,7 +40,7 @@ impl Workers {
         let (inboxes, postboxes) = driver::mailboxes(count)?;
         let shared = Shared::new(count, settings.backend.max_connections as usize);
         shared.admission.set_rules(rules);
-        let engine_settings = Arc::new(engine_settings(settings, count));
+        let engine_settings = Arc::new(engine_settings(settings, count, accounts));
         let driver = Driver::choose(wanted(settings.server.driver))?;
         let clock = Clock::start();
         let ended = Arc::new(Semaphore::new(0));
@@ -130,19 +131,15 @@ fn resolve(address: &config::Address) -> anyhow::Result<Vec<Address>> {
     }
 }
 
-fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Settings {
+fn engine_settings(
+    settings: &config::Settings,
+    workers: usize,
+    accounts: Arc<Directory>,
+) -> engine::Settings {
     let (server, backend) = (&settings.server, &settings.backend);
     let default = engine::Settings::default();
     engine::Settings {
-        accounts: settings
-            .accounts
-            .iter()
-            .map(|account| engine::Account {
-                user: account.user.clone(),
-                password: account.password.expose().to_owned().into(),
-                require: require(account.require),
-            })
-            .collect(),
+        accounts,
         max_connections: server.max_connections as usize,
         max_logins: server.logins_max() as usize,
         default_auth_plugin: server.default_authentication_plugin.map(auth_plugin),
@@ -183,14 +180,6 @@ fn engine_settings(settings: &config::Settings, workers: usize) -> engine::Setti
             config::OnDisconnect::Finish => engine::OnDisconnect::Finish,
         },
         address: public_address(&server.listen),
-    }
-}
-
-fn require(require: config::Require) -> engine::Require {
-    match require {
-        config::Require::None => engine::Require::None,
-        config::Require::Ssl => engine::Require::Ssl,
-        config::Require::X509 => engine::Require::X509,
     }
 }
 

@@ -39,6 +39,17 @@ impl Binding {
         }
     }
 
+    /// The state of a session in `state` while it runs what was prepared so: the server selects the schema of
+    /// then for as long. `None` if that is the session's anyway.
+    pub fn while_running(&self, state: &SessionState) -> Option<SessionState> {
+        let schema = self.schema.clone();
+        let other = schema.is_some() && schema != state.schema;
+        other.then(|| SessionState {
+            schema,
+            ..state.clone()
+        })
+    }
+
     /// True if there was no default schema.
     pub fn lacks_schema(&self) -> bool {
         self.schema.is_none()
@@ -122,6 +133,10 @@ mod tests {
         let back = plan(&again, &now);
         assert_eq!(back.schema.as_deref(), Some(&b"b"[..]));
         assert!(binding.over(&again, &mut interner).matches(&again));
+        let running = binding.while_running(&now).unwrap();
+        assert_eq!(running.schema.as_deref(), Some(&b"a"[..]));
+        assert_eq!(running.variables, now.variables);
+        assert!(binding.while_running(&then).is_none());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod binding;
 mod charset;
 mod restore;
 mod seldom;
+mod sqlstate;
 mod state;
 pub mod statement;
 mod user_variables;
@@ -16,6 +17,7 @@ pub use binding::Binding;
 pub use charset::Charset;
 pub use restore::{Restore, Role, is_restorable, plan};
 pub use seldom::Seldom;
+pub use sqlstate::sqlstate;
 pub use state::{Interner, SessionState};
 pub use user_variables::{
     ColumnType, Told, UserValue, UserVariables, ask_for_user_variables, put_user_variables,

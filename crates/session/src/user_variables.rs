@@ -65,6 +65,37 @@ impl UserValue {
         })
     }
 
+    /// A whole number that is not negative.
+    pub fn unsigned(value: u64) -> Self {
+        Self {
+            null: false,
+            sample: format!("CAST({value} AS UNSIGNED)").into_bytes().into(),
+        }
+    }
+
+    /// A whole number.
+    pub fn integer(value: i64) -> Self {
+        let digits = value.to_string();
+        let sample = number(ColumnType::Integer, digits.as_bytes());
+        Self {
+            null: false,
+            sample: sample.unwrap_or_default().into(),
+        }
+    }
+
+    /// True for NULL.
+    pub fn is_null(&self) -> bool {
+        self.null
+    }
+
+    /// The value, if it is a whole number that is not negative.
+    pub fn as_unsigned(&self) -> Option<u64> {
+        let sample = str::from_utf8(&self.sample).ok().filter(|_| !self.null)?;
+        let inner = sample.strip_prefix("CAST(");
+        let inner = inner.and_then(|rest| rest.strip_suffix(" AS UNSIGNED)"));
+        inner.unwrap_or(sample).parse().ok()
+    }
+
     /// The text that the value is, if it is one of ASCII.
     pub fn ascii(&self) -> Option<Vec<u8>> {
         let from = self.sample.iter().position(|&byte| byte == b'\'')? + 1;
@@ -159,6 +190,11 @@ impl UserVariables {
     /// A variable's value, if it was set.
     pub fn get(&self, name: &[u8]) -> Option<&UserValue> {
         self.values.get(name)
+    }
+
+    /// Forgets a variable.
+    pub fn remove(&mut self, name: &[u8]) {
+        self.values.remove(name);
     }
 
     /// The names of all that were set.
@@ -279,8 +315,14 @@ mod tests {
         }
         let text = value(ColumnType::Text, Some("abc")).unwrap();
         assert_eq!(text.ascii().as_deref(), Some(&b"abc"[..]));
+        for number in [0, 5, u64::MAX] {
+            assert_eq!(UserValue::unsigned(number).as_unsigned(), Some(number));
+        }
+        assert_eq!(UserValue::integer(7).as_unsigned(), Some(7));
+        assert_eq!(UserValue::integer(-1).as_unsigned(), None);
+        assert_eq!(assigned(&UserValue::integer(-1)), "SET @`x`=-1");
         let null = value(ColumnType::Double, None).unwrap();
-        assert_eq!(null.ascii(), None);
+        assert_eq!((null.ascii(), null.as_unsigned()), (None, None));
         assert_eq!(assigned(&null), "SET @`x`=0e0,@`x`=IF(0,0e0,NULL)");
     }
 

@@ -1,7 +1,8 @@
 //! What kind of world a seed makes: how many workers, slots and clients, which limits, how much
 //! goes wrong.
 
-use engine::{Account, OnDisconnect, PublicAddress, Require, Settings, TlsMode};
+use accounts::Directory;
+use engine::{OnDisconnect, PublicAddress, Settings, TlsMode};
 use events::Span;
 use fastrand::Rng;
 
@@ -169,17 +170,13 @@ pub(crate) fn health(rng: &mut Rng) -> Health {
 }
 
 fn settings(rng: &mut Rng, clients: usize) -> Settings {
-    let account = |(user, password): (&str, &str)| Account {
-        user: user.to_owned(),
-        password: password.to_owned().into(),
-        require: Require::None,
-    };
+    let account = |(user, password): (&str, &str)| (user.to_owned(), password.to_owned().into());
     let sometimes = |rng: &mut Rng, span| (rng.u8(0..5) == 0).then_some(span);
     Settings {
         // The network has no TLS; the layer for that has tests of its own.
         tls: TlsMode::Off,
         backend_tls: false,
-        accounts: ACCOUNTS.into_iter().map(account).collect(),
+        accounts: Directory::configured(ACCOUNTS.into_iter().map(account)).into(),
         max_connections: match rng.u8(0..10) {
             0 => rng.usize(1..=clients),
             _ => 1_000_000,

@@ -58,6 +58,16 @@ pub mod code {
     pub const UNSUPPORTED_AUTH: u16 = 1251;
     /// `ER_CONNECTION_KILLED` of MariaDB.
     pub const CONNECTION_KILLED: u16 = 1927;
+    /// `ER_RESIGNAL_WITHOUT_ACTIVE_HANDLER`: RESIGNAL outside of a handler.
+    pub const NOT_RESIGNALLED: u16 = 1645;
+    /// `ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER`: GET STACKED DIAGNOSTICS outside of a handler.
+    pub const NOT_STACKED: u16 = 3004;
+    /// `ER_MUST_CHANGE_PASSWORD_LOGIN`: the password has expired.
+    pub const MUST_CHANGE_PASSWORD: u16 = 1862;
+    /// `ER_ACCOUNT_HAS_BEEN_LOCKED` of MySQL.
+    pub const ACCOUNT_LOCKED: u16 = 3118;
+    /// `ER_ACCOUNT_HAS_BEEN_LOCKED` of MariaDB.
+    pub const ACCOUNT_LOCKED_MARIADB: u16 = 4151;
     /// `ER_QUERY_INTERRUPTED`.
     pub const QUERY_INTERRUPTED: u16 = 1317;
     /// ER_STATEMENT_TIMEOUT of MariaDB.

@@ -57,6 +57,7 @@ fn the_default_configuration_has_every_key() {
     for (header, section) in [
         ("[server]", "server"),
         ("[backend]", "backend"),
+        ("[monitor]", "monitor"),
         ("[[account]]", "account"),
         ("[[quota]]", "quota"),
         ("[[schema]]", "schema"),
@@ -83,7 +84,7 @@ fn what_the_default_configuration_comments_out_is_right_too() {
         let is_key = bare
             .split_once(" = ")
             .is_some_and(|(key, _)| !key.contains(' '));
-        if (is_key && !is_source) || bare.starts_with("[[") {
+        if (is_key && !is_source) || bare.starts_with('[') {
             bare
         } else {
             line
@@ -98,6 +99,7 @@ fn what_the_default_configuration_comments_out_is_right_too() {
         settings.admin.accounts.len(),
     );
     assert_eq!(sections, (1, 1, 1, 1));
+    assert!(settings.monitor.is_some());
     assert!(settings.admin.http.is_some() && settings.admin.sql.is_some());
 }
 

@@ -13,7 +13,7 @@ use wire::{
 };
 
 use super::*;
-use crate::{Account, Settings, Shared};
+use crate::{Settings, Shared};
 
 const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
 const OTHER: [u8; 20] = *b"tsrqponmlkjihgfedcba";
@@ -63,11 +63,8 @@ impl Stage {
     /// The server greets with `plugin`; the engine's response is returned, too.
     fn new(on_unix_socket: bool, plugin: &[u8]) -> (Self, Vec<u8>) {
         let settings = Settings {
-            accounts: vec![Account {
-                user: "app".to_owned(),
-                password: "secret".to_owned().into(),
-                require: crate::Require::None,
-            }],
+            accounts: Directory::configured([("app".to_owned(), "secret".to_owned().into())])
+                .into(),
             backend_on_unix_socket: on_unix_socket,
             ..Settings::default()
         };

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use accounts::{Configured, Directory};
 use events::{Close, ConnectError, Handle, Handler, PeerCertificate, Tag, Timestamp};
 use wire::{
     CACHING_SHA2_PASSWORD, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
@@ -11,7 +12,7 @@ use wire::{
 };
 
 use super::*;
-use crate::{Account, Settings, Shared, TlsMode};
+use crate::{Settings, Shared, TlsMode};
 
 const NOW: Timestamp = Timestamp::ZERO;
 const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
@@ -73,9 +74,9 @@ impl Stage {
     }
 
     /// A client that was greeted; there is no backend.
-    fn client(tls: TlsMode, require: Require, peer: Peer) -> Self {
+    fn client(tls: TlsMode, require: Requires, peer: Peer) -> Self {
         let (mut engine, mut wire) = Self::engine(Settings {
-            accounts: vec![account(require)],
+            accounts: account(require),
             tls,
             ..Settings::default()
         });
@@ -89,7 +90,7 @@ impl Stage {
     /// A backend that greets with these flags.
     fn backend(offered: Capabilities, plugin: &[u8]) -> Self {
         let (engine, mut wire) = Self::engine(Settings {
-            accounts: vec![account(Require::None)],
+            accounts: account(Requires::Nothing),
             backend_tls: true,
             ..Settings::default()
         });
@@ -150,12 +151,13 @@ impl Stage {
     }
 }
 
-fn account(require: Require) -> Account {
-    Account {
+fn account(requires: Requires) -> Arc<Directory> {
+    let account = Configured {
         user: "app".to_owned(),
         password: "secret".to_owned().into(),
-        require,
-    }
+        requires,
+    };
+    Directory::configured([account]).into()
 }
 
 const FLAGS: Capabilities = Capabilities::PROTOCOL_41
@@ -193,7 +195,7 @@ fn response(nonce: &[u8; 20], sequence_id: u8) -> Vec<u8> {
 
 #[test]
 fn what_stands_behind_a_request_for_tls_is_not_heard_as_if_it_came_over_it() {
-    let mut stage = Stage::client(TlsMode::Offer, Require::None, TCP);
+    let mut stage = Stage::client(TlsMode::Offer, Requires::Nothing, TCP);
     let (offered, nonce) = stage.greeting();
     assert!(offered.contains(Capabilities::SSL));
     let injected = response(&nonce, 2);
@@ -212,7 +214,7 @@ fn what_stands_behind_a_request_for_tls_is_not_heard_as_if_it_came_over_it() {
 #[test]
 fn tls_is_begun_once_and_only_where_it_was_offered() {
     for (mode, peer) in [(TlsMode::Off, TCP), (TlsMode::Offer, Peer::Unix)] {
-        let mut stage = Stage::client(mode, Require::None, peer);
+        let mut stage = Stage::client(mode, Requires::Nothing, peer);
         let (offered, _) = stage.greeting();
         assert!(!offered.contains(Capabilities::SSL));
         stage.hears(&request());
@@ -220,7 +222,7 @@ fn tls_is_begun_once_and_only_where_it_was_offered() {
         assert_eq!(stage.wire.tls, None);
     }
 
-    let mut stage = Stage::client(TlsMode::Offer, Require::None, TCP);
+    let mut stage = Stage::client(TlsMode::Offer, Requires::Nothing, TCP);
     stage.greeting();
     stage.hears(&request());
     stage.is_secured(None);
@@ -239,7 +241,7 @@ fn who_must_come_securely_is_refused_otherwise_whatever_its_password() {
         (TlsMode::Require, Peer::Unix, Ok(())),
         (TlsMode::Offer, TCP, Ok(())),
     ] {
-        let mut stage = Stage::client(mode, Require::None, peer);
+        let mut stage = Stage::client(mode, Requires::Nothing, peer);
         let (_, nonce) = stage.greeting();
         stage.hears(&response(&nonce, 1));
         assert_eq!(stage.verdict(), expected, "{mode:?} {peer:?}");
@@ -255,9 +257,10 @@ fn accounts_are_for_those_who_come_as_they_require() {
     };
     let denied = Err(code::ACCESS_DENIED);
     for (require, plain, tls, verified) in [
-        (Require::None, Ok(()), Ok(()), Ok(())),
-        (Require::Ssl, denied, Ok(()), Ok(())),
-        (Require::X509, denied, denied, Ok(())),
+        (Requires::Nothing, Ok(()), Ok(()), Ok(())),
+        (Requires::Ssl, denied, Ok(()), Ok(())),
+        (Requires::X509, denied, denied, Ok(())),
+        (Requires::More, denied, denied, denied),
     ] {
         let mut stage = Stage::client(TlsMode::Offer, require, TCP);
         let (_, nonce) = stage.greeting();
@@ -311,7 +314,7 @@ fn a_backend_without_tls_learns_nothing() {
 #[test]
 fn what_a_backend_says_behind_its_handshake_is_taken_as_tls() {
     let (engine, mut wire) = Stage::engine(Settings {
-        accounts: vec![account(Require::None)],
+        accounts: account(Requires::Nothing),
         backend_tls: true,
         ..Settings::default()
     });

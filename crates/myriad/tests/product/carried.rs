@@ -58,8 +58,7 @@ fn compare(schema: &str, script: &[Step<'_>]) {
             0
         );
         let pins = door.metric("myriad_pins_total{reason=\"user_variable\"}");
-        // MySQL does not tell a schema that is another one for one execution from a variable that was set.
-        assert!(pins == 0 || !Server::is_mariadb());
+        assert_eq!(pins, 0);
         assert!(door.metric("myriad_prepares_on_demand_total") > 0);
     }
 }

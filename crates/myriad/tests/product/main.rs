@@ -19,6 +19,8 @@ mod command_line;
 #[cfg(test)]
 mod compression;
 #[cfg(test)]
+mod conditions;
+#[cfg(test)]
 mod crashes;
 #[cfg(test)]
 mod differential;
@@ -28,6 +30,8 @@ mod doctor;
 mod drivers;
 #[cfg(test)]
 mod dump;
+#[cfg(test)]
+mod from_server;
 #[cfg(test)]
 mod idle_transactions;
 #[cfg(test)]
@@ -59,7 +63,11 @@ mod quotas;
 #[cfg(test)]
 mod roles;
 #[cfg(test)]
+mod routines;
+#[cfg(test)]
 mod session_state;
+#[cfg(test)]
+mod settings;
 #[cfg(test)]
 mod sharing;
 #[cfg(test)]

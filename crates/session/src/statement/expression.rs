@@ -22,6 +22,8 @@ pub(super) enum Until {
     CommaOrFor,
     /// At the verb behind the common table expressions.
     Verb,
+    /// At INSERT and REPLACE outside of parentheses, be they statements or functions.
+    Insertion,
 }
 
 /// Which words before a parenthesis are calls.
@@ -92,6 +94,7 @@ impl<'a> Scanner<'_, 'a> {
             Until::Comma => token == Token::Mark(b','),
             Until::CommaOrFor => token == Token::Mark(b',') || token.is(Keyword::For),
             Until::Verb => is_verb(token.keyword()),
+            Until::Insertion => matches!(token.keyword(), Keyword::Insert | Keyword::Replace),
         }
     }
 

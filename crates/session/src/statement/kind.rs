@@ -81,7 +81,7 @@ pub enum Kind {
 bitflags! {
     /// What a statement reads, sets and ends. In doubt a flag that asks for care is set.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub struct Traits: u32 {
+    pub struct Traits: u64 {
         /// A plain read as far as the text can tell: what a view calls is not in the text.
         const PURE_READ = 1;
         /// Not provably read only.
@@ -147,6 +147,12 @@ bitflags! {
         const SETS_ROLE = 1 << 30;
         /// `SET STATEMENT … FOR`: system variables have other values for as long as it runs.
         const FOR_STATEMENT = 1 << 31;
+        /// `COMMIT` or `ROLLBACK` with `NO RELEASE`: whatever `completion_type` says, the connection stays.
+        const KEEPS_CONNECTION = 1 << 32;
+        /// `CALL` of a procedure whose body was looked at and leaves nothing behind unseen. No text says so by itself.
+        const RUNS_KNOWN_BODY = 1 << 33;
+        /// The same, and the body may assign user variables.
+        const BODY_ASSIGNS = 1 << 34;
     }
 }
 

@@ -5,10 +5,12 @@
 //! already holds a lock or a transaction is decided by the session.
 
 mod admin;
+mod body;
 mod builtins;
 mod charset;
 mod classify;
 mod comment;
+mod conditions;
 mod dialect;
 mod digest;
 mod explain;
@@ -43,8 +45,10 @@ mod user_variables;
 mod variables;
 mod write;
 
+pub use body::{Body, called, procedure_body};
 pub use charset::Trail;
 pub use classify::classify;
+pub use conditions::{Asked, ConditionItem, Place, StatementItem, get_diagnostics};
 pub use dialect::{Dialect, Flavor};
 pub use digest::digest_text;
 pub use holding::{Holding, TableName, holding};

@@ -113,7 +113,7 @@ fn asks_for_errors(token: Token<'_>) -> Option<bool> {
     }
 }
 
-fn word(token: Token<'_>, expected: &[u8]) -> bool {
+pub(super) fn word(token: Token<'_>, expected: &[u8]) -> bool {
     matches!(token, Token::Word(word) if word.text.eq_ignore_ascii_case(expected))
 }
 
@@ -125,7 +125,7 @@ fn number(token: Token<'_>) -> Option<u64> {
 }
 
 /// True if nothing but semicolons follows.
-fn ends(lexer: &mut Lexer<'_>, token: Token<'_>) -> bool {
+pub(super) fn ends(lexer: &mut Lexer<'_>, token: Token<'_>) -> bool {
     let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
     let ends = matches!(token, Token::End | Token::Mark(b';'));
     let open = lexer.in_version_comment() || lexer.in_doubt();

@@ -56,8 +56,11 @@ fn completion(reader: &mut Reader<'_>, found: &mut Findings) {
     let mut negated = false;
     while !reader.at_end() {
         let keyword = reader.peek_keyword();
-        if keyword == Keyword::Release && !negated {
-            found.add(Traits::RELEASES_CONNECTION);
+        if keyword == Keyword::Release {
+            found.add(match negated {
+                true => Traits::KEEPS_CONNECTION,
+                false => Traits::RELEASES_CONNECTION,
+            });
         }
         negated = keyword == Keyword::No;
         reader.next();

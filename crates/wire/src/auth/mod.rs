@@ -6,12 +6,19 @@
 mod caching_sha2_password;
 mod more_data;
 mod native_password;
+mod private_key;
 mod public_key;
+mod stored;
 
 pub use caching_sha2_password::{CACHING_SHA2_PASSWORD, caching_sha2_password};
 pub use more_data::{AuthMoreData, REQUEST_PUBLIC_KEY};
-pub use native_password::{NATIVE_PASSWORD, native_password};
+pub use native_password::{
+    NATIVE_PASSWORD, native_password, native_password_hash, native_password_stage1,
+    native_password_with,
+};
+pub use private_key::PrivateKey;
 pub use public_key::{PublicKeyError, encrypt_password};
+pub use stored::is_stored_password;
 
 /// A plugin whose responses can be made and checked by whoever has the password.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

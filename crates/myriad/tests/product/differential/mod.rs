@@ -105,8 +105,8 @@ impl Search<'_> {
         let is_late = Instant::now() > self.deadline && seed - self.first >= SESSIONS;
         let found = self.found.lock().unwrap();
         let has_moved = found.moves >= MOVES || seed - self.first >= SESSIONS_MAX;
-        let is_enough = found.different.len() >= ENOUGH;
-        (!(is_late && has_moved) && !is_enough).then_some(seed)
+        let ends = found.different.len() >= ENOUGH || is_late && has_moved;
+        (!ends).then_some(seed)
     }
 
     fn count(&self, compared: Compared) -> Option<Difference> {

@@ -4,14 +4,24 @@
 use wire::{Reader, ServerStatus};
 
 use crate::packets::{self, INDEX};
-use crate::support::{Answer, Packet, Part};
+use crate::support::{Answer, Packet, Part, Server};
 
 /// Flags that say how a statement went, not what it did; and the one that tells that a statement was
 /// prepared anew, which is told per connection of the database.
 const FLAGS: ServerStatus = ServerStatus::QUERY_WAS_SLOW.union(ServerStatus::METADATA_CHANGED);
 
 /// The same of EOF packets, which cannot say what has changed.
-const EOF_FLAGS: ServerStatus = FLAGS.union(ServerStatus::SESSION_STATE_CHANGED);
+fn eof_flags() -> ServerStatus {
+    flags() | ServerStatus::SESSION_STATE_CHANGED
+}
+
+/// The flags that may differ. Which index MySQL uses depends on what it has counted meanwhile.
+fn flags() -> ServerStatus {
+    match Server::is_mariadb() {
+        true => FLAGS,
+        false => FLAGS | INDEX,
+    }
+}
 
 /// An answer, a line per packet. `id` is the connection's, if it may be among the values.
 pub(super) fn answer(mut answer: Answer, id: Option<u32>) -> Vec<String> {
@@ -38,9 +48,9 @@ fn without_what_differs(part: Part, packet: &mut Packet, id: Option<u32>) {
         Part::Ok => without_flags(payload),
         Part::ColumnsEnd => {
             payload[1..3].fill(0);
-            clear(&mut payload[3..5], EOF_FLAGS);
+            clear(&mut payload[3..5], eof_flags());
         }
-        Part::RowsEnd if payload.len() == 5 => clear(&mut payload[3..5], EOF_FLAGS),
+        Part::RowsEnd if payload.len() == 5 => clear(&mut payload[3..5], eof_flags()),
         Part::RowsEnd => without_flags(payload),
         Part::Row => {
             let digits = id.map(|id| id.to_string());
@@ -76,7 +86,7 @@ fn without_flags(payload: &mut [u8]) {
         reader.lenenc_int(field).unwrap();
     }
     let at = payload.len() - reader.rest().len();
-    clear(&mut payload[at..at + 2], FLAGS);
+    clear(&mut payload[at..at + 2], flags());
 }
 
 fn clear(bytes: &mut [u8], flags: ServerStatus) {

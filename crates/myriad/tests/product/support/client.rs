@@ -4,9 +4,11 @@ use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
 use wire::{
     AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities, ErrPacket, ExtendedCapabilities,
-    HandshakeResponse, Header, InitialHandshake, OkPacket, write_packet,
+    HandshakeResponse, Header, InitialHandshake, OkPacket, REQUEST_PUBLIC_KEY, write_packet,
 };
 
 use super::{Address, Answer, LIMIT, Outcome, Packet, Shape, tls};
@@ -67,6 +69,7 @@ impl<'a> Login<'a> {
 pub(crate) struct Client {
     stream: BufReader<Stream>,
     capabilities: Capabilities,
+    nonce: [u8; 20],
     /// The id that it was given.
     pub(crate) connection_id: u32,
     /// The OK packet that ended its login.
@@ -117,6 +120,7 @@ impl Client {
         let handshake = InitialHandshake::parse(handshake).unwrap();
         self.capabilities = login.capabilities & handshake.capabilities;
         self.connection_id = handshake.connection_id;
+        self.nonce = handshake.nonce;
         let plugin = AuthPlugin::named(handshake.auth_plugin).unwrap_or_default();
         let response = HandshakeResponse {
             capabilities: self.capabilities,
@@ -144,6 +148,7 @@ impl Client {
         let mut client = Self {
             stream,
             capabilities: USUAL,
+            nonce: [0; 20],
             connection_id: 0,
             welcome,
         };
@@ -173,14 +178,31 @@ impl Client {
             }
             let answer = match AuthMoreData::parse(&payload) {
                 Ok(AuthMoreData::FastAuthSuccess) => continue,
-                // Over a unix socket the password itself may be sent.
-                Ok(AuthMoreData::FullAuthentication) => [password.as_bytes(), b"\0"].concat(),
-                _ => switched(&payload, password),
+                Ok(AuthMoreData::FullAuthentication) => match self.stream.get_ref() {
+                    // Where nobody listens the password itself may be sent.
+                    Stream::Unix(_) | Stream::Tls(_) => [password.as_bytes(), b"\0"].concat(),
+                    Stream::Tcp(_) => REQUEST_PUBLIC_KEY.to_vec(),
+                },
+                Ok(AuthMoreData::Data(pem)) => {
+                    let random = &mut ChaCha20Rng::from_seed([7; 32]);
+                    wire::encrypt_password(password.as_bytes(), &self.nonce, pem, random).unwrap()
+                }
+                _ => self.switched(&payload, password),
             };
             let mut bytes = Vec::new();
             write_packet(&mut bytes, sequence_id + 1, &answer);
             self.send_bytes(&bytes);
         }
+    }
+
+    /// The answer to a request to switch the plugin; nothing, if it is one that is not known here.
+    fn switched(&mut self, payload: &[u8], password: &str) -> Vec<u8> {
+        let request = AuthSwitchRequest::parse(payload).unwrap();
+        self.nonce = *request.data.first_chunk().unwrap();
+        let plugin = AuthPlugin::named(request.plugin);
+        plugin.map_or_else(Vec::new, |plugin| {
+            plugin.response(password.as_bytes(), &self.nonce)
+        })
     }
 
     /// Runs statements and returns what came of each.
@@ -336,13 +358,6 @@ fn request_for_tls(response: &[u8]) -> Vec<u8> {
     write_packet(&mut request, 1, &response[4..36]);
     request[5] |= (Capabilities::SSL.bits() >> 8) as u8;
     request
-}
-
-/// The answer to a request to switch the plugin.
-fn switched(payload: &[u8], password: &str) -> Vec<u8> {
-    let request = AuthSwitchRequest::parse(payload).unwrap();
-    let plugin = AuthPlugin::named(request.plugin).unwrap();
-    plugin.response(password.as_bytes(), request.data.first_chunk().unwrap())
 }
 
 fn outcome(error: &ErrPacket<'_>) -> Outcome {

@@ -33,7 +33,7 @@ fn transactions() {
         (
             "commit work and no chain no release",
             Kind::Commit,
-            NONE,
+            Traits::KEEPS_CONNECTION,
             &[],
         ),
         ("commit and chain", Kind::Commit, NONE, &[]),

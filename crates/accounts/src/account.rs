@@ -1,0 +1,129 @@
+//! An account: its name, its number, what proves it, and whether it may log in at all.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use admission::{AccountName, Identity, Pattern};
+
+use crate::credential::Credential;
+
+/// An account, as it was when it was read last.
+#[derive(Debug)]
+pub struct Account {
+    /// Given once, never again.
+    pub number: u32,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// What proves that a client is it.
+    pub credential: Credential,
+    /// Counts the credentials that it has had.
+    pub credential_version: u32,
+    /// Whether it may log in.
+    pub standing: Standing,
+    /// What its connections need.
+    pub requires: Requires,
+    /// Differs when what it may do has changed.
+    pub privileges: u64,
+    /// How many of its sessions are pinned; whoever pins them counts.
+    pub pinned: Arc<AtomicUsize>,
+    pub(crate) pattern: Pattern,
+}
+
+/// Where an account comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The configuration: whatever host a client comes from, and whatever the database says.
+    Configured,
+    /// The configuration, for the front door itself: nobody logs in as it.
+    Ours,
+    /// The database.
+    Database,
+    /// It was the database's, and is no more.
+    Gone,
+}
+
+/// Whether an account may log in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// It may.
+    #[default]
+    Open,
+    /// `ACCOUNT LOCK`.
+    Locked,
+    /// Its password has expired.
+    Expired,
+}
+
+/// What an account's connections need: `REQUIRE`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Requires {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Encryption.
+    Ssl,
+    /// A client's certificate.
+    X509,
+    /// Something certain of it, or of the encryption: its subject, its issuer, the cipher.
+    More,
+}
+
+impl Account {
+    /// One that may log in and has not been told of a privilege.
+    pub(crate) fn new(
+        number: u32,
+        origin: Origin,
+        name: AccountName,
+        credential: Credential,
+    ) -> Self {
+        Self {
+            number,
+            origin,
+            credential,
+            credential_version: 0,
+            standing: Standing::Open,
+            requires: Requires::Nothing,
+            privileges: 0,
+            pinned: Arc::default(),
+            pattern: Pattern::new(name),
+        }
+    }
+
+    /// `'user'@'host'`.
+    pub fn name(&self) -> &AccountName {
+        self.pattern.name()
+    }
+
+    /// The user part.
+    pub fn user(&self) -> &str {
+        &self.name().user
+    }
+
+    /// Whether it may be used at all.
+    pub fn is_gone(&self) -> bool {
+        self.origin == Origin::Gone
+    }
+
+    /// Whether it is what the server would take `who` for, if nothing more specific is.
+    pub(crate) fn matches(&self, who: &Identity<'_>) -> bool {
+        self.pattern.matches(who)
+    }
+
+    /// How the server sorts accounts: the one that is looked at first is the lesser.
+    pub(crate) fn order(&self, other: &Self) -> std::cmp::Ordering {
+        self.pattern.order(&other.pattern)
+    }
+
+    /// True if nothing differs that anybody could notice.
+    pub(crate) fn is_as(&self, other: &Self) -> bool {
+        let told = |account: &Self| {
+            (
+                account.origin,
+                account.standing,
+                account.requires,
+                account.privileges,
+            )
+        };
+        told(self) == told(other) && self.credential.is_as(&other.credential)
+    }
+}

@@ -1,0 +1,232 @@
+//! What proves that a client is an account: a password that is written down, or what the database keeps
+//! of one. Shows nothing of either, and overwrites it when dropped.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use wire::{
+    AuthPlugin, is_stored_password, native_password_hash, native_password_stage1,
+    native_password_with,
+};
+use zeroize::Zeroizing;
+
+/// What proves an account.
+pub enum Credential {
+    /// A password that is known; empty for none.
+    Password(Zeroizing<String>),
+    /// What `mysql_native_password` keeps of a password.
+    Native(NativeHash),
+    /// What `caching_sha2_password` keeps of a password.
+    Sha2(Sha2Hash),
+    /// What a plugin keeps that cannot be checked here.
+    Other(Box<str>),
+    /// Nothing proves it.
+    Nothing,
+}
+
+/// What opens a backend connection as an account.
+#[derive(Clone, Copy)]
+pub enum Secret<'a> {
+    /// The password; empty for none.
+    Password(&'a str),
+    /// `SHA1(password)`.
+    Stage1(&'a [u8; 20]),
+}
+
+/// `SHA1(SHA1(password))`, and `SHA1(password)` once a client has proved to know it.
+pub struct NativeHash {
+    hash: [u8; 20],
+    stage1: OnceLock<Zeroizing<[u8; 20]>>,
+}
+
+/// A salted hash that only the password itself can be checked against, and the password once a client has
+/// shown that.
+pub struct Sha2Hash {
+    stored: Box<str>,
+    password: OnceLock<Zeroizing<String>>,
+}
+
+impl Credential {
+    /// What `caching_sha2_password` has as its `authentication_string`; nothing if there is no password.
+    pub fn sha2(stored: &str) -> Self {
+        if stored.is_empty() {
+            return Self::Password(Zeroizing::default());
+        }
+        Self::Sha2(Sha2Hash {
+            stored: stored.into(),
+            password: OnceLock::new(),
+        })
+    }
+
+    /// What `mysql_native_password` has as its `authentication_string`: `*` and 40 hexadecimal digits, or
+    /// nothing if there is no password. Anything else proves nothing.
+    pub fn native(stored: &str) -> Self {
+        if stored.is_empty() {
+            return Self::Password(Zeroizing::default());
+        }
+        match stored.strip_prefix('*').and_then(hash) {
+            Some(hash) => Self::Native(NativeHash {
+                hash,
+                stage1: OnceLock::new(),
+            }),
+            None => Self::Nothing,
+        }
+    }
+
+    /// The plugin by which clients prove it; `None` if it may be any that can be checked.
+    pub fn plugin(&self) -> Option<AuthPlugin> {
+        match self {
+            Self::Native(_) => Some(AuthPlugin::NativePassword),
+            Self::Sha2(_) => Some(AuthPlugin::CachingSha2Password),
+            Self::Password(_) | Self::Other(_) | Self::Nothing => None,
+        }
+    }
+
+    /// Whether `response` to `nonce` by `plugin` proves it. What was proved opens backends from now on.
+    pub fn is_proved_by(&self, plugin: AuthPlugin, nonce: &[u8; 20], response: &[u8]) -> bool {
+        match self {
+            Self::Password(password) => plugin.verify(password.as_bytes(), nonce, response),
+            Self::Native(hash) if plugin == AuthPlugin::NativePassword => {
+                hash.is_proved_by(nonce, response)
+            }
+            Self::Sha2(hash) if plugin == AuthPlugin::CachingSha2Password => {
+                let password = hash.password.get();
+                let proves =
+                    |known: &Zeroizing<String>| plugin.verify(known.as_bytes(), nonce, response);
+                password.is_some_and(proves)
+            }
+            Self::Native(_) | Self::Sha2(_) | Self::Other(_) | Self::Nothing => false,
+        }
+    }
+
+    /// Whether this is the password. Takes milliseconds, whoever it is. What was shown opens backends from
+    /// now on.
+    pub fn is_password(&self, password: &[u8]) -> bool {
+        let of_nobody = "$A$005$----------------------------------------------------------------";
+        match self {
+            Self::Sha2(hash) => {
+                let text = String::from_utf8(password.to_vec()).map(Zeroizing::new);
+                let right = is_stored_password(password, hash.stored.as_bytes());
+                match text {
+                    Ok(text) if right => hash.password.get_or_init(|| text),
+                    _ => return false,
+                };
+                true
+            }
+            Self::Password(known) => {
+                // It must not be told from others by being quick.
+                is_stored_password(password, of_nobody.as_bytes());
+                AuthPlugin::CachingSha2Password.verify(
+                    known.as_bytes(),
+                    &[0; 20],
+                    &AuthPlugin::CachingSha2Password.response(password, &[0; 20]),
+                )
+            }
+            Self::Native(_) | Self::Other(_) | Self::Nothing => {
+                is_stored_password(password, of_nobody.as_bytes());
+                false
+            }
+        }
+    }
+
+    /// What opens a backend connection. `None` if that is not known, or not yet.
+    pub fn secret(&self) -> Option<Secret<'_>> {
+        match self {
+            Self::Password(password) => Some(Secret::Password(password)),
+            Self::Native(hash) => Some(Secret::Stage1(hash.stage1.get()?)),
+            Self::Sha2(hash) => Some(Secret::Password(hash.password.get()?)),
+            Self::Other(_) | Self::Nothing => None,
+        }
+    }
+
+    /// Takes over what clients have proved to know; the same proves both.
+    pub(crate) fn take_learned(&mut self, before: &Self) {
+        match (self, before) {
+            (Self::Native(hash), Self::Native(before)) => hash.stage1.clone_from(&before.stage1),
+            (Self::Sha2(hash), Self::Sha2(before)) => hash.password.clone_from(&before.password),
+            _ => {}
+        }
+    }
+
+    /// True if the same proves both.
+    pub(crate) fn is_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Password(one), Self::Password(other)) => one == other,
+            (Self::Native(one), Self::Native(other)) => one.hash == other.hash,
+            (Self::Sha2(one), Self::Sha2(other)) => one.stored == other.stored,
+            (Self::Other(one), Self::Other(other)) => one == other,
+            (Self::Nothing, Self::Nothing) => true,
+            _ => false,
+        }
+    }
+}
+
+impl NativeHash {
+    fn is_proved_by(&self, nonce: &[u8; 20], response: &[u8]) -> bool {
+        let Some(stage1) = native_password_stage1(response, nonce, &self.hash) else {
+            return false;
+        };
+        let stage1 = Zeroizing::new(stage1);
+        let differs = native_password_hash(&stage1)
+            .iter()
+            .zip(self.hash)
+            .fold(0, |differs, (a, b)| differs | (a ^ b));
+        if differs != 0 {
+            return false;
+        }
+        self.stage1.get_or_init(|| stage1);
+        true
+    }
+}
+
+impl<'a> Secret<'a> {
+    /// What answers `nonce` by `plugin`; `None` if that needs the password itself.
+    pub fn response(self, plugin: AuthPlugin, nonce: &[u8; 20]) -> Option<Vec<u8>> {
+        match (self, plugin) {
+            (Self::Password(password), _) => Some(plugin.response(password.as_bytes(), nonce)),
+            (Self::Stage1(stage1), AuthPlugin::NativePassword) => {
+                Some(native_password_with(stage1, nonce))
+            }
+            (Self::Stage1(_), AuthPlugin::CachingSha2Password) => None,
+        }
+    }
+
+    /// The plugin to answer with where the server names this one first; it may ask for another.
+    pub fn plugin_beside(self, named: Option<AuthPlugin>) -> AuthPlugin {
+        match self {
+            Self::Password(_) => named.unwrap_or_default(),
+            Self::Stage1(_) => AuthPlugin::NativePassword,
+        }
+    }
+
+    /// The password itself, if it is known.
+    pub fn password(self) -> Option<&'a str> {
+        match self {
+            Self::Password(password) => Some(password),
+            Self::Stage1(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Password(_) => "Password",
+            Self::Native(_) => "Native",
+            Self::Sha2(_) => "Sha2",
+            Self::Other(_) => "Other",
+            Self::Nothing => "Nothing",
+        })
+    }
+}
+
+fn hash(digits: &str) -> Option<[u8; 20]> {
+    let mut hash = [0; 20];
+    if digits.len() != 2 * hash.len() || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (place, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digits.get(2 * place..2 * place + 2)?, 16).ok()?;
+    }
+    Some(hash)
+}

@@ -1,0 +1,143 @@
+//! The accounts from one reading to the next: which are the same, and which have changed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use admission::AccountName;
+use zeroize::Zeroizing;
+
+use crate::account::{Account, Origin, Requires, Standing};
+use crate::credential::Credential;
+use crate::directory::{Configured, Directory, View};
+
+/// Makes directories.
+#[derive(Debug)]
+pub struct Register {
+    current: Arc<Directory>,
+    /// Numbers of the database's accounts that are there.
+    numbers: HashMap<AccountName, u32>,
+}
+
+/// What the database says.
+#[derive(Debug)]
+pub struct Reading {
+    /// All its accounts; a name that comes twice counts once.
+    pub accounts: Vec<Found>,
+    /// How it sees others.
+    pub view: View,
+}
+
+/// An account, as it was read.
+#[derive(Debug)]
+pub struct Found {
+    /// Its name.
+    pub name: AccountName,
+    /// What proves it.
+    pub credential: Credential,
+    /// Whether it may log in.
+    pub standing: Standing,
+    /// What its connections need.
+    pub requires: Requires,
+    /// A sum over what it may do.
+    pub privileges: u64,
+}
+
+impl Register {
+    /// With accounts of the configuration, and the front door's own in the database, by which the others are
+    /// read. Without that the database is not asked.
+    pub fn new<A: Into<Configured>>(
+        configured: impl IntoIterator<Item = A>,
+        ours: Option<(String, Zeroizing<String>)>,
+    ) -> Self {
+        let asks_database = ours.is_some();
+        let configured = Directory::configured(configured);
+        let mut accounts = configured.accounts;
+        accounts.extend(ours.map(|(user, password)| {
+            let name = AccountName::new(user, "%");
+            let credential = Credential::Password(password);
+            let number = accounts.len() as u32;
+            Arc::new(Account::new(number, Origin::Ours, name, credential))
+        }));
+        let current = Directory {
+            asks_database,
+            ..Directory::of(accounts)
+        };
+        Self {
+            current: Arc::new(current),
+            numbers: HashMap::new(),
+        }
+    }
+
+    /// The accounts as they are known now.
+    pub fn directory(&self) -> Arc<Directory> {
+        self.current.clone()
+    }
+
+    /// Takes in what the database says. The new directory, or `None` if nothing differs.
+    pub fn update(&mut self, reading: Reading) -> Option<Arc<Directory>> {
+        let mut accounts = self.current.accounts.clone();
+        let mut numbers = HashMap::with_capacity(reading.accounts.len());
+        let mut changed = self.current.view.as_ref() != Some(&reading.view);
+        for found in reading.accounts {
+            if numbers.contains_key(&found.name) {
+                continue;
+            }
+            let number = self.numbers.remove(&found.name);
+            let new_number = accounts.len() as u32;
+            numbers.insert(found.name.clone(), number.unwrap_or(new_number));
+            let Some(number) = number else {
+                accounts.push(Arc::new(found.into_account(new_number)));
+                changed = true;
+                continue;
+            };
+            let before = &accounts[number as usize];
+            if let Some(after) = found.beside(before) {
+                accounts[number as usize] = Arc::new(after);
+                changed = true;
+            }
+        }
+        // Those that are left were not read any more.
+        for (name, number) in std::mem::replace(&mut self.numbers, numbers) {
+            let gone = Account::new(number, Origin::Gone, name, Credential::Nothing);
+            accounts[number as usize] = Arc::new(gone);
+            changed = true;
+        }
+        if !changed {
+            return None;
+        }
+        self.current = Arc::new(Directory {
+            version: self.current.version + 1,
+            view: Some(reading.view),
+            asks_database: true,
+            ..Directory::of(accounts)
+        });
+        Some(self.directory())
+    }
+}
+
+impl Found {
+    fn into_account(self, number: u32) -> Account {
+        Account {
+            standing: self.standing,
+            requires: self.requires,
+            privileges: self.privileges,
+            ..Account::new(number, Origin::Database, self.name, self.credential)
+        }
+    }
+
+    /// What becomes of an account that was as `before`; `None` if it is still so, and keeps what has been
+    /// learned of it.
+    fn beside(self, before: &Account) -> Option<Account> {
+        let mut after = self.into_account(before.number);
+        if after.is_as(before) {
+            return None;
+        }
+        after.credential_version = before.credential_version;
+        after.pinned = before.pinned.clone();
+        match after.credential.is_as(&before.credential) {
+            true => after.credential.take_learned(&before.credential),
+            false => after.credential_version += 1,
+        }
+        Some(after)
+    }
+}

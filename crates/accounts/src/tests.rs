@@ -1,0 +1,198 @@
+//! Numbers over several readings, and who is whom.
+
+use std::net::IpAddr;
+
+use admission::AccountName;
+use wire::{AuthPlugin, native_password};
+
+use crate::{Credential, Directory, Found, Origin, Reading, Register, Requires, Standing, View};
+
+const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
+/// Of "secret".
+const HASH: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
+const OTHER_HASH: &str = "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19";
+
+fn found(user: &str, host: &str, hash: &str) -> Found {
+    Found {
+        name: AccountName::new(user, host),
+        credential: Credential::native(hash),
+        standing: Standing::Open,
+        requires: Requires::Nothing,
+        privileges: 0,
+    }
+}
+
+fn reading(accounts: impl IntoIterator<Item = Found>) -> Reading {
+    Reading {
+        accounts: accounts.into_iter().collect(),
+        view: View {
+            our_host: Some("localhost".into()),
+            resolves_names: true,
+            ..View::default()
+        },
+    }
+}
+
+fn register() -> Register {
+    let app = ("app".to_owned(), "known".to_owned().into());
+    let ours = ("monitor".to_owned(), "watch".to_owned().into());
+    Register::new([app], Some(ours))
+}
+
+fn number(directory: &Directory, user: &str, address: Option<&str>) -> Option<u32> {
+    let address = address.map(|text| text.parse::<IpAddr>().unwrap());
+    directory.find(user, address).map(|account| account.number)
+}
+
+#[test]
+fn an_account_keeps_its_number_and_a_new_one_gets_another() {
+    let mut register = register();
+    let one = || found("a", "%", HASH);
+    let read = register
+        .update(reading([one(), found("b", "%", HASH)]))
+        .unwrap();
+    assert_eq!(
+        (number(&read, "a", None), number(&read, "b", None)),
+        (Some(2), Some(3))
+    );
+    let read = register.update(reading([found("b", "%", HASH)])).unwrap();
+    assert_eq!(
+        (number(&read, "a", None), number(&read, "b", None)),
+        (None, Some(3))
+    );
+    assert_eq!(read.account(2).unwrap().origin, Origin::Gone);
+    assert_eq!(read.account(2).unwrap().user(), "a");
+    let read = register
+        .update(reading([found("b", "%", HASH), one()]))
+        .unwrap();
+    assert_eq!(
+        (number(&read, "a", None), number(&read, "b", None)),
+        (Some(4), Some(3))
+    );
+    assert_eq!(read.version(), 3);
+}
+
+#[test]
+fn nothing_is_published_when_nothing_differs() {
+    let mut register = register();
+    let read = || reading([found("a", "%", HASH), found("a", "%", HASH)]);
+    assert!(!register.directory().was_read());
+    assert!(register.update(read()).unwrap().was_read());
+    assert!(register.update(read()).is_none());
+    let mut seen = read();
+    seen.view.roles = 1;
+    assert!(register.update(seen).is_some());
+}
+
+#[test]
+fn what_was_learned_stays_while_the_password_does() {
+    let mut register = register();
+    let response = native_password(b"secret", &NONCE);
+    let prove = |directory: &Directory| {
+        let account = directory.find("a", None).unwrap();
+        account
+            .credential
+            .is_proved_by(AuthPlugin::NativePassword, &NONCE, &response)
+    };
+    let read = register.update(reading([found("a", "%", HASH)])).unwrap();
+    assert!(read.account(2).unwrap().credential.secret().is_none());
+    assert!(prove(&read));
+    let mut granted = found("a", "%", HASH);
+    granted.privileges = 7;
+    let read = register.update(reading([granted])).unwrap();
+    let account = read.account(2).unwrap();
+    assert_eq!((account.privileges, account.credential_version), (7, 0));
+    let secret = account.credential.secret().unwrap();
+    let answer = secret.response(AuthPlugin::NativePassword, &NONCE);
+    assert_eq!(answer.as_deref(), Some(&response[..]));
+    assert_eq!(
+        secret.response(AuthPlugin::CachingSha2Password, &NONCE),
+        None
+    );
+    let read = register
+        .update(reading([found("a", "%", OTHER_HASH)]))
+        .unwrap();
+    let account = read.account(2).unwrap();
+    assert_eq!(account.credential_version, 1);
+    assert!(account.credential.secret().is_none());
+    assert!(!prove(&read));
+    assert!(account.credential.secret().is_none());
+}
+
+#[test]
+fn stored_passwords_are_read_as_the_server_reads_them() {
+    let none = Credential::native("");
+    assert!(none.is_proved_by(AuthPlugin::NativePassword, &NONCE, b""));
+    assert!(!none.is_proved_by(
+        AuthPlugin::NativePassword,
+        &NONCE,
+        &native_password(b"x", &NONCE)
+    ));
+    let right = Credential::native(HASH);
+    let response = native_password(b"secret", &NONCE);
+    assert!(right.is_proved_by(AuthPlugin::NativePassword, &NONCE, &response));
+    for wrong in [
+        &b""[..],
+        b"\0",
+        &response[1..],
+        &native_password(b"Secret", &NONCE),
+    ] {
+        assert!(!right.is_proved_by(AuthPlugin::NativePassword, &NONCE, wrong));
+    }
+    for stored in [
+        "invalid",
+        "*",
+        "14E65567ABDB5135D0CFD9A70B3032C179A49EE7",
+        &HASH[..40],
+    ] {
+        let credential = Credential::native(stored);
+        assert!(
+            !credential.is_proved_by(AuthPlugin::NativePassword, &NONCE, b""),
+            "{stored}"
+        );
+        assert!(!credential.is_proved_by(AuthPlugin::NativePassword, &NONCE, &response));
+    }
+}
+
+#[test]
+fn clients_are_whom_the_server_would_take_them_for() {
+    let mut register = register();
+    let hosts = [
+        ("a", "%"),
+        ("a", "10.1.%"),
+        ("a", "10.1.2.0/255.255.255.0"),
+        ("", "localhost"),
+        ("", "10.9.%"),
+        ("app", "localhost"),
+    ];
+    let read = register.update(reading(hosts.map(|(user, host)| found(user, host, HASH))));
+    let read = read.unwrap();
+    let name = |user: &str, address: Option<&str>| {
+        let number = number(&read, user, address)?;
+        Some(read.account(number)?.name().to_string())
+    };
+    let table = [
+        ("a", Some("10.1.2.3"), Some("'a'@'10.1.2.0/255.255.255.0'")),
+        ("a", Some("10.1.3.3"), Some("'a'@'10.1.%'")),
+        ("a", Some("10.9.3.3"), Some("''@'10.9.%'")),
+        ("a", Some("11.9.3.3"), Some("'a'@'%'")),
+        ("a", None, Some("''@'localhost'")),
+        ("a", Some("127.0.0.1"), Some("''@'localhost'")),
+        ("b", Some("11.9.3.3"), None),
+        ("b", None, Some("''@'localhost'")),
+        // The configuration comes first, and is for all hosts.
+        ("app", None, Some("'app'@'%'")),
+        ("app", Some("11.9.3.3"), Some("'app'@'%'")),
+        // Nobody logs in as the front door's own, unless the database has it.
+        ("monitor", Some("11.9.3.3"), None),
+    ];
+    for (user, address, expected) in table {
+        assert_eq!(
+            name(user, address).as_deref(),
+            expected,
+            "{user} {address:?}"
+        );
+    }
+    let behind = read.find_behind("a").unwrap();
+    assert_eq!(behind.name().to_string(), "''@'localhost'");
+}

@@ -1,0 +1,101 @@
+//! The accounts of the database, read again and again: cheaply as long as nothing has changed there, and at
+//! once when a worker asks.
+//!
+//! Owns when they are read, and who is told. What becomes of them is `accounts`' matter.
+
+mod mariadb;
+mod mysql;
+mod sums;
+mod tables;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use accounts::{Directory, Register};
+use engine::AccountsOrder;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, sleep_until, timeout};
+
+pub use tables::Database;
+
+/// How often is looked unless somebody asks.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Not more often, whoever asks: those who ask meanwhile share the next answer.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// One part in so many of its time is the most that is taken of a connection's, unless somebody asks.
+const SHARE: u32 = 20;
+
+/// How long the database may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is told of each time that the accounts were read, or could not be.
+pub trait Notice: Send + Sync {
+    /// Other accounts are known than before.
+    fn changed(&self, directory: Arc<Directory>);
+
+    /// They were read, or could not be, after these orders had been given: for each worker that asked, the
+    /// last one.
+    fn read(&self, order: AccountsOrder, read: bool);
+}
+
+/// Reads the accounts of a database until `stopped`.
+pub async fn read_accounts(
+    mut register: Register,
+    mut database: Database,
+    mut orders: UnboundedReceiver<AccountsOrder>,
+    notice: impl Notice,
+    stopped: impl Future<Output = ()>,
+) {
+    let mut stopped = std::pin::pin!(stopped);
+    let mut begun = Instant::now();
+    let mut next = begun;
+    let mut failing = false;
+    loop {
+        let mut asked = Vec::new();
+        tokio::select! {
+            () = &mut stopped => return,
+            () = sleep_until(next) => {}
+            order = orders.recv() => asked.extend(order),
+        }
+        sleep_until(begun + PAUSE).await;
+        while let Ok(order) = orders.try_recv() {
+            asked.push(order);
+        }
+        begun = Instant::now();
+        let read = timeout(PATIENCE, database.read()).await;
+        let read = read.unwrap_or_else(|_| Err("no answer within 5 s".to_owned()));
+        // Of a database with very many privileges not much of its time is taken.
+        next = begun + INTERVAL.max(SHARE * begun.elapsed());
+        let told = read.is_ok();
+        match read {
+            Ok(reading) => {
+                if std::mem::replace(&mut failing, false) {
+                    tracing::info!("the database's accounts can be read again");
+                }
+                let changed = reading.and_then(|reading| register.update(reading));
+                changed
+                    .into_iter()
+                    .for_each(|directory| notice.changed(directory));
+            }
+            Err(error) => {
+                database.forget();
+                if !std::mem::replace(&mut failing, true) {
+                    tracing::error!(error, "the database's accounts cannot be read");
+                }
+            }
+        }
+        tell(&notice, asked, told);
+    }
+}
+
+/// Each worker is told once.
+fn tell(notice: &impl Notice, mut asked: Vec<AccountsOrder>, read: bool) {
+    asked.sort_by_key(|order| (order.worker, std::cmp::Reverse(order.ticket)));
+    asked.dedup_by_key(|order| order.worker);
+    for order in asked {
+        notice.read(order, read);
+    }
+}

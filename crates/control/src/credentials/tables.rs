@@ -1,0 +1,244 @@
+//! The connection to the database, and its tables of accounts: a checksum of them each time, and all that
+//! is in them when that has changed.
+
+use std::net::{IpAddr, UdpSocket};
+use std::time::Duration;
+
+use accounts::{Reading, View};
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, OptsBuilder, Row, Value};
+use tokio::time::Instant;
+use zeroize::Zeroizing;
+
+use super::sums::Sums;
+use super::{mariadb, mysql};
+
+/// Passwords expire without a change in any table.
+const READ_ANYWAY: Duration = Duration::from_secs(60);
+
+/// A database whose accounts are read.
+pub struct Database {
+    address: Address,
+    user: String,
+    password: Zeroizing<String>,
+    connection: Option<Connected>,
+}
+
+enum Address {
+    Unix(String),
+    Tcp(String, u16),
+}
+
+struct Connected {
+    connection: Conn,
+    is_mariadb: bool,
+    /// Of the tables, when they were read last, and when that was.
+    seen: Option<(Vec<Option<String>>, Instant)>,
+}
+
+impl Database {
+    /// One that is reached over a unix socket.
+    pub fn over_unix(path: &str, user: &str, password: Zeroizing<String>) -> Self {
+        Self::at(Address::Unix(path.to_owned()), user, password)
+    }
+
+    /// One that is reached over TCP.
+    pub fn over_tcp(host: &str, port: u16, user: &str, password: Zeroizing<String>) -> Self {
+        Self::at(Address::Tcp(host.to_owned(), port), user, password)
+    }
+
+    fn at(address: Address, user: &str, password: Zeroizing<String>) -> Self {
+        Self {
+            address,
+            user: user.to_owned(),
+            password,
+            connection: None,
+        }
+    }
+
+    /// All of its accounts, or `None` if nothing has changed since they were read last.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read; [`Database::forget`] is due then.
+    pub(super) async fn read(&mut self) -> Result<Option<Reading>, String> {
+        let text = |error: mysql_async::Error| error.to_string();
+        if self.connection.is_none() {
+            self.connection = Some(Connected::new(self.options()).await.map_err(text)?);
+        }
+        let our_address = self.address.ours();
+        let Some(connected) = &mut self.connection else {
+            return Ok(None);
+        };
+        let read = connected.read(our_address).await;
+        read.map_err(text)
+    }
+
+    /// The connection may be in any state.
+    pub(super) fn forget(&mut self) {
+        self.connection = None;
+    }
+
+    fn options(&self) -> Opts {
+        let options = OptsBuilder::default()
+            .user(Some(&self.user))
+            .pass(Some(self.password.as_str()))
+            .prefer_socket(false);
+        let options = match &self.address {
+            Address::Unix(path) => options.socket(Some(path)),
+            Address::Tcp(host, port) => options.ip_or_hostname(host).tcp_port(*port),
+        };
+        options.into()
+    }
+}
+
+impl Address {
+    /// The address from which this machine reaches it, if that is not a unix socket.
+    fn ours(&self) -> Option<IpAddr> {
+        let Self::Tcp(host, port) = self else {
+            return None;
+        };
+        let host = host.trim_matches(['[', ']']);
+        // Nothing is sent: the kernel only chooses the way.
+        let way = |local: &str| {
+            let socket = UdpSocket::bind((local, 0)).ok()?;
+            socket.connect((host, *port)).ok()?;
+            Some(socket.local_addr().ok()?.ip())
+        };
+        way("0.0.0.0").or_else(|| way("::"))
+    }
+}
+
+impl Connected {
+    async fn new(options: Opts) -> mysql_async::Result<Self> {
+        let mut connection = Conn::new(options).await?;
+        let version: Option<String> = connection.query_first("SELECT VERSION()").await?;
+        let is_mariadb = version.is_some_and(|version| version.contains("MariaDB"));
+        Ok(Self {
+            connection,
+            is_mariadb,
+            seen: None,
+        })
+    }
+
+    async fn read(&mut self, our_address: Option<IpAddr>) -> mysql_async::Result<Option<Reading>> {
+        let (users, grants) = match self.is_mariadb {
+            true => (mariadb::USERS, &mariadb::GRANTS[..]),
+            false => (mysql::USERS, &mysql::GRANTS[..]),
+        };
+        let sums = self.checksums(users, grants).await?;
+        let unchanged =
+            |(seen, at): &(Vec<_>, Instant)| *seen == sums && at.elapsed() < READ_ANYWAY;
+        if self.seen.as_ref().is_some_and(unchanged) {
+            return Ok(None);
+        }
+        let at = Instant::now();
+        let mut privileges = Sums::default();
+        for &table in grants {
+            let rows: Vec<Row> = self
+                .connection
+                .query(format!("SELECT * FROM mysql.{table}"))
+                .await?;
+            rows.iter().for_each(|row| privileges.add(table, row));
+        }
+        let facts = Facts::ask(&mut self.connection).await?;
+        let accounts = if self.is_mariadb {
+            let rows: Vec<Row> = self.connection.query(mariadb::ROWS).await?;
+            mariadb::accounts(&rows, &facts, &mut privileges)
+        } else {
+            let rows: Vec<Row> = self.connection.query(mysql::ROWS).await?;
+            mysql::accounts(&rows, &facts, &mut privileges)
+        };
+        let roles = privileges.of_roles();
+        self.seen = Some((sums, at));
+        Ok(Some(Reading {
+            accounts,
+            view: facts.view(our_address, roles),
+        }))
+    }
+
+    /// Of each table.
+    async fn checksums(
+        &mut self,
+        users: &str,
+        grants: &[&str],
+    ) -> mysql_async::Result<Vec<Option<String>>> {
+        let tables: Vec<String> = std::iter::once(&users)
+            .chain(grants)
+            .map(|table| format!("mysql.{table}"))
+            .collect();
+        let sums = format!("CHECKSUM TABLE {}", tables.join(","));
+        let rows: Vec<Row> = self.connection.query(sums).await?;
+        Ok(rows.iter().map(|row| text(row, "Checksum")).collect())
+    }
+}
+
+/// What the server says besides its tables.
+pub(super) struct Facts {
+    /// Now, in seconds, by its clock.
+    pub(super) now: u64,
+    /// After so many days a password expires that has no lifetime of its own; 0: never.
+    pub(super) lifetime_days: u64,
+    /// Our host as it sees it.
+    our_host: String,
+    resolves_names: bool,
+}
+
+impl Facts {
+    async fn ask(connection: &mut Conn) -> mysql_async::Result<Self> {
+        let facts: Option<(u64, u64, String, bool)> = connection
+            .query_first(
+                "SELECT UNIX_TIMESTAMP(),@@default_password_lifetime,\
+                 SUBSTRING_INDEX(USER(),'@',-1),@@skip_name_resolve",
+            )
+            .await?;
+        let (now, lifetime_days, our_host, skips) = facts.unwrap_or_default();
+        Ok(Self {
+            now,
+            lifetime_days,
+            our_host,
+            resolves_names: !skips,
+        })
+    }
+
+    /// With a clock and a lifetime.
+    #[cfg(test)]
+    pub(super) fn at(now: u64, lifetime_days: u64) -> Self {
+        Self {
+            now,
+            lifetime_days,
+            our_host: String::new(),
+            resolves_names: true,
+        }
+    }
+
+    fn view(&self, our_address: Option<IpAddr>, roles: u64) -> View {
+        let told: Option<IpAddr> = self.our_host.parse().ok();
+        View {
+            our_address: told.or(our_address),
+            our_host: told.is_none().then(|| self.our_host.clone()),
+            resolves_names: self.resolves_names,
+            roles,
+        }
+    }
+
+    /// Whether a password of that age has expired.
+    pub(super) fn has_expired(&self, changed_at: u64, lifetime_days: Option<u64>) -> bool {
+        let days = lifetime_days.unwrap_or(self.lifetime_days);
+        let lifetime = days.saturating_mul(24 * 60 * 60);
+        days > 0 && changed_at.saturating_add(lifetime) < self.now
+    }
+}
+
+/// A column of a row as text; `None` if it is NULL, or not there.
+pub(super) fn text(row: &Row, column: &str) -> Option<String> {
+    let columns = row.columns_ref().iter();
+    let place = columns
+        .map(|column| column.name_str())
+        .position(|name| name.eq_ignore_ascii_case(column))?;
+    match row.as_ref(place)? {
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        Value::NULL => None,
+        other => Some(other.as_sql(true).trim_matches('\'').to_owned()),
+    }
+}

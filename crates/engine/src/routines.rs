@@ -1,0 +1,213 @@
+//! CALL: what a procedure may leave in its session, told from its body, which is asked for once and kept for a
+//! while. A procedure that leaves nothing behind unseen does not pin.
+//!
+//! Owns the question and what was learned; how a body is judged is `session`'s.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use events::{Io, Span, Timestamp};
+use membership::Key;
+use session::statement::{
+    Body, Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits, called, procedure_body,
+};
+use wire::{Command, ServerStatus, TextResultSet};
+
+use crate::backend::{ClientCommand, Due, Purpose};
+use crate::client::{Client, State};
+use crate::commands::Packet;
+use crate::diagnostics::Warnings;
+use crate::dispatch::put_query;
+use crate::{Engine, Mail, Turn};
+
+/// So many procedures are known at a time.
+const KNOWN_MAX: usize = 1_024;
+
+/// For so long they are what they were: somebody may define them without passing here.
+const FRESH: Span = Span::from_secs(60);
+
+/// Longer bodies are not looked at.
+const BODY_MAX: usize = 64 << 10;
+
+/// What is known of procedures, by a hash of who calls which.
+#[derive(Default)]
+pub(crate) struct Routines {
+    known: HashMap<u64, Known>,
+}
+
+struct Known {
+    body: Option<Body>,
+    until: Timestamp,
+    epoch: u32,
+}
+
+/// A question about a procedure, and its answer.
+pub(crate) struct ReadRoutine {
+    name: u64,
+    epoch: u32,
+    /// The answer.
+    pub rows: TextResultSet,
+}
+
+impl Routines {
+    fn get(&self, name: u64, (epoch, now): (u32, Timestamp)) -> Option<&Known> {
+        let known = self.known.get(&name)?;
+        (known.epoch == epoch && now < known.until).then_some(known)
+    }
+
+    fn learn(&mut self, name: u64, known: Known) {
+        if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&name) {
+            self.known.clear();
+        }
+        self.known.insert(name, known);
+    }
+}
+
+impl Engine {
+    /// What a CALL does, if its procedure is known.
+    pub(crate) fn judge_call(
+        &self,
+        client: &Client,
+        (text, dialect): (&[u8], &Dialect),
+        mut found: Statement,
+    ) -> Statement {
+        let now = self.routines_at;
+        let name = procedure(client, (text, dialect), &found);
+        let known = name.and_then(|name| self.routines.get(name.0, (self.digests.epoch(), now)));
+        let Some(body) = known.and_then(|known| known.body) else {
+            return found;
+        };
+        if body.uses_variables && self.flavor() == Flavor::MySql {
+            // There is no asking which they are.
+            return found;
+        }
+        found.pins = PinReasons::NONE;
+        found.traits |= Traits::RUNS_KNOWN_BODY | Traits::COUNTS_UNSENT_ROWS;
+        found.traits.set(Traits::BODY_ASSIGNS, body.uses_variables);
+        found
+    }
+
+    /// Asks the client's backend for the body of the procedure that is called. False if it is known, or the
+    /// session is pinned by the CALL of another already.
+    pub(crate) fn ask_for_routine<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+    ) -> bool {
+        self.routines_at = turn.now;
+        let is_text = packet.payload.first() == Some(&(Command::Query as u8));
+        let Some(client) = self.clients.get(key).filter(|_| is_text) else {
+            return false;
+        };
+        // Reading would begin a transaction.
+        let within = client.holds_backend() || !client.status.contains(ServerStatus::AUTOCOMMIT);
+        let dialect = self
+            .facts
+            .as_ref()
+            .and_then(|facts| facts.dialect(&client.session));
+        let Some(dialect) = dialect.filter(|_| !within) else {
+            return false;
+        };
+        let Some((name, question)) = procedure(client, (packet.text(), &dialect), statement) else {
+            return false;
+        };
+        let epoch = self.digests.epoch();
+        if self.routines.get(name, (epoch, turn.now)).is_some() {
+            return false;
+        }
+        let backend = client.backend.and_then(|key| self.pool.get_mut(key));
+        let Some(backend) = backend else {
+            return false;
+        };
+        put_query(turn.io.outbox(backend.handle), &question);
+        let rows = TextResultSet::default();
+        backend.expect(Purpose::ReadRoutine(Box::new(ReadRoutine {
+            name,
+            epoch,
+            rows,
+        })));
+        backend.due |= Due::COMMAND;
+        self.counters.read_backs += 1;
+        if self.clients.state(key) != Some(State::Active) {
+            self.clients.move_to(key, State::Active, turn.now);
+        }
+        true
+    }
+
+    /// The backend told the body; nothing if it does not say.
+    pub(crate) fn learn_routine<I: Io<Mail>>(
+        &mut self,
+        turn: &Turn<'_, I>,
+        (key, read): (Key, &ReadRoutine),
+        told: bool,
+    ) {
+        if let (Some(backend), false) = (self.pool.get_mut(key), told) {
+            // SHOW WARNINGS would tell of it.
+            backend.warnings = Warnings::Foreign;
+        }
+        let facts = self.facts.as_ref();
+        let body = read.rows.first(0).filter(|_| told).and_then(unhex);
+        let body = body.zip(facts).and_then(|(text, facts)| {
+            procedure_body(&text, &Dialect::new(facts.flavor, facts.version_number))
+        });
+        let known = Known {
+            body,
+            until: turn.now + FRESH,
+            epoch: read.epoch,
+        };
+        self.routines.learn(read.name, known);
+    }
+
+    /// A CALL was answered that does not pin: user variables that its body assigned are read back.
+    pub(crate) fn call_answered(&mut self, key: Key, command: &ClientCommand) {
+        if let (Some(backend), true) = (
+            self.pool.get_mut(key),
+            command.traits.contains(Traits::BODY_ASSIGNS),
+        ) {
+            backend.due |= Due::NAMES;
+        }
+    }
+}
+
+/// The procedure that a text calls, if the CALL is all that pins: a hash of it, and the question for its body.
+fn procedure(
+    client: &Client,
+    (text, dialect): (&[u8], &Dialect),
+    found: &Statement,
+) -> Option<(u64, Vec<u8>)> {
+    let alone = found.kind == Kind::Call && !found.traits.contains(Traits::MULTIPLE);
+    let known = found.traits.contains(Traits::RUNS_KNOWN_BODY);
+    let alone = alone && (known || found.pins == PinReason::Call.into());
+    let (schema, name) = called(text, dialect).filter(|_| alone)?;
+    let schema = schema.or(client.session.schema.as_deref())?;
+    let mut hasher = DefaultHasher::new();
+    (client.key, schema, name).hash(&mut hasher);
+    Some((hasher.finish(), question(schema, name)?))
+}
+
+/// The question for a body that is read as most texts are; `None` if a name is not plain.
+fn question(schema: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$".contains(byte);
+    if !schema.iter().chain(name).all(plain) {
+        return None;
+    }
+    let begin =
+        b"SELECT HEX(CONVERT(ROUTINE_DEFINITION USING utf8mb4)) FROM information_schema.ROUTINES \
+                  WHERE ROUTINE_TYPE='PROCEDURE' AND ROUTINE_BODY='SQL' AND ROUTINE_SCHEMA='";
+    let mut text = begin.to_vec();
+    text.extend_from_slice(schema);
+    text.extend_from_slice(b"' AND ROUTINE_NAME='");
+    text.extend_from_slice(name);
+    for mode in ["ANSI", "BACKSLASH", "ORACLE", "IGNORE_SPACE"] {
+        text.extend_from_slice(format!("' AND SQL_MODE NOT LIKE '%{mode}%").as_bytes());
+    }
+    let end = format!("' AND LENGTH(ROUTINE_DEFINITION)<{BODY_MAX} LIMIT 1");
+    text.extend_from_slice(end.as_bytes());
+    Some(text)
+}
+
+fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+    digits.chunks(2).map(byte).collect()
+}

@@ -1,0 +1,140 @@
+//! What becomes of those who wait.
+
+use events::{Handler, Span, Timestamp};
+
+use crate::stage::{OTHER, SECRET, Stage, Told};
+
+#[test]
+fn who_is_not_known_waits_until_the_database_was_asked() {
+    let mut stage = Stage::new();
+    let (client, _) = stage.log_in("app", "secret");
+    let orders = stage.take_orders();
+    assert_eq!((orders.len(), stage.told(client)), (1, Told::Nothing));
+    stage.publish(&[("app", SECRET)]);
+    stage.answer(&orders, true);
+    assert_eq!(stage.told(client), Told::Ok);
+    // Whoever is known need not wait.
+    let (client, _) = stage.log_in("app", "secret");
+    assert_eq!(
+        (stage.told(client), stage.take_orders().len()),
+        (Told::Ok, 0)
+    );
+}
+
+#[test]
+fn whoever_is_refused_is_asked_about_once_and_told_the_same() {
+    let mut stage = Stage::new();
+    stage.publish(&[("app", SECRET)]);
+    let mut tell = |user| {
+        let (client, _) = stage.log_in(user, "wrong");
+        let orders = stage.take_orders();
+        assert_eq!((orders.len(), stage.told(client)), (1, Told::Nothing));
+        stage.answer(&orders, true);
+        assert!(stage.wire.closed.contains(&client));
+        assert_eq!(stage.take_orders().len(), 0);
+        stage.told(client)
+    };
+    let (known, unknown) = (tell("app"), tell("eve"));
+    let Told::Err(1045, text) = known else {
+        panic!("{known:?}");
+    };
+    assert_eq!(unknown, Told::Err(1045, text.replace("app", "eve")));
+}
+
+#[test]
+fn a_password_that_changed_is_the_right_one() {
+    let mut stage = Stage::new();
+    stage.publish(&[("app", OTHER)]);
+    let (client, _) = stage.log_in("app", "secret");
+    let orders = stage.take_orders();
+    stage.publish(&[("app", SECRET)]);
+    stage.answer(&orders, true);
+    assert_eq!(stage.told(client), Told::Ok);
+    // What is published counts before any mail about it comes.
+    stage.publish(&[("app", OTHER)]);
+    let (client, _) = stage.log_in("app", "secret");
+    assert_eq!(
+        (stage.told(client), stage.take_orders().len()),
+        (Told::Nothing, 1)
+    );
+}
+
+#[test]
+fn an_answer_is_for_those_who_asked_before() {
+    let mut stage = Stage::new();
+    let (first, _) = stage.log_in("app", "secret");
+    let orders = stage.take_orders();
+    let (second, _) = stage.log_in("app", "secret");
+    stage.answer(&orders, true);
+    assert!(matches!(stage.told(first), Told::Err(1045, _)));
+    assert_eq!(stage.told(second), Told::Nothing);
+    let orders = stage.take_orders();
+    stage.publish(&[("app", SECRET)]);
+    stage.answer(&orders, true);
+    assert_eq!(stage.told(second), Told::Ok);
+}
+
+#[test]
+fn many_who_wait_are_dealt_with_in_parts() {
+    const MANY: usize = 1_000;
+    let mut stage = Stage::new();
+    let clients: Vec<u64> = (0..MANY).map(|_| stage.log_in("app", "secret").0).collect();
+    let orders = stage.take_orders();
+    assert_eq!(orders.len(), MANY);
+    stage.publish(&[("app", SECRET)]);
+    stage.answer(&orders, true);
+    let mut parts = 1;
+    while let Some(rest) = stage.wire.posted.pop() {
+        stage.deliver(rest);
+        parts += 1;
+    }
+    assert!((3..10).contains(&parts), "{parts}");
+    for client in clients {
+        assert_eq!(stage.told(client), Told::Ok);
+    }
+}
+
+#[test]
+fn who_hangs_up_or_speaks_while_it_waits_is_forgotten() {
+    let mut stage = Stage::new();
+    let (_, gone) = stage.log_in("app", "secret");
+    let (loud, tag) = stage.log_in("app", "secret");
+    let orders = stage.take_orders();
+    let how = events::HangUp::Closed;
+    stage.engine.hung_up(&mut stage.wire, gone, how, stage.now);
+    stage
+        .engine
+        .received(&mut stage.wire, tag, b"\x01\0\0\x03x", stage.now);
+    assert!(matches!(stage.told(loud), Told::Err(1043, _)));
+    stage.publish(&[("app", SECRET)]);
+    stage.answer(&orders, true);
+    assert_eq!(stage.told(loud), Told::Nothing);
+}
+
+#[test]
+fn nobody_waits_for_longer_than_a_login_may_take() {
+    let mut stage = Stage::new();
+    let (client, _) = stage.log_in("app", "secret");
+    stage.now = Timestamp::ZERO + Span::from_secs(10);
+    stage.engine.timer(&mut stage.wire, stage.now);
+    assert!(stage.wire.closed.contains(&client));
+}
+
+#[test]
+fn a_database_that_cannot_be_asked_is_no_reason_to_call_a_password_wrong() {
+    let mut stage = Stage::new();
+    let tell = |stage: &mut Stage| {
+        let (client, _) = stage.log_in("app", "secret");
+        let orders = stage.take_orders();
+        stage.answer(&orders, false);
+        stage.told(client)
+    };
+    let unread = tell(&mut stage);
+    assert!(
+        matches!(&unread, Told::Err(1105, text) if text.contains("cannot read")),
+        "{unread:?}"
+    );
+    // What is known holds.
+    stage.publish(&[("app", OTHER)]);
+    assert!(matches!(tell(&mut stage), Told::Err(1045, _)));
+}

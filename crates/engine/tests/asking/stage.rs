@@ -1,0 +1,196 @@
+//! An engine whose backend cannot be reached, its clients, and the one who reads the accounts.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+
+use accounts::{Configured, Credential, Found, Reading, Register, Requires, Standing, View};
+use engine::{AccountName, AccountsOrder, Engine, Mail, Settings, Shared};
+use events::{Close, ConnectError, Handle, Handler, Io, Peer, Span, Tag, Timestamp};
+use wire::{
+    Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
+    NATIVE_PASSWORD, native_password, whole_packet,
+};
+
+/// Of "secret" and of "other".
+pub(crate) const SECRET: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
+pub(crate) const OTHER: &str = "*99BA26C8EB3E1BA8A2F3C9FCD7E3A4D3C53F8C0F";
+
+#[derive(Default)]
+pub(crate) struct Wire {
+    out: HashMap<u64, Vec<u8>>,
+    pub(crate) closed: Vec<u64>,
+    asked: Vec<Tag>,
+    pub(crate) posted: Vec<Mail>,
+}
+
+impl Io<Mail> for Wire {
+    fn outbox(&mut self, handle: Handle) -> &mut Vec<u8> {
+        self.out.entry(handle.0).or_default()
+    }
+    fn unsent(&self, _: Handle) -> usize {
+        0
+    }
+    fn unsent_total(&self) -> usize {
+        0
+    }
+    fn notify_drained(&mut self, _: Handle) {}
+    fn pause_receive(&mut self, _: Handle) {}
+    fn resume_receive(&mut self, _: Handle) {}
+    fn connect(&mut self, tag: Tag) -> Handle {
+        self.asked.push(tag);
+        Handle(u64::MAX)
+    }
+    fn close(&mut self, handle: Handle, _: Close) {
+        self.closed.push(handle.0);
+    }
+    fn post(&mut self, _: usize, mail: Mail) -> Result<(), Mail> {
+        self.posted.push(mail);
+        Ok(())
+    }
+    fn stop_accepting(&mut self) {}
+}
+
+/// What a client was told.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Nothing,
+    Ok,
+    Err(u16, String),
+}
+
+pub(crate) struct Stage {
+    pub(crate) engine: Engine,
+    pub(crate) wire: Wire,
+    shared: Arc<Shared>,
+    register: Register,
+    orders: Arc<Mutex<Vec<AccountsOrder>>>,
+    pub(crate) now: Timestamp,
+    clients: u64,
+}
+
+impl Stage {
+    /// A backend that cannot be reached, so that clients are greeted by the front door alone, and accounts
+    /// that have not been read.
+    pub(crate) fn new() -> Self {
+        let ours = ("monitor".to_owned(), "x".to_owned().into());
+        let register = Register::new(Vec::<Configured>::new(), Some(ours));
+        let settings = Settings {
+            accounts: register.directory(),
+            login_timeout: Span::from_secs(10),
+            ..Settings::default()
+        };
+        let shared = Shared::new(1, 8);
+        let orders: Arc<Mutex<Vec<AccountsOrder>>> = Arc::default();
+        let ordered = orders.clone();
+        shared.read_accounts_with(move |order| ordered.lock().unwrap().push(order));
+        let engine = Engine::new(Arc::new(settings), shared.clone(), 0, [7; 32]);
+        let mut stage = Self {
+            engine,
+            wire: Wire::default(),
+            shared,
+            register,
+            orders,
+            now: Timestamp::ZERO,
+            clients: 0,
+        };
+        stage.turn();
+        stage
+    }
+
+    pub(crate) fn turn(&mut self) {
+        self.engine.turn_ended(&mut self.wire, self.now);
+        for tag in std::mem::take(&mut self.wire.asked) {
+            let error = ConnectError::Os(111);
+            let wire = &mut self.wire;
+            self.engine.connect_failed(wire, tag, error, self.now);
+        }
+        self.engine.check_invariants().unwrap();
+    }
+
+    /// The handshake response of a client, sent.
+    pub(crate) fn log_in(&mut self, user: &str, password: &str) -> (u64, Tag) {
+        self.clients += 1;
+        let (handle, peer) = (
+            self.clients,
+            Peer::Tcp((Ipv4Addr::new(10, 0, 0, 1), 4_000).into()),
+        );
+        let wire = &mut self.wire;
+        let tag = self
+            .engine
+            .accepted(wire, Handle(handle), peer, [9; 32], self.now);
+        let greeting = std::mem::take(self.wire.outbox(Handle(handle)));
+        let greeting = whole_packet(&greeting).unwrap();
+        let payload = greeting.payload.bytes().to_vec();
+        let handshake = InitialHandshake::parse(&payload).unwrap();
+        let usual =
+            Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION | Capabilities::PLUGIN_AUTH;
+        let response = HandshakeResponse {
+            capabilities: usual,
+            extended: ExtendedCapabilities::empty(),
+            max_packet_size: 1 << 24,
+            collation: 45,
+            user: user.as_bytes(),
+            auth_response: &native_password(password.as_bytes(), &handshake.nonce),
+            schema: None,
+            auth_plugin: NATIVE_PASSWORD,
+            attributes: b"",
+        };
+        let mut bytes = Vec::new();
+        response.encode(&mut bytes, 1);
+        self.engine.received(&mut self.wire, tag, &bytes, self.now);
+        self.turn();
+        (handle, tag)
+    }
+
+    pub(crate) fn told(&mut self, client: u64) -> Told {
+        let bytes = std::mem::take(self.wire.outbox(Handle(client)));
+        let Ok(packet) = whole_packet(&bytes) else {
+            return Told::Nothing;
+        };
+        let payload = packet.payload.bytes();
+        match payload[0] {
+            0 => Told::Ok,
+            _ => {
+                let error = ErrPacket::parse(payload).unwrap();
+                Told::Err(
+                    error.code,
+                    String::from_utf8(error.message.to_vec()).unwrap(),
+                )
+            }
+        }
+    }
+
+    /// The database says that there are these; the workers were not told by mail.
+    pub(crate) fn publish(&mut self, accounts: &[(&str, &str)]) {
+        let found = accounts.iter().map(|(user, hash)| Found {
+            name: AccountName::new(*user, "%"),
+            credential: Credential::native(hash),
+            standing: Standing::Open,
+            requires: Requires::Nothing,
+            privileges: 0,
+        });
+        let reading = Reading {
+            accounts: found.collect(),
+            view: View::default(),
+        };
+        if let Some(directory) = self.register.update(reading) {
+            self.shared.publish_accounts(directory);
+        }
+    }
+
+    pub(crate) fn take_orders(&self) -> Vec<AccountsOrder> {
+        std::mem::take(&mut self.orders.lock().unwrap())
+    }
+
+    /// The database was asked for the last of some orders.
+    pub(crate) fn answer(&mut self, orders: &[AccountsOrder], read: bool) {
+        let ticket = orders.last().unwrap().ticket;
+        self.deliver(Mail::AccountsRead { ticket, read });
+    }
+
+    pub(crate) fn deliver(&mut self, mail: Mail) {
+        self.engine.mail(&mut self.wire, mail, self.now);
+        self.turn();
+    }
+}

@@ -1,0 +1,117 @@
+//! The accounts of the database on their way to the workers: who asks for them, and who is told. What they
+//! are and when they are read is the matter of `accounts` and of `control`.
+
+use std::sync::Arc;
+
+use accounts::{Configured, Directory, Register, Requires};
+use control::Database;
+use driver::Postboxes;
+use engine::{AccountsOrder, Mail, Shared};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
+
+use crate::workers::Workers;
+
+/// Reads the accounts of the database.
+pub(crate) struct Reader {
+    register: Register,
+    database: Database,
+    orders: UnboundedReceiver<AccountsOrder>,
+    notice: Notice,
+}
+
+/// The accounts before the database was asked.
+pub(crate) fn register(settings: &config::Settings) -> Register {
+    let login = |account: &config::Account| {
+        let password = account.password.expose().to_owned();
+        (account.user.clone(), password.into())
+    };
+    let configured = |account: &config::Account| {
+        let (user, password) = login(account);
+        Configured {
+            user,
+            password,
+            requires: match account.require {
+                config::Require::None => Requires::Nothing,
+                config::Require::Ssl => Requires::Ssl,
+                config::Require::X509 => Requires::X509,
+            },
+        }
+    };
+    Register::new(
+        settings.accounts.iter().map(configured),
+        settings.monitor.as_ref().map(login),
+    )
+}
+
+impl Reader {
+    /// For workers that run already; `None` if the settings name nobody to read them.
+    pub(crate) fn new(
+        settings: &config::Settings,
+        workers: &Workers,
+        register: Register,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(monitor) = &settings.monitor else {
+            return Ok(None);
+        };
+        let password = monitor.password.expose().to_owned().into();
+        let database = match &settings.backend.address {
+            config::Address::Unix(path) => {
+                Database::over_unix(&path.to_string_lossy(), &monitor.user, password)
+            }
+            config::Address::Tcp { host, port } => {
+                Database::over_tcp(host, *port, &monitor.user, password)
+            }
+        };
+        let (orders, ordered) = unbounded_channel();
+        // There is one order for each login and statement under way at most.
+        workers.shared.read_accounts_with(move |order| {
+            // While the process ends, nobody is there to read them.
+            let _ending = orders.send(order);
+        });
+        let passwords = crate::passwords::start(workers.postboxes.clone())?;
+        workers.shared.check_passwords_with(passwords);
+        Ok(Some(Self {
+            register,
+            database,
+            orders: ordered,
+            notice: Notice {
+                shared: workers.shared.clone(),
+                postboxes: workers.postboxes.clone(),
+            },
+        }))
+    }
+
+    /// Reads them until `stopped` says so.
+    pub(crate) async fn run(self, mut stopped: watch::Receiver<bool>) {
+        let stop = async move {
+            // An error means that the sender is gone: time to stop as well.
+            let _gone = stopped.wait_for(|&stop| stop).await;
+        };
+        control::read_accounts(self.register, self.database, self.orders, self.notice, stop).await;
+    }
+}
+
+/// Tells the workers.
+struct Notice {
+    shared: Arc<Shared>,
+    postboxes: Postboxes<Mail>,
+}
+
+impl control::Notice for Notice {
+    fn changed(&self, directory: Arc<Directory>) {
+        tracing::debug!(version = directory.version(), "accounts have changed");
+        self.shared.publish_accounts(directory);
+        for worker in 0..self.postboxes.workers() {
+            // A worker that has ended needs no accounts.
+            let _ended = self.postboxes.post(worker, Mail::AccountsChanged);
+        }
+    }
+
+    fn read(&self, order: AccountsOrder, read: bool) {
+        let ticket = order.ticket;
+        // If that worker has ended, so has whoever asked.
+        let told = Mail::AccountsRead { ticket, read };
+        let _ended = self.postboxes.post(order.worker, told);
+    }
+}

@@ -1,0 +1,173 @@
+//! What a session can ask of the conditions of its last statement, by GET DIAGNOSTICS: told wherever it runs, as
+//! the server tells it.
+
+use session::sqlstate;
+use session::statement::Flavor;
+
+use crate::session_state::{Scripts, compare, pinned};
+use crate::support::{Database, Server};
+
+const STATE: &str = "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT, \
+                     @e = MYSQL_ERRNO, @c = CLASS_ORIGIN, @u = SUBCLASS_ORIGIN, @t = TABLE_NAME";
+const COUNTS: &str = "GET CURRENT DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT";
+const TOLD: &str = "SELECT @n, @r, @s, @m, @e, @c, @u, @t, @k";
+
+/// What sessions do at the same time.
+const SCRIPTS: Scripts<'_> = &[
+    &[
+        "SELECT * FROM nowhere",
+        STATE,
+        TOLD,
+        "SELECT COLLATION(@m), COLLATION(@e), COERCIBILITY(@s), LENGTH(@t)",
+        "CREATE TABLE kept AS SELECT @e AS e, @m AS m, @n AS n, @r AS r",
+        "SHOW CREATE TABLE kept",
+        "INSERT INTO t VALUES (1, 'again')",
+        "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @s = MYSQL_ERRNO",
+        "SELECT @s, ROW_COUNT()",
+        "XA COMMIT 'nobody'",
+        STATE,
+        TOLD,
+        "INSERT INTO t VALUES (4, 'far too long for this column')",
+        STATE,
+        TOLD,
+    ],
+    &[
+        "INSERT IGNORE INTO t VALUES (1, 'again'), (5, 'far too long for this column')",
+        COUNTS,
+        STATE,
+        TOLD,
+        "GET DIAGNOSTICS CONDITION 2 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT",
+        TOLD,
+        "GET DIAGNOSTICS CONDITION 3 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT",
+        TOLD,
+        "SHOW WARNINGS",
+        "GET DIAGNOSTICS CONDITION NULL @s = RETURNED_SQLSTATE",
+        COUNTS,
+        "SHOW COUNT(*) ERRORS",
+        TOLD,
+        "SHOW WARNINGS",
+    ],
+    &[
+        "UPDATE t SET a = 'more' WHERE id < 4",
+        COUNTS,
+        TOLD,
+        COUNTS,
+        TOLD,
+        "SELECT id FROM t WHERE id < 4",
+        COUNTS,
+        TOLD,
+        "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE",
+        "SHOW WARNINGS",
+        "SELECT 1 / 0, CAST('x' AS SIGNED)",
+        "GET DIAGNOSTICS CONDITION '2' @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT",
+        "GET DIAGNOSTICS nothing = NUMBER",
+        "SHOW WARNINGS",
+        "SELEC",
+        STATE,
+        TOLD,
+    ],
+    &[
+        "SET @k = 1, @n = 0, @r = 0, @m = '', @e = 0, @c = '', @u = '', @t = ''",
+        "DROP TABLE IF EXISTS nowhere",
+        "GET DIAGNOSTICS CONDITION @k @s = RETURNED_SQLSTATE, @k = MYSQL_ERRNO",
+        "SELECT @s, @k",
+        "DROP TABLE IF EXISTS nowhere",
+        "GET STACKED DIAGNOSTICS @n = NUMBER",
+        "SHOW WARNINGS",
+        "RESIGNAL",
+        "SHOW WARNINGS",
+        "SELECT @@error_count",
+        "DROP TABLE IF EXISTS nowhere",
+        "GET DIAGNOSTICS CONDITION 1 @s = MESSAGE_TEXT, @n = NUMBER",
+        "SHOW WARNINGS",
+        "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'loud'",
+        STATE,
+        TOLD,
+        "SIGNAL SQLSTATE '01000' SET MYSQL_ERRNO = 1146, TABLE_NAME = 't'",
+        STATE,
+        "SHOW WARNINGS",
+        TOLD,
+    ],
+];
+
+/// Conditions are told as the server tells them, wherever the session runs: the values with their types, and
+/// what GET DIAGNOSTICS itself adds.
+#[test]
+fn conditions_follow_their_session() {
+    let (door, _clients) = compare("carried_conditions", SCRIPTS);
+    assert_eq!(pinned(&door, "user_variable"), 0);
+}
+
+#[test]
+fn conditions_are_told_in_transactions() {
+    const STATE: &str = "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT";
+    compare(
+        "carried_within",
+        &[&[
+            "SELECT 1 / 0",
+            "BEGIN",
+            "SELECT @s := 'x', @e := 1.5",
+            "SELECT * FROM nowhere",
+            STATE,
+            "SELECT @n, @r, @s, @m, @e",
+            "UPDATE t SET a = 'most' WHERE id < 4",
+            "GET DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT",
+            "SELECT @n := 7",
+            "GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER",
+            "COMMIT",
+            "SELECT @n, @r, @s, @m, @e",
+            "SET NAMES latin1",
+            "SELECT * FROM nowhere",
+            STATE,
+            "SELECT HEX(@m), COLLATION(@m)",
+        ]],
+    );
+}
+
+/// The numbers and SQLSTATEs of all conditions that the server knows.
+fn states(database: &Database) -> Vec<(u16, String)> {
+    if !Server::is_mariadb() {
+        let all = "SELECT ERROR_NUMBER, SQL_STATE \
+                   FROM performance_schema.events_errors_summary_global_by_error";
+        let told = database.execute(all);
+        let line = |line: &str| {
+            let (number, state) = line.split_once('\t')?;
+            Some((number.parse().ok()?, state.to_owned()))
+        };
+        return told.lines().filter_map(line).collect();
+    }
+    let charsets = database.execute("SELECT @@character_sets_dir");
+    let charsets = std::path::Path::new(charsets.lines().last().unwrap().trim());
+    let path = charsets.parent().unwrap().join("errmsg-utf8.txt");
+    let mut next = 0;
+    let mut states = Vec::new();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let mut words = line.split_whitespace();
+        let first = words.next().filter(|word| line.starts_with(word));
+        match first {
+            Some("start-error-number" | "skip-to-error-number") => {
+                next = words.next().unwrap().parse().unwrap();
+            }
+            Some(name) if name.starts_with(|first: char| first.is_ascii_uppercase()) => {
+                states.push((next, words.next().unwrap_or("HY000").to_owned()));
+                next += 1;
+            }
+            _ => {}
+        }
+    }
+    states
+}
+
+#[test]
+fn conditions_have_the_states_that_the_server_gives_them() {
+    let flavor = match Server::is_mariadb() {
+        true => Flavor::MariaDb,
+        false => Flavor::MySql,
+    };
+    let states = states(&Database::shared());
+    assert!(states.len() > 1_000, "{}", states.len());
+    for (code, state) in states {
+        let known = sqlstate(code, flavor);
+        assert_eq!(String::from_utf8_lossy(&known), state, "{code}");
+    }
+}

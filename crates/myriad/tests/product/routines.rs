@@ -1,0 +1,119 @@
+//! Procedures: those whose bodies leave nothing behind unseen move with their sessions, the others pin them.
+
+use crate::session_state::{Scripts, compare, pinned};
+use crate::support::{Client, Database, FrontDoor, Outcome, Server};
+
+/// What sessions do at the same time.
+const SCRIPTS: Scripts<'_> = &[
+    &[
+        "CREATE PROCEDURE adds(n INT) BEGIN DECLARE c INT DEFAULT 0; \
+         INSERT INTO t (id, a) VALUES (n, 'new'); SELECT COUNT(*) INTO c FROM t WHERE id = n; \
+         IF (c > 0) THEN UPDATE t SET a = 'newer' WHERE id = n; END IF; END",
+        "CALL adds(10)",
+        "SELECT ROW_COUNT()",
+        "SELECT FOUND_ROWS()",
+        "CALL adds(10)",
+        "SHOW WARNINGS",
+        "SELECT a FROM t WHERE id = 10",
+        "CALL adds(11)",
+        "SELECT FOUND_ROWS(), LAST_INSERT_ID()",
+    ],
+    &[
+        "CREATE PROCEDURE several() BEGIN SELECT id FROM t WHERE id < 4; SELECT a FROM t WHERE id = 2; \
+         INSERT INTO plain (who) VALUES ('several'); END",
+        "SELECT 1",
+        "CREATE TABLE log (id INT PRIMARY KEY AUTO_INCREMENT)",
+        "CREATE PROCEDURE logs() INSERT INTO log () VALUES ()",
+        "CALL logs()",
+        "SELECT LAST_INSERT_ID()",
+        "CALL logs()",
+        "SELECT LAST_INSERT_ID(), FOUND_ROWS()",
+    ],
+    &[
+        "CREATE PROCEDURE sets() BEGIN SET group_concat_max_len = 777; SET SESSION lock_wait_timeout = 99; END",
+        "SELECT @@group_concat_max_len",
+        "CALL sets()",
+        "SELECT @@group_concat_max_len, @@lock_wait_timeout",
+        "CREATE PROCEDURE fails() BEGIN DECLARE EXIT HANDLER FOR NOT FOUND SELECT 'nothing'; \
+         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END",
+        "CALL fails()",
+        "SHOW ERRORS",
+        "SELECT @@group_concat_max_len",
+    ],
+    &["SELECT @@group_concat_max_len, @@lock_wait_timeout > 99, @out"; 10],
+];
+
+#[test]
+fn a_call_that_leaves_nothing_behind_pins_nobody() {
+    // What MySQL says of the third session may as well be about user variables.
+    let scripts: Vec<_> = match Server::is_mariadb() {
+        true => SCRIPTS.to_vec(),
+        false => [&SCRIPTS[..2], &SCRIPTS[3..]].concat(),
+    };
+    let (door, _clients) = compare("routines_known", &scripts);
+    assert_eq!(pinned(&door, "call") + pinned(&door, "user_variable"), 0);
+}
+
+/// MariaDB can be asked which user variables there are.
+#[test]
+fn what_a_procedure_assigns_follows_its_session() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let scripts: Scripts<'_> = &[
+        &[
+            "CREATE PROCEDURE remembers(OUT n INT) BEGIN SET @kept = 5; SELECT 'text' INTO @other; \
+             SELECT COUNT(*) INTO n FROM t WHERE id < 4; END",
+            "CALL remembers(@out)",
+            "SELECT @kept, @other, @out",
+            "CALL remembers(@kept)",
+            "SELECT @kept, @other, @out",
+            "CREATE PROCEDURE fires() INSERT INTO plain (who) VALUES ('x')",
+            "CALL fires()",
+            "SELECT @last",
+        ],
+        &["SELECT @kept, @other, @out, @last"; 8],
+    ];
+    let (door, _clients) = compare("routines_variables", scripts);
+    assert_eq!(pinned(&door, "call") + pinned(&door, "user_variable"), 0);
+}
+
+#[test]
+fn a_call_that_may_leave_something_behind_pins() {
+    let database = Database::shared();
+    database.schema("routines_unknown");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let client = || Client::new(&door.address(), "routines_unknown");
+    let done = |client: &mut Client, text: &str| {
+        let told = client.run(text);
+        assert!(!matches!(told[..], [Outcome::Err(..)]), "{text}: {told:?}");
+    };
+    let mut first = client();
+    done(&mut first, "CREATE PROCEDURE p() SELECT 1");
+    done(&mut first, "CALL p()");
+    assert_eq!(pinned(&door, "call"), 0);
+    // It is another one now.
+    done(&mut first, "DROP PROCEDURE p");
+    done(
+        &mut first,
+        "CREATE PROCEDURE p() CREATE TEMPORARY TABLE made (a INT)",
+    );
+    done(&mut first, "CALL p()");
+    assert_eq!(pinned(&door, "call"), 1);
+    assert_eq!(first.value("SELECT COUNT(*) FROM made"), "0");
+    drop(first);
+    for (place, body) in [
+        "DO GET_LOCK('routines', 0)",
+        "CALL p()",
+        "SET timestamp = 5",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut client = client();
+        done(&mut client, "DROP PROCEDURE IF EXISTS q");
+        done(&mut client, &format!("CREATE PROCEDURE q() {body}"));
+        done(&mut client, "CALL q()");
+        assert_eq!(pinned(&door, "call"), 2 + place as u64, "{body}");
+    }
+}
