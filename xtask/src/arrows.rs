@@ -10,7 +10,7 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 19] = [
+const ARROWS: [(&str, Allowed); 20] = [
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
@@ -32,6 +32,7 @@ const ARROWS: [(&str, Allowed); 19] = [
     ),
     ("driver", Only(&["events", "membership"])),
     ("compression", Only(&["events"])),
+    ("tls", Only(&["events"])),
     ("config", Only(&[])),
     (
         "control",
@@ -49,7 +50,15 @@ const ARROWS: [(&str, Allowed); 19] = [
     ("doctor", Only(&[])),
     (
         "load",
-        Only(&["doctor", "driver", "events", "membership", "page", "wire"]),
+        Only(&[
+            "doctor",
+            "driver",
+            "events",
+            "membership",
+            "page",
+            "tls",
+            "wire",
+        ]),
     ),
     ("challenge", Only(&["doctor", "localdb", "page"])),
     ("sim", AllBut(&["driver", "myriad"])),

@@ -62,8 +62,10 @@ pub enum Requires {
     Nothing,
     /// Encryption.
     Ssl,
-    /// A client's certificate; also for what says more about it.
+    /// A client's certificate.
     X509,
+    /// Something certain of it, or of the encryption: its subject, its issuer, the cipher.
+    More,
 }
 
 impl Account {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use admission::{AccountName, Identity};
 use zeroize::Zeroizing;
 
-use crate::account::{Account, Origin};
+use crate::account::{Account, Origin, Requires};
 use crate::credential::Credential;
 
 /// All accounts at a time.
@@ -39,18 +39,43 @@ pub struct View {
     pub roles: u64,
 }
 
+/// An account of the configuration.
+pub struct Configured {
+    /// The user name.
+    pub user: String,
+    /// The password.
+    pub password: Zeroizing<String>,
+    /// What its connections need.
+    pub requires: Requires,
+}
+
+/// One that requires nothing.
+impl From<(String, Zeroizing<String>)> for Configured {
+    fn from((user, password): (String, Zeroizing<String>)) -> Self {
+        Self {
+            user,
+            password,
+            requires: Requires::Nothing,
+        }
+    }
+}
+
 impl Directory {
-    /// One of accounts in the configuration: users and passwords, numbered from 0 on.
-    pub fn configured(accounts: impl IntoIterator<Item = (String, Zeroizing<String>)>) -> Self {
-        let number = |(number, (user, password)): (usize, (String, Zeroizing<String>))| {
+    /// One of accounts in the configuration, numbered from 0 on.
+    pub fn configured<A: Into<Configured>>(accounts: impl IntoIterator<Item = A>) -> Self {
+        let number = |(number, account): (usize, A)| {
+            let Configured {
+                user,
+                password,
+                requires,
+            } = account.into();
             let name = AccountName::new(user, "%");
             let credential = Credential::Password(password);
-            Arc::new(Account::new(
-                number as u32,
-                Origin::Configured,
-                name,
-                credential,
-            ))
+            let account = Account::new(number as u32, Origin::Configured, name, credential);
+            Arc::new(Account {
+                requires,
+                ..account
+            })
         };
         let accounts = accounts.into_iter().enumerate().map(number).collect();
         Self::of(accounts)

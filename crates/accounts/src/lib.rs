@@ -17,7 +17,7 @@ mod register;
 
 pub use account::{Account, Origin, Requires, Standing};
 pub use credential::{Credential, NativeHash, Secret, Sha2Hash};
-pub use directory::{Directory, View};
+pub use directory::{Configured, Directory, View};
 pub use register::{Found, Reading, Register};
 
 #[cfg(test)]

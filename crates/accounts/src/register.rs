@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::account::{Account, Origin, Requires, Standing};
 use crate::credential::Credential;
-use crate::directory::{Directory, View};
+use crate::directory::{Configured, Directory, View};
 
 /// Makes directories.
 #[derive(Debug)]
@@ -45,8 +45,8 @@ pub struct Found {
 impl Register {
     /// With accounts of the configuration, and the front door's own in the database, by which the others are
     /// read. Without that the database is not asked.
-    pub fn new(
-        configured: impl IntoIterator<Item = (String, Zeroizing<String>)>,
+    pub fn new<A: Into<Configured>>(
+        configured: impl IntoIterator<Item = A>,
         ours: Option<(String, Zeroizing<String>)>,
     ) -> Self {
         let asks_database = ours.is_some();

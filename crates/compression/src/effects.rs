@@ -1,7 +1,7 @@
 //! What the handler asks of the driver. What is about a connection that is compressed stops here: bytes that
 //! leave are staged, and compressed once the event has been dealt with.
 
-use events::{Close, Compression, Handle, Io, Span, Tag};
+use events::{Close, Compression, Handle, Io, Span, Tag, TlsSide};
 
 use crate::codec::Packer;
 use crate::connections::Connections;
@@ -92,6 +92,10 @@ impl<M, I: Io<M>> Io<M> for Effects<'_, I> {
 
     fn compress(&mut self, connection: (Handle, Tag), method: Compression) {
         self.connections.insert(connection, method);
+    }
+
+    fn start_tls(&mut self, connection: (Handle, Tag), side: TlsSide, early: &[u8]) {
+        self.io.start_tls(connection, side, early);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The handler in front of the handler: events of connections that are compressed are told with what was
 //! unpacked, all others as they come.
 
-use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
+use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
 
 use crate::codec::{Packer, Unpacked, Unpacker};
 use crate::connections::Connections;
@@ -180,6 +180,18 @@ impl<H: Handler> Handler for Compressed<H> {
         }
         self.tell((io, now), |handler, effects| {
             handler.received(effects, tag, bytes, now);
+        });
+    }
+
+    fn tls_established<I: Io<Self::Mail>>(
+        &mut self,
+        io: &mut I,
+        tag: Tag,
+        facts: TlsFacts,
+        now: Timestamp,
+    ) {
+        self.tell((io, now), |handler, effects| {
+            handler.tls_established(effects, tag, facts, now);
         });
     }
 

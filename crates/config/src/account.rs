@@ -8,6 +8,7 @@ use crate::error::Wrong;
 use crate::password::{self, Surroundings};
 use crate::secret::Secret;
 use crate::section::Section;
+use crate::tls::{REQUIRE, Require};
 use crate::value;
 
 /// The longest user name, in bytes: MariaDB's 128; MySQL's are shorter.
@@ -20,12 +21,17 @@ pub struct Account {
     pub user: String,
     /// The password, from wherever it came; may be empty.
     pub password: Secret,
+    /// How its clients must connect.
+    pub require: Require,
 }
 
 /// Reads all accounts and sees that no user occurs twice.
 pub(crate) fn read_all(root: &mut Section<'_, '_>, surroundings: &Surroundings) -> Vec<Account> {
     let mut lines = BTreeMap::new();
-    root.sections("account", |section| read(section, &mut lines, surroundings))
+    root.sections("account", |section| Account {
+        require: section.read("require", Require::None, |v| value::choice(v, &REQUIRE)),
+        ..read(section, &mut lines, surroundings)
+    })
 }
 
 /// Reads one account, if there is one.
@@ -48,6 +54,7 @@ pub(crate) fn read(
     Account {
         user: read_user(section, lines),
         password: password::read(section, surroundings),
+        require: Require::None,
     }
 }
 

@@ -1,13 +1,16 @@
 //! `[backend]`: the database behind, and how many connections to it there may be.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use toml::de::DeValue;
 
 use crate::address::Address;
 use crate::error::Wrong;
+use crate::password::Surroundings;
 use crate::section::Section;
+use crate::tls::{self, BackendTls};
 use crate::value;
 
 const CONNECTIONS_MAX: u32 = 100_000;
@@ -23,6 +26,10 @@ pub struct Backend {
     /// best, and so many stay open when they are idle; 1 to 100,000. More than `max_connections` is the
     /// same as that.
     pub min_connections: u32,
+    /// Whether it is connected to with TLS, and how it is verified; over a unix socket it is not.
+    pub tls: BackendTls,
+    /// Who vouches for its certificate, as PEM; there is one if that is verified.
+    pub tls_ca: Option<PathBuf>,
     /// How many connections to it there may be, over all workers; 1 to 100,000.
     pub max_connections: u32,
     /// How long opening a connection may take, login included; never zero.
@@ -56,7 +63,7 @@ impl Backend {
         self.max_pinned.map_or(rest, NonZero::get)
     }
 
-    pub(crate) fn read(section: &mut Section<'_, '_>) -> Self {
+    pub(crate) fn read(section: &mut Section<'_, '_>, surroundings: &Surroundings) -> Self {
         let default = Self::default();
         let backend = Self {
             address: section.read("address", default.address, |v| {
@@ -65,6 +72,8 @@ impl Backend {
                     "write an address such as \"127.0.0.1:3306\"",
                 )?)
             }),
+            tls: section.read("tls", default.tls, |v| value::choice(v, &tls::BACKEND)),
+            tls_ca: tls::path(section, "tls_ca", surroundings),
             min_connections: section.read("min_connections", default.min_connections, |v| {
                 value::number(v, 1..=CONNECTIONS_MAX)
             }),
@@ -104,7 +113,19 @@ impl Backend {
             server_version: section.read("server_version", default.server_version, version),
         };
         backend.check_pinned(section);
+        backend.check_authority(section);
         backend
+    }
+
+    fn check_authority(&self, section: &mut Section<'_, '_>) {
+        let verifies = matches!(self.tls, BackendTls::VerifyCa | BackendTls::VerifyIdentity);
+        if verifies
+            && self.tls_ca.is_none()
+            && let Some(at) = section.place_if_sound(&["tls", "tls_ca"])
+        {
+            let fix = "give tls_ca, the file of who vouches for the database";
+            section.blame("tls", at, Wrong::new("nobody is there to vouch", fix));
+        }
     }
 
     fn check_pinned(&self, section: &mut Section<'_, '_>) {
@@ -132,6 +153,8 @@ impl Default for Backend {
                 host: "127.0.0.1".to_owned(),
                 port: 3306,
             },
+            tls: BackendTls::Off,
+            tls_ca: None,
             min_connections: 8,
             max_connections: 32,
             connect_timeout: Duration::from_secs(1),

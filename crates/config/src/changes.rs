@@ -8,6 +8,8 @@ use crate::Settings;
 pub struct Changes {
     /// `[[quota]]` or `[[schema]]`: can be put in force at once.
     pub quotas: bool,
+    /// The files that certificates, keys and authorities are read from: they are read again in any case.
+    pub certificates: bool,
     /// Keys that hold from the next start on.
     pub at_next_start: Vec<&'static str>,
 }
@@ -36,16 +38,22 @@ impl Settings {
                 answer_buffer_total max_allowed_packet compression drain_timeout on_disconnect driver
             }
             backend {
-                address min_connections max_connections connect_timeout queue_timeout lane_stall idle_timeout max_age
+                address tls min_connections max_connections connect_timeout queue_timeout lane_stall idle_timeout max_age
                 max_pinned max_pinned_per_account max_prepared_statements server_version
             }
+            tls { mode }
             admin { http sql accounts }
             log { level format }
         );
         let monitor = ("monitor", old.monitor != new.monitor);
         let accounts = ("account", old.accounts != new.accounts);
         let keys = keys.into_iter().chain([monitor, accounts]);
+        let files = differing!(old, new:
+            tls { certificate key client_ca }
+            backend { tls_ca }
+        );
         Changes {
+            certificates: files.into_iter().any(|(_, differs)| differs),
             quotas: old.quotas != new.quotas || old.schemas != new.schemas,
             at_next_start: keys
                 .filter_map(|(key, differs)| differs.then_some(key))
@@ -74,6 +82,7 @@ mod tests {
         );
         let expected = Changes {
             quotas: true,
+            certificates: false,
             at_next_start: vec!["server.workers", "account"],
         };
         assert_eq!(old.changes(&new), expected);

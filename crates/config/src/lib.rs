@@ -23,6 +23,7 @@ mod section;
 mod server;
 mod settings;
 mod shown;
+mod tls;
 mod units;
 mod value;
 
@@ -46,6 +47,7 @@ pub use quota::{AccountName, Quota, Quotas, Schema};
 pub use secret::Secret;
 pub use server::{AuthPlugin, Driver, OnDisconnect, Server};
 pub use settings::Settings;
+pub use tls::{BackendTls, Require, Tls, TlsMode};
 
 use password::Surroundings;
 

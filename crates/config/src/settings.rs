@@ -13,13 +13,15 @@ use crate::password::Surroundings;
 use crate::quota::{self, Quota, Schema};
 use crate::report::Report;
 use crate::section::Section;
-use crate::{Admin, Backend, ConfigErrors, Log, Server};
+use crate::{Admin, Backend, ConfigErrors, Log, Server, Tls};
 
 /// Everything a configuration says, checked. The default is what an empty file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// `[server]`: what faces the clients.
     pub server: Server,
+    /// `[tls]`: TLS towards clients.
+    pub tls: Tls,
     /// `[backend]`: the database behind.
     pub backend: Backend,
     /// `[monitor]`: the account that reads the database's; `None` = nobody does.
@@ -70,7 +72,8 @@ fn read_sections(root: &DeTable<'_>, surroundings: &Surroundings, report: &mut R
     let mut root = Section::root(root, report);
     let settings = Settings {
         server: root.section("server", Server::read),
-        backend: root.section("backend", Backend::read),
+        tls: root.section("tls", |section| Tls::read(section, surroundings)),
+        backend: root.section("backend", |section| Backend::read(section, surroundings)),
         monitor: root.section("monitor", |section| {
             account::read_optional(section, surroundings)
         }),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::Settings;
 use crate::server::{COMPRESSION, DRIVERS, ON_DISCONNECT, PLUGINS};
+use crate::tls::{BACKEND, MODES, show};
 use crate::units::{show_duration, show_size};
 
 impl Settings {
@@ -13,6 +14,7 @@ impl Settings {
     pub fn entries(&self) -> Vec<(String, String)> {
         let parts = [
             ("server", self.server_entries()),
+            ("tls", self.tls_entries()),
             ("backend", self.backend_entries()),
             ("admin", self.admin_entries()),
             ("log", self.log_entries()),
@@ -58,10 +60,22 @@ impl Settings {
         ]
     }
 
+    fn tls_entries(&self) -> Vec<(&'static str, String)> {
+        let tls = &self.tls;
+        vec![
+            ("mode", word(&MODES, &tls.mode)),
+            ("certificate", show(tls.certificate.as_deref())),
+            ("key", show(tls.key.as_deref())),
+            ("client_ca", show(tls.client_ca.as_deref())),
+        ]
+    }
+
     fn backend_entries(&self) -> Vec<(&'static str, String)> {
         let backend = &self.backend;
         vec![
             ("address", backend.address.to_string()),
+            ("tls", word(&BACKEND, &backend.tls)),
+            ("tls_ca", show(backend.tls_ca.as_deref())),
             ("min_connections", backend.min_connections.to_string()),
             ("max_connections", backend.max_connections.to_string()),
             ("connect_timeout", show_duration(backend.connect_timeout)),

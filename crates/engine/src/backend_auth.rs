@@ -2,14 +2,14 @@
 //! `caching_sha2_password`.
 //!
 //! A server that has not seen the account since it started wants the password itself. Over a unix
-//! socket it gets it as it is, over TCP encrypted with the server's public key.
+//! socket or TLS it gets it as it is, else encrypted with the server's public key.
 
 use accounts::{Directory, Secret};
 use events::Io;
 use membership::Key;
 use wire::{
-    AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities, HEADER_LEN, Malformed,
-    REQUEST_PUBLIC_KEY, encrypt_password, write_packet,
+    AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities, ExtendedCapabilities, HEADER_LEN,
+    Malformed, REQUEST_PUBLIC_KEY, encrypt_password, write_packet,
 };
 use zeroize::Zeroizing;
 
@@ -21,6 +21,8 @@ use crate::{Engine, Mail, Turn};
 pub(crate) enum BackendLogin {
     /// The initial handshake is due.
     Handshake,
+    /// TLS is being agreed upon.
+    Securing(Greeted),
     /// The answer to our response to this challenge is due.
     Response(Challenge),
     /// The server's public key is due.
@@ -34,6 +36,17 @@ pub(crate) enum BackendLogin {
 pub(crate) struct Challenge {
     pub plugin: AuthPlugin,
     pub nonce: [u8; 20],
+}
+
+/// What is kept of a server's initial handshake until it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Greeted {
+    pub challenge: Challenge,
+    /// What it can do.
+    pub offered: Capabilities,
+    /// What is negotiated with it.
+    pub capabilities: Capabilities,
+    pub extended: ExtendedCapabilities,
 }
 
 impl Challenge {
@@ -117,7 +130,7 @@ impl Engine {
         sequence_id: u8,
     ) {
         self.counters.backend_full_authentications += 1;
-        if !self.settings.backend_on_unix_socket {
+        if !self.settings.backend_on_unix_socket && !self.settings.backend_tls {
             let step = BackendLogin::PublicKey(challenge);
             return self.backend_login_answer(turn, key, step, (sequence_id, REQUEST_PUBLIC_KEY));
         }

@@ -9,8 +9,8 @@ use wire::{
     InitialHandshake, Malformed, TextResultSet, code, encode_attributes, whole_packet,
 };
 
-use crate::backend::{Backend, Purpose};
-use crate::backend_auth::{BackendLogin, Challenge};
+use crate::backend::{Backend, PoolKey, Purpose};
+use crate::backend_auth::{BackendLogin, Challenge, Greeted};
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
 use crate::dispatch::{put_command, put_query};
@@ -80,7 +80,14 @@ impl Engine {
                 self.backend_refused(turn, key, payload);
                 Ok(())
             }
-            (Some(BackendLogin::Handshake), _) => self.backend_handshake(turn, key, payload),
+            (Some(BackendLogin::Handshake), _) => {
+                let early = &bytes[packet.consumed..];
+                let done = self.backend_handshake(turn, key, (payload, early));
+                if self.settings.backend_tls && done.is_ok() {
+                    return bytes.len();
+                }
+                done
+            }
             (Some(BackendLogin::Response(_) | BackendLogin::Verdict), Some(0x00)) => {
                 self.backend_ready(turn, key);
                 Ok(())
@@ -102,7 +109,7 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        payload: &[u8],
+        (payload, early): (&[u8], &[u8]),
     ) -> Result<(), Malformed> {
         let handshake = InitialHandshake::parse(payload)?;
         let Some(id) = self.pool.key_of(key) else {
@@ -116,8 +123,7 @@ impl Engine {
         }
         let directory = self.accounts.clone();
         let account = directory.account(wanted.account);
-        let secret = account.and_then(|account| account.credential.secret());
-        let (Some(account), Some(secret)) = (account, secret) else {
+        let Some(secret) = account.and_then(|account| account.credential.secret()) else {
             self.backend_locked_out(turn, key);
             return Ok(());
         };
@@ -129,26 +135,12 @@ impl Engine {
             plugin: secret.plugin_beside(AuthPlugin::named(handshake.auth_plugin)),
             nonce: handshake.nonce,
         };
-        backend.login = Some(BackendLogin::Response(challenge));
-        let mut capabilities = ALWAYS | REQUIRED | wanted.capabilities;
-        capabilities |= handshake.capabilities & Capabilities::CONNECT_ATTRS;
-        let bulk = handshake.extended & ExtendedCapabilities::STMT_BULK_OPERATIONS;
-        let extended = wanted.extended | bulk;
-        if !extended.is_empty() {
-            capabilities.remove(Capabilities::LONG_PASSWORD);
+        let tls = self.settings.backend_tls;
+        let greeted = greeted(&handshake, challenge, (&wanted, tls));
+        match tls {
+            true => self.secure_backend(turn, key, (greeted, early)),
+            false => self.answer_backend(turn, key, (greeted, 1)),
         }
-        let response = HandshakeResponse {
-            capabilities,
-            extended,
-            max_packet_size: 1 << 30,
-            collation: backend.session.collation,
-            user: account.user().as_bytes(),
-            auth_response: &challenge.response(secret).unwrap_or_default(),
-            schema: None,
-            auth_plugin: challenge.plugin.name(),
-            attributes: &encode_attributes(&ATTRIBUTES),
-        };
-        response.encode(turn.io.outbox(backend.handle), 1);
         let mut facts = Facts::from_handshake(&handshake);
         if let Some(known) = &self.facts {
             facts.modes = known.modes;
@@ -157,6 +149,41 @@ impl Engine {
             self.learn_facts(turn, facts);
         }
         Ok(())
+    }
+
+    /// Tells a backend who we are, in a packet with this sequence id.
+    pub(crate) fn answer_backend<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (greeted, sequence_id): (Greeted, u8),
+    ) {
+        let Some(id) = self.pool.key_of(key) else {
+            return;
+        };
+        let directory = self.accounts.clone();
+        let account = directory.account(self.pool.key(id).account);
+        let secret = account.and_then(|account| account.credential.secret());
+        let (Some(account), Some(secret)) = (account, secret) else {
+            return self.backend_locked_out(turn, key);
+        };
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let challenge = greeted.challenge;
+        backend.login = Some(BackendLogin::Response(challenge));
+        let response = HandshakeResponse {
+            capabilities: greeted.capabilities,
+            extended: greeted.extended,
+            max_packet_size: 1 << 30,
+            collation: backend.session.collation,
+            user: account.user().as_bytes(),
+            auth_response: &challenge.response(secret).unwrap_or_default(),
+            schema: None,
+            auth_plugin: challenge.plugin.name(),
+            attributes: &encode_attributes(&ATTRIBUTES),
+        };
+        response.encode(turn.io.outbox(backend.handle), sequence_id);
     }
 
     fn backend_ready<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
@@ -397,6 +424,28 @@ impl Engine {
         self.learn_nothing(turn);
         self.slot_returned(turn);
         self.serve_all(turn);
+    }
+}
+
+/// What is kept of a server's initial handshake, for a connection with the key `wanted`.
+fn greeted(
+    handshake: &InitialHandshake<'_>,
+    challenge: Challenge,
+    (wanted, tls): (&PoolKey, bool),
+) -> Greeted {
+    let mut capabilities = ALWAYS | REQUIRED | wanted.capabilities;
+    capabilities |= handshake.capabilities & Capabilities::CONNECT_ATTRS;
+    capabilities.set(Capabilities::SSL, tls);
+    let bulk = handshake.extended & ExtendedCapabilities::STMT_BULK_OPERATIONS;
+    let extended = wanted.extended | bulk;
+    if !extended.is_empty() {
+        capabilities.remove(Capabilities::LONG_PASSWORD);
+    }
+    Greeted {
+        challenge,
+        offered: handshake.capabilities,
+        capabilities,
+        extended,
     }
 }
 

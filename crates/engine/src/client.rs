@@ -1,6 +1,6 @@
 //! Client connections: the record of each, and the list it is on.
 
-use events::{Handle, Peer, Timestamp};
+use events::{Handle, Peer, Timestamp, TlsFacts};
 use membership::{Key, ListId, Roster};
 use pool::KeyId;
 use session::SessionState;
@@ -109,12 +109,14 @@ pub(crate) struct Client {
     pub login: Option<Box<Login>>,
 }
 
-/// What was fixed when the client was accepted.
+/// What was fixed when the client was accepted, or soon after.
 pub(crate) struct Origin {
     /// Where the client comes from.
     pub peer: Peer,
     /// What its passwords are scrambled with, at login and in COM_CHANGE_USER.
     pub nonce: [u8; 20],
+    /// What was agreed upon, if it speaks TLS.
+    pub tls: Option<Box<TlsFacts>>,
 }
 
 /// What only the connection phase needs.

@@ -156,6 +156,8 @@ counters! {
     logins_refused,
     /// Logins for which the client was asked for another authentication plugin.
     auth_switches,
+    /// Connections of clients that began to speak TLS.
+    tls_handshakes,
     /// Logins for which the client was asked for the password itself (caching_sha2_password).
     full_authentications,
     /// Times that the database was to be asked for its accounts: by a login that what is known would refuse, or by a statement about accounts.

@@ -52,6 +52,13 @@ impl ClientError {
         Self::new(code::ACCESS_DENIED, b"28000", text)
     }
 
+    /// A login that comes neither over TLS nor over a unix socket.
+    pub(crate) fn secure_transport_required() -> Self {
+        let text = "Connections using insecure transport are prohibited while \
+                    --require_secure_transport=ON.";
+        Self::new(code::SECURE_TRANSPORT_REQUIRED, b"HY000", text)
+    }
+
     /// `ACCOUNT LOCK`.
     pub(crate) fn account_locked(user: &[u8], peer: Peer, flavor: Flavor) -> Self {
         match flavor {

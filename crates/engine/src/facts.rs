@@ -3,9 +3,12 @@
 
 use std::sync::Arc;
 
+use events::Peer;
 use session::statement::{Dialect, Flavor, Trail};
 use session::{Charset, SessionState};
 use wire::{AuthPlugin, Capabilities, ExtendedCapabilities, InitialHandshake, ServerStatus};
+
+use crate::settings::Settings;
 
 /// What the engine itself can do with a client; the rest is not offered.
 const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
@@ -87,12 +90,15 @@ impl Modes {
 }
 
 impl Facts {
-    /// What clients are offered, with or without compression.
-    pub(crate) fn offered(&self, compression: bool) -> Capabilities {
-        match compression {
-            true => self.capabilities,
-            false => self.capabilities - COMPRESSION,
+    /// What a client that comes from there is offered.
+    pub(crate) fn offered(&self, settings: &Settings, peer: Peer) -> Capabilities {
+        let mut offered = self.capabilities;
+        if !settings.compression {
+            offered -= COMPRESSION;
         }
+        // That is between the client and us, whatever the server can do.
+        offered.set(Capabilities::SSL, settings.tls.is_offered_to(peer));
+        offered
     }
 
     /// True if the server has roles.

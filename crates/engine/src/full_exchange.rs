@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use accounts::Account;
-use events::{Io, Peer};
+use events::Io;
 use membership::Key;
 use wire::{AuthMoreData, AuthPlugin, Malformed, REQUEST_PUBLIC_KEY};
 use zeroize::Zeroizing;
@@ -81,10 +81,11 @@ impl Engine {
         answered: Box<Answered>,
         payload: &[u8],
     ) -> Result<(), Malformed> {
+        let is_secure = self.is_secure(key);
         let Some(client) = self.clients.get_mut(key) else {
             return Ok(());
         };
-        let (nonce, is_secure) = (client.origin.nonce, client.origin.peer == Peer::Unix);
+        let nonce = client.origin.nonce;
         let Some(login) = &mut client.login else {
             return Ok(());
         };

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use accounts::{Account, Credential, Origin, Requires, Standing};
+use accounts::{Account, Credential, Origin, Standing};
 use events::{Io, Peer};
 use membership::Key;
 use wire::{AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities};
@@ -251,7 +251,7 @@ impl Engine {
             return Ok(());
         };
         let peer = client.origin.peer;
-        let account = account.filter(|account| account.requires == Requires::Nothing);
+        let account = account.filter(|account| self.meets(key, account.requires));
         let Some(account) = account else {
             let using_password = proves(claim.response);
             return Err(ClientError::access_denied(claim.user, peer, using_password));

@@ -9,6 +9,7 @@
 //! | file | is about |
 //! |---|---|
 //! | `login` | the connection phase of clients |
+//! | `tls` | connections that become TLS connections |
 //! | `commands` | the command phase of clients: cutting and answering commands |
 //! | `permits` | the right of a statement to run, and waiting for it |
 //! | `limits` | limits that statements set |
@@ -127,6 +128,7 @@ mod statements;
 mod templates;
 mod text_prepared;
 mod timers;
+mod tls;
 mod track_filter;
 mod tracking;
 mod user_variables;
@@ -138,7 +140,7 @@ use std::sync::atomic::AtomicUsize;
 
 use accounts::Directory;
 use admission::Scheduler;
-use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
+use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
 use membership::Key;
 use pool::{Bounds, Concurrency, KeyId, Pool};
 use rand_chacha::ChaCha20Rng;
@@ -161,7 +163,7 @@ pub use look::{BackendLine, ClientLine, Look, PinLine, Reply, Slice, Whom};
 pub use report::{Gauges, Report};
 pub use rewrite::PublicAddress;
 pub use session::statement::{Limit, Limits, PinReason};
-pub use settings::{OnDisconnect, Settings};
+pub use settings::{OnDisconnect, Settings, TlsMode};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
 pub use wire::AuthPlugin;
 
@@ -409,6 +411,19 @@ impl Handler for Engine {
                 self.counters.bytes_from_backends += bytes.len() as u64;
                 self.backend_received(turn, key, bytes);
             }
+        }
+    }
+
+    fn tls_established<I: Io<Mail>>(
+        &mut self,
+        io: &mut I,
+        tag: Tag,
+        facts: TlsFacts,
+        now: Timestamp,
+    ) {
+        match Owner::of(tag) {
+            Owner::Client(key) => self.client_secured(key, facts),
+            Owner::Backend(key) => self.backend_secured(&mut Turn { io, now }, key),
         }
     }
 

@@ -17,6 +17,7 @@ use crate::errors::ClientError;
 use crate::facts::Facts;
 use crate::identity::{Asked, Claim};
 use crate::retry::Retry;
+use crate::settings::TlsMode;
 use crate::track_filter::{TrackFilter, put_schema};
 use crate::{Engine, Mail, Owner, Turn};
 
@@ -85,6 +86,7 @@ impl Engine {
         let origin = Origin {
             peer,
             nonce: printable(nonce),
+            tls: None,
         };
         let login = Login {
             step: LoginStep::Response,
@@ -148,7 +150,7 @@ impl Engine {
             server_version: &facts.version,
             connection_id: client.id,
             nonce: client.origin.nonce,
-            capabilities: facts.offered(self.settings.compression),
+            capabilities: facts.offered(&self.settings, client.origin.peer),
             extended: facts.extended,
             collation: facts.collation,
             status: facts.status,
@@ -186,6 +188,10 @@ impl Engine {
         let payload = packet.payload.bytes();
         let done = match step {
             _ if !in_order => Err(Malformed::Invalid("sequence id")),
+            LoginStep::Response if self.may_begin_tls(key, payload) => {
+                self.begin_tls(turn, key, &bytes[packet.consumed..]);
+                return bytes.len();
+            }
             LoginStep::Response => self.handshake_response(turn, key, payload),
             LoginStep::AuthSwitch {
                 plugin,
@@ -228,12 +234,18 @@ impl Engine {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return Ok(());
         };
-        client.capabilities = response.capabilities & facts.offered(self.settings.compression);
+        let offered = facts.offered(&self.settings, client.origin.peer);
+        client.capabilities = response.capabilities & offered;
         if let Some(login) = &mut client.login {
             login.zstd_level = HandshakeResponse::zstd_level(payload).unwrap_or_default();
         }
         client.extended = response.extended & facts.extended;
         client.session = session;
+        if self.settings.tls == TlsMode::Require && !self.is_secure(key) {
+            let error = ClientError::secure_transport_required();
+            self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
+            return Ok(());
+        }
         let claim = Claim {
             user: response.user,
             schema: response.schema,

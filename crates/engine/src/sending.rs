@@ -22,7 +22,7 @@ use crate::rewrite::{self, Live, Rewrite, rewrite};
 use crate::settle::defines;
 use crate::statements::shape;
 use crate::track_filter::TrackFilter;
-use crate::{Engine, Mail, Turn};
+use crate::{Engine, Mail, Turn, tls};
 
 impl Engine {
     /// Sends a command to the client's backend, which is in the session's state.
@@ -57,6 +57,7 @@ impl Engine {
             let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
+        let rewrite = rewrite.or_else(|| tls::status(&statement, text, client));
         bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use accounts::Directory;
-use events::Span;
+use events::{Peer, Span};
 use wire::AuthPlugin;
 
 use crate::PublicAddress;
@@ -35,6 +35,10 @@ pub struct Settings {
     pub max_allowed_packet: usize,
     /// Clients are offered the compressed protocols that the server offers.
     pub compression: bool,
+    /// Whether clients may, or must, use TLS.
+    pub tls: TlsMode,
+    /// Backends are connected to with TLS, or not at all.
+    pub backend_tls: bool,
     /// How long connecting to the backend, the connection phase included, may take.
     pub connect_timeout: Span,
     /// The backend is reached over a unix socket: a password may pass as it is.
@@ -67,6 +71,30 @@ pub struct Settings {
     pub address: PublicAddress,
 }
 
+/// Whether clients may, or must, use TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsMode {
+    /// They are not offered it.
+    #[default]
+    Off,
+    /// They may.
+    Offer,
+    /// They must, unless they come over a unix socket.
+    Require,
+}
+
+impl TlsMode {
+    /// Many clients use TLS wherever it is offered. Over a unix socket that would cost and bring nothing, so there
+    /// it is only for those who insist on it everywhere.
+    pub(crate) fn is_offered_to(self, peer: Peer) -> bool {
+        match self {
+            TlsMode::Off => false,
+            TlsMode::Offer => peer != Peer::Unix,
+            TlsMode::Require => true,
+        }
+    }
+}
+
 /// What becomes of a statement whose client hangs up while it runs. Statements that wait never run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDisconnect {
@@ -94,6 +122,8 @@ impl Default for Settings {
             answer_buffer_total: 256 << 20,
             max_allowed_packet: 64 << 20,
             compression: false,
+            tls: TlsMode::Off,
+            backend_tls: false,
             connect_timeout: Span::from_secs(1),
             backend_on_unix_socket: false,
             queue_timeout: Span::from_secs(30),

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use crate::io::{Handle, Io};
 use crate::time::Timestamp;
+use crate::tls::TlsFacts;
 
 /// What the handler wants to be told with each event of a connection: its own name for it.
 ///
@@ -74,6 +75,17 @@ pub trait Handler {
 
     /// Bytes arrived. The slice is the worker's shared buffer: what is needed later must be copied.
     fn received<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp);
+
+    /// A connection for which [`Io::start_tls`] was asked speaks TLS. What the peer sends from here on comes
+    /// over it.
+    fn tls_established<I: Io<Self::Mail>>(
+        &mut self,
+        _io: &mut I,
+        _tag: Tag,
+        _facts: TlsFacts,
+        _now: Timestamp,
+    ) {
+    }
 
     /// All bytes of the outbox have been taken by the kernel, after [`Io::notify_drained`].
     fn drained<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp);

@@ -29,6 +29,15 @@ pub enum Compression {
     },
 }
 
+/// Which end of a connection that becomes a TLS connection is ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsSide {
+    /// The peer begins.
+    Server,
+    /// We begin.
+    Client,
+}
+
 /// The effects of a state machine on the world, `M` being the mail of its worker.
 ///
 /// None of them blocks and none calls back into the handler: what follows from an effect arrives
@@ -70,6 +79,11 @@ pub trait Io<M> {
     /// From now on all that comes from this connection and leaves for it, behind what is in the outbox, is
     /// compressed. A driver does nothing of that kind: whoever offers compression puts a layer between.
     fn compress(&mut self, _connection: (Handle, Tag), _method: Compression) {}
+
+    /// From now on all that comes from this connection and leaves for it, behind what is in the outbox, goes over
+    /// TLS. `early` is what came already and belongs to it. [`tls_established`](crate::Handler::tls_established)
+    /// follows, or the connection fails. As with compression, a driver does nothing of that kind.
+    fn start_tls(&mut self, _connection: (Handle, Tag), _side: TlsSide, _early: &[u8]) {}
 
     /// What is told in this turn may have happened so much earlier than its time, because the driver
     /// was busy with what happened before. A time that was measured between two events may be too

@@ -9,7 +9,9 @@
 mod handler;
 mod io;
 mod time;
+mod tls;
 
 pub use handler::{ConnectError, Handler, HangUp, Peer, Tag};
-pub use io::{Close, Compression, Handle, Io};
+pub use io::{Close, Compression, Handle, Io, TlsSide};
 pub use time::{Span, Timestamp};
+pub use tls::{PeerCertificate, TlsFacts};

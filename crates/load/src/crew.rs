@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use driver::{Clock, DriverError, Inbox, Listeners, Postboxes, Sources, Worker};
+use tls::{Client, Parties, Secured, Verify};
 
 use crate::error::LoadError;
 use crate::generator::{Generator, Mail, Part, Report};
@@ -34,11 +35,13 @@ impl Crew {
             ended,
             groups: plan.groups.len(),
         };
+        let parties = parties(plan)?;
         let (mut shares, mut generators) = (Shares::new(plan), Vec::new());
         for number in 0..plan.workers() {
             let logins_max = share(plan.connect_concurrency, number, plan.workers());
             let numbers = shares.next(number);
-            generators.push(Generator::new(plan.clone(), &numbers, logins_max, empty)?);
+            let generator = Generator::new(plan.clone(), &numbers, logins_max, empty)?;
+            generators.push(Secured::new(generator, parties.clone()));
         }
         for ((inbox, generator), number) in inboxes.into_iter().zip(generators).zip(0..) {
             let worker = worker(plan, inbox, crew.postboxes.clone(), clock);
@@ -99,7 +102,7 @@ impl Crew {
         }
         let (mut sum, mut failure) = (vec![empty.clone(); self.groups], None);
         for thread in self.threads {
-            let generator = thread.join().map_err(|_| LoadError::Ended)??;
+            let generator = thread.join().map_err(|_| LoadError::Ended)??.into_inner();
             for (sum, team) in sum.iter_mut().zip(generator.teams) {
                 sum.add(team.tally);
             }
@@ -143,11 +146,11 @@ impl<'a> Shares<'a> {
     }
 }
 
-type Thread = JoinHandle<Result<Generator, DriverError>>;
+type Thread = JoinHandle<Result<Secured<Generator>, DriverError>>;
 
 fn spawn(
     number: u32,
-    generator: Generator,
+    generator: Secured<Generator>,
     worker: Worker<Mail>,
     end: Sender<()>,
 ) -> io::Result<Thread> {
@@ -158,6 +161,21 @@ fn spawn(
         let _gone = end.send(());
         result
     })
+}
+
+/// What TLS is spoken with, if any group does.
+fn parties(plan: &Plan) -> Result<Parties, LoadError> {
+    let mut parties = Parties::default();
+    if plan.groups.iter().any(|group| group.account.tls) {
+        // Whom it is for is not looked at.
+        let client = Client::new("target.invalid", Verify::Nothing, None)?;
+        let client = match plan.resumes_tls {
+            true => client,
+            false => client.without_resumption(),
+        };
+        parties.client = Some(Arc::new(client));
+    }
+    Ok(parties)
 }
 
 fn worker(

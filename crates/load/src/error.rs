@@ -114,6 +114,12 @@ pub enum LoadError {
          with another client, such as mysql over TLS or a unix socket"
     )]
     FullAuthentication,
+    /// TLS was asked for, and the target does not offer it.
+    #[error("the target offers no TLS; leave out --tls, or turn TLS on there")]
+    NoTls,
+    /// TLS cannot be spoken.
+    #[error("TLS cannot be spoken: {0}")]
+    Tls(#[from] tls::TlsError),
     /// The other side does not follow the protocol at login.
     #[error("the target does not speak the MySQL protocol: {0}; check the address")]
     Protocol(String),

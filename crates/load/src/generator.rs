@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use events::{Close, ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
+use events::{Close, ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
 use fastrand::Rng;
 use membership::Key;
 
@@ -245,6 +245,16 @@ impl Handler for Generator {
         if let (Some(rest), Some(connection)) = (used, self.connections.get_mut(key)) {
             connection.partial = rest.to_vec();
         }
+    }
+
+    fn tls_established<I: Io<Mail>>(
+        &mut self,
+        io: &mut I,
+        tag: Tag,
+        _facts: TlsFacts,
+        _now: Timestamp,
+    ) {
+        self.secured(io, Key::from_bits(tag.0));
     }
 
     fn drained<I: Io<Mail>>(&mut self, _io: &mut I, _tag: Tag, _now: Timestamp) {}

@@ -3,7 +3,7 @@
 
 use wire::{
     AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities, ErrPacket, HEADER_LEN,
-    HandshakeResponse, Header, InitialHandshake, Malformed, write_packet,
+    HandshakeResponse, Header, InitialHandshake, Malformed, SslRequest, write_packet,
 };
 
 use crate::error::LoadError;
@@ -34,11 +34,21 @@ const HOPELESS: [u16; 6] = [1044, 1045, 1049, 1130, 1251, 1698];
 pub(crate) enum LoginStep {
     /// The connection, and the initial handshake.
     Handshake,
+    /// TLS; what the handshake response will be about.
+    Securing(Greeted),
     /// The answer to the handshake response.
     Answer {
         /// Whether CLIENT_DEPRECATE_EOF was negotiated.
         deprecate_eof: bool,
     },
+}
+
+/// What is kept of an initial handshake until it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Greeted {
+    plugin: AuthPlugin,
+    nonce: [u8; 20],
+    deprecate_eof: bool,
 }
 
 /// Where a packet takes a login.
@@ -83,13 +93,23 @@ impl LoginStep {
                 switch(payload, account, next_id, out).map(|()| LoginOutcome::Next(self))
             }
             (Self::Answer { .. }, Some(0x01)) => {
-                more_data(payload).map(|()| LoginOutcome::Next(self))
+                let next_id = sequence_id.wrapping_add(1);
+                more_data(payload, account, next_id, out).map(|()| LoginOutcome::Next(self))
             }
+            (Self::Securing(_), _) => Err(Malformed::Invalid("packet before TLS").into()),
             (Self::Answer { .. }, _) => {
                 Err(Malformed::Invalid("answer to the handshake response").into())
             }
         };
         outcome.unwrap_or_else(LoginOutcome::Hopeless)
+    }
+
+    /// The connection speaks TLS: appends what is to be said. `None` if nobody asked for that.
+    pub(crate) fn secured(self, account: &Account, out: &mut Vec<u8>) -> Option<Self> {
+        match self {
+            Self::Securing(greeted) => Some(response(greeted, account, 2, out)),
+            Self::Handshake | Self::Answer { .. } => None,
+        }
     }
 }
 
@@ -115,24 +135,52 @@ fn respond(
     out: &mut Vec<u8>,
 ) -> Result<LoginOutcome, LoadError> {
     let handshake = InitialHandshake::parse(payload)?;
-    let eof = handshake.capabilities & Capabilities::DEPRECATE_EOF;
-    let plugin = AuthPlugin::named(handshake.auth_plugin).unwrap_or_default();
-    let mut capabilities = ALWAYS | eof;
+    let greeted = Greeted {
+        plugin: AuthPlugin::named(handshake.auth_plugin).unwrap_or_default(),
+        nonce: handshake.nonce,
+        deprecate_eof: handshake.capabilities.contains(Capabilities::DEPRECATE_EOF),
+    };
+    if !account.tls {
+        return Ok(LoginOutcome::Next(response(greeted, account, 1, out)));
+    }
+    if !handshake.capabilities.contains(Capabilities::SSL) {
+        return Err(LoadError::NoTls);
+    }
+    SslRequest {
+        capabilities: capabilities(greeted, account),
+        extended: wire::ExtendedCapabilities::empty(),
+        max_packet_size: PACKET_MAX,
+        collation: COLLATION,
+    }
+    .encode(out, 1);
+    Ok(LoginOutcome::Next(LoginStep::Securing(greeted)))
+}
+
+fn capabilities(greeted: Greeted, account: &Account) -> Capabilities {
+    let mut capabilities = ALWAYS;
+    capabilities.set(Capabilities::DEPRECATE_EOF, greeted.deprecate_eof);
     capabilities.set(Capabilities::CONNECT_WITH_DB, !account.schema.is_empty());
+    capabilities.set(Capabilities::SSL, account.tls);
+    capabilities
+}
+
+fn response(greeted: Greeted, account: &Account, sequence_id: u8, out: &mut Vec<u8>) -> LoginStep {
+    let plugin = greeted.plugin;
     HandshakeResponse {
-        capabilities,
+        capabilities: capabilities(greeted, account),
         extended: wire::ExtendedCapabilities::empty(),
         max_packet_size: PACKET_MAX,
         collation: COLLATION,
         user: account.user.as_bytes(),
-        auth_response: &plugin.response(account.password.as_bytes(), &handshake.nonce),
+        auth_response: &plugin.response(account.password.as_bytes(), &greeted.nonce),
         schema: Some(account.schema.as_bytes()),
         auth_plugin: plugin.name(),
         attributes: b"",
     }
-    .encode(out, 1);
-    let deprecate_eof = !eof.is_empty();
-    Ok(LoginOutcome::Next(LoginStep::Answer { deprecate_eof }))
+    .encode(out, sequence_id);
+    LoginStep::Answer {
+        deprecate_eof: greeted.deprecate_eof,
+    }
 }
 
 fn switch(
@@ -153,9 +201,19 @@ fn switch(
     Ok(())
 }
 
-fn more_data(payload: &[u8]) -> Result<(), LoadError> {
+fn more_data(
+    payload: &[u8],
+    account: &Account,
+    sequence_id: u8,
+    out: &mut Vec<u8>,
+) -> Result<(), LoadError> {
     match AuthMoreData::parse(payload)? {
         AuthMoreData::FastAuthSuccess => Ok(()),
+        AuthMoreData::FullAuthentication if account.tls => {
+            let password = [account.password.as_bytes(), b"\0"].concat();
+            write_packet(out, sequence_id, &password);
+            Ok(())
+        }
         AuthMoreData::FullAuthentication => Err(LoadError::FullAuthentication),
         AuthMoreData::Data(_) => Err(Malformed::Invalid("auth more data").into()),
     }
@@ -181,6 +239,7 @@ mod tests {
             user: "u".into(),
             password: "p".into(),
             schema: "s".into(),
+            tls: false,
         };
         let mut out = Vec::new();
         (step.packet(packet, &account, &mut out), out)
@@ -216,6 +275,35 @@ mod tests {
         );
         assert_eq!(response.auth_plugin, CACHING_SHA2_PASSWORD);
         assert!(response.capabilities.contains(everything));
+    }
+
+    #[test]
+    fn who_speaks_tls_says_who_it_is_over_it() {
+        let account = Account {
+            user: "u".into(),
+            password: "p".into(),
+            schema: "s".into(),
+            tls: true,
+        };
+        let mut out = Vec::new();
+        let offered = ALWAYS | Capabilities::SSL;
+        let outcome = LoginStep::Handshake.packet(&handshake(offered), &account, &mut out);
+        let LoginOutcome::Next(step) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert!(SslRequest::is(&out[HEADER_LEN..]));
+        out.clear();
+        let step = step.secured(&account, &mut out).unwrap();
+        let response = HandshakeResponse::parse(&out[HEADER_LEN..]).unwrap();
+        assert_eq!((out[3], response.user), (2, &b"u"[..]));
+        assert!(response.capabilities.contains(Capabilities::SSL));
+        out.clear();
+        // Nobody else hears the password.
+        let outcome = step.packet(&packet(3, b"\x01\x04"), &account, &mut out);
+        assert!(matches!(outcome, LoginOutcome::Next(next) if next == step));
+        assert_eq!(out, packet(4, b"p\0"));
+        let outcome = LoginStep::Handshake.packet(&handshake(ALWAYS), &account, &mut out);
+        assert!(matches!(outcome, LoginOutcome::Hopeless(LoadError::NoTls)));
     }
 
     #[test]

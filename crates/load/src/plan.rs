@@ -42,6 +42,8 @@ pub struct Plan {
     pub answer_timeout: Duration,
     /// How often progress is reported; not zero.
     pub report_interval: Duration,
+    /// Whether TLS sessions are resumed by connections that come later.
+    pub resumes_tls: bool,
     /// Processes whose CPU time and memory are measured.
     pub watched: Vec<u32>,
 }
@@ -108,6 +110,8 @@ pub struct Account {
     pub password: String,
     /// The default schema; empty for none.
     pub schema: String,
+    /// Over TLS, whatever certificate is shown.
+    pub tls: bool,
 }
 
 impl Plan {

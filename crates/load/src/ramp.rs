@@ -1,6 +1,6 @@
 //! Opening connections: not all at once, and after a failure not at once again.
 
-use events::{ConnectError, Io, Span, Tag, Timestamp};
+use events::{ConnectError, Io, Span, Tag, Timestamp, TlsSide};
 use membership::Key;
 
 use crate::connection::{List, State};
@@ -97,7 +97,13 @@ impl Generator {
         };
         let outbox = io.outbox(connection.handle);
         match step.packet(packet, &team.group.account, outbox) {
-            LoginOutcome::Next(step) => self.connections.enter(key, State::Login(step, since)),
+            LoginOutcome::Next(step) => {
+                if let LoginStep::Securing(_) = step {
+                    let tag = Tag(key.to_bits());
+                    io.start_tls((connection.handle, tag), TlsSide::Client, &[]);
+                }
+                self.connections.enter(key, State::Login(step, since));
+            }
             LoginOutcome::Done { deprecate_eof } => {
                 connection.deprecate_eof = deprecate_eof;
                 self.logged_in(io, key, since, now);
@@ -108,6 +114,23 @@ impl Generator {
                 self.give_up_socket(io, key);
             }
             LoginOutcome::Hopeless(error) => self.hopeless(io, key, error, now),
+        }
+    }
+
+    /// A connection speaks TLS, and goes on with its login.
+    pub(crate) fn secured<I: Io<Mail>>(&mut self, io: &mut I, key: Key) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        let State::Login(step, since) = connection.state else {
+            return;
+        };
+        let Some(team) = self.teams.get(usize::from(connection.group())) else {
+            return;
+        };
+        let outbox = io.outbox(connection.handle);
+        if let Some(step) = step.secured(&team.group.account, outbox) {
+            self.connections.enter(key, State::Login(step, since));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use accounts::{Directory, Register};
+use accounts::{Configured, Directory, Register, Requires};
 use control::Database;
 use driver::Postboxes;
 use engine::{AccountsOrder, Mail, Shared};
@@ -26,8 +26,20 @@ pub(crate) fn register(settings: &config::Settings) -> Register {
         let password = account.password.expose().to_owned();
         (account.user.clone(), password.into())
     };
+    let configured = |account: &config::Account| {
+        let (user, password) = login(account);
+        Configured {
+            user,
+            password,
+            requires: match account.require {
+                config::Require::None => Requires::Nothing,
+                config::Require::Ssl => Requires::Ssl,
+                config::Require::X509 => Requires::X509,
+            },
+        }
+    };
     Register::new(
-        settings.accounts.iter().map(login),
+        settings.accounts.iter().map(configured),
         settings.monitor.as_ref().map(login),
     )
 }

@@ -23,6 +23,7 @@ pub(crate) fn start(folder: &Path, settings: &mut config::Settings) -> anyhow::R
         settings.accounts.push(config::Account {
             user: USER.to_owned(),
             password,
+            require: config::Require::None,
         });
     }
     Ok(database)

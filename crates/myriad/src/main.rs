@@ -1,6 +1,7 @@
 //! The `myriad` command: one file per subcommand.
 
 mod admin;
+mod certificates;
 mod challenge;
 mod config_command;
 mod credentials;

@@ -15,6 +15,8 @@ use engine::{LimitsChange, LimitsOrder, Mail, Shared};
 use events::Span;
 use session::statement::{Limit, Limits};
 
+use crate::certificates::Certificates;
+
 /// Where the limits come from.
 pub(crate) struct Sources {
     /// The configuration file; `None` without one.
@@ -32,6 +34,7 @@ pub(crate) struct Book {
     settings: config::Settings,
     /// What holds above that until they are read again.
     trials: Trials,
+    certificates: Option<Certificates>,
 }
 
 /// Limits on trial, of an account or of all others.
@@ -51,6 +54,11 @@ impl Sources {
             config: config.map(Path::to_owned),
             auto,
         }
+    }
+
+    /// The file of what statements have set.
+    pub(crate) fn auto(&self) -> &Path {
+        &self.auto
     }
 
     /// The rules of `settings`, and of what statements have set.
@@ -100,7 +108,14 @@ impl Book {
             postboxes,
             settings,
             trials: Trials::new(),
+            certificates: None,
         }
+    }
+
+    /// Together with these, which are read again when the configuration is.
+    pub(crate) fn with_certificates(mut self, certificates: Certificates) -> Self {
+        self.certificates = Some(certificates);
+        self
     }
 
     /// Sets limits for each of these, until the files are read again or for good; all of it or nothing.
@@ -154,12 +169,24 @@ impl Book {
                 "changed in the configuration; holds from the next start on"
             );
         }
+        // What waits for the next start is still as it was.
+        let mut in_force = self.settings.clone();
+        in_force.quotas = settings.quotas;
+        in_force.schemas = settings.schemas;
+        in_force.tls = config::Tls {
+            mode: in_force.tls.mode,
+            ..settings.tls
+        };
+        if settings.backend.tls == in_force.backend.tls {
+            in_force.backend.tls_ca = settings.backend.tls_ca;
+        }
+        if let Some(certificates) = &mut self.certificates {
+            certificates.reload(&in_force)?;
+        }
+        self.settings = in_force;
         self.trials.clear();
         self.put_in_force(rules);
         tracing::info!(quotas_changed = changes.quotas, "configuration read again");
-        // What waits for the next start is still as it was.
-        self.settings.quotas = settings.quotas;
-        self.settings.schemas = settings.schemas;
         Ok(())
     }
 

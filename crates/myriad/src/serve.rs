@@ -10,6 +10,7 @@ use events::Span;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use crate::certificates::Certificates;
 use crate::quotas::{self, Book, Sources};
 use crate::workers::{Workers, drain};
 use crate::{admin, credentials, doctor, local, log};
@@ -61,7 +62,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let sources = Sources::new(arguments.config.as_deref(), &arguments.local_folder);
     let rules = sources.rules(&settings)?;
     doctor::warn_of_obstacles(&settings);
-    let workers = Workers::start(&settings, &listeners, (rules, register.directory()))?;
+    let certificates = Certificates::load(&settings, sources.auto())?;
+    let shared = (rules, register.directory());
+    let workers = Workers::start(&settings, &listeners, shared, certificates.parties())?;
     for address in listeners.local_addresses() {
         tracing::info!(%address, backend = %settings.backend.address, "listening");
     }
@@ -70,6 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let (shared, postboxes) = (workers.shared.clone(), workers.postboxes.clone());
     let book = Book::new(sources, settings.clone(), shared, postboxes);
+    let book = book.with_certificates(certificates);
     let book = Arc::new(Mutex::new(book));
     let (orders, ordered) = unbounded_channel();
     // Each client has one order under way at most.

@@ -11,6 +11,7 @@ use compression::Compressed;
 use driver::{Address, Clock, Driver, DriverCounters, Listeners, Postboxes, Wanted, Worker};
 use engine::{AuthPlugin, Engine, Mail, Shared};
 use events::Span;
+use tls::Secured;
 use tokio::sync::Semaphore;
 
 /// All workers, running.
@@ -32,6 +33,7 @@ impl Workers {
         settings: &config::Settings,
         listeners: &Listeners,
         (rules, accounts): (admission::Rules, Arc<Directory>),
+        parties: &tls::Parties,
     ) -> anyhow::Result<Self> {
         let count = worker_count(settings);
         let backend: Arc<[Address]> = resolve(&settings.backend.address)?.into();
@@ -46,7 +48,7 @@ impl Workers {
         for (number, inbox) in inboxes.into_iter().enumerate() {
             let seed = driver::seed().context("the kernel has no random bytes to give")?;
             let engine = Engine::new(engine_settings.clone(), shared.clone(), number, seed);
-            let engine = Compressed::new(engine);
+            let engine = Secured::new(Compressed::new(engine), parties.clone());
             let worker = Worker {
                 inbox,
                 postboxes: postboxes.clone(),
@@ -149,6 +151,12 @@ fn engine_settings(
         answer_buffer_total: server.answer_buffer_total / workers,
         max_allowed_packet: server.max_allowed_packet,
         compression: server.compression,
+        tls: match settings.tls.mode {
+            config::TlsMode::Off => engine::TlsMode::Off,
+            config::TlsMode::Offer => engine::TlsMode::Offer,
+            config::TlsMode::Require => engine::TlsMode::Require,
+        },
+        backend_tls: crate::certificates::backend_host(settings).is_some(),
         connect_timeout: backend.connect_timeout.into(),
         backend_on_unix_socket: matches!(backend.address, config::Address::Unix(_)),
         queue_timeout: backend.queue_timeout.into(),

@@ -2,7 +2,7 @@
 //! goes wrong.
 
 use accounts::Directory;
-use engine::{OnDisconnect, PublicAddress, Settings};
+use engine::{OnDisconnect, PublicAddress, Settings, TlsMode};
 use events::Span;
 use fastrand::Rng;
 
@@ -173,6 +173,9 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
     let account = |(user, password): (&str, &str)| (user.to_owned(), password.to_owned().into());
     let sometimes = |rng: &mut Rng, span| (rng.u8(0..5) == 0).then_some(span);
     Settings {
+        // The network has no TLS; the layer for that has tests of its own.
+        tls: TlsMode::Off,
+        backend_tls: false,
         accounts: Directory::configured(ACCOUNTS.into_iter().map(account)).into(),
         max_connections: match rng.u8(0..10) {
             0 => rng.usize(1..=clients),

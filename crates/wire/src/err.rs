@@ -74,6 +74,8 @@ pub mod code {
     pub const STATEMENT_TIMEOUT: u16 = 1969;
     /// ER_QUERY_TIMEOUT of MySQL.
     pub const QUERY_TIMEOUT: u16 = 3024;
+    /// `ER_SECURE_TRANSPORT_REQUIRED`: neither TLS nor a unix socket.
+    pub const SECURE_TRANSPORT_REQUIRED: u16 = 3159;
 }
 
 /// An ERR packet's fields.

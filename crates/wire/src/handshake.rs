@@ -98,6 +98,43 @@ impl<'a> InitialHandshake<'a> {
     }
 }
 
+/// What a client answers if it wants the rest to go over TLS: the beginning of its handshake response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SslRequest {
+    /// What the client wants to use; CLIENT_SSL is among it.
+    pub capabilities: Capabilities,
+    /// MariaDB's extended flags.
+    pub extended: ExtendedCapabilities,
+    /// The longest packet that the client will take.
+    pub max_packet_size: u32,
+    /// The collation of its connection.
+    pub collation: u8,
+}
+
+impl SslRequest {
+    const LEN: usize = 32;
+
+    /// True if this is such a packet.
+    pub fn is(payload: &[u8]) -> bool {
+        let flags = Reader::new(payload).u32("capability flags");
+        let flags = Capabilities::from_bits_retain(flags.unwrap_or_default());
+        let wanted = Capabilities::PROTOCOL_41 | Capabilities::SSL;
+        payload.len() == Self::LEN && flags.contains(wanted)
+    }
+
+    /// Appends the packet. Returns the next sequence id.
+    pub fn encode(&self, out: &mut Vec<u8>, sequence_id: u8) -> u8 {
+        let mut packet = PacketWriter::begin(out, sequence_id);
+        let payload = packet.payload();
+        payload.extend_from_slice(&self.capabilities.bits().to_le_bytes());
+        payload.extend_from_slice(&self.max_packet_size.to_le_bytes());
+        payload.push(self.collation);
+        payload.extend_from_slice(&[0; 19]);
+        payload.extend_from_slice(&self.extended.bits().to_le_bytes());
+        packet.finish()
+    }
+}
+
 /// What a client answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeResponse<'a> {

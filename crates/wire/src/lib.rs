@@ -37,7 +37,7 @@ pub use err::{ErrPacket, code};
 pub use execute::{
     ParameterTypes, PrepareOk, asks_for_cursor, parameter_types, statement_id, with_parameter_types,
 };
-pub use handshake::{AuthSwitchRequest, HandshakeResponse, InitialHandshake};
+pub use handshake::{AuthSwitchRequest, HandshakeResponse, InitialHandshake, SslRequest};
 pub use ok::{OkPacket, encode_eof};
 pub use packet::{
     Complete, HEADER_LEN, Header, MAX_PAYLOAD, PacketWriter, Payload, whole_packet, write_packet,

@@ -92,11 +92,15 @@ fn every_key_of_backend_arrives() {
         max_pinned_per_account = 7
         max_prepared_statements = 10000
         lane_stall = "6ms"
+        tls = "verify_identity"
+        tls_ca = "ca.pem"
         server_version = "11.8.1-MariaDB"
         "#,
     );
     let expected = Backend {
         address: Address::Unix("/run/mysqld.sock".into()),
+        tls: crate::BackendTls::VerifyIdentity,
+        tls_ca: Some("ca.pem".into()),
         min_connections: 3,
         max_connections: 100_000,
         connect_timeout: Duration::from_secs(2),
@@ -349,4 +353,19 @@ fn every_key_of_quotas_arrives() {
         ..Limits::default()
     };
     assert_eq!(effective.accounts[&app], expected);
+}
+
+#[test]
+fn files_of_tls_begin_beside_the_configuration() {
+    let text = "[tls]\nmode = \"require\"\ncertificate = \"c.pem\"\nkey = \"/etc/k.pem\"\n\
+                client_ca = \"\"\n[[account]]\nuser = \"app\"\nrequire = \"x509\"\n";
+    let settings = crate::parse(text, "/srv/myriad.toml").unwrap();
+    let expected = crate::Tls {
+        mode: crate::TlsMode::Require,
+        certificate: Some("/srv/c.pem".into()),
+        key: Some("/etc/k.pem".into()),
+        client_ca: None,
+    };
+    assert_eq!(settings.tls, expected);
+    assert_eq!(settings.accounts[0].require, crate::Require::X509);
 }

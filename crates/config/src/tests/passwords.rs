@@ -173,7 +173,7 @@ fn debug_never_shows_a_password() {
     let settings = parse(text, "f").unwrap();
     assert_eq!(
         format!("{:?}", settings.accounts),
-        "[Account { user: \"app\", password: … }]"
+        "[Account { user: \"app\", password: …, require: None }]"
     );
     assert!(!format!("{settings:#?}").contains("geheim"));
 }

@@ -117,7 +117,8 @@ fn standing(object: &Value, facts: &Facts) -> Standing {
 fn requires(object: &Value) -> Requires {
     match object["ssl_type"].as_i64() {
         Some(1) => Requires::Ssl,
-        Some(2..) => Requires::X509,
+        Some(2) => Requires::X509,
+        Some(3..) => Requires::More,
         _ => Requires::Nothing,
     }
 }

@@ -45,7 +45,8 @@ pub(super) fn accounts(rows: &[Row], facts: &Facts, privileges: &mut Sums) -> Ve
                 requires: match column(row, "ssl_type").as_str() {
                     "" => Requires::Nothing,
                     "ANY" => Requires::Ssl,
-                    _ => Requires::X509,
+                    "X509" => Requires::X509,
+                    _ => Requires::More,
                 },
                 privileges: privileges.of(&name),
                 name: AccountName::new(name.0, name.1),

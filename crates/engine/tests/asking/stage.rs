@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
-use accounts::{Credential, Found, Reading, Register, Requires, Standing, View};
+use accounts::{Configured, Credential, Found, Reading, Register, Requires, Standing, View};
 use engine::{AccountName, AccountsOrder, Engine, Mail, Settings, Shared};
 use events::{Close, ConnectError, Handle, Handler, Io, Peer, Span, Tag, Timestamp};
 use wire::{
@@ -74,7 +74,7 @@ impl Stage {
     /// that have not been read.
     pub(crate) fn new() -> Self {
         let ours = ("monitor".to_owned(), "x".to_owned().into());
-        let register = Register::new([], Some(ours));
+        let register = Register::new(Vec::<Configured>::new(), Some(ours));
         let settings = Settings {
             accounts: register.directory(),
             login_timeout: Span::from_secs(10),

@@ -79,6 +79,7 @@ impl Target {
             warmup: Duration::from_millis(200),
             duration: Duration::from_secs(1),
             answer_timeout: Duration::from_secs(10),
+            resumes_tls: false,
             report_interval: Duration::from_millis(300),
             watched: self.database.pid().into_iter().collect(),
         }
@@ -91,5 +92,6 @@ pub(crate) fn account(user: &str, password: &str) -> Account {
         user: user.to_owned(),
         password: password.to_owned(),
         schema: "sbtest".to_owned(),
+        tls: false,
     }
 }

@@ -73,6 +73,7 @@ impl Who {
             user: self.user.clone(),
             password: self.password.clone(),
             schema: self.database.clone(),
+            tls: false,
         }
     }
 }

@@ -25,6 +25,14 @@ enum DriverName {
     IoUring,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Tls {
+    /// The session of an earlier connection is resumed.
+    Resume,
+    /// Each connection agrees on keys anew.
+    Full,
+}
+
 /// One run.
 #[derive(clap::Args)]
 pub(crate) struct Run {
@@ -44,6 +52,10 @@ pub(crate) struct Run {
     /// What moves the bytes; io_uring holds more connections than the process may open files.
     #[arg(long, value_enum, default_value_t = DriverName::Auto)]
     driver: DriverName,
+    /// Connect over TLS, whatever certificate is shown: `resume` the session of an earlier connection, or
+    /// agree on keys anew (`full`).
+    #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "resume", require_equals = true)]
+    tls: Option<Tls>,
     /// How many connections may be logging in at once.
     #[arg(long, default_value_t = 200)]
     connect_concurrency: u32,
@@ -106,12 +118,15 @@ impl Run {
     }
 
     fn plan(&self) -> anyhow::Result<load::Plan> {
-        let groups = if self.group.is_empty() {
+        let mut groups: Vec<load::Group> = if self.group.is_empty() {
             vec![self.flags.group(ONLY)?]
         } else {
             let groups = self.group.iter().map(|text| self.flags.group_of(text));
             groups.collect::<anyhow::Result<_>>()?
         };
+        for group in &mut groups {
+            group.account.tls = self.tls.is_some();
+        }
         let target = self.target.addresses()?;
         let sources = if self.source.is_empty() {
             load::loopback_sources(&target, &groups)
@@ -136,6 +151,7 @@ impl Run {
             answer_timeout: self.answer_timeout,
             warmup: self.warmup,
             duration: self.duration,
+            resumes_tls: self.tls == Some(Tls::Resume),
             report_interval: self.report_interval,
             watched: self.watch_pid.clone(),
         })

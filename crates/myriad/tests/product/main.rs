@@ -75,4 +75,6 @@ mod slow_client;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod tls;
+#[cfg(test)]
 mod vanished;

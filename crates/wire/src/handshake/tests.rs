@@ -2,6 +2,29 @@
 
 use super::*;
 
+#[test]
+fn a_request_for_tls_is_the_beginning_of_a_response_and_no_more() {
+    let request = SslRequest {
+        capabilities: Capabilities::PROTOCOL_41 | Capabilities::SSL,
+        extended: ExtendedCapabilities::empty(),
+        max_packet_size: 1 << 24,
+        collation: 45,
+    };
+    let mut packet = Vec::new();
+    assert_eq!(request.encode(&mut packet, 1), 2);
+    let payload = &packet[4..];
+    assert!(SslRequest::is(payload));
+    assert!(!SslRequest::is(&payload[..31]));
+    assert!(!SslRequest::is(&[payload, b"\0"].concat()));
+    let without = SslRequest {
+        capabilities: Capabilities::PROTOCOL_41,
+        ..request
+    };
+    let mut packet = Vec::new();
+    without.encode(&mut packet, 1);
+    assert!(!SslRequest::is(&packet[4..]));
+}
+
 /// The initial handshake of a MariaDB 10.11, connection 30, nonce `a…t`.
 const MARIADB: &[u8] =
     b"\x0a5.5.5-10.11.19-MariaDB\0\x1e\0\0\0abcdefgh\0\xfe\xf7\x2d\x02\0\xff\x81\

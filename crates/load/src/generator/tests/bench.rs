@@ -66,6 +66,7 @@ pub(crate) fn plan(workload: Workload, connections: u32, logins_max: u32) -> Pla
                 user: "u".into(),
                 password: String::new(),
                 schema: "s".into(),
+                tls: false,
             },
             connections,
             workload,
@@ -82,6 +83,7 @@ pub(crate) fn plan(workload: Workload, connections: u32, logins_max: u32) -> Pla
         warmup: Duration::ZERO,
         duration: Duration::from_secs(1),
         answer_timeout: Duration::from_secs(10),
+        resumes_tls: false,
         report_interval: Duration::from_secs(1),
         watched: Vec::new(),
     }

@@ -11,7 +11,7 @@ use wire::{
     HandshakeResponse, Header, InitialHandshake, OkPacket, REQUEST_PUBLIC_KEY, write_packet,
 };
 
-use super::{Address, Answer, LIMIT, Outcome, Packet, Shape};
+use super::{Address, Answer, LIMIT, Outcome, Packet, Shape, tls};
 
 const COM_QUERY: u8 = 0x03;
 
@@ -79,6 +79,7 @@ pub(crate) struct Client {
 enum Stream {
     Unix(UnixStream),
     Tcp(TcpStream),
+    Tls(Box<tls::Stream>),
 }
 
 impl Client {
@@ -91,6 +92,25 @@ impl Client {
     pub(crate) fn login(address: &Address, login: &Login<'_>) -> Result<Self, Outcome> {
         let (mut client, handshake) = Self::connect(address)?;
         let response = client.response(&handshake, login);
+        client.send_bytes(&response);
+        client.finish_login(login.password).map(|()| client)
+    }
+
+    /// The same over TLS, if the other end shows a certificate that one in `trusted`, which is PEM, vouches for.
+    pub(crate) fn login_over_tls(
+        address: &Address,
+        login: &Login<'_>,
+        trusted: &[u8],
+    ) -> Result<Self, Outcome> {
+        let (mut client, handshake) = Self::connect(address)?;
+        let mut response = client.response(&handshake, login);
+        client.send_bytes(&request_for_tls(&response));
+        let Stream::Tcp(stream) = client.stream.into_inner() else {
+            panic!("TLS goes over TCP");
+        };
+        let stream = Stream::Tls(Box::new(tls::secured(stream, trusted)));
+        client.stream = BufReader::with_capacity(64 << 10, stream);
+        response[3] = 2;
         client.send_bytes(&response);
         client.finish_login(login.password).map(|()| client)
     }
@@ -159,8 +179,8 @@ impl Client {
             let answer = match AuthMoreData::parse(&payload) {
                 Ok(AuthMoreData::FastAuthSuccess) => continue,
                 Ok(AuthMoreData::FullAuthentication) => match self.stream.get_ref() {
-                    // Over a unix socket the password itself may be sent.
-                    Stream::Unix(_) => [password.as_bytes(), b"\0"].concat(),
+                    // Where nobody listens the password itself may be sent.
+                    Stream::Unix(_) | Stream::Tls(_) => [password.as_bytes(), b"\0"].concat(),
                     Stream::Tcp(_) => REQUEST_PUBLIC_KEY.to_vec(),
                 },
                 Ok(AuthMoreData::Data(pem)) => {
@@ -313,6 +333,7 @@ impl Read for Stream {
         match self {
             Stream::Unix(stream) => stream.read(buffer),
             Stream::Tcp(stream) => stream.read(buffer),
+            Stream::Tls(stream) => stream.read(buffer),
         }
     }
 }
@@ -322,12 +343,21 @@ impl Write for Stream {
         match self {
             Stream::Unix(stream) => stream.write(buffer),
             Stream::Tcp(stream) => stream.write(buffer),
+            Stream::Tls(stream) => stream.write(buffer),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The beginning of a handshake response, with CLIENT_SSL.
+fn request_for_tls(response: &[u8]) -> Vec<u8> {
+    let mut request = Vec::new();
+    write_packet(&mut request, 1, &response[4..36]);
+    request[5] |= (Capabilities::SSL.bits() >> 8) as u8;
+    request
 }
 
 fn outcome(error: &ErrPacket<'_>) -> Outcome {

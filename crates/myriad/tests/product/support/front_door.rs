@@ -24,6 +24,9 @@ user = "load"
 password = "much"
 "#;
 
+/// The configuration for addresses, and the folder that it will be in.
+type Text<'a> = dyn Fn((SocketAddr, SocketAddr, SocketAddr), &TempDir) -> String + 'a;
+
 /// How often other ports are tried when somebody else was faster.
 const ATTEMPTS: usize = 5;
 
@@ -47,17 +50,35 @@ impl FrontDoor {
 
     /// The same, listening on another IP address of this machine.
     pub(crate) fn start_at(ip: IpAddr, backend: &Address, settings: &[&str]) -> Self {
+        Self::start_as(ip, &|addresses, folder| {
+            configuration(folder, addresses, backend, settings)
+        })
+    }
+
+    /// The same with a configuration that was changed throughout.
+    pub(crate) fn start_with(
+        backend: &Address,
+        settings: &[&str],
+        change: impl Fn(String) -> String,
+    ) -> Self {
+        let ip = Ipv4Addr::LOCALHOST.into();
+        Self::start_as(ip, &|addresses, folder| {
+            change(configuration(folder, addresses, backend, settings))
+        })
+    }
+
+    fn start_as(ip: IpAddr, text: &Text<'_>) -> Self {
         (0..ATTEMPTS)
-            .find_map(|_| Self::attempt(ip, backend, settings))
+            .find_map(|_| Self::attempt(ip, text))
             .expect("no free port was found")
     }
 
     /// `None` if a port was taken meanwhile.
-    fn attempt(ip: IpAddr, backend: &Address, settings: &[&str]) -> Option<Self> {
+    fn attempt(ip: IpAddr, text: &Text<'_>) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let (tcp, http, sql) = free_addresses(ip);
         let config = folder.path().join("myriad.toml");
-        let text = configuration(&folder, (tcp, http, sql), backend, settings);
+        let text = text((tcp, http, sql), &folder);
         std::fs::write(&config, text).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_myriad"))
             .arg("serve")
@@ -122,6 +143,11 @@ impl FrontDoor {
     /// Its unix socket's path.
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("myriad.sock")
+    }
+
+    /// Where its configuration is, and what it keeps.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// What it has logged.

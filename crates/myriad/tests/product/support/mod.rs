@@ -11,6 +11,7 @@ mod numbers;
 mod programs;
 mod server;
 mod shell;
+mod tls;
 mod wait;
 
 pub(crate) use answer::{Answer, Outcome, Packet, Part, Shape};

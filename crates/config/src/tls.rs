@@ -1,0 +1,126 @@
+//! `[tls]`: TLS towards clients. Owns the keys; the files that they name are read elsewhere.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::Wrong;
+use crate::password::Surroundings;
+use crate::section::Section;
+use crate::value;
+
+/// The words for `mode`.
+pub(crate) const MODES: [(&str, TlsMode); 3] = [
+    ("off", TlsMode::Off),
+    ("offer", TlsMode::Offer),
+    ("require", TlsMode::Require),
+];
+
+/// The words for `backend.tls`, which are those of MySQL's `ssl-mode`, shorter.
+pub(crate) const BACKEND: [(&str, BackendTls); 4] = [
+    ("off", BackendTls::Off),
+    ("require", BackendTls::Require),
+    ("verify_ca", BackendTls::VerifyCa),
+    ("verify_identity", BackendTls::VerifyIdentity),
+];
+
+/// The words for `require` of an account.
+pub(crate) const REQUIRE: [(&str, Require); 3] = [
+    ("none", Require::None),
+    ("ssl", Require::Ssl),
+    ("x509", Require::X509),
+];
+
+/// TLS towards clients.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Whether clients may, or must, use it.
+    pub mode: TlsMode,
+    /// The certificate and those that vouch for it, as PEM; `None` = one that is made here.
+    pub certificate: Option<PathBuf>,
+    /// Its key; given exactly if the certificate is.
+    pub key: Option<PathBuf>,
+    /// Who vouches for clients' certificates, as PEM; `None` = clients are not asked for any.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// Whether clients may, or must, use TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TlsMode {
+    /// They are not offered it.
+    Off,
+    /// They may.
+    #[default]
+    Offer,
+    /// They must, unless they come over a unix socket.
+    Require,
+}
+
+/// How backends are connected to over TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BackendTls {
+    /// Without TLS.
+    #[default]
+    Off,
+    /// With TLS, whatever certificate is shown.
+    Require,
+    /// The certificate must be vouched for.
+    VerifyCa,
+    /// And it must be for the host name of `address`.
+    VerifyIdentity,
+}
+
+/// How the clients of an account must connect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Require {
+    /// As they like.
+    #[default]
+    None,
+    /// With TLS.
+    Ssl,
+    /// With TLS and a certificate that was verified.
+    X509,
+}
+
+impl Tls {
+    pub(crate) fn read(section: &mut Section<'_, '_>, surroundings: &Surroundings) -> Self {
+        let default = Self::default();
+        let tls = Self {
+            mode: section.read("mode", default.mode, |v| value::choice(v, &MODES)),
+            certificate: path(section, "certificate", surroundings),
+            key: path(section, "key", surroundings),
+            client_ca: path(section, "client_ca", surroundings),
+        };
+        let half = match (&tls.certificate, &tls.key) {
+            (Some(_), None) => Some(("certificate", "key")),
+            (None, Some(_)) => Some(("key", "certificate")),
+            _ => None,
+        };
+        if let Some((given, other)) = half
+            && let Some(at) = section.place_if_sound(&["certificate", "key"])
+        {
+            let wrong = Wrong::new(
+                format!("there is no {other} beside it"),
+                "give both or none",
+            );
+            section.blame(given, at, wrong);
+        }
+        tls
+    }
+}
+
+/// The path at `key`, if there is one; a relative one begins beside the configuration file.
+pub(crate) fn path(
+    section: &mut Section<'_, '_>,
+    key: &'static str,
+    surroundings: &Surroundings,
+) -> Option<PathBuf> {
+    section.read(key, None, |written| {
+        let text = value::text(written, "write the path of a file in quotes")?;
+        let path = surroundings.directory.join(text);
+        Ok(Some(path).filter(|_| !text.is_empty()))
+    })
+}
+
+/// A path as it is shown; empty if there is none.
+pub(crate) fn show(path: Option<&Path>) -> String {
+    path.map_or_else(String::new, |path| path.to_string_lossy().into_owned())
+}

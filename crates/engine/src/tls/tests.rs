@@ -1,0 +1,362 @@
+//! Logins over TLS, of clients and on backends, with a layer that is written down here: it notes what it is asked.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use accounts::{Configured, Directory};
+use events::{Close, ConnectError, Handle, Handler, PeerCertificate, Tag, Timestamp};
+use wire::{
+    CACHING_SHA2_PASSWORD, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
+    InitialHandshake, NATIVE_PASSWORD, ServerStatus, code, native_password, whole_packet,
+    write_packet,
+};
+
+use super::*;
+use crate::{Settings, Shared, TlsMode};
+
+const NOW: Timestamp = Timestamp::ZERO;
+const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
+const TCP: Peer = Peer::Tcp(std::net::SocketAddr::V4(std::net::SocketAddrV4::new(
+    Ipv4Addr::LOCALHOST,
+    40_000,
+)));
+
+/// One connection, and what was asked about it.
+#[derive(Default)]
+struct Wire {
+    sent: Vec<u8>,
+    asked: Vec<Tag>,
+    tls: Option<(Tag, TlsSide, Vec<u8>)>,
+    closed: bool,
+}
+
+impl Io<Mail> for Wire {
+    fn outbox(&mut self, _: Handle) -> &mut Vec<u8> {
+        &mut self.sent
+    }
+    fn unsent(&self, _: Handle) -> usize {
+        0
+    }
+    fn unsent_total(&self) -> usize {
+        0
+    }
+    fn notify_drained(&mut self, _: Handle) {}
+    fn pause_receive(&mut self, _: Handle) {}
+    fn resume_receive(&mut self, _: Handle) {}
+    fn connect(&mut self, tag: Tag) -> Handle {
+        self.asked.push(tag);
+        Handle(1)
+    }
+    fn close(&mut self, _: Handle, _: Close) {
+        self.closed = true;
+    }
+    fn post(&mut self, _: usize, _: Mail) -> Result<(), Mail> {
+        Ok(())
+    }
+    fn stop_accepting(&mut self) {}
+    fn start_tls(&mut self, (_, tag): (Handle, Tag), side: TlsSide, early: &[u8]) {
+        self.tls = Some((tag, side, early.to_vec()));
+    }
+}
+
+struct Stage {
+    engine: Engine,
+    wire: Wire,
+    tag: Tag,
+}
+
+impl Stage {
+    fn engine(settings: Settings) -> (Engine, Wire) {
+        let engine = Engine::new(Arc::new(settings), Shared::new(1, 1), 0, [7; 32]);
+        let (mut engine, mut wire) = (engine, Wire::default());
+        engine.turn_ended(&mut wire, NOW);
+        (engine, wire)
+    }
+
+    /// A client that was greeted; there is no backend.
+    fn client(tls: TlsMode, require: Requires, peer: Peer) -> Self {
+        let (mut engine, mut wire) = Self::engine(Settings {
+            accounts: account(require),
+            tls,
+            ..Settings::default()
+        });
+        for tag in std::mem::take(&mut wire.asked) {
+            Handler::connect_failed(&mut engine, &mut wire, tag, ConnectError::Os(111), NOW);
+        }
+        let tag = engine.accepted(&mut wire, Handle(1), peer, [0; 32], NOW);
+        Self { engine, wire, tag }
+    }
+
+    /// A backend that greets with these flags.
+    fn backend(offered: Capabilities, plugin: &[u8]) -> Self {
+        let (engine, mut wire) = Self::engine(Settings {
+            accounts: account(Requires::Nothing),
+            backend_tls: true,
+            ..Settings::default()
+        });
+        let tag = wire.asked.pop().expect("a connection was asked for");
+        let mut stage = Self { engine, wire, tag };
+        let mut packet = Vec::new();
+        let handshake = InitialHandshake {
+            server_version: b"9.7.0",
+            connection_id: 8,
+            nonce: NONCE,
+            capabilities: offered,
+            extended: ExtendedCapabilities::empty(),
+            collation: 255,
+            status: ServerStatus::AUTOCOMMIT,
+            auth_plugin: plugin,
+        };
+        handshake.encode(&mut packet, 0);
+        stage.hears(&packet);
+        stage
+    }
+
+    fn hears(&mut self, bytes: &[u8]) {
+        self.engine.received(&mut self.wire, self.tag, bytes, NOW);
+    }
+
+    fn is_secured(&mut self, certificate: Option<PeerCertificate>) {
+        let facts = TlsFacts {
+            version: "TLSv1.3",
+            cipher: "TLS_AES_256_GCM_SHA384",
+            certificate: certificate.map(Box::new),
+        };
+        self.engine
+            .tls_established(&mut self.wire, self.tag, facts, NOW);
+    }
+
+    /// Sequence id and payload of the one packet that was sent since.
+    fn told(&mut self) -> (u8, Vec<u8>) {
+        let sent = std::mem::take(&mut self.wire.sent);
+        let packet = whole_packet(&sent).expect("a packet");
+        assert_eq!(packet.consumed, sent.len(), "and no more");
+        (packet.sequence_id, packet.payload.bytes().to_vec())
+    }
+
+    /// The flags of the initial handshake, and its nonce.
+    fn greeting(&mut self) -> (Capabilities, [u8; 20]) {
+        let (_, payload) = self.told();
+        let handshake = InitialHandshake::parse(&payload).expect("an initial handshake");
+        (handshake.capabilities, handshake.nonce)
+    }
+
+    /// Whether the login went well, or the error's number.
+    fn verdict(&mut self) -> Result<(), u16> {
+        let (_, payload) = self.told();
+        match payload.first() {
+            Some(0) => Ok(()),
+            _ => Err(ErrPacket::parse(&payload).expect("an ERR").code),
+        }
+    }
+}
+
+fn account(requires: Requires) -> Arc<Directory> {
+    let account = Configured {
+        user: "app".to_owned(),
+        password: "secret".to_owned().into(),
+        requires,
+    };
+    Directory::configured([account]).into()
+}
+
+const FLAGS: Capabilities = Capabilities::PROTOCOL_41
+    .union(Capabilities::SECURE_CONNECTION)
+    .union(Capabilities::PLUGIN_AUTH);
+
+fn request() -> Vec<u8> {
+    let request = SslRequest {
+        capabilities: FLAGS | Capabilities::SSL,
+        extended: ExtendedCapabilities::empty(),
+        max_packet_size: 1 << 24,
+        collation: 45,
+    };
+    let mut packet = Vec::new();
+    request.encode(&mut packet, 1);
+    packet
+}
+
+fn response(nonce: &[u8; 20], sequence_id: u8) -> Vec<u8> {
+    let response = HandshakeResponse {
+        capabilities: FLAGS,
+        extended: ExtendedCapabilities::empty(),
+        max_packet_size: 1 << 24,
+        collation: 45,
+        user: b"app",
+        auth_response: &native_password(b"secret", nonce),
+        schema: None,
+        auth_plugin: NATIVE_PASSWORD,
+        attributes: b"",
+    };
+    let mut packet = Vec::new();
+    response.encode(&mut packet, sequence_id);
+    packet
+}
+
+#[test]
+fn what_stands_behind_a_request_for_tls_is_not_heard_as_if_it_came_over_it() {
+    let mut stage = Stage::client(TlsMode::Offer, Requires::Nothing, TCP);
+    let (offered, nonce) = stage.greeting();
+    assert!(offered.contains(Capabilities::SSL));
+    let injected = response(&nonce, 2);
+    stage.hears(&[request(), injected.clone()].concat());
+    let asked = stage.wire.tls.take();
+    assert_eq!(asked, Some((stage.tag, TlsSide::Server, injected)));
+    assert_eq!(stage.wire.sent, b"");
+    stage.is_secured(None);
+    assert_eq!(stage.wire.sent, b"", "nobody has logged in");
+    stage.hears(&response(&nonce, 2));
+    assert_eq!(stage.verdict(), Ok(()));
+    assert_eq!(stage.engine.counters.tls_handshakes, 1);
+    assert_eq!(stage.engine.counters.logins, 1);
+}
+
+#[test]
+fn tls_is_begun_once_and_only_where_it_was_offered() {
+    for (mode, peer) in [(TlsMode::Off, TCP), (TlsMode::Offer, Peer::Unix)] {
+        let mut stage = Stage::client(mode, Requires::Nothing, peer);
+        let (offered, _) = stage.greeting();
+        assert!(!offered.contains(Capabilities::SSL));
+        stage.hears(&request());
+        assert_eq!(stage.verdict(), Err(code::BAD_HANDSHAKE));
+        assert_eq!(stage.wire.tls, None);
+    }
+
+    let mut stage = Stage::client(TlsMode::Offer, Requires::Nothing, TCP);
+    stage.greeting();
+    stage.hears(&request());
+    stage.is_secured(None);
+    stage.wire.tls = None;
+    let mut again = request();
+    again[3] = 2;
+    stage.hears(&again);
+    assert_eq!(stage.verdict(), Err(code::BAD_HANDSHAKE));
+    assert_eq!(stage.wire.tls, None);
+}
+
+#[test]
+fn who_must_come_securely_is_refused_otherwise_whatever_its_password() {
+    for (mode, peer, expected) in [
+        (TlsMode::Require, TCP, Err(code::SECURE_TRANSPORT_REQUIRED)),
+        (TlsMode::Require, Peer::Unix, Ok(())),
+        (TlsMode::Offer, TCP, Ok(())),
+    ] {
+        let mut stage = Stage::client(mode, Requires::Nothing, peer);
+        let (_, nonce) = stage.greeting();
+        stage.hears(&response(&nonce, 1));
+        assert_eq!(stage.verdict(), expected, "{mode:?} {peer:?}");
+        assert_eq!(stage.wire.closed, expected.is_err());
+    }
+}
+
+#[test]
+fn accounts_are_for_those_who_come_as_they_require() {
+    let certificate = || PeerCertificate {
+        subject: "/CN=app".into(),
+        issuer: "/CN=ca".into(),
+    };
+    let denied = Err(code::ACCESS_DENIED);
+    for (require, plain, tls, verified) in [
+        (Requires::Nothing, Ok(()), Ok(()), Ok(())),
+        (Requires::Ssl, denied, Ok(()), Ok(())),
+        (Requires::X509, denied, denied, Ok(())),
+        (Requires::More, denied, denied, denied),
+    ] {
+        let mut stage = Stage::client(TlsMode::Offer, require, TCP);
+        let (_, nonce) = stage.greeting();
+        stage.hears(&response(&nonce, 1));
+        assert_eq!(stage.verdict(), plain, "{require:?}");
+        for (certificate, expected) in [(None, tls), (Some(certificate()), verified)] {
+            let mut stage = Stage::client(TlsMode::Offer, require, TCP);
+            let (_, nonce) = stage.greeting();
+            stage.hears(&request());
+            stage.is_secured(certificate);
+            stage.hears(&response(&nonce, 2));
+            assert_eq!(stage.verdict(), expected, "{require:?}");
+        }
+    }
+}
+
+#[test]
+fn a_backend_is_told_who_we_are_over_tls_only() {
+    let mut stage = Stage::backend(Capabilities::all(), CACHING_SHA2_PASSWORD);
+    let (sequence_id, payload) = stage.told();
+    assert!(SslRequest::is(&payload) && sequence_id == 1);
+    let asked = stage.wire.tls.take();
+    assert_eq!(asked, Some((stage.tag, TlsSide::Client, Vec::new())));
+    stage.is_secured(None);
+    let (sequence_id, payload) = stage.told();
+    let response = HandshakeResponse::parse(&payload).expect("a response");
+    assert_eq!((sequence_id, response.user), (2, &b"app"[..]));
+    assert!(response.capabilities.contains(Capabilities::SSL));
+    // It wants the password itself, which nobody else can hear.
+    let mut packet = Vec::new();
+    write_packet(&mut packet, 3, b"\x01\x04");
+    stage.hears(&packet);
+    assert_eq!(stage.told(), (4, b"secret\0".to_vec()));
+    let mut packet = Vec::new();
+    write_packet(&mut packet, 5, b"\0\0\0\x02\0\0\0");
+    stage.hears(&packet);
+    assert_eq!(stage.wire.sent.get(4), Some(&(Command::Query as u8)));
+}
+
+#[test]
+fn a_backend_without_tls_learns_nothing() {
+    let offered = Capabilities::all() - Capabilities::SSL;
+    let stage = Stage::backend(offered, NATIVE_PASSWORD);
+    assert_eq!(
+        (stage.wire.sent.as_slice(), stage.wire.closed),
+        (&b""[..], true)
+    );
+    assert_eq!(stage.engine.counters.backend_connect_errors, 1);
+}
+
+#[test]
+fn what_a_backend_says_behind_its_handshake_is_taken_as_tls() {
+    let (engine, mut wire) = Stage::engine(Settings {
+        accounts: account(Requires::Nothing),
+        backend_tls: true,
+        ..Settings::default()
+    });
+    let tag = wire.asked.pop().expect("a connection was asked for");
+    let mut stage = Stage { engine, wire, tag };
+    let mut packets = Vec::new();
+    let handshake = InitialHandshake {
+        server_version: b"9.7.0",
+        connection_id: 8,
+        nonce: NONCE,
+        capabilities: Capabilities::all(),
+        extended: ExtendedCapabilities::empty(),
+        collation: 255,
+        status: ServerStatus::AUTOCOMMIT,
+        auth_plugin: NATIVE_PASSWORD,
+    };
+    handshake.encode(&mut packets, 0);
+    let mut ok = Vec::new();
+    write_packet(&mut ok, 2, b"\0\0\0\x02\0\0\0");
+    packets.extend_from_slice(&ok);
+    stage.hears(&packets);
+    assert_eq!(stage.wire.tls, Some((tag, TlsSide::Client, ok)));
+    assert_eq!(stage.engine.counters.backend_connections, 0);
+}
+
+#[test]
+fn only_the_clients_own_cipher_and_version_are_asked_for() {
+    for (text, expected) in [
+        ("SHOW STATUS LIKE 'Ssl_cipher'", Some(CIPHER)),
+        (
+            " show  session status\nlike 'ssl_VERSION' ; ",
+            Some(VERSION),
+        ),
+        ("SHOW LOCAL STATUS LIKE 'ssl_cipher';", Some(CIPHER)),
+        ("SHOW GLOBAL STATUS LIKE 'ssl_cipher'", None),
+        ("SHOW STATUS LIKE 'Ssl_%'", None),
+        ("SHOW STATUS LIKE 'Ssl_cipher' OR 1", None),
+        ("SHOW VARIABLES LIKE 'Ssl_cipher'", None),
+        ("SHOW STATUS LIKE 'Ssl_cipher", None),
+        ("SHOW STATUS", None),
+        ("", None),
+    ] {
+        assert_eq!(asked_for(text.as_bytes()), expected, "{text}");
+    }
+}

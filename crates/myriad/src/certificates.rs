@@ -1,0 +1,204 @@
+//! Certificates, keys and authorities: read from the files that the configuration names, made where it names
+//! none, and read again while the process runs.
+//!
+//! Owns the files. What is done with their content is the matter of `tls`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::net::IpAddr;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use config::{BackendTls, TlsMode};
+use tls::{Client, Identity, MadeHere, Parties, Server, Verify};
+use zeroize::Zeroizing;
+
+/// What is shown to clients and asked of backends.
+pub(crate) struct Certificates {
+    parties: Parties,
+    /// What is shown where the configuration names nothing.
+    own: Own,
+}
+
+/// The pair that is made here.
+struct Own {
+    certificate: PathBuf,
+    key: PathBuf,
+    /// If it could not be kept.
+    unkept: Option<Identity>,
+}
+
+/// What stands in the files now.
+struct Found {
+    server: Option<(Identity, Option<Vec<u8>>)>,
+    backend_ca: Option<Vec<u8>>,
+}
+
+impl Certificates {
+    /// Reads them. `beside` is a file that the process keeps: what is made here is kept beside it.
+    pub(crate) fn load(settings: &config::Settings, beside: &Path) -> anyhow::Result<Self> {
+        let mut own = Own::beside(beside);
+        let read = read(settings, &mut own)?;
+        let mut parties = Parties::default();
+        if let Some((identity, client_ca)) = &read.server {
+            let server = Server::new(identity, client_ca.as_deref())
+                .with_context(|| format!("[tls]: {}", shown(settings, &own)))?;
+            parties.server = Some(Arc::new(server));
+        }
+        if let Some(host) = backend_host(settings) {
+            let client = Client::new(&host, read.verify(settings), None).context("backend.tls")?;
+            parties.client = Some(Arc::new(client));
+        }
+        Ok(Self { parties, own })
+    }
+
+    /// What the workers speak TLS with.
+    pub(crate) fn parties(&self) -> &Parties {
+        &self.parties
+    }
+
+    /// Reads the files again. Connections go on with what they began with. If something is wrong, all stays as
+    /// it is.
+    pub(crate) fn reload(&mut self, settings: &config::Settings) -> anyhow::Result<()> {
+        let read = read(settings, &mut self.own)?;
+        if let (Some(server), Some((identity, client_ca))) = (&self.parties.server, &read.server) {
+            server
+                .replace(identity, client_ca.as_deref())
+                .with_context(|| format!("[tls]: {}", shown(settings, &self.own)))?;
+        }
+        if let Some(client) = &self.parties.client {
+            client
+                .replace(read.verify(settings), None)
+                .context("backend.tls")?;
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    fn verify(&self, settings: &config::Settings) -> Verify<'_> {
+        let ca = self.backend_ca.as_deref().unwrap_or_default();
+        match settings.backend.tls {
+            BackendTls::Off | BackendTls::Require => Verify::Nothing,
+            BackendTls::VerifyCa => Verify::Authority(ca),
+            BackendTls::VerifyIdentity => Verify::Identity(ca),
+        }
+    }
+}
+
+impl Own {
+    fn beside(file: &Path) -> Self {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        Self {
+            certificate: file.with_file_name(format!("{stem}-cert.pem")),
+            key: file.with_file_name(format!("{stem}-key.pem")),
+            unkept: None,
+        }
+    }
+
+    /// The pair, made now if there is none.
+    fn identity(&mut self) -> anyhow::Result<Identity> {
+        if let Some(identity) = &self.unkept {
+            return Ok(identity.clone());
+        }
+        if !self.certificate.exists() || !self.key.exists() {
+            let made = MadeHere::new(names())?;
+            if let Err(error) = self.keep(&made) {
+                let file = self.certificate.display();
+                tracing::warn!(%error, %file, "the certificate that was made cannot be kept");
+                let pem = (made.certificate.as_bytes(), made.key.as_bytes());
+                let identity = Identity::from_pem(pem.0, pem.1)?;
+                self.unkept = Some(identity.clone());
+                return Ok(identity);
+            }
+            tracing::info!(certificate = %self.certificate.display(), "a certificate was made");
+        }
+        identity(&self.certificate, &self.key)
+    }
+
+    fn keep(&self, made: &MadeHere) -> io::Result<()> {
+        write(&self.key, &made.key, 0o600)?;
+        write(&self.certificate, &made.certificate, 0o644)
+    }
+}
+
+/// The host that a backend's certificate would be for, if it is connected to with TLS.
+pub(crate) fn backend_host(settings: &config::Settings) -> Option<String> {
+    match &settings.backend.address {
+        config::Address::Tcp { host, .. } if settings.backend.tls != BackendTls::Off => {
+            Some(host.trim_matches(['[', ']']).to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn read(settings: &config::Settings, own: &mut Own) -> anyhow::Result<Found> {
+    let tls = &settings.tls;
+    let authorities = |path: &Option<PathBuf>| {
+        let path = path.as_deref();
+        path.map(|path| fs::read(path).with_context(|| cannot_read(path)))
+            .transpose()
+    };
+    let server = match (tls.mode, &tls.certificate, &tls.key) {
+        (TlsMode::Off, ..) => None,
+        (_, Some(certificate), Some(key)) => Some(identity(certificate, key)?),
+        _ => Some(own.identity()?),
+    };
+    let client_ca = authorities(&tls.client_ca)?;
+    Ok(Found {
+        server: server.map(|identity| (identity, client_ca)),
+        backend_ca: authorities(&settings.backend.tls_ca)?,
+    })
+}
+
+fn identity(certificate: &Path, key: &Path) -> anyhow::Result<Identity> {
+    let certificates = fs::read(certificate).with_context(|| cannot_read(certificate))?;
+    let key_pem = read_private(key)?;
+    Identity::from_pem(&certificates, &key_pem)
+        .with_context(|| format!("{} with {}", certificate.display(), key.display()))
+}
+
+/// A file that is nobody else's business.
+fn read_private(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+    let mut file = fs::File::open(path).with_context(|| cannot_read(path))?;
+    let metadata = file.metadata().with_context(|| cannot_read(path))?;
+    if metadata.permissions().mode() & 0o007 != 0 {
+        anyhow::bail!("{0}: others may read it; run chmod o= {0}", path.display());
+    }
+    // With room for all, nothing of it is left behind in memory by growing.
+    let len = usize::try_from(metadata.len()).unwrap_or_default();
+    let mut content = Zeroizing::new(Vec::with_capacity(len + 1));
+    file.read_to_end(&mut content)
+        .with_context(|| cannot_read(path))?;
+    Ok(content)
+}
+
+fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create(true).truncate(true).mode(mode);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn cannot_read(path: &Path) -> String {
+    format!("cannot read {}", path.display())
+}
+
+fn shown(settings: &config::Settings, own: &Own) -> String {
+    let path = settings.tls.certificate.as_ref();
+    path.unwrap_or(&own.certificate).display().to_string()
+}
+
+/// What this host may be reached as.
+fn names() -> Vec<String> {
+    let hostname = rustix::system::uname();
+    let hostname = hostname.nodename().to_string_lossy().into_owned();
+    let fits =
+        |name: &String| !name.is_empty() && name.is_ascii() && name.parse::<IpAddr>().is_err();
+    let own = Some(hostname).filter(fits);
+    let always = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    own.into_iter().chain(always).collect()
+}

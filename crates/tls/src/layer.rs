@@ -1,0 +1,287 @@
+//! The handler in front of the handler: events of connections that speak TLS are told with what was decrypted, all
+//! others as they come.
+
+use std::sync::Arc;
+
+use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
+
+use crate::client::Client;
+use crate::connections::Phase;
+use crate::effects::{Desk, Effects};
+use crate::server::Server;
+use crate::session::Reached;
+
+/// `errno` of a peer that does not follow the protocol.
+const EPROTO: i32 = 71;
+
+/// Buffers that became larger are given back.
+const BUFFER_MAX: usize = 256 << 10;
+
+/// Our ends: who has none on one side cannot speak TLS there.
+#[derive(Clone, Default)]
+pub struct Parties {
+    /// Towards clients.
+    pub server: Option<Arc<Server>>,
+    /// Towards backends.
+    pub client: Option<Arc<Client>>,
+}
+
+/// A handler whose connections may speak TLS.
+pub struct Secured<H> {
+    handler: H,
+    desk: Desk,
+    /// What came, followed by what is decrypted in place.
+    input: Vec<u8>,
+    plain: Vec<u8>,
+    /// What the session says of itself.
+    sealed: Vec<u8>,
+}
+
+/// What came of input.
+struct Came {
+    established: Option<TlsFacts>,
+    reached: Reached,
+}
+
+impl<H> Secured<H> {
+    /// In front of this handler.
+    pub fn new(handler: H, parties: Parties) -> Self {
+        let desk = Desk {
+            parties,
+            ..Desk::default()
+        };
+        Self {
+            handler,
+            desk,
+            input: Vec::new(),
+            plain: Vec::new(),
+            sealed: Vec::new(),
+        }
+    }
+
+    /// The handler.
+    pub fn into_inner(self) -> H {
+        self.handler
+    }
+}
+
+impl<H: Handler> Secured<H> {
+    /// Has the handler deal with an event, and encrypts what that leads to.
+    fn tell<I: Io<H::Mail>, T>(
+        &mut self,
+        (io, now): (&mut I, Timestamp),
+        event: impl FnOnce(&mut H, &mut Effects<'_, I>) -> T,
+    ) -> T {
+        let told = self.tell_only(io, event);
+        if self.desk.has_work() {
+            self.goes_on(io, now);
+        }
+        told
+    }
+
+    fn tell_only<I: Io<H::Mail>, T>(
+        &mut self,
+        io: &mut I,
+        event: impl FnOnce(&mut H, &mut Effects<'_, I>) -> T,
+    ) -> T {
+        let mut effects = Effects {
+            io,
+            desk: &mut self.desk,
+        };
+        event(&mut self.handler, &mut effects)
+    }
+
+    /// What is due after each event.
+    fn goes_on<I: Io<H::Mail>>(&mut self, io: &mut I, now: Timestamp) {
+        loop {
+            self.desk.seal_all(io);
+            if let Some(tag) = self.desk.refused.pop() {
+                self.fail(io, tag, now);
+            } else if let Some(tag) = self.desk.connections.due.pop() {
+                self.advance(io, (tag, &[]), now);
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn fail<I: Io<H::Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp) {
+        self.tell_only(io, |handler, effects| {
+            handler.hung_up(effects, tag, HangUp::Failed(EPROTO), now);
+        });
+    }
+
+    /// Tells what came over one connection.
+    fn advance<I: Io<H::Mail>>(&mut self, io: &mut I, (tag, bytes): (Tag, &[u8]), now: Timestamp) {
+        let Some(handle) = self.desk.connections.handle(tag) else {
+            return;
+        };
+        let Some(came) = self.decrypt(io, handle, bytes) else {
+            return self.fail(io, tag, now);
+        };
+        if let Some(facts) = came.established {
+            self.desk.established(handle);
+            self.tell_only(io, |handler, effects| {
+                handler.tls_established(effects, tag, facts, now);
+            });
+        }
+        let plain = std::mem::take(&mut self.plain);
+        if !plain.is_empty() && self.desk.connections.get(handle).is_some() {
+            self.tell_only(io, |handler, effects| {
+                handler.received(effects, tag, &plain, now);
+            });
+        }
+        self.plain = plain;
+        self.forget();
+        let Some(connection) = self.desk.connections.get_mut(handle) else {
+            return;
+        };
+        match came.reached {
+            Reached::End => {}
+            Reached::PeerEnded => self.tell_only(io, |handler, effects| {
+                handler.hung_up(effects, tag, HangUp::Closed, now);
+            }),
+            Reached::Failed(error) => {
+                tracing::debug!(%error, "a connection that was to be secure is closed");
+                connection.phase = Phase::Failed;
+                self.fail(io, tag, now);
+            }
+        }
+    }
+
+    /// Decrypts what came. `None` if the connection has failed before.
+    fn decrypt<I: Io<H::Mail>>(
+        &mut self,
+        io: &mut I,
+        handle: Handle,
+        bytes: &[u8],
+    ) -> Option<Came> {
+        let connection = self.desk.connections.get_mut(handle)?;
+        if connection.phase == Phase::Failed {
+            return None;
+        }
+        self.input.clear();
+        self.input.append(&mut connection.inbox);
+        connection.inbox = Vec::new();
+        self.input.extend_from_slice(bytes);
+        self.plain.clear();
+        let (used, reached) =
+            connection
+                .session
+                .advance(&mut self.input, &mut self.plain, &mut self.sealed);
+        // Most of what comes needs no answer of the session's own.
+        if !self.sealed.is_empty() {
+            io.outbox(handle).append(&mut self.sealed);
+        }
+        connection.inbox = self.input[used..].to_vec();
+        let agreed = connection.phase == Phase::Handshake && !connection.session.is_handshaking();
+        let failed = matches!(reached, Reached::Failed(_));
+        Some(Came {
+            established: (agreed && !failed).then(|| connection.session.facts()),
+            reached,
+        })
+    }
+
+    fn forget(&mut self) {
+        for buffer in [&mut self.input, &mut self.plain, &mut self.sealed] {
+            buffer.clear();
+            buffer.shrink_to(BUFFER_MAX);
+        }
+    }
+}
+
+impl<H: Handler> Handler for Secured<H> {
+    type Mail = H::Mail;
+
+    fn accepted<I: Io<Self::Mail>>(
+        &mut self,
+        io: &mut I,
+        handle: Handle,
+        peer: Peer,
+        nonce: [u8; 32],
+        now: Timestamp,
+    ) -> Tag {
+        self.tell((io, now), |handler, effects| {
+            handler.accepted(effects, handle, peer, nonce, now)
+        })
+    }
+
+    fn connected<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp) {
+        self.tell((io, now), |handler, effects| {
+            handler.connected(effects, tag, now);
+        });
+    }
+
+    fn connect_failed<I: Io<Self::Mail>>(
+        &mut self,
+        io: &mut I,
+        tag: Tag,
+        error: ConnectError,
+        now: Timestamp,
+    ) {
+        self.tell((io, now), |handler, effects| {
+            handler.connect_failed(effects, tag, error, now);
+        });
+    }
+
+    fn received<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp) {
+        if self.desk.connections.handle(tag).is_some() {
+            self.advance(io, (tag, bytes), now);
+            return self.goes_on(io, now);
+        }
+        self.tell((io, now), |handler, effects| {
+            handler.received(effects, tag, bytes, now);
+        });
+    }
+
+    fn tls_established<I: Io<Self::Mail>>(
+        &mut self,
+        io: &mut I,
+        tag: Tag,
+        facts: TlsFacts,
+        now: Timestamp,
+    ) {
+        self.tell((io, now), |handler, effects| {
+            handler.tls_established(effects, tag, facts, now);
+        });
+    }
+
+    fn drained<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp) {
+        self.tell((io, now), |handler, effects| {
+            handler.drained(effects, tag, now);
+        });
+    }
+
+    fn hung_up<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, how: HangUp, now: Timestamp) {
+        self.tell((io, now), |handler, effects| {
+            handler.hung_up(effects, tag, how, now);
+        });
+    }
+
+    fn mail<I: Io<Self::Mail>>(&mut self, io: &mut I, mail: Self::Mail, now: Timestamp) {
+        self.tell((io, now), |handler, effects| {
+            handler.mail(effects, mail, now);
+        });
+    }
+
+    fn timer<I: Io<Self::Mail>>(&mut self, io: &mut I, now: Timestamp) {
+        self.tell((io, now), |handler, effects| handler.timer(effects, now));
+    }
+
+    fn next_timer(&self) -> Option<Timestamp> {
+        self.handler.next_timer()
+    }
+
+    fn turn_ended<I: Io<Self::Mail>>(&mut self, io: &mut I, now: Timestamp) {
+        self.tell((io, now), |handler, effects| {
+            handler.turn_ended(effects, now);
+        });
+    }
+
+    fn finished(&self) -> bool {
+        self.handler.finished()
+    }
+}
+
+#[cfg(test)]
+mod tests;
