@@ -165,12 +165,12 @@ impl std::fmt::Display for Shown<'_> {
 
 /// Compares a connection through the front door with a direct one.
 fn assert_same(database: &Database, door: &FrontDoor, login: &Login<'_>, extra: &[String]) {
-    database.schema("packets");
+    database.schema(login.schema);
     let direct = told(
         &mut Client::login(database.address(), login).unwrap(),
         extra,
     );
-    database.schema("packets");
+    database.schema(login.schema);
     let through = told(&mut Client::login(&door.address(), login).unwrap(), extra);
     for ((text, direct), (_, through)) in direct.iter().zip(&through) {
         let context = format!("{text:.200}\nwith {:?}", login.capabilities);
@@ -227,14 +227,17 @@ fn a_client_that_names_no_schemas_is_served() {
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
     let login = Login {
         capabilities: USUAL | Capabilities::NO_SCHEMA | Capabilities::CONNECT_WITH_DB,
-        ..Login::to("packets")
+        ..Login::to("no_names")
     };
-    let extra = ["SELECT t.a, packets.t.a FROM t", "SELECT a FROM packets.t"];
+    let extra = [
+        "SELECT t.a, no_names.t.a FROM t",
+        "SELECT a FROM no_names.t",
+    ];
     if Server::is_mariadb() {
         assert_same(&database, &door, &login, &extra.map(str::to_owned));
     } else {
         // MySQL warns of the flag again and again (docs/DIFFERENCES.md).
-        database.schema("packets");
+        database.schema(login.schema);
         let mut client = Client::login(&door.address(), &login).unwrap();
         client.run("CREATE TABLE t (a INT)");
         assert_eq!(client.value("SELECT COUNT(t.a) FROM t"), "0");
