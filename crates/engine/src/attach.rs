@@ -19,8 +19,9 @@ use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::Warnings;
 use crate::facts::Facts;
+use crate::owner::Owner;
 use crate::user_variables::Leftovers;
-use crate::{Engine, Mail, Owner, Turn};
+use crate::{Engine, Mail, Turn};
 
 impl Engine {
     /// Sends a client's command to its backend, or to one that is free; else it waits.

@@ -8,6 +8,7 @@
 //!
 //! | file | is about |
 //! |---|---|
+//! | `handler` | the events that drivers tell, each handed to what deals with it |
 //! | `login` | the connection phase of clients |
 //! | `tls` | connections that become TLS connections |
 //! | `commands` | the command phase of clients: cutting and answering commands |
@@ -90,6 +91,7 @@ mod errors;
 mod facts;
 mod full_exchange;
 mod grants;
+mod handler;
 mod holdings;
 mod identity;
 mod invariants;
@@ -140,7 +142,7 @@ use std::sync::atomic::AtomicUsize;
 
 use accounts::Directory;
 use admission::Scheduler;
-use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
+use events::Timestamp;
 use membership::Key;
 use pool::{Bounds, Concurrency, KeyId, Pool};
 use rand_chacha::ChaCha20Rng;
@@ -151,7 +153,6 @@ use session::statement::Flavor;
 use crate::backend::{Backend, PoolKey};
 use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
-use crate::owner::Owner;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
@@ -362,149 +363,5 @@ impl Engine {
             self.keys.push(KeyState::default());
         }
         id
-    }
-}
-
-impl Handler for Engine {
-    type Mail = Mail;
-
-    fn accepted<I: Io<Mail>>(
-        &mut self,
-        io: &mut I,
-        handle: Handle,
-        peer: Peer,
-        nonce: [u8; 32],
-        now: Timestamp,
-    ) -> Tag {
-        self.client_accepted(&mut Turn { io, now }, handle, peer, nonce)
-    }
-
-    fn connected<I: Io<Mail>>(&mut self, _io: &mut I, tag: Tag, _now: Timestamp) {
-        // The server speaks first; `connect_timeout` covers its silence, too.
-        debug_assert!(matches!(Owner::of(tag), Owner::Backend(_)));
-    }
-
-    fn connect_failed<I: Io<Mail>>(
-        &mut self,
-        io: &mut I,
-        tag: Tag,
-        error: ConnectError,
-        now: Timestamp,
-    ) {
-        if let Owner::Backend(key) = Owner::of(tag) {
-            let text = match error {
-                ConnectError::Os(errno) => format!("connecting to it failed with errno {errno}"),
-                ConnectError::Address => "its address could not be resolved".to_owned(),
-            };
-            self.connect_failed(&mut Turn { io, now }, key, text);
-        }
-    }
-
-    fn received<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp) {
-        let turn = &mut Turn { io, now };
-        match Owner::of(tag) {
-            Owner::Client(key) => {
-                self.counters.bytes_from_clients += bytes.len() as u64;
-                self.client_received(turn, key, bytes);
-            }
-            Owner::Backend(key) => {
-                self.counters.bytes_from_backends += bytes.len() as u64;
-                self.backend_received(turn, key, bytes);
-            }
-        }
-    }
-
-    fn tls_established<I: Io<Mail>>(
-        &mut self,
-        io: &mut I,
-        tag: Tag,
-        facts: TlsFacts,
-        now: Timestamp,
-    ) {
-        match Owner::of(tag) {
-            Owner::Client(key) => self.client_secured(key, facts),
-            Owner::Backend(key) => self.backend_secured(&mut Turn { io, now }, key),
-        }
-    }
-
-    fn drained<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp) {
-        let turn = &mut Turn { io, now };
-        match Owner::of(tag) {
-            Owner::Client(key) => self.client_drained(turn, key),
-            Owner::Backend(key) => self.backend_drained(turn, key),
-        }
-    }
-
-    fn hung_up<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, how: HangUp, now: Timestamp) {
-        let turn = &mut Turn { io, now };
-        match Owner::of(tag) {
-            Owner::Client(key) => {
-                let reason = match how {
-                    HangUp::Closed => DisconnectReason::ClientClosed,
-                    HangUp::Failed(_) => DisconnectReason::ClientFailed,
-                };
-                self.close_client(turn, key, reason);
-            }
-            Owner::Backend(key) => self.backend_lost(turn, key, how),
-        }
-    }
-
-    fn mail<I: Io<Mail>>(&mut self, io: &mut I, mail: Mail, now: Timestamp) {
-        let turn = &mut Turn { io, now };
-        match mail {
-            Mail::SlotWanted => self.lend(turn),
-            Mail::SlotFree => self.serve_all(turn),
-            Mail::Kill(order) => {
-                let outcome = self.kill(turn, order);
-                let (worker, asker) = order.asker();
-                // If that worker has ended, so has whoever asked.
-                let _ended = turn.io.post(worker, Mail::Killed(asker, outcome));
-            }
-            Mail::Killed(asker, outcome) => self.kill_done(turn, asker, outcome),
-            Mail::GlobalChanged => self.retire_backends(turn),
-            Mail::SchemasChanged => {
-                self.known_schemas.forget_all();
-                self.digests.forget_tables();
-            }
-            Mail::Woken(gate) => self.scheduler.woken(gate),
-            Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
-            Mail::RulesChanged => self.rules_changed(),
-            Mail::PasswordChecked(client, right) => self.password_checked(turn, client, right),
-            Mail::PublicKey(client) => self.send_public_key(turn, client),
-            Mail::AccountsChanged => self.follow_accounts(turn),
-            Mail::AccountsRead { ticket, read } => self.accounts_read(turn, ticket, read),
-            Mail::Report(reply) => reply(self.report()),
-            Mail::Look(look) => self.look(look, now),
-            Mail::End(victim, reply) => {
-                self.counters.kills += 1;
-                reply(self.end(turn, victim, None));
-            }
-            Mail::Drain(span) => self.drain(turn, span),
-        }
-    }
-
-    fn timer<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
-        self.timers_due(&mut Turn { io, now });
-    }
-
-    fn next_timer(&self) -> Option<Timestamp> {
-        self.next_due()
-    }
-
-    fn turn_ended<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
-        let turn = &mut Turn { io, now };
-        if !self.started {
-            self.started = true;
-            self.probe(turn);
-        }
-        self.tell_locked_out(turn);
-        self.open_gate(turn);
-        self.admit_waiters(turn);
-        self.publish_need(turn);
-        self.doze();
-    }
-
-    fn finished(&self) -> bool {
-        self.draining.is_some() && self.clients.len() == 0
     }
 }

@@ -16,10 +16,11 @@ use crate::digests::Digest;
 use crate::errors::ClientError;
 use crate::facts::Facts;
 use crate::identity::{Asked, Claim};
+use crate::owner::Owner;
 use crate::retry::Retry;
 use crate::settings::TlsMode;
 use crate::track_filter::{TrackFilter, put_schema};
-use crate::{Engine, Mail, Owner, Turn};
+use crate::{Engine, Mail, Turn};
 
 /// No handshake response is longer: user, schema and connection attributes have limits of their
 /// own in the servers, which take no more than 64 KiB of attributes.

@@ -9,8 +9,9 @@ use wire::{Capabilities, SslRequest};
 
 use crate::backend_auth::{BackendLogin, Greeted};
 use crate::client::Client;
+use crate::owner::Owner;
 use crate::rewrite::Rewrite;
-use crate::{Engine, Mail, Owner, Turn};
+use crate::{Engine, Mail, Turn};
 
 impl Engine {
     /// True if the client asks for TLS, in place of its handshake response, and may.
