@@ -55,6 +55,7 @@
 //! | `lane_trouble` | what goes wrong with those |
 //! | `digests` | what was learned of plain reads |
 //! | `views` | whether a plain read is of base tables |
+//! | `key_state` | what is known of a key |
 //! | `awake` | the keys for which something may be due |
 //! | `retry` | plain reads whose backend was lost |
 //! | `orphans` | what still runs for clients that hung up |
@@ -95,6 +96,7 @@ mod handler;
 mod holdings;
 mod identity;
 mod invariants;
+mod key_state;
 mod kill;
 mod lane_patience;
 mod lane_trouble;
@@ -153,6 +155,7 @@ use session::statement::Flavor;
 use crate::backend::{Backend, PoolKey};
 use crate::client::Clients;
 use crate::facts::{Charsets, Facts};
+use crate::key_state::KeyState;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use counters::{Counters, DisconnectReason, Histogram};
@@ -244,33 +247,6 @@ pub struct Engine {
     lending: lending::Lending,
     draining: Option<Timestamp>,
     started: bool,
-}
-
-/// What is known of connecting with one key.
-#[derive(Default)]
-struct KeyState {
-    /// Connects that failed one after the other.
-    failures: u32,
-    /// Not before then.
-    retry_at: Option<Timestamp>,
-    /// Its account may end statements and connections of others, as the server says.
-    kills_others: bool,
-    /// The credential that its backends were opened with.
-    credential_version: u32,
-    /// The share of the backends of its account, relative to others'.
-    weight: u32,
-    /// Since when somebody has waited for its backends without a break.
-    short_since: Option<Timestamp>,
-    /// How many of its backends have been at work for long.
-    long: usize,
-    /// Statements that wait for a permit.
-    queued: usize,
-    /// What the last failure was, for whoever waits in vain.
-    last_error: String,
-    /// The `sql_mode` that sessions begin with, if it is not the server's own (CLIENT_IGNORE_SPACE).
-    sql_mode: Option<Box<[u8]>>,
-    /// It is among the keys for which something may be due.
-    awake: bool,
 }
 
 /// One event's view of the world.
