@@ -53,6 +53,7 @@ fn without_what_differs(part: Part, packet: &mut Packet, id: Option<u32>) {
         Part::RowsEnd if payload.len() == 5 => clear(&mut payload[3..5], eof_flags()),
         Part::RowsEnd => without_flags(payload),
         Part::Row => {
+            without_estimates(payload);
             let digits = id.map(|id| id.to_string());
             if let Some(digits) = digits {
                 let len = u8::try_from(digits.len()).unwrap();
@@ -60,6 +61,19 @@ fn without_what_differs(part: Part, packet: &mut Packet, id: Option<u32>) {
             }
         }
         _ => {}
+    }
+}
+
+/// What MySQL thinks that a plan costs depends on what it has counted meanwhile: only the beginning of the plan is
+/// compared.
+fn without_estimates(payload: &mut Vec<u8>) {
+    let find = |wanted: &[u8]| {
+        payload
+            .windows(wanted.len())
+            .position(|part| part == wanted)
+    };
+    if let (Some(from), Some(to)) = (find(b"-> "), find(b"  (cost=")) {
+        *payload = payload.get(from..to).unwrap_or_default().to_vec();
     }
 }
 
@@ -124,6 +138,9 @@ fn ids_and_passing_flags_are_taken_out_and_nothing_else() {
     );
     assert_eq!(told(Part::Row, b"\x0273\x0173", Some(73)), b"\x02id\x0173");
     same(Part::Row, b"\x0273");
+    same(Part::Row, b"\x07(cost=1");
+    let plan = b"\x29-> Table scan on t  (cost=0.55 rows=3)";
+    assert_eq!(told(Part::Row, plan, None), b"-> Table scan on t");
     assert_eq!(
         told(Part::Ok, &[0, 252, 9, 9, 0, 3, 0x0c, 1, 0], None),
         [0, 252, 9, 9, 0, 3, 0, 1, 0]
