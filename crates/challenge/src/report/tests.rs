@@ -270,15 +270,6 @@ fn the_database_alone_may_be_overloaded_by_a_storm() {
 }
 
 #[test]
-fn no_mean_is_made_up_for_clients_that_come_and_go() {
-    let mut report = report();
-    report
-        .chapters
-        .retain(|part| part.chapter == Chapter::Storm);
-    assert!(!report.to_string().contains("mean by Little"));
-}
-
-#[test]
 fn the_terminal_shows_what_was_found_out() {
     let text = report().to_string();
     let lines: Vec<&str> = text.lines().collect();
