@@ -77,11 +77,11 @@ const SCRIPT: [&str; 45] = [
 ];
 
 /// Everything that a connection is told, in a form that leaves out what may differ.
-fn told(client: &mut Client, extra: &[String]) -> Vec<(String, Vec<String>)> {
+fn told(client: &mut Client, schema: &str, extra: &[String]) -> Vec<(String, Vec<String>)> {
     let mut told = vec![("login".to_owned(), vec![plain(Part::Ok, &client.welcome)])];
     let texts = SCRIPT
         .iter()
-        .map(|&text| text.to_owned())
+        .map(|text| text.replace("USE packets", &format!("USE {schema}")))
         .chain(extra.iter().cloned());
     let queries = texts.map(|text| (COM_QUERY, text));
     let others = [
@@ -168,10 +168,15 @@ fn assert_same(database: &Database, door: &FrontDoor, login: &Login<'_>, extra: 
     database.schema(login.schema);
     let direct = told(
         &mut Client::login(database.address(), login).unwrap(),
+        login.schema,
         extra,
     );
     database.schema(login.schema);
-    let through = told(&mut Client::login(&door.address(), login).unwrap(), extra);
+    let through = told(
+        &mut Client::login(&door.address(), login).unwrap(),
+        login.schema,
+        extra,
+    );
     for ((text, direct), (_, through)) in direct.iter().zip(&through) {
         let context = format!("{text:.200}\nwith {:?}", login.capabilities);
         for (direct, through) in direct.iter().zip(through) {
