@@ -117,11 +117,14 @@ fn the_command_line_client_is_told_the_same_over_tls() {
         assert!(door.metric("myriad_tls_handshakes_total") >= 2);
         let ask = "SHOW STATUS LIKE 'Ssl_cipher';\nSHOW SESSION STATUS LIKE 'ssl_version';\n\\s\n";
         let status = client(&address, over_tls(), ask).stdout;
-        assert_eq!(
-            status.matches("TLS_AES_256_GCM_SHA384").count(),
-            2,
-            "{status}"
-        );
+        let cipher = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Ssl_cipher\t"));
+        let cipher = cipher.filter(|cipher| cipher.starts_with("TLS_AES_"));
+        let told = cipher.map(|cipher| status.matches(cipher).count());
+        // MySQL's client heeds no commands of its own in scripts.
+        let expected = 1 + usize::from(Server::is_mariadb());
+        assert_eq!(told, Some(expected), "{status}");
         assert!(status.contains("Ssl_version\tTLSv1.3\n"), "{status}");
         let status = client(&door.address(), &[], ask).stdout;
         assert!(status.contains("Ssl_cipher\t\n"), "{status}");
