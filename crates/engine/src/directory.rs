@@ -254,6 +254,10 @@ impl Engine {
     /// Tells the clients of keys that cannot have a backend.
     pub(crate) fn tell_locked_out<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while let Some(id) = self.locked_out.pop() {
+            if self.is_relayed(id) {
+                self.close_waiters(turn, id);
+                continue;
+            }
             let account = self.accounts.account(self.pool.key(id).account);
             let error = ClientError::locked_out(account.map(|account| &**account));
             self.refuse_waiters(turn, id, &error.packet());

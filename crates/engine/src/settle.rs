@@ -71,14 +71,12 @@ impl Engine {
             }
             (Purpose::Reselect, _) => {}
             // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked.
-            (Purpose::ReadPrivileges(_), Ending::Err(_)) => self.learn_privileges(key, None),
+            (Purpose::ReadPrivileges(_), Ending::Err(_)) => {
+                self.learn_privileges(turn, key, None);
+            }
             (Purpose::ReadNames(_), Ending::Err(_)) => self.learn_names(key, None),
             (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
-            (Purpose::Kill(victim), _) => {
-                self.kill_answered(turn, victim);
-                let id = self.pool.key_of(key);
-                return id.map_or((), |id| self.send_kills(turn, id));
-            }
+            (Purpose::Kill(victim), _) => return self.kill_told(turn, key, victim),
             // A KILL that came late hit the ping, as it should.
             (Purpose::Ping, Ending::Err(_)) => {
                 backend.due |= Due::PING;
@@ -89,6 +87,16 @@ impl Engine {
             (purpose, Ending::Ok) => self.learned(turn, key, purpose),
         }
         self.goes_on(turn, key);
+    }
+
+    /// The server has dealt with a KILL that went over this connection.
+    fn kill_told<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, victim: Key) {
+        self.kill_answered(turn, victim);
+        let id = self.pool.key_of(key);
+        id.into_iter().for_each(|id| self.send_kills(turn, id));
+        if self.pool.state(key) != Some(BackendState::Reserved) {
+            self.goes_on(turn, key);
+        }
     }
 
     /// A backend refused a command of ours that cannot fail on a sound connection.
@@ -383,10 +391,15 @@ impl Engine {
             .backend_max_age
             .is_some_and(|max| turn.now.since(backend.opened) > max);
         backend.orphaned = None;
-        if backend.retired || too_old {
+        let retired = backend.retired;
+        let id = self.pool.key_of(key);
+        if retired || too_old && !id.is_some_and(|id| self.is_down_to_one(id)) {
             self.drop_backend(turn, key);
             return self.serve_all(turn);
         }
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
         if backend.dirty || backend.status.contains(ServerStatus::IN_TRANS) {
             if new {
                 tracing::warn!("a reset left a backend in a transaction; closed");

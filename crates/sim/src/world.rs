@@ -67,7 +67,7 @@ impl World {
             Some(Scenario::IdleTransactions) => health.incidents = Incidents::default(),
             Some(Scenario::Quotas | Scenario::ChangingQuotas) => {}
             Some(Scenario::Readers) => (health.service_us, health.slow) = (40, (1, 200)),
-            None => {}
+            Some(Scenario::Questions) | None => {}
         }
         let shared = Shared::new(setup.workers, setup.slots);
         shared
@@ -88,7 +88,10 @@ impl World {
             network,
             schedule: Schedule::new(),
             trace: Trace::new(detail),
-            database: Database::new(health, rng.fork(), options.sabotage),
+            database: Database {
+                questions: options.scenario == Some(Scenario::Questions),
+                ..Database::new(health, rng.fork(), options.sabotage)
+            },
             clients: (0..setup.clients)
                 .map(|number| setup.client(rng.fork(), number))
                 .collect(),

@@ -80,6 +80,11 @@ impl Client {
         }
     }
 
+    /// Its account's backend connections come from logins alone, and may be gone.
+    pub(super) fn is_questioned(&self, around: &Surroundings<'_>) -> bool {
+        around.database.questions && self.profile.account == 0
+    }
+
     /// Why the connection may be closed, or may be told that it will be.
     pub(super) fn excuse_end(&self, around: &Surroundings<'_>, what: &str) -> Result<(), Broken> {
         let now = around.outside.schedule.now();
@@ -90,6 +95,7 @@ impl Client {
         let excused = around.drained
             || around.kills.ends(self.profile.client)
             || died.is_some_and(|died| died + LATE >= self.answered_at)
+            || self.is_questioned(around)
             || over(settings.wait_timeout)
             || over(settings.idle_transaction_timeout)
             || (self.profile.pace == Pace::Stuck && over(Some(settings.client_write_timeout)))
