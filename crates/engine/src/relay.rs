@@ -84,6 +84,11 @@ impl Relays {
         self.queue.front().copied().filter(|_| has_room)
     }
 
+    /// How many may be decided at a time.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
     fn place(&self) -> Place {
         self.open.fetch_add(1, Ordering::Relaxed);
         Place(self.open.clone())

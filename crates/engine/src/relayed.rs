@@ -23,9 +23,22 @@ impl Engine {
         account.is_some_and(|account| account.credential.relayed().is_some())
     }
 
-    /// True if there are sessions of `id` that would be lost with one of its connections.
+    /// True if there are sessions of `id` that would be lost with one of its connections, and that one is kept
+    /// for them. Not more than half of what the worker may have besides logins is kept so: nobody must starve
+    /// beside idle connections.
     pub(crate) fn is_down_to_one(&self, id: KeyId) -> bool {
-        self.keys[id.0 as usize].sessions > 0 && self.is_relayed(id) && self.logged_in(id) <= 1
+        if !self.has_lone_relayed(id) || self.logged_in(id) > 1 {
+            return false;
+        }
+        let kept = self.pool.key_ids().filter(|&id| self.has_lone_relayed(id));
+        let workers = self.shared.ledger.workers().max(1);
+        let share = self.shared.ledger.total() / workers;
+        kept.count() <= share.saturating_sub(self.relays.most()) / 2
+    }
+
+    /// True if there are sessions of `id`, and a connection that only a login could bring again.
+    fn has_lone_relayed(&self, id: KeyId) -> bool {
+        self.keys[id.0 as usize].sessions > 0 && self.is_relayed(id) && self.logged_in(id) > 0
     }
 
     fn logged_in(&self, id: KeyId) -> usize {

@@ -105,16 +105,16 @@ impl Setup {
 
     fn questions(rng: &mut Rng) -> Self {
         let setup = Self::new(rng);
-        let relays = rng.usize(1..=4);
         let settings = Settings {
             accounts: asked_by_the_database(),
             max_connections: 1_000_000,
-            max_relays: relays,
+            max_relays: 1,
             max_relayed_per_account: rng.usize(1..=6),
             login_timeout: Span::from_ms([300, 2_000, 10_000][rng.usize(..3)]),
             ..setup.settings
         };
         Self {
+            slots: rng.usize(2..=12),
             clients: rng.usize(2..40),
             cast: Cast::Questioned,
             settings,

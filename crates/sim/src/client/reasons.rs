@@ -60,6 +60,12 @@ impl Client {
                 ensure(Rule::Reason, excused, || "1226 for no reason".to_owned())?;
                 Ok(Excuse::NotRun)
             }
+            // It would need a connection with the option, which no login brings.
+            code::NOT_SUPPORTED_YET
+                if matches!(sent.request, Request::SetOption(_)) && self.is_questioned(around) =>
+            {
+                Ok(Excuse::NotRun)
+            }
             // Whoever kills itself is told so: `answered` looks at that.
             code::QUERY_INTERRUPTED if matches!(sent.request, Request::Kill(_)) => Ok(Excuse::None),
             code::QUERY_INTERRUPTED => {
