@@ -25,9 +25,15 @@ impl Engine {
             return true;
         };
         let asks = Due::CHARSET | Due::TABLES | Due::ROLE | Due::NAMES;
-        if backend.counted_rows && !backend.due.contains(Due::PING) && backend.due.intersects(asks)
-        {
-            return self.read_found_rows(turn, key);
+        if !backend.due.contains(Due::PING) && backend.due.intersects(asks) {
+            // A question of ours empties the list of conditions, and is one that counts rows.
+            if backend.warnings.are_of_client() {
+                self.read_warnings(turn, key);
+                return true;
+            }
+            if backend.counted_rows {
+                return self.read_found_rows(turn, key);
+            }
         }
         if backend.due.contains(Due::PING) {
             put_command(turn.io.outbox(backend.handle), Command::Ping, b"");

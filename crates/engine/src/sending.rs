@@ -140,6 +140,14 @@ impl Engine {
 
     /// True if the list of warnings is empty after the command, unless it gives some itself.
     fn clears(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> bool {
+        let command = packet.payload.first().copied().and_then(Command::from_byte);
+        let is_statement = !matches!(
+            command,
+            Some(Command::FieldList | Command::Statistics | Command::Debug | Command::ProcessKill)
+        );
+        if self.flavor() == Flavor::MySql && !is_statement {
+            return false;
+        }
         let executed = self.clients.get(client);
         let executed = executed
             .filter(|_| executes(packet.payload))

@@ -397,7 +397,7 @@ impl Engine {
         if backend.insert_id == InsertId::OfClient {
             backend.insert_id = InsertId::Unknown;
         }
-        if matches!(backend.warnings, Warnings::OfClient | Warnings::More) {
+        if backend.warnings.are_of_client() {
             backend.warnings = Warnings::Foreign;
         }
         let carried = carried_timeout(backend);
