@@ -155,7 +155,9 @@ impl Backend {
             Some(wire::code::NOT_RESIGNALLED) | None if asked && !live && (warned || failed) => {
                 self.warnings = Warnings::More;
             }
-            _ if adds && failed && !live => self.warnings = Warnings::More,
+            // Also that the command is deprecated.
+            _ if adds && !live => self.warnings = Warnings::More,
+            _ if adds => {}
             _ if failed || warned => self.warnings = Warnings::OfClient,
             _ if clears => self.warnings = Warnings::None,
             _ => {}

@@ -7,7 +7,9 @@ use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
 use crate::aftermath::clears_warnings;
-use crate::backend::{Backend, ClientCommand, Exchange, InsertId, Purpose, RestorePart};
+use crate::backend::{
+    Backend, ClientCommand, Exchange, InsertId, PreparedXa, Purpose, RestorePart,
+};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::diagnostics::{Counts, Warnings};
@@ -88,7 +90,9 @@ impl Engine {
             timed_out: false,
             digest: backend.replayed(client.digest),
         };
-        backend.keeps_prepared |= prepares_transaction(&statement, text);
+        if prepares_transaction(&statement, text) {
+            backend.prepared_xa = PreparedXa::Certain;
+        }
         backend.head_since = turn.now;
         backend.exchanges.push_back(Exchange {
             walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),

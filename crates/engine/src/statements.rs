@@ -30,7 +30,7 @@ impl Engine {
                 statement
             }
             Some(Command::StmtFetch | Command::StmtReset) => plain(Kind::Prepared),
-            // An error is added to the list of conditions that there is.
+            // It adds to the list of conditions.
             Some(Command::FieldList) if self.flavor() == Flavor::MySql => Statement {
                 traits: Traits::READS_DIAGNOSTICS,
                 ..plain(Kind::Admin)
