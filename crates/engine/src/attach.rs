@@ -10,7 +10,7 @@ use pool::{Choice, Fit, KeyId, Slot, State as BackendState};
 use session::{SessionState, same_user_variables};
 use wire::ServerStatus;
 
-use crate::backend::{Backend, Due, InsertId, PoolKey};
+use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa};
 use crate::backend_auth::BackendLogin;
 use crate::backend_login::SQL_MODE;
 use crate::backend_statements::BackendStatements;
@@ -360,7 +360,7 @@ impl Engine {
             transaction: Permit::NONE,
             kill_outstanding: false,
             dirty: false,
-            keeps_prepared: false,
+            prepared_xa: PreparedXa::No,
             leftovers: Leftovers::default(),
         }
     }

@@ -220,6 +220,7 @@ impl Engine {
             let state = &mut self.keys[id.0 as usize];
             state.kills_others = count.is_some_and(|count| count != b"0");
             (state.failures, state.retry_at) = (0, None);
+            state.hides_variables = false;
         }
     }
 

@@ -6,8 +6,10 @@ use membership::Key;
 use session::statement::{Flavor, Known};
 use wire::{Command, Complete, HEADER_LEN, Header, OkPacket, Payload, whole_packet, write_packet};
 
+use crate::backend::Backend;
 use crate::client::State;
 use crate::counters::DisconnectReason;
+use crate::diagnostics::Warnings;
 use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
 
@@ -247,7 +249,15 @@ impl Engine {
     /// The same of COM_PING.
     fn answer_ping<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let warnings = self.warnings_told(key);
+        self.counts_rows(key, 0);
         self.answer_ok_with(turn, key, warnings);
+    }
+
+    /// So many rows the session's last command has changed, as `ROW_COUNT()` tells it.
+    pub(crate) fn counts_rows(&mut self, key: Key, rows: i64) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.capture.row_count = rows;
+        }
     }
 
     /// MySQL tells with commands that are no statements how many warnings the statement before had.
@@ -290,6 +300,25 @@ impl Engine {
             .packet()
             .encode(outbox, sequence_id, wire::Capabilities::PROTOCOL_41);
         self.counters.local_answers += 1;
+        self.keep_refusal(key, error);
+    }
+
+    /// The session can ask about an ERR of the front door's own as about any.
+    fn keep_refusal(&mut self, key: Key, error: &ClientError) {
+        let adds = self.flavor() == Flavor::MySql;
+        let client = self.clients.get_mut(key);
+        let Some(client) = client.filter(|client| client.login.is_none()) else {
+            return;
+        };
+        let backend = client.backend.and_then(|key| self.pool.get_mut(key));
+        let newer = |backend: &&mut Backend| backend.warnings.are_of_client();
+        let backend = backend.filter(newer);
+        let more = adds && (backend.is_some() || client.capture.has_conditions());
+        if client.capture.refused(&error.packet(), more)
+            && let Some(backend) = backend
+        {
+            backend.warnings = Warnings::Foreign;
+        }
     }
 
     /// Answers with ERR and closes.

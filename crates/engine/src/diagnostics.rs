@@ -38,6 +38,13 @@ pub(crate) enum Warnings {
     Foreign,
 }
 
+impl Warnings {
+    /// True if there are some of the session that is attached which were not captured yet.
+    pub(crate) fn are_of_client(self) -> bool {
+        matches!(self, Self::OfClient | Self::More)
+    }
+}
+
 /// What an answer says of its statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -53,6 +60,8 @@ pub(crate) struct Counts {
     pub warnings: u16,
     /// One of the answers said that there were warnings.
     pub warned: bool,
+    /// The answer is a text, which says nothing of rows.
+    pub text: bool,
 }
 
 impl Counts {
@@ -69,6 +78,7 @@ impl Counts {
                 }
             }
             Piece::Row(_) => self.sent += 1,
+            Piece::Text(_) => self.text = true,
             _ => {}
         }
     }
@@ -136,14 +146,18 @@ impl Backend {
         let warned = command.counts.warned && command.kind != Kind::Use;
         let failed = *ending != Ending::Ok;
         let live = self.warnings == Warnings::OfClient;
-        let asked =
-            command.kind == Kind::Diagnostics && command.traits.contains(Traits::READS_DIAGNOSTICS);
+        let about_list = command.traits.contains(Traits::READS_DIAGNOSTICS);
+        let asked = about_list && command.kind == Kind::Diagnostics;
+        let adds = about_list && command.kind == Kind::Admin;
         match refusal.map(|refusal| refusal.code) {
             // The list stays as it is.
             Some(wire::code::NOT_STACKED) if asked => {}
             Some(wire::code::NOT_RESIGNALLED) | None if asked && !live && (warned || failed) => {
                 self.warnings = Warnings::More;
             }
+            // Also that the command is deprecated.
+            _ if adds && !live => self.warnings = Warnings::More,
+            _ if adds => {}
             _ if failed || warned => self.warnings = Warnings::OfClient,
             _ if clears => self.warnings = Warnings::None,
             _ => {}

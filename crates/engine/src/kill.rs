@@ -8,11 +8,11 @@
 use events::{Io, Span};
 use membership::Key;
 use pool::{KeyId, State as BackendState};
-use session::statement::{Kill, kill_target};
+use session::statement::{Kill, Named, PinReason, kill_target};
 use wire::{Command, OkPacket};
 
 use crate::backend::{Due, Purpose};
-use crate::client::State;
+use crate::client::{Client, State};
 use crate::commands::{Packet, Taken};
 use crate::counters::DisconnectReason;
 use crate::dispatch::put_query;
@@ -131,12 +131,31 @@ impl Engine {
     pub(crate) fn victim(&self, client: Key, text: &[u8]) -> Option<Victim> {
         let record = self.clients.get(client)?;
         let dialect = self.facts.as_ref()?.dialect(&record.session)?;
-        let Kill { id, query, .. } = kill_target(text, &dialect)?;
-        match id {
-            Some(id) => ours(u32::try_from(id).ok()?, query),
+        let Kill { named, query, .. } = kill_target(text, &dialect)?;
+        match named {
+            Named::Id(id) => ours(u32::try_from(id).ok()?, query),
             // A backend can end its own statement.
-            None => ours(record.id, false).filter(|_| !query),
+            Named::Own => ours(record.id, false).filter(|_| !query),
+            Named::Variable(name) => {
+                let id = self.whole_number(record, &name)?;
+                ours(u32::try_from(id).ok()?, query)
+            }
         }
+    }
+
+    /// The client of ours that a text of `client` wants ended whenever it is executed.
+    pub(crate) fn victim_for_ever(&self, client: Key, text: &[u8]) -> Option<Victim> {
+        let names_variable = text.contains(&b'@');
+        self.victim(client, text).filter(|_| !names_variable)
+    }
+
+    /// The whole number that a variable holds, if that is known here.
+    fn whole_number(&self, client: &Client, name: &[u8]) -> Option<u64> {
+        let backend = client.backend.and_then(|key| self.pool.get(key));
+        let unread = backend.is_some_and(|backend| backend.leftovers.may_have(name));
+        let known = !unread && !client.pins.contains(PinReason::UserVariable);
+        let user = client.session.user.as_ref().filter(|_| known)?;
+        user.get(name)?.as_unsigned()
     }
 
     /// Carries out an order for a client of this worker.
@@ -213,6 +232,9 @@ impl Engine {
         asker: Key,
         outcome: KillOutcome,
     ) {
+        if outcome == KillOutcome::Done {
+            self.counts_rows(asker, 0);
+        }
         // It may have hung up, or have killed itself.
         let Some(client) = self.clients.get(asker) else {
             return;

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use events::{Io, Span, Timestamp};
 use membership::Key;
 use session::statement::{
-    Body, Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits, called, procedure_body,
+    Body, Dialect, Kind, PinReason, PinReasons, Statement, Traits, called, procedure_body,
 };
 use wire::{Command, ServerStatus, TextResultSet};
 
@@ -77,7 +77,7 @@ impl Engine {
         let Some(body) = known.and_then(|known| known.body) else {
             return found;
         };
-        if body.uses_variables && self.flavor() == Flavor::MySql {
+        if body.uses_variables && self.keys[client.key.0 as usize].hides_variables {
             // There is no asking which they are.
             return found;
         }

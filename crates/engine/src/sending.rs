@@ -7,7 +7,9 @@ use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
 use crate::aftermath::clears_warnings;
-use crate::backend::{Backend, ClientCommand, Exchange, InsertId, Purpose, RestorePart};
+use crate::backend::{
+    Backend, ClientCommand, Exchange, InsertId, PreparedXa, Purpose, RestorePart,
+};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::diagnostics::{Counts, Warnings};
@@ -88,7 +90,9 @@ impl Engine {
             timed_out: false,
             digest: backend.replayed(client.digest),
         };
-        backend.keeps_prepared |= prepares_transaction(&statement, text);
+        if prepares_transaction(&statement, text) {
+            backend.prepared_xa = PreparedXa::Certain;
+        }
         backend.head_since = turn.now;
         backend.exchanges.push_back(Exchange {
             walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),
@@ -140,6 +144,14 @@ impl Engine {
 
     /// True if the list of warnings is empty after the command, unless it gives some itself.
     fn clears(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> bool {
+        let command = packet.payload.first().copied().and_then(Command::from_byte);
+        let is_statement = !matches!(
+            command,
+            Some(Command::FieldList | Command::Statistics | Command::Debug | Command::ProcessKill)
+        );
+        if self.flavor() == Flavor::MySql && !is_statement {
+            return false;
+        }
         let executed = self.clients.get(client);
         let executed = executed
             .filter(|_| executes(packet.payload))

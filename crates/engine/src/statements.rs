@@ -1,7 +1,7 @@
 //! What a client's command is: its statement, and the shape of the response to it.
 
 use membership::Key;
-use session::statement::{Kind, PinReason, PinReasons, Statement, Traits, classify};
+use session::statement::{Flavor, Kind, PinReason, PinReasons, Statement, Traits, classify};
 use wire::{Command, Shape, asks_for_cursor};
 
 use crate::Engine;
@@ -30,6 +30,11 @@ impl Engine {
                 statement
             }
             Some(Command::StmtFetch | Command::StmtReset) => plain(Kind::Prepared),
+            // It adds to the list of conditions.
+            Some(Command::FieldList) if self.flavor() == Flavor::MySql => Statement {
+                traits: Traits::READS_DIAGNOSTICS,
+                ..plain(Kind::Admin)
+            },
             _ => plain(Kind::Admin),
         }
     }
