@@ -62,6 +62,8 @@ pub mod code {
     pub const NOT_RESIGNALLED: u16 = 1645;
     /// `ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER`: GET STACKED DIAGNOSTICS outside of a handler.
     pub const NOT_STACKED: u16 = 3004;
+    /// `ER_MUST_CHANGE_PASSWORD`: the password has expired, and must be set before anything else.
+    pub const MUST_SET_PASSWORD: u16 = 1820;
     /// `ER_MUST_CHANGE_PASSWORD_LOGIN`: the password has expired.
     pub const MUST_CHANGE_PASSWORD: u16 = 1862;
     /// `ER_ACCOUNT_HAS_BEEN_LOCKED` of MySQL.

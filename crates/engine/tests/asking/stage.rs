@@ -19,6 +19,7 @@ pub(crate) const OTHER: &str = "*99BA26C8EB3E1BA8A2F3C9FCD7E3A4D3C53F8C0F";
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Nothing,
+    Greeting,
     Ok,
     Err(u16, String),
 }
@@ -37,11 +38,17 @@ impl Stage {
     /// A backend that cannot be reached, so that clients are greeted by the front door alone, and accounts
     /// that have not been read.
     pub(crate) fn new() -> Self {
+        Self::with_places(100_000)
+    }
+
+    /// The same with so many places for those who have not proved who they are.
+    pub(crate) fn with_places(max_logins: usize) -> Self {
         let ours = ("monitor".to_owned(), "x".to_owned().into());
         let register = Register::new(Vec::<Configured>::new(), Some(ours));
         let settings = Settings {
             accounts: register.directory(),
             login_timeout: Span::from_secs(10),
+            max_logins,
             ..Settings::default()
         };
         let shared = Shared::new(1, 8);
@@ -72,13 +79,33 @@ impl Stage {
         self.engine.check_invariants().unwrap();
     }
 
-    /// The handshake response of a client, sent.
-    pub(crate) fn log_in(&mut self, user: &str, password: &str) -> (Handle, Tag) {
+    /// A client that connects and says nothing.
+    pub(crate) fn connect(&mut self) -> (Handle, Tag) {
+        self.connect_from(Ipv4Addr::new(10, 0, 0, 1))
+    }
+
+    fn connect_from(&mut self, address: Ipv4Addr) -> (Handle, Tag) {
         self.clients += 1;
         let handle = Handle(self.clients);
-        let peer = Peer::Tcp((Ipv4Addr::new(10, 0, 0, 1), 4_000).into());
+        let peer = Peer::Tcp((address, 4_000).into());
         let wire = &mut self.wire;
         let tag = self.engine.accepted(wire, handle, peer, [9; 32], self.now);
+        (handle, tag)
+    }
+
+    /// The handshake response of a client, sent.
+    pub(crate) fn log_in(&mut self, user: &str, password: &str) -> (Handle, Tag) {
+        self.log_in_from(Ipv4Addr::new(10, 0, 0, 1), user, password)
+    }
+
+    /// The same from somewhere else.
+    pub(crate) fn log_in_from(
+        &mut self,
+        address: Ipv4Addr,
+        user: &str,
+        password: &str,
+    ) -> (Handle, Tag) {
+        let (handle, tag) = self.connect_from(address);
         let greeting = self.wire.take(handle);
         let greeting = whole_packet(&greeting).unwrap();
         let payload = greeting.payload.bytes().to_vec();
@@ -111,6 +138,7 @@ impl Stage {
         let payload = packet.payload.bytes();
         match payload[0] {
             0 => Told::Ok,
+            10 => Told::Greeting,
             _ => {
                 let error = ErrPacket::parse(payload).unwrap();
                 Told::Err(
@@ -135,6 +163,18 @@ impl Stage {
             view: View::default(),
         };
         if let Some(directory) = self.register.update(reading) {
+            self.shared.publish_accounts(directory);
+        }
+    }
+
+    /// The database has no accounts, and names for addresses or not.
+    pub(crate) fn publish_as_seen(&mut self, resolves_names: bool) {
+        let view = View {
+            resolves_names,
+            ..View::default()
+        };
+        let accounts = Vec::new();
+        if let Some(directory) = self.register.update(Reading { accounts, view }) {
             self.shared.publish_accounts(directory);
         }
     }

@@ -45,6 +45,8 @@ mod lifecycle;
 #[cfg(test)]
 mod load;
 #[cfg(test)]
+mod logins;
+#[cfg(test)]
 mod long;
 #[cfg(test)]
 mod misbehaviour;
