@@ -46,7 +46,9 @@ impl PoolKey {
             | Capabilities::MULTI_STATEMENTS
             | Capabilities::LOCAL_FILES
             | Capabilities::MULTI_RESULTS
-            | Capabilities::PS_MULTI_RESULTS;
+            | Capabilities::PS_MULTI_RESULTS
+            // Not that it changed answers: it changes how commands are written.
+            | Capabilities::QUERY_ATTRIBUTES;
         Self {
             account,
             capabilities: client & answer_changing,
@@ -119,6 +121,8 @@ pub(crate) struct Backend {
     /// An XA transaction was prepared on it, which outlives its session. COM_RESET_CONNECTION would spoil that: on
     /// MariaDB nobody could end it any more, nor write on the connection. Closing hands it over.
     pub keeps_prepared: bool,
+    /// CLIENT_QUERY_ATTRIBUTES was negotiated: attributes stand before each text.
+    pub attributes: bool,
     /// What it has of user variables besides those of `session`.
     pub leftovers: Leftovers,
 }
