@@ -14,7 +14,6 @@ use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
 use crate::digests::Sample;
-use crate::dispatch::put_query;
 use crate::retry::Retry;
 use crate::timers::carried_timeout;
 use crate::{Engine, Mail, Turn};
@@ -408,7 +407,7 @@ impl Engine {
         }
         if std::mem::take(&mut backend.prepared_xa) == PreparedXa::Possible {
             let end = b"ROLLBACK AND NO CHAIN NO RELEASE";
-            put_query(turn.io.outbox(backend.handle), end);
+            backend.put_query(turn.io.outbox(backend.handle), end);
             return backend.expect(Purpose::EndXa);
         }
         if backend.dirty || backend.status.contains(ServerStatus::IN_TRANS) {
