@@ -13,7 +13,7 @@ use crate::backend::{Backend, PoolKey, Purpose};
 use crate::backend_auth::{BackendLogin, Challenge, Greeted};
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
-use crate::dispatch::{put_command, put_query};
+use crate::dispatch::put_command;
 use crate::facts::{Facts, Modes};
 use crate::roles::role;
 use crate::{Engine, Mail, Turn};
@@ -130,6 +130,13 @@ impl Engine {
             self.give_up_connect(turn, key, text.to_owned());
             return Ok(());
         }
+        let attributes = wanted.capabilities & Capabilities::QUERY_ATTRIBUTES;
+        if !handshake.capabilities.contains(attributes) {
+            // It would take them for text.
+            let text = "it takes no query attributes, although it did before";
+            self.give_up_connect(turn, key, text.to_owned());
+            return Ok(());
+        }
         let named = AuthPlugin::named(handshake.auth_plugin);
         let Some(plugin) = self.plugin_for(key, named) else {
             self.backend_locked_out(turn, key);
@@ -139,6 +146,7 @@ impl Engine {
             return Ok(());
         };
         backend.connection_id = handshake.connection_id;
+        backend.attributes = wanted.capabilities.contains(Capabilities::QUERY_ATTRIBUTES);
         let challenge = Challenge {
             plugin,
             nonce: handshake.nonce,
@@ -214,7 +222,7 @@ impl Engine {
         backend.retired |= is_ours;
         let outbox = turn.io.outbox(backend.handle);
         put_setup(outbox, backend, self.facts.as_ref());
-        put_query(outbox, PRIVILEGES);
+        backend.put_query(outbox, PRIVILEGES);
         backend.expect(Purpose::ReadPrivileges(TextResultSet::default()));
     }
 
@@ -233,6 +241,7 @@ impl Engine {
             let state = &mut self.keys[id.0 as usize];
             state.kills_others = count.is_some_and(|count| count != b"0");
             (state.failures, state.retry_at) = (0, None);
+            state.hides_variables = false;
         }
         self.relay_done(turn, key, rows.and_then(|rows| rows.first(1)));
     }
@@ -470,10 +479,10 @@ fn greeted(
 }
 
 fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend, facts: Option<&Facts>) {
-    put_query(outbox, SETUP);
+    backend.put_query(outbox, SETUP);
     backend.expect(Purpose::Setup);
     let roles = facts.is_some_and(Facts::has_roles);
-    put_query(outbox, if roles { FACTS_AND_ROLE } else { FACTS });
+    backend.put_query(outbox, if roles { FACTS_AND_ROLE } else { FACTS });
     backend.expect(Purpose::ReadFacts(TextResultSet::default()));
 }
 

@@ -17,7 +17,7 @@ use wire::{AuthSwitchRequest, Capabilities, ErrPacket, Malformed, code, write_pa
 use crate::backend::PoolKey;
 use crate::client::{LoginStep, RelayStage, Relaying, State};
 use crate::counters::DisconnectReason;
-use crate::errors::ClientError;
+use crate::errors::{ClientError, host};
 use crate::identity::Claim;
 use crate::{Engine, Mail, Turn};
 
@@ -152,11 +152,8 @@ impl Engine {
             return Some(ClientError::nobody_relayed(account.name()));
         }
         if !self.meets(key, &account.requires) {
-            return Some(ClientError::access_denied(
-                claim.user,
-                client.origin.peer,
-                true,
-            ));
+            let host = host(client.origin.peer, self.accounts.names_loopback());
+            return Some(ClientError::access_denied(claim.user, &host, true));
         }
         self.check_behind(account, claim.user).err()
     }
@@ -345,6 +342,15 @@ impl Engine {
         self.close_client(turn, client, DisconnectReason::LoginRefused);
     }
 
+    /// The backend has let a client in, whose password has expired.
+    pub(crate) fn relay_expired<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let backend = self.pool.get(key);
+        if let Some(client) = backend.and_then(|backend| Some(backend.relay.as_ref()?.client)) {
+            let error = ClientError::password_expired();
+            self.refuse(turn, client, &error, DisconnectReason::LoginRefused);
+        }
+    }
+
     /// What a server says of addresses is about the front door's, and here must be about the client's.
     fn as_told_to(&self, client: Key, error: &ErrPacket<'_>) -> Option<ClientError> {
         if error.code != code::ACCESS_DENIED {
@@ -354,7 +360,8 @@ impl Engine {
         let peer = self.clients.get(client)?.origin.peer;
         let yes = b"(using password: YES)";
         let using_password = error.message.windows(yes.len()).any(|part| part == yes);
-        Some(ClientError::access_denied(user, peer, using_password))
+        let host = host(peer, self.accounts.names_loopback());
+        Some(ClientError::access_denied(user, &host, using_password))
     }
 
     /// The backend that was to decide a login is lost, and no longer in the pool.

@@ -8,7 +8,6 @@ use pool::{KeyId, State as BackendState};
 use crate::backend::Purpose;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
-use crate::dispatch::put_query;
 use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
 
@@ -135,7 +134,7 @@ impl Engine {
         self.pool.move_to(killer, BackendState::Active, turn.now);
         if let Some(backend) = self.pool.get_mut(killer) {
             let text = format!("KILL QUERY {target}");
-            put_query(turn.io.outbox(backend.handle), text.as_bytes());
+            backend.put_query(turn.io.outbox(backend.handle), text.as_bytes());
             backend.expect(Purpose::Kill(victim));
             backend.warnings = Warnings::Foreign;
         }

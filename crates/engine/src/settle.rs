@@ -4,11 +4,11 @@
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::{Kind, Traits};
-use wire::{ErrPacket, ServerStatus};
+use session::statement::{Kind, PinReason, Traits};
+use wire::{ErrPacket, ServerStatus, code};
 
 use crate::answers::Ending;
-use crate::backend::{Backend, ClientCommand, Due, InsertId, Purpose, RestorePart};
+use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::capture::Refusal;
 use crate::client::State;
 use crate::counters::DisconnectReason;
@@ -60,7 +60,9 @@ impl Engine {
             }
             (Purpose::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
-            (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat, _) => {}
+            (Purpose::Restore(_) | Purpose::EndXa, Ending::Ok) | (Purpose::Repeat, _) => {}
+            // Closing it hands the transaction over.
+            (Purpose::EndXa, Ending::Err(_)) => backend.retired = true,
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, (key, &read), ending),
             (Purpose::ReadRoutine(read), ending) => {
                 self.learn_routine(turn, (key, &read), *ending == Ending::Ok);
@@ -89,20 +91,24 @@ impl Engine {
         self.goes_on(turn, key);
     }
 
-    /// The server has dealt with a KILL that went over this connection.
-    fn kill_told<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, victim: Key) {
-        self.kill_answered(turn, victim);
-        let id = self.pool.key_of(key);
-        id.into_iter().for_each(|id| self.send_kills(turn, id));
-        if self.pool.state(key) != Some(BackendState::Reserved) {
-            self.goes_on(turn, key);
-        }
-    }
-
     /// A backend refused a command of ours that cannot fail on a sound connection.
     fn backend_refuses_us<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, error: &[u8]) {
-        let error = String::from_utf8_lossy(error).into_owned();
-        if self.pool.get(key).is_some_and(Backend::is_new) {
+        let is_new = self.pool.get(key).is_some_and(Backend::is_new);
+        let parsed = ErrPacket::parse(error);
+        if is_new
+            && parsed
+                .as_ref()
+                .is_ok_and(|error| error.code == code::MUST_SET_PASSWORD)
+        {
+            // An account whose password has expired is let in, and refused all that it may ask for.
+            self.relay_expired(turn, key);
+            return self.backend_refused(turn, key, error);
+        }
+        let error = parsed.map_or_else(
+            |_| String::from_utf8_lossy(error).into_owned(),
+            |error| format!("{} {}", error.code, String::from_utf8_lossy(error.message)),
+        );
+        if is_new {
             // The next one would fare alike: that has to wait.
             let text = format!("it refused a command of the front door: {error}");
             return self.give_up_connect(turn, key, text);
@@ -112,7 +118,7 @@ impl Engine {
     }
 
     /// What is due once an answer was dealt with.
-    fn goes_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+    pub(crate) fn goes_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         if self.has_kill_outstanding(key) {
             let id = self.pool.key_of(key);
             id.into_iter().for_each(|id| self.send_kills(turn, id));
@@ -158,6 +164,9 @@ impl Engine {
             || failed_later(command, ending)
         {
             backend.insert_id = InsertId::OfClient;
+        }
+        if hides_xa(command, ending) {
+            backend.prepared_xa = backend.prepared_xa.max(PreparedXa::Possible);
         }
         let failed = matches!(ending, Ending::Err(_));
         backend.note_warnings(command, ending);
@@ -400,6 +409,11 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
+        if std::mem::take(&mut backend.prepared_xa) == PreparedXa::Possible {
+            let end = b"ROLLBACK AND NO CHAIN NO RELEASE";
+            backend.put_query(turn.io.outbox(backend.handle), end);
+            return backend.expect(Purpose::EndXa);
+        }
         if backend.dirty || backend.status.contains(ServerStatus::IN_TRANS) {
             if new {
                 tracing::warn!("a reset left a backend in a transaction; closed");
@@ -410,7 +424,7 @@ impl Engine {
         if backend.insert_id == InsertId::OfClient {
             backend.insert_id = InsertId::Unknown;
         }
-        if matches!(backend.warnings, Warnings::OfClient | Warnings::More) {
+        if backend.warnings.are_of_client() {
             backend.warnings = Warnings::Foreign;
         }
         let carried = carried_timeout(backend);
@@ -448,6 +462,12 @@ fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
     };
     let code = ErrPacket::parse(error).map(|error| error.code);
     code == Ok(wire::code::PARSE_ERROR) && command.kind != Kind::Multiple
+}
+
+/// True if the statement may have prepared an XA transaction, and does not say so.
+fn hides_xa(command: &ClientCommand, ending: &Ending) -> bool {
+    let hidden = [PinReason::Call, PinReason::Unknown].map(|reason| command.pins.contains(reason));
+    hidden.contains(&true) && !never_ran(command, ending)
 }
 
 /// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.
