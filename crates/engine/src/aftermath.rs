@@ -29,6 +29,32 @@ pub(crate) fn clears_warnings(statement: &Statement, text: &[u8], flavor: Flavor
     flavor == Flavor::MySql || uses_tables(statement, text)
 }
 
+/// Words one of which is in each text of several statements that uses tables.
+const MAY_USE_TABLES: [&[u8]; 22] = [
+    b"from",
+    b"into",
+    b"insert",
+    b"replace",
+    b"update",
+    b"delete",
+    b"load",
+    b"call",
+    b"execute",
+    b"table",
+    b"tables",
+    b"truncate",
+    b"view",
+    b"index",
+    b"trigger",
+    b"sequence",
+    b"show",
+    b"explain",
+    b"describe",
+    b"desc",
+    b"analyze",
+    b"handler",
+];
+
 /// True if a statement uses tables, as far as the words of its text tell.
 fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
     let words = || text.split(|byte| !byte.is_ascii_alphanumeric() && !b"_$".contains(byte));
@@ -58,8 +84,8 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         | Kind::Show
         | Kind::Handler
         | Kind::Call
-        | Kind::Multiple
         | Kind::Unknown => true,
+        Kind::Multiple => MAY_USE_TABLES.into_iter().any(has),
         Kind::Empty
         | Kind::Use
         | Kind::Begin

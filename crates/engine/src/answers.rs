@@ -51,6 +51,7 @@ impl Purpose {
             Self::Command(_)
             | Self::Restore(_)
             | Self::Repeat
+            | Self::EndXa
             | Self::Reset
             | Self::Reselect
             | Self::Setup

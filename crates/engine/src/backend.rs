@@ -46,7 +46,9 @@ impl PoolKey {
             | Capabilities::MULTI_STATEMENTS
             | Capabilities::LOCAL_FILES
             | Capabilities::MULTI_RESULTS
-            | Capabilities::PS_MULTI_RESULTS;
+            | Capabilities::PS_MULTI_RESULTS
+            // Not that it changed answers: it changes how commands are written.
+            | Capabilities::QUERY_ATTRIBUTES;
         Self {
             account,
             capabilities: client & answer_changing,
@@ -116,11 +118,25 @@ pub(crate) struct Backend {
     /// The session that is attached, or was, may have left more behind than `session` tells: a
     /// reset is due before anybody else gets it.
     pub dirty: bool,
-    /// An XA transaction was prepared on it, which outlives its session. COM_RESET_CONNECTION would spoil that: on
-    /// MariaDB nobody could end it any more, nor write on the connection. Closing hands it over.
-    pub keeps_prepared: bool,
+    /// Whether an XA transaction was prepared on it.
+    pub prepared_xa: PreparedXa,
+    /// CLIENT_QUERY_ATTRIBUTES was negotiated: attributes stand before each text.
+    pub attributes: bool,
     /// What it has of user variables besides those of `session`.
     pub leftovers: Leftovers,
+}
+
+/// Whether an XA transaction was prepared, which outlives its session. COM_RESET_CONNECTION would spoil that: on
+/// MariaDB nobody could end it any more, nor write on the connection. Closing hands it over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PreparedXa {
+    /// None was.
+    #[default]
+    No,
+    /// Something ran that cannot be seen, such as the body of a procedure.
+    Possible,
+    /// One was.
+    Certain,
 }
 
 bitflags::bitflags! {
@@ -205,6 +221,8 @@ pub(crate) enum Purpose {
     ReadRoutine(Box<ReadRoutine>),
     /// A read whose warnings are asked for: its answer was told before.
     Repeat,
+    /// ROLLBACK, which is refused where an XA transaction was prepared.
+    EndXa,
     /// KILL QUERY of what this backend runs.
     Kill(Key),
     /// COM_PING, for the status flags that an ERR packet does not have.

@@ -290,14 +290,28 @@ impl Capture {
         rows
     }
 
-    /// The warnings of the command at the front of `inbox`, a COM_QUERY, were not read.
-    pub(crate) fn repeatable(&mut self, inbox: &[u8]) {
-        let packet = wire::whole_packet(inbox).ok();
-        let text = packet
-            .as_ref()
-            .and_then(|packet| packet.payload.bytes().get(1..));
-        let repeat = |text: &[u8]| Box::new(Repeat { text: text.into() });
-        (self.repeat, self.warnings) = (text.map(repeat), None);
+    /// The warnings of a text were not read.
+    pub(crate) fn repeatable(&mut self, text: &[u8]) {
+        let repeat = Repeat { text: text.into() };
+        (self.repeat, self.warnings) = (Some(Box::new(repeat)), None);
+    }
+
+    /// The front door itself answered with an ERR. A SIGNAL stands for it, which runs before somebody asks. False
+    /// if nothing can: MySQL adds the error to the conditions that there are (`more`).
+    pub(crate) fn refused(&mut self, error: &ErrPacket<'_>, more: bool) -> bool {
+        self.row_count = -1;
+        let signal = signal(error).filter(|_| !more);
+        let stands = signal.is_some();
+        if let Some(text) = signal {
+            (self.warnings, self.warning_count) = (None, 1);
+            self.repeat = Some(Box::new(Repeat { text: text.into() }));
+        }
+        stands
+    }
+
+    /// True if conditions were captured, or can be had once more.
+    pub(crate) fn has_conditions(&self) -> bool {
+        self.warnings.is_some() || self.repeat.is_some()
     }
 
     /// Takes over what an answer said.
@@ -307,7 +321,8 @@ impl Capture {
         let gets =
             command.kind == Kind::Diagnostics && command.traits.contains(Traits::READS_DIAGNOSTICS);
         let gets_nothing = gets && counts.warned;
-        if failed || gets_nothing || !command.prepares() && !gets {
+        let leaves = command.prepares() || gets || counts.text;
+        if failed || gets_nothing || !leaves {
             self.row_count = match failed || gets_nothing || counts.result_set {
                 true => -1,
                 false => counts.affected as i64,
@@ -325,6 +340,22 @@ impl Capture {
             self.warning_count = 0;
         }
     }
+}
+
+/// A statement that gives this error, read alike in every `sql_mode` and character set.
+fn signal(error: &ErrPacket<'_>) -> Option<Vec<u8>> {
+    let harmless = |byte: &u8| byte.is_ascii_graphic() && *byte != b'\\' || *byte == b' ';
+    if !error.message.iter().all(harmless) {
+        return None;
+    }
+    let (state, message) = (
+        str::from_utf8(error.sql_state),
+        str::from_utf8(error.message),
+    );
+    let (state, message) = (state.ok()?, message.ok()?.replace('\'', "''"));
+    let code = error.code;
+    let text = format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{message}'");
+    Some(text.into_bytes())
 }
 
 /// The packets of a captured answer. It was complete and right when it was captured.

@@ -15,7 +15,6 @@ use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
 use crate::capture::{ReadWarnings, Refusal};
 use crate::client::Client;
-use crate::dispatch::put_query;
 use crate::{Engine, Mail, Turn};
 
 /// Reads what nobody needs, from a table of its own: that empties the list of warnings on both
@@ -38,6 +37,13 @@ pub(crate) enum Warnings {
     Foreign,
 }
 
+impl Warnings {
+    /// True if there are some of the session that is attached which were not captured yet.
+    pub(crate) fn are_of_client(self) -> bool {
+        matches!(self, Self::OfClient | Self::More)
+    }
+}
+
 /// What an answer says of its statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -53,6 +59,8 @@ pub(crate) struct Counts {
     pub warnings: u16,
     /// One of the answers said that there were warnings.
     pub warned: bool,
+    /// The answer is a text, which says nothing of rows.
+    pub text: bool,
 }
 
 impl Counts {
@@ -69,6 +77,7 @@ impl Counts {
                 }
             }
             Piece::Row(_) => self.sent += 1,
+            Piece::Text(_) => self.text = true,
             _ => {}
         }
     }
@@ -86,7 +95,7 @@ impl Backend {
     /// Makes sure that a question about the last statement is not answered with somebody else's.
     pub(crate) fn clear_warnings(&mut self, outbox: &mut Vec<u8>) {
         if self.warnings == Warnings::Foreign {
-            put_query(outbox, CLEAR);
+            self.put_query(outbox, CLEAR);
             self.expect(Purpose::Restore(RestorePart::Warnings));
             self.warnings = Warnings::None;
         }
@@ -106,7 +115,7 @@ impl Backend {
         if self.warnings == Warnings::OfClient {
             return false;
         }
-        put_query(outbox, text);
+        self.put_query(outbox, text);
         self.expect(Purpose::Repeat);
         self.warnings = Warnings::OfClient;
         true
@@ -136,14 +145,18 @@ impl Backend {
         let warned = command.counts.warned && command.kind != Kind::Use;
         let failed = *ending != Ending::Ok;
         let live = self.warnings == Warnings::OfClient;
-        let asked =
-            command.kind == Kind::Diagnostics && command.traits.contains(Traits::READS_DIAGNOSTICS);
+        let about_list = command.traits.contains(Traits::READS_DIAGNOSTICS);
+        let asked = about_list && command.kind == Kind::Diagnostics;
+        let adds = about_list && command.kind == Kind::Admin;
         match refusal.map(|refusal| refusal.code) {
             // The list stays as it is.
             Some(wire::code::NOT_STACKED) if asked => {}
             Some(wire::code::NOT_RESIGNALLED) | None if asked && !live && (warned || failed) => {
                 self.warnings = Warnings::More;
             }
+            // Also that the command is deprecated.
+            _ if adds && !live => self.warnings = Warnings::More,
+            _ if adds => {}
             _ if failed || warned => self.warnings = Warnings::OfClient,
             _ if clears => self.warnings = Warnings::None,
             _ => {}
@@ -166,7 +179,7 @@ impl Engine {
         }
         // MySQL warns of the call.
         backend.warnings = Warnings::Foreign;
-        put_query(
+        backend.put_query(
             turn.io.outbox(backend.handle),
             b"SELECT FOUND_ROWS() LIMIT 1",
         );
@@ -197,7 +210,7 @@ impl Engine {
         };
         let adds = backend.warnings == Warnings::More;
         backend.warnings = Warnings::Foreign;
-        put_query(turn.io.outbox(backend.handle), b"SHOW WARNINGS");
+        backend.put_query(turn.io.outbox(backend.handle), b"SHOW WARNINGS");
         let read = ReadWarnings::new(adds, std::mem::take(&mut backend.source));
         backend.expect(Purpose::ReadWarnings(Box::new(read)));
         self.counters.read_backs += 1;
@@ -226,9 +239,8 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        payload: &[u8],
+        text: &[u8],
     ) -> bool {
-        let text = &payload[1..];
         if !may_be_show(text) {
             return false;
         }

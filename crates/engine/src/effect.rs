@@ -140,7 +140,7 @@ impl Engine {
         let meaning = Meaning {
             statement,
             clears_warnings: clears_warnings(&statement, text, self.flavor()),
-            kills: self.victim(key, text),
+            kills: self.victim_for_ever(key, text),
             mentions: mentions.unwrap_or_default().into(),
         };
         let client = self.clients.get(key)?;

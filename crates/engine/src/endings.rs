@@ -6,7 +6,7 @@ use pool::State as BackendState;
 use session::statement::PinReasons;
 use wire::{Capabilities, Piece, Told};
 
-use crate::backend::{Due, Exchange, Purpose};
+use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose};
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
@@ -88,7 +88,7 @@ impl Engine {
         };
         backend.client = None;
         backend.dirty |= !pins.is_empty() || backend.leftovers.is_unread();
-        backend.retired |= backend.keeps_prepared;
+        backend.retired |= backend.prepared_xa == PreparedXa::Certain;
         backend.leftovers.forget_unread();
         backend.counted_rows = false;
         let mut passing = Due::TABLES;
@@ -119,7 +119,8 @@ impl Engine {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let keeps = |backend: &Key| self.pool.get(*backend).is_some_and(|b| b.keeps_prepared);
+        let may_keep = |backend: &Backend| backend.prepared_xa != PreparedXa::No;
+        let keeps = |backend: &Key| self.pool.get(*backend).is_some_and(may_keep);
         let Some(backend) = client.backend.filter(keeps) else {
             return;
         };

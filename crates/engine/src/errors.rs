@@ -121,6 +121,12 @@ impl ClientError {
         Self::new(code::ACCESS_DENIED, b"28000", text)
     }
 
+    /// Query attributes that the server would refuse.
+    pub(crate) fn malformed_packet() -> Self {
+        let text = "Malformed communication packet.";
+        Self::new(code::MALFORMED_PACKET, b"HY000", text)
+    }
+
     /// A command that is not supported.
     pub(crate) fn unknown_command() -> Self {
         Self::new(code::UNKNOWN_COMMAND, b"08S01", "Unknown command")

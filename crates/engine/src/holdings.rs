@@ -7,7 +7,7 @@ use membership::Key;
 use session::statement::{Holding, Kind, PinReason, PinReasons, Statement, TableName, Traits};
 
 use crate::Engine;
-use crate::backend::ClientCommand;
+use crate::backend::{ClientCommand, PreparedXa};
 use crate::client::Client;
 use crate::effect::{Act, Effect};
 
@@ -198,7 +198,9 @@ impl Engine {
         let leaves = ended.iter().any(|reason| !OF_STATEMENTS.contains(&reason));
         if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
             backend.dirty |= leaves;
-            backend.keeps_prepared &= !ended.contains(PinReason::Xa);
+            if ended.contains(PinReason::Xa) {
+                backend.prepared_xa = PreparedXa::No;
+            }
         }
         if client.pins.is_empty() {
             client.unpin();

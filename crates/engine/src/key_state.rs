@@ -11,6 +11,8 @@ pub(crate) struct KeyState {
     pub(crate) retry_at: Option<Timestamp>,
     /// Its account may end statements and connections of others, as the server says.
     pub(crate) kills_others: bool,
+    /// The server does not let its account list the user variables of a session.
+    pub(crate) hides_variables: bool,
     /// The credential that its backends were opened with.
     pub(crate) credential_version: u32,
     /// The share of the backends of its account, relative to others'.

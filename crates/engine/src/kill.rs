@@ -8,14 +8,13 @@
 use events::{Io, Span};
 use membership::Key;
 use pool::{KeyId, State as BackendState};
-use session::statement::{Kill, kill_target};
+use session::statement::{Kill, Named, PinReason, kill_target};
 use wire::{Command, OkPacket};
 
 use crate::backend::{Due, Purpose};
-use crate::client::State;
+use crate::client::{Client, State};
 use crate::commands::{Packet, Taken};
 use crate::counters::DisconnectReason;
-use crate::dispatch::put_query;
 use crate::errors::ClientError;
 use crate::{Engine, FIRST_CONNECTION_ID, Mail, Turn};
 
@@ -68,7 +67,7 @@ impl Engine {
         client: Key,
         packet: Packet<'_>,
     ) -> Taken {
-        let Some(victim) = self.kill_named(client, packet.payload) else {
+        let Some(victim) = self.kill_named(client, packet) else {
             return self.attach_and_send(turn, client, packet);
         };
         self.order_kill(turn, client, victim);
@@ -118,10 +117,10 @@ impl Engine {
     }
 
     /// The client of ours that a command wants ended.
-    fn kill_named(&self, client: Key, payload: &[u8]) -> Option<Victim> {
-        let (&command, argument) = payload.split_first()?;
+    fn kill_named(&self, client: Key, packet: Packet<'_>) -> Option<Victim> {
+        let (&command, argument) = packet.payload.split_first()?;
         if command != Command::ProcessKill as u8 {
-            return self.victim(client, argument);
+            return self.victim(client, packet.text());
         }
         let id = u32::from_le_bytes(*argument.first_chunk()?);
         ours(id, false)
@@ -131,12 +130,31 @@ impl Engine {
     pub(crate) fn victim(&self, client: Key, text: &[u8]) -> Option<Victim> {
         let record = self.clients.get(client)?;
         let dialect = self.facts.as_ref()?.dialect(&record.session)?;
-        let Kill { id, query, .. } = kill_target(text, &dialect)?;
-        match id {
-            Some(id) => ours(u32::try_from(id).ok()?, query),
+        let Kill { named, query, .. } = kill_target(text, &dialect)?;
+        match named {
+            Named::Id(id) => ours(u32::try_from(id).ok()?, query),
             // A backend can end its own statement.
-            None => ours(record.id, false).filter(|_| !query),
+            Named::Own => ours(record.id, false).filter(|_| !query),
+            Named::Variable(name) => {
+                let id = self.whole_number(record, &name)?;
+                ours(u32::try_from(id).ok()?, query)
+            }
         }
+    }
+
+    /// The client of ours that a text of `client` wants ended whenever it is executed.
+    pub(crate) fn victim_for_ever(&self, client: Key, text: &[u8]) -> Option<Victim> {
+        let names_variable = text.contains(&b'@');
+        self.victim(client, text).filter(|_| !names_variable)
+    }
+
+    /// The whole number that a variable holds, if that is known here.
+    fn whole_number(&self, client: &Client, name: &[u8]) -> Option<u64> {
+        let backend = client.backend.and_then(|key| self.pool.get(key));
+        let unread = backend.is_some_and(|backend| backend.leftovers.may_have(name));
+        let known = !unread && !client.pins.contains(PinReason::UserVariable);
+        let user = client.session.user.as_ref().filter(|_| known)?;
+        user.get(name)?.as_unsigned()
     }
 
     /// Carries out an order for a client of this worker.
@@ -213,6 +231,9 @@ impl Engine {
         asker: Key,
         outcome: KillOutcome,
     ) {
+        if outcome == KillOutcome::Done {
+            self.counts_rows(asker, 0);
+        }
         // It may have hung up, or have killed itself.
         let Some(client) = self.clients.get(asker) else {
             return;
@@ -322,7 +343,7 @@ impl Engine {
         self.pool.move_to(killer, BackendState::Reserved, turn.now);
         if let Some(record) = self.pool.get_mut(killer) {
             let text = format!("KILL QUERY {target}");
-            put_query(turn.io.outbox(record.handle), text.as_bytes());
+            record.put_query(turn.io.outbox(record.handle), text.as_bytes());
             record.expect(Purpose::Kill(victim));
         }
     }

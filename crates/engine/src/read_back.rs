@@ -6,9 +6,9 @@ use membership::Key;
 use wire::{Command, TextResultSet};
 
 use crate::backend::{Due, InsertId, Purpose};
-use crate::dispatch::{put_command, put_query};
+use crate::dispatch::put_command;
 use crate::roles::READ_ROLE;
-use crate::user_variables::READ_NAMES;
+use crate::user_variables::read_names;
 use crate::{Engine, Mail, Turn};
 
 /// With a limit of its own, for a session may want to see no rows (`sql_select_limit`).
@@ -21,13 +21,20 @@ pub(crate) const READ_INSERT_ID: &[u8] = b"SELECT LAST_INSERT_ID() LIMIT 1";
 impl Engine {
     /// Asks the backend what must be known before anything else happens. False if nothing is due.
     pub(crate) fn read_back<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
+        let flavor = self.flavor();
         let Some(backend) = self.pool.get_mut(key) else {
             return true;
         };
         let asks = Due::CHARSET | Due::TABLES | Due::ROLE | Due::NAMES;
-        if backend.counted_rows && !backend.due.contains(Due::PING) && backend.due.intersects(asks)
-        {
-            return self.read_found_rows(turn, key);
+        if !backend.due.contains(Due::PING) && backend.due.intersects(asks) {
+            // A question of ours empties the list of conditions, and is one that counts rows.
+            if backend.warnings.are_of_client() {
+                self.read_warnings(turn, key);
+                return true;
+            }
+            if backend.counted_rows {
+                return self.read_found_rows(turn, key);
+            }
         }
         if backend.due.contains(Due::PING) {
             put_command(turn.io.outbox(backend.handle), Command::Ping, b"");
@@ -35,15 +42,15 @@ impl Engine {
             backend.due -= Due::PING;
         } else if backend.due.contains(Due::CHARSET) {
             let rows = TextResultSet::default();
-            put_query(turn.io.outbox(backend.handle), READ_CHARSET);
+            backend.put_query(turn.io.outbox(backend.handle), READ_CHARSET);
             backend.expect(Purpose::ReadCharset(rows));
             backend.due -= Due::CHARSET;
         } else if backend.due.contains(Due::ROLE) {
-            put_query(turn.io.outbox(backend.handle), READ_ROLE);
+            backend.put_query(turn.io.outbox(backend.handle), READ_ROLE);
             backend.expect(Purpose::ReadRole(TextResultSet::default()));
             backend.due -= Due::ROLE;
         } else if backend.due.contains(Due::NAMES) {
-            put_query(turn.io.outbox(backend.handle), READ_NAMES);
+            backend.put_query(turn.io.outbox(backend.handle), read_names(flavor));
             backend.expect(Purpose::ReadNames(TextResultSet::default()));
             backend.due -= Due::NAMES;
         } else if backend.due.contains(Due::TABLES) {
@@ -66,7 +73,7 @@ impl Engine {
         if backend.insert_id != InsertId::OfClient {
             return false;
         }
-        put_query(turn.io.outbox(backend.handle), READ_INSERT_ID);
+        backend.put_query(turn.io.outbox(backend.handle), READ_INSERT_ID);
         backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
         self.counters.read_backs += 1;
         true
@@ -100,6 +107,7 @@ impl Engine {
             | Purpose::Prepare(_)
             | Purpose::Reselect
             | Purpose::Repeat
+            | Purpose::EndXa
             | Purpose::Kill(_) => {}
         }
     }

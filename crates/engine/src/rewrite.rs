@@ -81,10 +81,10 @@ pub(crate) fn rewrite(
         let name = quoted_name(&name, dialect.charset);
         return Some(of_one_count(known, &name, count));
     }
-    // The server ends what has its own id.
-    let is_kill = statement.kind == Kind::Kill;
+    // The server ends what has its own id, and lists it.
+    let is_own = statement.kind == Kind::Kill || lists_connections(text);
     let value = |known| match (known, count(known)) {
-        (Known::ConnectionId, _) if is_kill => None,
+        (Known::ConnectionId, _) if is_own => None,
         (Known::RowCount | Known::FoundRows, Some(count)) => {
             Some(in_place_of(known, &count.to_string()))
         }
@@ -105,8 +105,22 @@ pub(crate) fn prepared_text(
     settings: &Settings,
 ) -> Option<Vec<u8>> {
     let fits = text.len() <= TEXT_MAX;
-    let constant = |known| constant(known, client, settings);
+    let lists = lists_connections(text);
+    let constant = |known| match known {
+        Known::ConnectionId if lists => None,
+        known => constant(known, client, settings),
+    };
     fits.then(|| substitute(text, dialect, constant)).flatten()
+}
+
+/// True if a text may look for its own connection in a list of the server's, which has the ids of backends.
+fn lists_connections(text: &[u8]) -> bool {
+    const NAMES: [&[u8]; 2] = [b"processlist", b"trx_mysql_thread_id"];
+    let has = |name: &[u8]| {
+        text.windows(name.len())
+            .any(|part| part.eq_ignore_ascii_case(name))
+    };
+    NAMES.into_iter().any(has)
 }
 
 /// The expression for what does not change while the client is connected.
@@ -204,6 +218,14 @@ mod tests {
         let text = b"SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `n` \
             FROM DUAL WHERE FOUND_ROWS() IS NOT NULL";
         assert_eq!(rewrite.text, text);
+    }
+
+    #[test]
+    fn whoever_lists_connections_is_told_of_the_backend() {
+        assert!(lists_connections(
+            b"SELECT 1 FROM information_schema.ProcessList WHERE id=CONNECTION_ID()"
+        ));
+        assert!(!lists_connections(b"SELECT CONNECTION_ID()"));
     }
 
     #[test]

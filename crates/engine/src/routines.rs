@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use events::{Io, Span, Timestamp};
 use membership::Key;
 use session::statement::{
-    Body, Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits, called, procedure_body,
+    Body, Dialect, Kind, PinReason, PinReasons, Statement, Traits, called, procedure_body,
 };
 use wire::{Command, ServerStatus, TextResultSet};
 
@@ -17,7 +17,6 @@ use crate::backend::{ClientCommand, Due, Purpose};
 use crate::client::{Client, State};
 use crate::commands::Packet;
 use crate::diagnostics::Warnings;
-use crate::dispatch::put_query;
 use crate::{Engine, Mail, Turn};
 
 /// So many procedures are known at a time.
@@ -77,7 +76,7 @@ impl Engine {
         let Some(body) = known.and_then(|known| known.body) else {
             return found;
         };
-        if body.uses_variables && self.flavor() == Flavor::MySql {
+        if body.uses_variables && self.keys[client.key.0 as usize].hides_variables {
             // There is no asking which they are.
             return found;
         }
@@ -120,7 +119,7 @@ impl Engine {
         let Some(backend) = backend else {
             return false;
         };
-        put_query(turn.io.outbox(backend.handle), &question);
+        backend.put_query(turn.io.outbox(backend.handle), &question);
         let rows = TextResultSet::default();
         backend.expect(Purpose::ReadRoutine(Box::new(ReadRoutine {
             name,

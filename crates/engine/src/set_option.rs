@@ -36,6 +36,8 @@ impl Engine {
             return false;
         }
         let warnings = self.warnings_told(key);
+        // As an EOF packet says.
+        self.counts_rows(key, -1);
         let Some(client) = self.clients.get(key) else {
             return true;
         };

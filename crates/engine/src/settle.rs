@@ -4,11 +4,11 @@
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::{Kind, Traits};
+use session::statement::{Kind, PinReason, Traits};
 use wire::{ErrPacket, ServerStatus, code};
 
 use crate::answers::Ending;
-use crate::backend::{Backend, ClientCommand, Due, InsertId, Purpose, RestorePart};
+use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::capture::Refusal;
 use crate::client::State;
 use crate::counters::DisconnectReason;
@@ -60,7 +60,9 @@ impl Engine {
             }
             (Purpose::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
-            (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat, _) => {}
+            (Purpose::Restore(_) | Purpose::EndXa, Ending::Ok) | (Purpose::Repeat, _) => {}
+            // Closing it hands the transaction over.
+            (Purpose::EndXa, Ending::Err(_)) => backend.retired = true,
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, (key, &read), ending),
             (Purpose::ReadRoutine(read), ending) => {
                 self.learn_routine(turn, (key, &read), *ending == Ending::Ok);
@@ -163,6 +165,9 @@ impl Engine {
             || failed_later(command, ending)
         {
             backend.insert_id = InsertId::OfClient;
+        }
+        if hides_xa(command, ending) {
+            backend.prepared_xa = backend.prepared_xa.max(PreparedXa::Possible);
         }
         let failed = matches!(ending, Ending::Err(_));
         backend.note_warnings(command, ending);
@@ -400,6 +405,11 @@ impl Engine {
             self.drop_backend(turn, key);
             return self.serve_all(turn);
         }
+        if std::mem::take(&mut backend.prepared_xa) == PreparedXa::Possible {
+            let end = b"ROLLBACK AND NO CHAIN NO RELEASE";
+            backend.put_query(turn.io.outbox(backend.handle), end);
+            return backend.expect(Purpose::EndXa);
+        }
         if backend.dirty || backend.status.contains(ServerStatus::IN_TRANS) {
             if new {
                 tracing::warn!("a reset left a backend in a transaction; closed");
@@ -410,7 +420,7 @@ impl Engine {
         if backend.insert_id == InsertId::OfClient {
             backend.insert_id = InsertId::Unknown;
         }
-        if matches!(backend.warnings, Warnings::OfClient | Warnings::More) {
+        if backend.warnings.are_of_client() {
             backend.warnings = Warnings::Foreign;
         }
         let carried = carried_timeout(backend);
@@ -448,6 +458,12 @@ fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
     };
     let code = ErrPacket::parse(error).map(|error| error.code);
     code == Ok(wire::code::PARSE_ERROR) && command.kind != Kind::Multiple
+}
+
+/// True if the statement may have prepared an XA transaction, and does not say so.
+fn hides_xa(command: &ClientCommand, ending: &Ending) -> bool {
+    let hidden = [PinReason::Call, PinReason::Unknown].map(|reason| command.pins.contains(reason));
+    hidden.contains(&true) && !never_ran(command, ending)
 }
 
 /// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.

@@ -1,17 +1,18 @@
 //! What a client's command is: its statement, and the shape of the response to it.
 
 use membership::Key;
-use session::statement::{Kind, PinReason, PinReasons, Statement, Traits, classify};
+use session::statement::{Flavor, Kind, PinReason, PinReasons, Statement, Traits, classify};
 use wire::{Command, Shape, asks_for_cursor};
 
 use crate::Engine;
+use crate::commands::Packet;
 use crate::prepared::{may_ask_for_schema, stays};
 
 impl Engine {
     /// What a command does to the session, as far as it can be told before it runs.
-    pub(crate) fn judge(&self, client: Key, payload: &[u8]) -> Statement {
+    pub(crate) fn judge(&self, client: Key, packet: Packet<'_>) -> Statement {
+        let (payload, text) = (packet.payload, packet.text());
         let command = payload.first().copied().and_then(Command::from_byte);
-        let text = payload.get(1..).unwrap_or_default();
         match command {
             Some(Command::Query) => self.judge_text(client, text),
             Some(Command::InitDb) => plain(Kind::Use),
@@ -30,6 +31,11 @@ impl Engine {
                 statement
             }
             Some(Command::StmtFetch | Command::StmtReset) => plain(Kind::Prepared),
+            // It adds to the list of conditions.
+            Some(Command::FieldList) if self.flavor() == Flavor::MySql => Statement {
+                traits: Traits::READS_DIAGNOSTICS,
+                ..plain(Kind::Admin)
+            },
             _ => plain(Kind::Admin),
         }
     }

@@ -20,7 +20,6 @@ use crate::backend::{Backend, ClientCommand, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::diagnostics::Warnings;
-use crate::dispatch::put_query;
 use crate::named::executes;
 use crate::shared::PinLimits;
 use crate::text_prepared::Prepared;
@@ -33,8 +32,20 @@ const UNREAD_MAX: usize = 256;
 const CLEARED_MAX: usize = 64;
 
 /// Which variables there are, and whether they are NULL. More than can be carried need not be told.
-pub(crate) const READ_NAMES: &[u8] = b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
-    FROM information_schema.USER_VARIABLES LIMIT 257";
+pub(crate) fn read_names(flavor: Flavor) -> &'static [u8] {
+    match flavor {
+        Flavor::MariaDb => {
+            b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
+            FROM information_schema.USER_VARIABLES LIMIT 257"
+        }
+        // Not everybody may.
+        Flavor::MySql => {
+            b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
+            FROM performance_schema.user_variables_by_thread \
+            WHERE THREAD_ID=PS_CURRENT_THREAD_ID() LIMIT 257"
+        }
+    }
+}
 
 /// Bytes at the end of a column definition that hold its fixed part. Source: "Column Definition" in
 /// the MySQL manual.
@@ -318,7 +329,7 @@ impl Engine {
             return false;
         }
         let question = ask_for_user_variables(names.iter().map(|name| &**name));
-        put_query(turn.io.outbox(backend.handle), &question);
+        backend.put_query(turn.io.outbox(backend.handle), &question);
         backend.expect(Purpose::ReadUserVariables(Box::new(ReadVariables {
             names,
             definition: Vec::new(),
@@ -393,10 +404,9 @@ impl Engine {
     }
 
     /// A statement was answered by which the server says that something of the session has changed,
-    /// and the text does not say what: a trigger, or a function behind a view. MariaDB can be asked
-    /// which variables there are.
+    /// and the text does not say what: a trigger, or a function behind a view. The server is asked which
+    /// variables there are, if it tells the account.
     pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand, schema: bool) {
-        let lists_names = self.flavor() == Flavor::MariaDb;
         let writes = matches!(
             command.kind,
             Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
@@ -408,9 +418,15 @@ impl Engine {
         if !calls && (!(writes || reads) || command.traits.intersects(seen)) {
             return;
         }
-        let backend = self.clients.get(key).and_then(|client| client.backend);
-        let backend = backend.and_then(|key| self.pool.get_mut(key));
-        match backend.filter(|_| lists_names) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        if client.pins.contains(PinReason::UserVariable) {
+            return;
+        }
+        let hides = self.keys[client.key.0 as usize].hides_variables;
+        let backend = client.backend.and_then(|key| self.pool.get_mut(key));
+        match backend.filter(|_| !hides) {
             Some(backend) => backend.due |= Due::NAMES,
             None => self.pin_late(key, PinReason::UserVariable),
         }
@@ -429,7 +445,13 @@ impl Engine {
         if rows.is_none() {
             // SHOW WARNINGS would tell of it.
             backend.warnings = Warnings::Foreign;
+            if let Some(id) = self.pool.key_of(key) {
+                self.keys[id.0 as usize].hides_variables = true;
+            }
         }
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
         let names: Option<Vec<_>> = rows.and_then(|rows| rows.rows().map(listed).collect());
         let names = names.filter(|names| names.len() <= UNREAD_MAX);
         let Some(names) = names else {

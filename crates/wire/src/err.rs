@@ -44,6 +44,8 @@ pub mod code {
     pub const USER_LIMIT_REACHED: u16 = 1226;
     /// `ER_UNSUPPORTED_PS`: this cannot be prepared.
     pub const UNSUPPORTED_PREPARED: u16 = 1295;
+    /// `ER_MALFORMED_PACKET`
+    pub const MALFORMED_PACKET: u16 = 1835;
     /// `ER_STMT_HAS_NO_OPEN_CURSOR`: a fetch from a prepared statement without a cursor.
     pub const NO_OPEN_CURSOR: u16 = 1421;
     /// `ER_MAX_PREPARED_STMT_COUNT_REACHED`: one more prepared statement would be too many.

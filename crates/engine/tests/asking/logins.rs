@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use events::{Handler, Span, Timestamp};
+use events::{Handle, Handler, Span, Timestamp};
 
 use crate::stage::{OTHER, SECRET, Stage, Told};
 
@@ -32,7 +32,7 @@ fn whoever_is_refused_is_asked_about_once_and_told_the_same() {
         let orders = stage.take_orders();
         assert_eq!((orders.len(), stage.told(client)), (1, Told::Nothing));
         stage.answer(&orders, true);
-        assert!(stage.wire.closed.contains(&client));
+        assert!(stage.wire.has_closed(client));
         assert_eq!(stage.take_orders().len(), 0);
         stage.told(client)
     };
@@ -80,7 +80,7 @@ fn an_answer_is_for_those_who_asked_before() {
 fn many_who_wait_are_dealt_with_in_parts() {
     const MANY: usize = 1_000;
     let mut stage = Stage::new();
-    let clients: Vec<u64> = (0..MANY).map(|_| stage.log_in("app", "secret").0).collect();
+    let clients: Vec<_> = (0..MANY).map(|_| stage.log_in("app", "secret").0).collect();
     let orders = stage.take_orders();
     assert_eq!(orders.len(), MANY);
     stage.publish(&[("app", SECRET)]);
@@ -119,7 +119,7 @@ fn nobody_waits_for_longer_than_a_login_may_take() {
     let (client, _) = stage.log_in("app", "secret");
     stage.now = Timestamp::ZERO + Span::from_secs(10);
     stage.engine.timer(&mut stage.wire, stage.now);
-    assert!(stage.wire.closed.contains(&client));
+    assert!(stage.wire.has_closed(client));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_database_that_cannot_be_asked_is_no_reason_to_call_a_password_wrong() {
 #[test]
 fn who_dawdles_gives_its_place_to_whoever_comes() {
     const FULL: Told = Told::Err(1040, String::new());
-    let told = |stage: &mut Stage, client: u64| match stage.told(client) {
+    let told = |stage: &mut Stage, client: Handle| match stage.told(client) {
         Told::Err(code, _) => Told::Err(code, String::new()),
         told => told,
     };
@@ -159,12 +159,12 @@ fn who_dawdles_gives_its_place_to_whoever_comes() {
     let (client, _) = stage.log_in("app", "secret");
     assert_eq!(told(&mut stage, client), Told::Ok);
     assert_eq!(told(&mut stage, first), FULL);
-    assert!(stage.wire.closed.contains(&first) && !stage.wire.closed.contains(&second));
+    assert!(stage.wire.has_closed(first) && !stage.wire.has_closed(second));
     // Whoever has logged in needs no place, so one is free; the next has to be given up.
     let (third, _) = stage.connect();
-    assert!(!stage.wire.closed.contains(&second));
+    assert!(!stage.wire.has_closed(second));
     let (fourth, _) = stage.connect();
-    assert!(stage.wire.closed.contains(&second) && !stage.wire.closed.contains(&third));
+    assert!(stage.wire.has_closed(second) && !stage.wire.has_closed(third));
     assert_eq!(told(&mut stage, fourth), Told::Greeting);
 }
 
@@ -179,7 +179,13 @@ fn who_waits_for_the_database_does_not_dawdle() {
     assert!(matches!(stage.told(early), Told::Err(1040, _)));
     stage.now = Timestamp::ZERO + Span::from_secs(3);
     stage.connect();
-    assert_eq!(stage.wire.closed, [early, silent]);
+    let closed: Vec<_> = stage
+        .wire
+        .closed
+        .iter()
+        .map(|(handle, _)| *handle)
+        .collect();
+    assert_eq!(closed, [early, silent]);
     stage.publish(&[("app", SECRET)]);
     stage.answer(&orders, true);
     assert_eq!(stage.told(asks), Told::Ok);

@@ -1,12 +1,11 @@
 //! An engine whose backend cannot be reached, its clients, and the one who reads the accounts.
 
-use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 use accounts::{Configured, Credential, Found, Reading, Register, Requires, Standing, View};
 use engine::{AccountName, AccountsOrder, Engine, Mail, Settings, Shared};
-use events::{Close, ConnectError, Handle, Handler, Io, Peer, Span, Tag, Timestamp};
+use events::{ConnectError, Handle, Handler, Peer, Recorder, Span, Tag, Timestamp};
 use wire::{
     Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
     NATIVE_PASSWORD, native_password, whole_packet,
@@ -15,41 +14,6 @@ use wire::{
 /// Of "secret" and of "other".
 pub(crate) const SECRET: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
 pub(crate) const OTHER: &str = "*99BA26C8EB3E1BA8A2F3C9FCD7E3A4D3C53F8C0F";
-
-#[derive(Default)]
-pub(crate) struct Wire {
-    out: HashMap<u64, Vec<u8>>,
-    pub(crate) closed: Vec<u64>,
-    asked: Vec<Tag>,
-    pub(crate) posted: Vec<Mail>,
-}
-
-impl Io<Mail> for Wire {
-    fn outbox(&mut self, handle: Handle) -> &mut Vec<u8> {
-        self.out.entry(handle.0).or_default()
-    }
-    fn unsent(&self, _: Handle) -> usize {
-        0
-    }
-    fn unsent_total(&self) -> usize {
-        0
-    }
-    fn notify_drained(&mut self, _: Handle) {}
-    fn pause_receive(&mut self, _: Handle) {}
-    fn resume_receive(&mut self, _: Handle) {}
-    fn connect(&mut self, tag: Tag) -> Handle {
-        self.asked.push(tag);
-        Handle(u64::MAX)
-    }
-    fn close(&mut self, handle: Handle, _: Close) {
-        self.closed.push(handle.0);
-    }
-    fn post(&mut self, _: usize, mail: Mail) -> Result<(), Mail> {
-        self.posted.push(mail);
-        Ok(())
-    }
-    fn stop_accepting(&mut self) {}
-}
 
 /// What a client was told.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,7 +26,7 @@ pub(crate) enum Told {
 
 pub(crate) struct Stage {
     pub(crate) engine: Engine,
-    pub(crate) wire: Wire,
+    pub(crate) wire: Recorder<Mail>,
     shared: Arc<Shared>,
     register: Register,
     orders: Arc<Mutex<Vec<AccountsOrder>>>,
@@ -94,7 +58,7 @@ impl Stage {
         let engine = Engine::new(Arc::new(settings), shared.clone(), 0, [7; 32]);
         let mut stage = Self {
             engine,
-            wire: Wire::default(),
+            wire: Recorder::default(),
             shared,
             register,
             orders,
@@ -116,22 +80,21 @@ impl Stage {
     }
 
     /// A client that connects and says nothing.
-    pub(crate) fn connect(&mut self) -> (u64, Tag) {
+    pub(crate) fn connect(&mut self) -> (Handle, Tag) {
         self.connect_from(Ipv4Addr::new(10, 0, 0, 1))
     }
 
-    fn connect_from(&mut self, address: Ipv4Addr) -> (u64, Tag) {
+    fn connect_from(&mut self, address: Ipv4Addr) -> (Handle, Tag) {
         self.clients += 1;
-        let (handle, peer) = (self.clients, Peer::Tcp((address, 4_000).into()));
+        let handle = Handle(self.clients);
+        let peer = Peer::Tcp((address, 4_000).into());
         let wire = &mut self.wire;
-        let tag = self
-            .engine
-            .accepted(wire, Handle(handle), peer, [9; 32], self.now);
+        let tag = self.engine.accepted(wire, handle, peer, [9; 32], self.now);
         (handle, tag)
     }
 
     /// The handshake response of a client, sent.
-    pub(crate) fn log_in(&mut self, user: &str, password: &str) -> (u64, Tag) {
+    pub(crate) fn log_in(&mut self, user: &str, password: &str) -> (Handle, Tag) {
         self.log_in_from(Ipv4Addr::new(10, 0, 0, 1), user, password)
     }
 
@@ -141,9 +104,9 @@ impl Stage {
         address: Ipv4Addr,
         user: &str,
         password: &str,
-    ) -> (u64, Tag) {
+    ) -> (Handle, Tag) {
         let (handle, tag) = self.connect_from(address);
-        let greeting = std::mem::take(self.wire.outbox(Handle(handle)));
+        let greeting = self.wire.take(handle);
         let greeting = whole_packet(&greeting).unwrap();
         let payload = greeting.payload.bytes().to_vec();
         let handshake = InitialHandshake::parse(&payload).unwrap();
@@ -167,8 +130,8 @@ impl Stage {
         (handle, tag)
     }
 
-    pub(crate) fn told(&mut self, client: u64) -> Told {
-        let bytes = std::mem::take(self.wire.outbox(Handle(client)));
+    pub(crate) fn told(&mut self, client: Handle) -> Told {
+        let bytes = self.wire.take(client);
         let Ok(packet) = whole_packet(&bytes) else {
             return Told::Nothing;
         };

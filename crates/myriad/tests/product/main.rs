@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod administration;
 #[cfg(test)]
+mod attributes;
+#[cfg(test)]
 mod binary;
 #[cfg(test)]
 mod carried;

@@ -222,10 +222,20 @@ fn a_prepared_transaction_is_left_to_whoever_ends_it() {
     database.execute("CREATE TABLE prepared_xa.t (a INT PRIMARY KEY)");
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
     let client = || Client::new(&door.address(), "prepared_xa");
-    for (number, resets) in [(1, false), (2, true)] {
+    for (number, resets, hidden) in [
+        (1, false, false),
+        (2, true, false),
+        (3, false, true),
+        (4, true, true),
+    ] {
         let mut first = client();
         let insert = format!("INSERT INTO t VALUES ({number})");
-        for statement in ["XA START 'n'", &insert, "XA END 'n'", "XA PREPARE 'n'"] {
+        let steps = ["XA START 'n'", &insert, "XA END 'n'", "XA PREPARE 'n'"];
+        let body = steps.join("; ");
+        let create = format!("CREATE PROCEDURE hidden_{number}() BEGIN {body}; END");
+        let call = format!("CALL hidden_{number}()");
+        let hides = [create.as_str(), &call];
+        for statement in if hidden { &hides[..] } else { &steps[..] } {
             let told = first.run(statement);
             assert!(
                 matches!(told[..], [Outcome::Ok(_)]),

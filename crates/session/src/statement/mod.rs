@@ -62,7 +62,7 @@ pub use quotas::{
 };
 pub use scope::scoped;
 pub use substitute::{Known, substitute};
-pub use target::{Kill, kill_target, names, use_schema};
+pub use target::{Kill, Named, kill_target, names, use_schema};
 pub use text_prepared::{Source, TextPrepared, prepare_statement, text_prepared};
 pub use time_limit::{milliseconds, seconds, time_limit};
 pub use user_variables::{Mention, carried_name, user_variables};

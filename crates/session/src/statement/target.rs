@@ -9,16 +9,28 @@ use super::keyword::Keyword;
 use super::lexer::Lexer;
 use super::reader::Reader;
 use super::token::Token;
+use super::user_variables;
 
-/// A KILL that names a connection by its number, or its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A KILL that names a connection by its number, by a variable that has it, or its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kill {
-    /// The connection's id as the client wrote it; `None` for `CONNECTION_ID()`.
-    pub id: Option<u64>,
+    /// The connection that is named.
+    pub named: Named,
     /// Only the statement it runs is meant, not the connection.
     pub query: bool,
     /// SOFT is written: steps that could leave a table inconsistent are not broken off.
     pub soft: bool,
+}
+
+/// How a KILL names a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// By the id as the client wrote it.
+    Id(u64),
+    /// By `CONNECTION_ID()`.
+    Own,
+    /// By a user variable, without its `@` and in lower case.
+    Variable(Box<[u8]>),
 }
 
 /// The schema of a text that is one plain `USE`; the bytes are in the client's character set.
@@ -33,7 +45,7 @@ pub fn use_schema<'a>(text: &'a [u8], dialect: &Dialect) -> Option<Cow<'a, [u8]>
 }
 
 /// The target of a text that is one `KILL [HARD | SOFT] [CONNECTION | QUERY] number`, or `CONNECTION_ID()`
-/// in place of the number.
+/// or a user variable in place of the number.
 #[must_use]
 pub fn kill_target(text: &[u8], dialect: &Dialect) -> Option<Kill> {
     let mut reader = Reader::new(text, dialect);
@@ -48,16 +60,19 @@ pub fn kill_target(text: &[u8], dialect: &Dialect) -> Option<Kill> {
     if !query {
         reader.accept(Keyword::Connection);
     }
-    let id = match reader.next() {
-        Token::Number(digits) => Some(str::from_utf8(digits).ok()?.parse().ok()?),
+    let named = match reader.next() {
+        Token::Number(digits) => Named::Id(str::from_utf8(digits).ok()?.parse().ok()?),
+        Token::UserVariable(written) => {
+            Named::Variable(user_variables::name(written)?.to_ascii_lowercase().into())
+        }
         token => {
             let name = token.identifier()?;
             let own = name.eq_ignore_ascii_case(b"connection_id");
             let called = own && reader.accept_mark(b'(') && reader.accept_mark(b')');
-            called.then_some(None)?
+            called.then_some(Named::Own)?
         }
     };
-    (reader.ends_text() && !reader.in_doubt()).then_some(Kill { id, query, soft })
+    (reader.ends_text() && !reader.in_doubt()).then_some(Kill { named, query, soft })
 }
 
 /// Every word of a text that may name a table, quotes off; `None` if it cannot be read with

@@ -86,6 +86,7 @@ impl<'a> Ground<'a> {
             let places = through.places.len();
             return Some(Compared::Same { places });
         };
+        let before = direct.answers[..place].to_vec();
         let answer = |told: &Told| told.answers.get(place).cloned().unwrap_or_default();
         let (direct, through) = (answer(&direct), answer(&through));
         let lines = lines[..=place].to_vec();
@@ -93,6 +94,7 @@ impl<'a> Ground<'a> {
             lines: &lines,
             direct: &direct,
             through: &through,
+            before: &before,
         };
         if let Some(words) = case.known() {
             return Some(Compared::Known(words));

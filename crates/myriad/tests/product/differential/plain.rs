@@ -6,9 +6,12 @@ use wire::{Reader, ServerStatus};
 use crate::packets::{self, INDEX};
 use crate::support::{Answer, Packet, Part, Server};
 
-/// Flags that say how a statement went, not what it did; and the one that tells that a statement was
-/// prepared anew, which is told per connection of the database.
-const FLAGS: ServerStatus = ServerStatus::QUERY_WAS_SLOW.union(ServerStatus::METADATA_CHANGED);
+/// Flags that say how a statement went, not what it did; the one that tells that a statement was prepared anew,
+/// which is told per connection of the database; and one that MariaDB leaves on after a procedure that has set
+/// `sql_mode` for itself.
+const FLAGS: ServerStatus = ServerStatus::QUERY_WAS_SLOW
+    .union(ServerStatus::METADATA_CHANGED)
+    .union(ServerStatus::ANSI_QUOTES);
 
 /// The same of EOF packets, which cannot say what has changed.
 fn eof_flags() -> ServerStatus {

@@ -205,7 +205,7 @@ fn targets() {
     assert_eq!(
         kill("KILL QUERY 7"),
         Some(Kill {
-            id: Some(7),
+            named: Named::Id(7),
             query: true,
             soft: false
         })
@@ -213,7 +213,7 @@ fn targets() {
     assert_eq!(
         kill(" kill connection 8;"),
         Some(Kill {
-            id: Some(8),
+            named: Named::Id(8),
             query: false,
             soft: false
         })
@@ -221,7 +221,7 @@ fn targets() {
     assert_eq!(
         kill("KILL SOFT 9"),
         Some(Kill {
-            id: Some(9),
+            named: Named::Id(9),
             query: false,
             soft: true
         })

@@ -1,7 +1,9 @@
 //! USE and KILL.
 
 use super::MARIADB;
-use crate::statement::{Kill, Trail, holding, kill_target, lone, show_diagnostics, use_schema};
+use crate::statement::{
+    Kill, Named, Trail, holding, kill_target, lone, show_diagnostics, use_schema,
+};
 
 #[test]
 fn schemas() {
@@ -35,12 +37,16 @@ fn a_schema_in_a_multi_byte_set() {
 #[test]
 fn kills() {
     let kill = |id, query, soft| {
-        let id = Some(id);
-        Some(Kill { id, query, soft })
+        let named = Named::Id(id);
+        Some(Kill { named, query, soft })
     };
     let own = |query| {
-        let (id, soft) = (None, false);
-        Some(Kill { id, query, soft })
+        let (named, soft) = (Named::Own, false);
+        Some(Kill { named, query, soft })
+    };
+    let variable = |name: &[u8], query| {
+        let (named, soft) = (Named::Variable(name.into()), false);
+        Some(Kill { named, query, soft })
     };
     let rows: &[(&[u8], Option<Kill>)] = &[
         (b"kill 5", kill(5, false, false)),
@@ -50,6 +56,10 @@ fn kills() {
         (b"kill hard connection 5 # x", kill(5, false, false)),
         (b"kill connection_id()", own(false)),
         (b"KILL QUERY Connection_Id ( );", own(true)),
+        (b"KILL @Id", variable(b"id", false)),
+        (b"kill query @'id';", variable(b"id", true)),
+        (b"kill @id + 1", None),
+        (b"kill @`a b`", None),
         (b"kill query connection_id", None),
         (b"kill query connection_id() + 1", None),
         (b"kill query last_insert_id()", None),
