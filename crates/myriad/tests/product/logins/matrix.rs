@@ -78,7 +78,7 @@ fn expected(program: &Program, source: Source, (outcome, all): (&Outcome, &[Outc
         same && other_when == when && other.way == cells::Way::TcpOverTls
     });
     match (source, cell.way, over_tls) {
-        (Source::Configured, cells::Way::Tcp, Some((_, _, told))) => told.clone(),
+        (Source::Configured, cells::Way::Tcp, Some((_, _, secured))) => secured.clone(),
         _ => told.clone(),
     }
 }
