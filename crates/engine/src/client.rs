@@ -154,6 +154,8 @@ pub(crate) enum LoginStep {
     Asking(Box<Answered>),
     /// The password itself is due, or a request for the key to encrypt it with.
     Password(Box<Answered>),
+    /// It asked for that key: the password is due under it, also where nobody could listen.
+    Encrypted(Box<Answered>),
     /// It came, and is being looked at.
     Checking(Box<Answered>),
     /// A backend decides.

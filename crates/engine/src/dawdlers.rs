@@ -46,7 +46,10 @@ impl Engine {
 fn dawdles(client: &Client) -> bool {
     client.login.as_ref().is_some_and(|login| {
         let is_due = match &login.step {
-            LoginStep::Response | LoginStep::AuthSwitch { .. } | LoginStep::Password(_) => true,
+            LoginStep::Response
+            | LoginStep::AuthSwitch { .. }
+            | LoginStep::Password(_)
+            | LoginStep::Encrypted(_) => true,
             LoginStep::Relay(relaying) => matches!(relaying.stage, RelayStage::Client(_)),
             LoginStep::Asking(_) | LoginStep::Checking(_) | LoginStep::Schema => false,
         };

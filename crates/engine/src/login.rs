@@ -213,7 +213,12 @@ impl Engine {
                 Ok(())
             }
             LoginStep::Schema | LoginStep::Relay(_) => Ok(()),
-            LoginStep::Password(answered) => self.password_came(turn, key, answered, payload),
+            LoginStep::Password(answered) => {
+                self.password_came(turn, key, (answered, self.is_secure(key)), payload)
+            }
+            LoginStep::Encrypted(answered) => {
+                self.password_came(turn, key, (answered, false), payload)
+            }
             LoginStep::Asking(_) | LoginStep::Checking(_) => {
                 Err(Malformed::Invalid("nothing was asked"))
             }
