@@ -10,6 +10,7 @@ use engine::{AccountsOrder, Mail, Shared};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
+use crate::database_tls;
 use crate::workers::Workers;
 
 /// Reads the accounts of the database.
@@ -63,6 +64,7 @@ impl Reader {
                 Database::over_tcp(host, *port, &monitor.user, password)
             }
         };
+        let database = database.with_tls(database_tls::of_backend(&settings.backend));
         let (orders, ordered) = unbounded_channel();
         // There is one order for each login and statement under way at most.
         workers.shared.read_accounts_with(move |order| {

@@ -5,6 +5,7 @@ mod certificates;
 mod challenge;
 mod config_command;
 mod credentials;
+mod database_tls;
 mod doctor;
 mod duration;
 mod load;

@@ -80,5 +80,6 @@ mod slow_client;
 mod support;
 #[cfg(test)]
 mod tls;
+mod tls_of_monitor;
 #[cfg(test)]
 mod vanished;
