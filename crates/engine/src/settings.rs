@@ -6,7 +6,7 @@ use accounts::Directory;
 use events::{Peer, Span};
 use wire::AuthPlugin;
 
-use crate::PublicAddress;
+use crate::{ProxyNetwork, PublicAddress};
 
 /// Checked settings of the front door. `None` means "never" or "no limit".
 #[derive(Clone, Debug)]
@@ -17,6 +17,10 @@ pub struct Settings {
     pub max_connections: usize,
     /// Client connections over all workers that have not proved who they are; over it, ERR 1040.
     pub max_logins: usize,
+    /// After so many broken handshakes in a row an address gets ERR 1129; `None` = never.
+    pub max_connect_errors: Option<u32>,
+    /// Who is believed about for whom it connects.
+    pub proxy_networks: Vec<ProxyNetwork>,
     /// The plugin that clients are greeted with; `None` = what a server like the backend would do.
     pub default_auth_plugin: Option<AuthPlugin>,
     /// How long the connection phase may take.
@@ -113,6 +117,8 @@ impl Default for Settings {
             accounts: Arc::default(),
             max_connections: 1_000_000,
             max_logins: 100_000,
+            max_connect_errors: None,
+            proxy_networks: Vec::new(),
             default_auth_plugin: None,
             login_timeout: Span::from_secs(10),
             idle_transaction_timeout: Some(Span::from_secs(60)),

@@ -4,6 +4,7 @@ mod admin;
 mod certificates;
 mod challenge;
 mod config_command;
+mod confinement;
 mod credentials;
 mod database_tls;
 mod doctor;
