@@ -139,6 +139,8 @@ pub(crate) struct Login {
 /// How far a login has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LoginStep {
+    /// Nothing came yet: a load balancer's word about the client, or the handshake response, is due.
+    Beginning,
     /// The handshake response is due.
     Response,
     /// The authentication response for another plugin is due.
@@ -162,6 +164,8 @@ pub(crate) enum LoginStep {
     Relay(Box<Relaying>),
     /// Authenticated; a backend is asked whether the schema is there.
     Schema,
+    /// It has failed, and is told later.
+    Denied,
 }
 
 /// A login that a backend decides.

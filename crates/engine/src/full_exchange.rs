@@ -171,7 +171,7 @@ impl Engine {
             account,
         ) {
             (Ok(()), Some(account)) => self.let_in(turn, key, (&account, false), &claim),
-            (Err(error), _) => self.refuse(turn, key, &error, DisconnectReason::LoginRefused),
+            (Err(error), _) => self.deny(turn, key, error),
             (Ok(()), None) => {}
         }
     }

@@ -36,11 +36,19 @@ impl Engine {
     ) -> Tag {
         self.counters.client_connections += 1;
         if !self.shared.admit_client(self.settings.max_connections) {
-            return self.turn_away(turn, handle, DisconnectReason::TooManyConnections);
+            let error = ClientError::too_many_connections();
+            return self.turn_away(turn, handle, (&error, DisconnectReason::TooManyConnections));
+        }
+        let max = self.settings.max_connect_errors;
+        if self.shared.strangers.is_blocked(peer, max) {
+            self.shared.client_gone();
+            let error = ClientError::host_blocked(peer, self.flavor());
+            return self.turn_away(turn, handle, (&error, DisconnectReason::HostBlocked));
         }
         let Some(slot) = self.place_to_log_in(turn) else {
             self.shared.client_gone();
-            return self.turn_away(turn, handle, DisconnectReason::TooManyLogins);
+            let error = ClientError::too_many_connections();
+            return self.turn_away(turn, handle, (&error, DisconnectReason::TooManyLogins));
         };
         let mut client = self.new_client(turn, handle, peer, nonce);
         if let Some(login) = &mut client.login {
@@ -62,14 +70,13 @@ impl Engine {
         Owner::Client(key).tag()
     }
 
-    /// There is no room for the client.
+    /// There is no room for the client, or none for whoever comes from there.
     fn turn_away<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         handle: Handle,
-        reason: DisconnectReason,
+        (error, reason): (&ClientError, DisconnectReason),
     ) -> Tag {
-        let error = ClientError::too_many_connections();
         let outbox = turn.io.outbox(handle);
         error.packet().encode(outbox, 0, Capabilities::empty());
         self.counters.disconnected(reason);
@@ -90,7 +97,7 @@ impl Engine {
             tls: None,
         };
         let login = Login {
-            step: LoginStep::Response,
+            step: LoginStep::Beginning,
             sequence_id: 0,
             greeted: None,
             slot: None,
@@ -167,6 +174,9 @@ impl Engine {
         key: Key,
         bytes: &[u8],
     ) -> usize {
+        if let Some(used) = self.proxied(turn, key, bytes) {
+            return used;
+        }
         let packet = match whole_packet(bytes) {
             Ok(packet) => packet,
             Err(needed) if needed <= MAX_RESPONSE && bytes.len() <= MAX_RESPONSE => return 0,
@@ -219,9 +229,10 @@ impl Engine {
             LoginStep::Encrypted(answered) => {
                 self.password_came(turn, key, (answered, false), payload)
             }
-            LoginStep::Asking(_) | LoginStep::Checking(_) => {
-                Err(Malformed::Invalid("nothing was asked"))
-            }
+            LoginStep::Asking(_)
+            | LoginStep::Checking(_)
+            | LoginStep::Beginning
+            | LoginStep::Denied => Err(Malformed::Invalid("nothing was asked")),
         };
         if done.is_err() {
             self.refuse(

@@ -188,8 +188,8 @@ impl Engine {
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);
         }
-        if command.traits.contains(Traits::SETS_GLOBAL) && !failed {
-            self.global_changed(turn);
+        if !failed {
+            self.changed_all(turn, command.traits);
         }
         if defines(command.kind, command.traits) {
             self.forget_schemas(turn);

@@ -360,7 +360,7 @@ fn pair_to_come() -> (String, String) {
 }
 
 /// An authority, and the file with its certificate.
-fn authority(folder: &Path) -> (PathBuf, CertifiedIssuer<'static, KeyPair>) {
+pub(crate) fn authority(folder: &Path) -> (PathBuf, CertifiedIssuer<'static, KeyPair>) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params
@@ -425,15 +425,15 @@ fn an_account_that_requires_a_certificate_is_for_those_who_have_one() {
 }
 
 /// A server over TCP, with certificates of an authority, and a private database that has them.
-struct Secure {
+pub(crate) struct Secure {
     address: Address,
-    local: LocalDb,
-    authority: PathBuf,
+    pub(crate) local: LocalDb,
+    pub(crate) authority: PathBuf,
     _folder: TempDir,
 }
 
 impl Secure {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (authority, issuer) = authority(folder.path());
         let pair = Pair {
@@ -469,8 +469,8 @@ impl Secure {
         }
     }
 
-    /// What becomes of a statement through a front door with these settings.
-    fn through(&self, host: &str, settings: &[&str]) -> Outcome {
+    /// A front door with these settings that knows it by this name.
+    pub(crate) fn door(&self, host: &str, settings: &[&str]) -> FrontDoor {
         let Address::Tcp(address) = &self.address else {
             unreachable!("it is reached over TCP")
         };
@@ -478,10 +478,15 @@ impl Secure {
         let named = format!("backend.address = \"{host}:{}\"", address.port());
         let more = ["backend.queue_timeout = \"2s\""];
         let settings = [&more[..], settings].concat();
-        let door = FrontDoor::start_with(&self.address, &settings, |text| {
+        FrontDoor::start_with(&self.address, &settings, |text| {
             assert!(text.contains(&backend), "{text}");
             text.replace(&backend, &named)
-        });
+        })
+    }
+
+    /// What becomes of a statement through a front door with these settings.
+    fn through(&self, host: &str, settings: &[&str]) -> Outcome {
+        let door = self.door(host, settings);
         let mut client = match Client::login(&door.address(), &Login::default()) {
             Ok(client) => client,
             Err(outcome) => return outcome,

@@ -155,6 +155,8 @@ bitflags! {
         const BODY_ASSIGNS = 1 << 34;
         /// `SET PASSWORD`: connections that are open go on as they are.
         const SETS_PASSWORD = 1 << 35;
+        /// `FLUSH HOSTS`.
+        const FLUSHES_HOSTS = 1 << 36;
     }
 }
 
