@@ -257,6 +257,10 @@ impl Engine {
     /// Tells the clients of keys that cannot have a backend.
     pub(crate) fn tell_locked_out<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while let Some(id) = self.locked_out.pop() {
+            if self.is_relayed(id) {
+                self.close_waiters(turn, id);
+                continue;
+            }
             let account = self.accounts.account(self.pool.key(id).account);
             let goes_on = account.is_some_and(|account| !account.is_gone());
             if goes_on && self.is_served(id) {

@@ -19,7 +19,7 @@ use crate::support::{
 const DRIVERS: [&str; 2] = ["epoll", "io_uring"];
 
 /// What makes the command-line client speak TLS, whatever certificate is shown.
-fn over_tls() -> &'static [&'static str] {
+pub(crate) fn over_tls() -> &'static [&'static str] {
     match Server::is_mariadb() {
         true => &["--ssl", "--ssl-verify-server-cert=0"],
         false => &["--ssl-mode=REQUIRED"],
@@ -49,8 +49,8 @@ fn made_here(door: &FrontDoor) -> Vec<u8> {
 
 /// A certificate for `localhost` with its key, in files that are written anew.
 pub(crate) struct Pair {
-    certificate: PathBuf,
-    key: PathBuf,
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 impl Pair {
@@ -373,7 +373,7 @@ fn authority(folder: &Path) -> (PathBuf, CertifiedIssuer<'static, KeyPair>) {
 }
 
 /// An authority, in a file, and a certificate for a client that it vouches for.
-fn authority_and_client(folder: &Path) -> (PathBuf, Pair) {
+pub(crate) fn authority_and_client(folder: &Path) -> (PathBuf, Pair) {
     let (file, authority) = authority(folder);
     let pair = Pair {
         certificate: folder.join("client-cert.pem"),
