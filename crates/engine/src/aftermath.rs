@@ -29,7 +29,7 @@ pub(crate) fn clears_warnings(statement: &Statement, text: &[u8], flavor: Flavor
     flavor == Flavor::MySql || uses_tables(statement, text)
 }
 
-/// Words one of which is in each text of several statements that uses tables.
+/// Words one of which is in each text of several statements, or of a compound one, that uses tables.
 const MAY_USE_TABLES: [&[u8]; 22] = [
     b"from",
     b"into",
@@ -68,6 +68,7 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         Kind::Ddl | Kind::Admin => [
             &b"table"[..],
             b"tables",
+            b"truncate",
             b"view",
             b"index",
             b"trigger",
@@ -83,9 +84,8 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         | Kind::Load
         | Kind::Show
         | Kind::Handler
-        | Kind::Call
         | Kind::Unknown => true,
-        Kind::Multiple => MAY_USE_TABLES.into_iter().any(has),
+        Kind::Call | Kind::Multiple => MAY_USE_TABLES.into_iter().any(has),
         Kind::Empty
         | Kind::Use
         | Kind::Begin

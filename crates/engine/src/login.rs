@@ -117,7 +117,7 @@ impl Engine {
             digest: Digest::NONE,
             session: SessionState::new(0, &self.interner),
             last_insert_id: 0,
-            capture: Capture::default(),
+            capture: Capture::new(self.flavor()),
             backend: None,
             since: turn.now,
             inbox: Vec::new(),
@@ -298,6 +298,7 @@ impl Engine {
 
     /// The session begins anew, with the schema that it has: COM_RESET_CONNECTION.
     pub(crate) fn reset_session(&mut self, key: Key, collation: u8) {
+        let flavor = self.flavor();
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return;
         };
@@ -309,7 +310,7 @@ impl Engine {
         client.session.schema = before.schema;
         client.status = facts.status;
         client.last_insert_id = 0;
-        client.capture = Capture::default();
+        client.capture = Capture::new(flavor);
         if let Some(statements) = &mut client.statements {
             statements.close_all();
         }

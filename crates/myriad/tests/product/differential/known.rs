@@ -19,7 +19,7 @@ pub(super) struct Case<'a> {
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 29] = [
+const KNOWN: [Known; 32] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -75,8 +75,29 @@ const KNOWN: [Known; 29] = [
         asks && case.has(&["\\fields"]) && !Server::is_mariadb()
     }),
     ("`FOUND_ROWS()` in a session that has run nothing", |case| {
-        case.last().contains("FOUND_ROWS()") && case.found_nothing() && case.shows_one()
+        let asks = case.last().contains("FOUND_ROWS()") || case.last().contains("@n");
+        asks && case.found_nothing() && case.shows_one() && Server::is_mariadb()
     }),
+    ("`FOUND_ROWS()` after SET, DO", |case| {
+        let writes = case.has(&["DO ", "SET ", " ORDER BY id DESC", "DELETE FROM u ORDER BY"]);
+        let asks = case.last().contains("FOUND_ROWS()") || case.last().contains("@n");
+        asks && writes && case.same_rows_but_one() && !Server::is_mariadb()
+    }),
+    (
+        "conditions of before, after several statements in one text",
+        |case| {
+            let several = case.lines.iter().any(|line| line.contains("; "));
+            case.asks() && several && Server::is_mariadb()
+        },
+    ),
+    (
+        "others get ERR 1053, and the connection is closed",
+        |case| {
+            let releases = case.has(&["completion_type", "RELEASE"]);
+            let told = case.through.last();
+            releases && told.is_some_and(|told| told.contains("Server shutdown in progress"))
+        },
+    ),
     ("or a write of several tables that failed", |case| {
         let several = |line: &str| {
             [
@@ -272,10 +293,18 @@ impl Case<'_> {
     fn found_nothing(&self) -> bool {
         let begins = ["SHOW WARNINGS", "SHOW ERRORS", "EXPLAIN", "HELP", "\\where"];
         let counts = |(line, told): (&String, &Vec<String>)| {
-            let rows = told.iter().any(|packet| packet.starts_with("ColumnCount"));
+            let begins_with = |packet: Option<&String>, word| {
+                packet.is_some_and(|packet| packet.starts_with(word))
+            };
+            let failed = begins_with(told.last(), "Err");
+            let rows = !failed && begins_with(told.first(), "ColumnCount");
             rows && !begins.iter().any(|word| line.starts_with(word))
         };
-        !zip(self.lines, self.before).any(counts)
+        let anew = ["\\reset_connection", "\\change_user"];
+        let anew = |line: &String| anew.iter().any(|command| line.starts_with(command));
+        let from = self.lines[..self.before.len()].iter().rposition(anew);
+        let from = from.unwrap_or_default();
+        !zip(&self.lines[from..], &self.before[from..]).any(counts)
     }
 
     /// True if only one row differs.
