@@ -6,6 +6,7 @@
 
 pub mod answers;
 pub mod handshake;
+pub mod logins;
 pub mod packets;
 pub mod statements;
 

@@ -180,6 +180,11 @@ impl Directory {
         })
     }
 
+    /// True if a client from a loopback address is `localhost` to the database, or if that is not known.
+    pub fn names_loopback(&self) -> bool {
+        self.view.as_ref().is_none_or(|view| view.resolves_names)
+    }
+
     fn resolves_names(&self) -> bool {
         self.view.as_ref().is_some_and(|view| view.resolves_names)
     }

@@ -40,7 +40,7 @@ pub(crate) fn speed(story: &Story) -> Vec<Column> {
         column("95 % ms", |f| Some(f.latency_ms.p95), ms),
         column("99 % ms", |f| Some(f.latency_ms.p99), ms),
         column("longest ms", |f| Some(f.latency_ms.max), ms),
-        column(MEAN, |f| Some(f.mean_ms), ms),
+        column(MEAN, |f| f.mean_ms, ms),
         Column {
             counts_errors: true,
             ..column("errors", |f| Some(f.errors as f64), page::grouped)

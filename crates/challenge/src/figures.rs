@@ -9,8 +9,10 @@ pub struct Figures {
     pub statements_per_s: f64,
     /// How long they took.
     pub latency_ms: Latency,
-    /// The mean that follows from the other figures; see [`mean_ms`].
-    pub mean_ms: f64,
+    /// The mean that follows from the other figures, see [`mean_ms`]; `None` of a storm, whose clients do not always
+    /// have a statement under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ms: Option<f64>,
     /// Errors, wrong answers, lost connections and statements without an answer, over the whole run.
     pub errors: u64,
     /// What the errors were, for people; empty if there were none.

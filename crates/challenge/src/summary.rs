@@ -127,6 +127,8 @@ impl Summary {
         let given_up = counts.timeouts;
         counts.add_alone(std::slice::from_ref(calm));
         let mut figures = self.figures_of(course, &counts, course.connections)?;
+        // Its clients do not always have a statement under way.
+        figures.mean_ms = None;
         figures.storm = Some(Storm {
             capacity_per_s: CAPACITY_PER_S,
             goodput: ratio(figures.statements_per_s, CAPACITY_PER_S),
@@ -159,7 +161,7 @@ impl Summary {
                 p99: rounded(latency.p99),
                 max: rounded(latency.max),
             },
-            mean_ms: mean_ms(connections, per_s),
+            mean_ms: Some(mean_ms(connections, per_s)),
             errors,
             errors_text,
             kernel_per_connection: self.kernel_per_connection.filter(|_| keeps),

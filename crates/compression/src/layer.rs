@@ -1,7 +1,7 @@
 //! The handler in front of the handler: events of connections that are compressed are told with what was
 //! unpacked, all others as they come.
 
-use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
+use events::{Handler, HangUp, Io, Tag, Timestamp, tell_on_all_but_received};
 
 use crate::codec::{Packer, Unpacked, Unpacker};
 use crate::connections::Connections;
@@ -67,6 +67,10 @@ impl<H: Handler> Compressed<H> {
             self.goes_on(io, now);
         }
         told
+    }
+
+    fn handler(&self) -> &H {
+        &self.inner.handler
     }
 
     /// What is due after each event.
@@ -142,36 +146,7 @@ impl<H: Handler> Compressed<H> {
 impl<H: Handler> Handler for Compressed<H> {
     type Mail = H::Mail;
 
-    fn accepted<I: Io<Self::Mail>>(
-        &mut self,
-        io: &mut I,
-        handle: Handle,
-        peer: Peer,
-        nonce: [u8; 32],
-        now: Timestamp,
-    ) -> Tag {
-        self.tell((io, now), |handler, effects| {
-            handler.accepted(effects, handle, peer, nonce, now)
-        })
-    }
-
-    fn connected<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp) {
-        self.tell((io, now), |handler, effects| {
-            handler.connected(effects, tag, now);
-        });
-    }
-
-    fn connect_failed<I: Io<Self::Mail>>(
-        &mut self,
-        io: &mut I,
-        tag: Tag,
-        error: ConnectError,
-        now: Timestamp,
-    ) {
-        self.tell((io, now), |handler, effects| {
-            handler.connect_failed(effects, tag, error, now);
-        });
-    }
+    tell_on_all_but_received!();
 
     fn received<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp) {
         if self.inner.connections.get_mut(tag).is_some() {
@@ -181,54 +156,6 @@ impl<H: Handler> Handler for Compressed<H> {
         self.tell((io, now), |handler, effects| {
             handler.received(effects, tag, bytes, now);
         });
-    }
-
-    fn tls_established<I: Io<Self::Mail>>(
-        &mut self,
-        io: &mut I,
-        tag: Tag,
-        facts: TlsFacts,
-        now: Timestamp,
-    ) {
-        self.tell((io, now), |handler, effects| {
-            handler.tls_established(effects, tag, facts, now);
-        });
-    }
-
-    fn drained<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp) {
-        self.tell((io, now), |handler, effects| {
-            handler.drained(effects, tag, now);
-        });
-    }
-
-    fn hung_up<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, how: HangUp, now: Timestamp) {
-        self.tell((io, now), |handler, effects| {
-            handler.hung_up(effects, tag, how, now);
-        });
-    }
-
-    fn mail<I: Io<Self::Mail>>(&mut self, io: &mut I, mail: Self::Mail, now: Timestamp) {
-        self.tell((io, now), |handler, effects| {
-            handler.mail(effects, mail, now);
-        });
-    }
-
-    fn timer<I: Io<Self::Mail>>(&mut self, io: &mut I, now: Timestamp) {
-        self.tell((io, now), |handler, effects| handler.timer(effects, now));
-    }
-
-    fn next_timer(&self) -> Option<Timestamp> {
-        self.inner.handler.next_timer()
-    }
-
-    fn turn_ended<I: Io<Self::Mail>>(&mut self, io: &mut I, now: Timestamp) {
-        self.tell((io, now), |handler, effects| {
-            handler.turn_ended(effects, now);
-        });
-    }
-
-    fn finished(&self) -> bool {
-        self.inner.handler.finished()
     }
 }
 

@@ -35,7 +35,7 @@ impl Engine {
             return Taken::Now;
         };
         let (attached, id) = (record.backend.is_some(), record.key);
-        let statement = self.judge(client, packet.payload);
+        let statement = self.judge(client, packet);
         if let Some(taken) = self.limits_command(turn, client, packet, &statement) {
             return taken;
         }
@@ -154,12 +154,13 @@ impl Engine {
         };
         let (consumed, sequence_id) = (packet.consumed, packet.sequence_id);
         let payload = packet.payload.bytes();
-        let statement = self.judge(client, payload);
         let raw = Packet {
             raw: &inbox[..consumed],
             payload,
+            attributes: record.attributes(payload).unwrap_or_default(),
             sequence_id,
         };
+        let statement = self.judge(client, raw);
         let taken = self.dispatch(turn, client, raw, statement);
         if taken == Taken::Now {
             self.drop_long_data(client, payload);
@@ -361,6 +362,7 @@ impl Engine {
             kill_outstanding: false,
             dirty: false,
             prepared_xa: PreparedXa::No,
+            attributes: false,
             leftovers: Leftovers::default(),
         }
     }

@@ -46,7 +46,9 @@ impl PoolKey {
             | Capabilities::MULTI_STATEMENTS
             | Capabilities::LOCAL_FILES
             | Capabilities::MULTI_RESULTS
-            | Capabilities::PS_MULTI_RESULTS;
+            | Capabilities::PS_MULTI_RESULTS
+            // Not that it changed answers: it changes how commands are written.
+            | Capabilities::QUERY_ATTRIBUTES;
         Self {
             account,
             capabilities: client & answer_changing,
@@ -118,6 +120,8 @@ pub(crate) struct Backend {
     pub dirty: bool,
     /// Whether an XA transaction was prepared on it.
     pub prepared_xa: PreparedXa,
+    /// CLIENT_QUERY_ATTRIBUTES was negotiated: attributes stand before each text.
+    pub attributes: bool,
     /// What it has of user variables besides those of `session`.
     pub leftovers: Leftovers,
 }

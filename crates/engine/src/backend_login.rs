@@ -13,7 +13,7 @@ use crate::backend::{Backend, PoolKey, Purpose};
 use crate::backend_auth::{BackendLogin, Challenge, Greeted};
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
-use crate::dispatch::{put_command, put_query};
+use crate::dispatch::put_command;
 use crate::facts::{Facts, Modes};
 use crate::roles::role;
 use crate::{Engine, Mail, Turn};
@@ -121,6 +121,13 @@ impl Engine {
             self.give_up_connect(turn, key, text.to_owned());
             return Ok(());
         }
+        let attributes = wanted.capabilities & Capabilities::QUERY_ATTRIBUTES;
+        if !handshake.capabilities.contains(attributes) {
+            // It would take them for text.
+            let text = "it takes no query attributes, although it did before";
+            self.give_up_connect(turn, key, text.to_owned());
+            return Ok(());
+        }
         let directory = self.accounts.clone();
         let account = directory.account(wanted.account);
         let Some(secret) = account.and_then(|account| account.credential.secret()) else {
@@ -131,6 +138,7 @@ impl Engine {
             return Ok(());
         };
         backend.connection_id = handshake.connection_id;
+        backend.attributes = wanted.capabilities.contains(Capabilities::QUERY_ATTRIBUTES);
         let challenge = Challenge {
             plugin: secret.plugin_beside(AuthPlugin::named(handshake.auth_plugin)),
             nonce: handshake.nonce,
@@ -206,7 +214,7 @@ impl Engine {
         backend.retired |= is_ours;
         let outbox = turn.io.outbox(backend.handle);
         put_setup(outbox, backend, self.facts.as_ref());
-        put_query(outbox, PRIVILEGES);
+        backend.put_query(outbox, PRIVILEGES);
         backend.expect(Purpose::ReadPrivileges(TextResultSet::default()));
     }
 
@@ -451,10 +459,10 @@ fn greeted(
 }
 
 fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend, facts: Option<&Facts>) {
-    put_query(outbox, SETUP);
+    backend.put_query(outbox, SETUP);
     backend.expect(Purpose::Setup);
     let roles = facts.is_some_and(Facts::has_roles);
-    put_query(outbox, if roles { FACTS_AND_ROLE } else { FACTS });
+    backend.put_query(outbox, if roles { FACTS_AND_ROLE } else { FACTS });
     backend.expect(Purpose::ReadFacts(TextResultSet::default()));
 }
 

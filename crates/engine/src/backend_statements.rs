@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use session::statement::Flavor;
-use wire::Command;
+use wire::{Command, TypeList};
 
 use crate::Engine;
 use crate::dispatch::put_command;
@@ -51,7 +51,7 @@ pub(crate) struct Need<'a> {
     /// The number of the template.
     pub number: u64,
     /// The types of the parameters; `None` if they were never told.
-    pub types: Option<&'a [u8]>,
+    pub types: Option<TypeList<'a>>,
 }
 
 impl BackendStatements {
@@ -180,17 +180,18 @@ impl Instance {
     /// True if an execution with parameters of these types is answered as by a statement that only ever had
     /// such. MySQL remembers types with which it was executed; and both refuse an execution for which the
     /// types were never told, unless somebody else told some.
-    fn suits(&self, types: Option<&[u8]>, flavor: Flavor) -> bool {
+    fn suits(&self, types: Option<TypeList<'_>>, flavor: Flavor) -> bool {
         match (types, self.types.as_deref(), flavor) {
             (_, None, _) => true,
             (None, Some(_), _) => false,
             (Some(_), Some(_), Flavor::MariaDb) => true,
             (Some(wanted), Some(seen), Flavor::MySql) => {
-                let pairs = wanted.chunks(2).zip(seen.chunks(2));
+                let count = wanted.pairs().count();
+                let pairs = wanted.pairs().zip(seen.chunks(2));
                 let same = |(a, b): (&[u8], &[u8])| {
                     a == b || a.first() == Some(&NULL_TYPE) || b.first() == Some(&NULL_TYPE)
                 };
-                wanted.len() == seen.len() && { pairs }.all(same)
+                2 * count == seen.len() && { pairs }.all(same)
             }
         }
     }

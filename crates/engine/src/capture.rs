@@ -290,14 +290,10 @@ impl Capture {
         rows
     }
 
-    /// The warnings of the command at the front of `inbox`, a COM_QUERY, were not read.
-    pub(crate) fn repeatable(&mut self, inbox: &[u8]) {
-        let packet = wire::whole_packet(inbox).ok();
-        let text = packet
-            .as_ref()
-            .and_then(|packet| packet.payload.bytes().get(1..));
-        let repeat = |text: &[u8]| Box::new(Repeat { text: text.into() });
-        (self.repeat, self.warnings) = (text.map(repeat), None);
+    /// The warnings of a text were not read.
+    pub(crate) fn repeatable(&mut self, text: &[u8]) {
+        let repeat = Repeat { text: text.into() };
+        (self.repeat, self.warnings) = (Some(Box::new(repeat)), None);
     }
 
     /// The front door itself answered with an ERR. A SIGNAL stands for it, which runs before somebody asks. False

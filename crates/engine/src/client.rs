@@ -5,7 +5,10 @@ use membership::{Key, ListId, Roster};
 use pool::KeyId;
 use session::SessionState;
 use session::statement::PinReasons;
-use wire::{AuthPlugin, Capabilities, ClientDialect, ExtendedCapabilities, ServerStatus};
+use wire::{
+    AuthPlugin, Capabilities, ClientDialect, Command, ExtendedCapabilities, Malformed,
+    ServerStatus, query_attributes,
+};
 
 use admission::Seat;
 
@@ -177,6 +180,27 @@ impl Client {
             deprecate_eof: self.capabilities.contains(Capabilities::DEPRECATE_EOF),
             session_track: self.capabilities.contains(Capabilities::SESSION_TRACK),
         }
+    }
+
+    /// True if its texts have query attributes before them.
+    pub(crate) fn has_attributes(&self) -> bool {
+        self.capabilities.contains(Capabilities::QUERY_ATTRIBUTES)
+    }
+
+    /// How many bytes of query attributes stand between command byte and text.
+    pub(crate) fn attributes(&self, payload: &[u8]) -> Result<usize, Malformed> {
+        match payload.first() {
+            Some(&first) if self.has_attributes() && first == Command::Query as u8 => {
+                query_attributes(payload)
+            }
+            _ => Ok(0),
+        }
+    }
+
+    /// The text of a COM_QUERY of the client.
+    pub(crate) fn text<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
+        let attributes = self.attributes(payload).unwrap_or_default();
+        payload.get(1 + attributes..).unwrap_or_default()
     }
 
     /// No reason for a pin is left.

@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use wire::ParameterList;
+
 use crate::templates::Template;
 
 /// Stands for the statement that was prepared last (MariaDB), so that clients need not wait for its id.
@@ -38,6 +40,16 @@ pub(crate) struct ClientStatement {
     pub template: Arc<Template>,
     /// Long data that came and was not used; boxed, because few have any.
     pub long: Option<Box<LongData>>,
+}
+
+impl ClientStatement {
+    /// Its parameters; `attributes`: the client negotiated CLIENT_QUERY_ATTRIBUTES.
+    pub(crate) fn list(&self, attributes: bool) -> ParameterList {
+        ParameterList {
+            parameters: self.parameters,
+            attributes,
+        }
+    }
 }
 
 /// What COM_STMT_SEND_LONG_DATA brought.

@@ -24,6 +24,8 @@ pub(crate) struct Packet<'a> {
     pub raw: &'a [u8],
     /// Its payload.
     pub payload: &'a [u8],
+    /// How many bytes of query attributes are between command byte and text.
+    pub attributes: usize,
     /// Sequence id of its last packet.
     pub sequence_id: u8,
 }
@@ -33,9 +35,17 @@ impl<'a> Packet<'a> {
     pub(crate) fn text(&self) -> &'a [u8] {
         let with_text = [Command::Query as u8, Command::StmtPrepare as u8];
         match self.payload.split_first() {
-            Some((command, text)) if with_text.contains(command) => text,
+            Some((command, behind)) if with_text.contains(command) => {
+                behind.get(self.attributes..).unwrap_or_default()
+            }
             _ => b"",
         }
+    }
+
+    /// The query attributes in front of the text.
+    pub(crate) fn attributes(&self) -> &'a [u8] {
+        let attributes = self.payload.get(1..1 + self.attributes);
+        attributes.unwrap_or_default()
     }
 
     /// True if it runs a statement.
@@ -159,8 +169,18 @@ impl Engine {
             }
         };
         let consumed = packet.consumed;
+        let client = self.clients.get(key)?;
+        let Ok(attributes) = client.attributes(packet.payload.bytes()) else {
+            self.answer_err(turn, key, &ClientError::malformed_packet());
+            self.touch(key, turn.now);
+            return Some(consumed);
+        };
         let mut renumbered = Vec::new();
-        match self.command(turn, key, as_sent(&packet, bytes, &mut renumbered)) {
+        let packet = Packet {
+            attributes,
+            ..as_sent(&packet, bytes, &mut renumbered)
+        };
+        match self.command(turn, key, packet) {
             Taken::Now => Some(consumed),
             Taken::Later => Some(0),
         }
@@ -184,11 +204,11 @@ impl Engine {
         match command {
             Command::Quit => self.close_client(turn, key, DisconnectReason::Quit),
             Command::Ping => self.answer_ping(turn, key),
-            Command::Query if may_be_kill(packet.payload) => {
+            Command::Query if may_be_kill(packet.text()) => {
                 return self.kill_command(turn, key, packet);
             }
-            Command::Query if self.answered_from_capture(turn, key, packet.payload) => {}
-            Command::Query if self.answered_conditions(turn, key, packet.payload) => {}
+            Command::Query if self.answered_from_capture(turn, key, packet.text()) => {}
+            Command::Query if self.answered_conditions(turn, key, packet.text()) => {}
             Command::ProcessKill => return self.kill_command(turn, key, packet),
             Command::StmtExecute
             | Command::StmtBulkExecute
@@ -407,6 +427,7 @@ fn as_sent<'a>(packet: &'a Complete<'_>, bytes: &'a [u8], own: &'a mut Vec<u8>) 
     let as_it_is = Packet {
         raw,
         payload: packet.payload.bytes(),
+        attributes: 0,
         sequence_id: packet.sequence_id,
     };
     match &packet.payload {
@@ -437,9 +458,11 @@ fn is_counted(mut packets: &[u8]) -> bool {
 }
 
 /// True for texts that begin as a KILL may, so that the others are not looked at twice.
-fn may_be_kill(payload: &[u8]) -> bool {
-    let text = payload[1..].trim_ascii_start();
-    matches!(text.first(), Some(b'k' | b'K' | b'/' | b'#' | b'-'))
+fn may_be_kill(text: &[u8]) -> bool {
+    matches!(
+        text.trim_ascii_start().first(),
+        Some(b'k' | b'K' | b'/' | b'#' | b'-')
+    )
 }
 
 /// True if there is more in the inbox than the one command that waits.

@@ -44,9 +44,9 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        payload: &[u8],
+        text: &[u8],
     ) -> bool {
-        let told = match self.conditions_for(key, &payload[1..]) {
+        let told = match self.conditions_for(key, text) {
             None | Some(Answer::Backend) => return false,
             Some(Answer::Own(values)) => self.set_user_variables(key, values),
             Some(Answer::Nobody) => false,

@@ -15,7 +15,6 @@ use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
 use crate::capture::{ReadWarnings, Refusal};
 use crate::client::Client;
-use crate::dispatch::put_query;
 use crate::{Engine, Mail, Turn};
 
 /// Reads what nobody needs, from a table of its own: that empties the list of warnings on both
@@ -96,7 +95,7 @@ impl Backend {
     /// Makes sure that a question about the last statement is not answered with somebody else's.
     pub(crate) fn clear_warnings(&mut self, outbox: &mut Vec<u8>) {
         if self.warnings == Warnings::Foreign {
-            put_query(outbox, CLEAR);
+            self.put_query(outbox, CLEAR);
             self.expect(Purpose::Restore(RestorePart::Warnings));
             self.warnings = Warnings::None;
         }
@@ -116,7 +115,7 @@ impl Backend {
         if self.warnings == Warnings::OfClient {
             return false;
         }
-        put_query(outbox, text);
+        self.put_query(outbox, text);
         self.expect(Purpose::Repeat);
         self.warnings = Warnings::OfClient;
         true
@@ -181,7 +180,7 @@ impl Engine {
         }
         // MySQL warns of the call.
         backend.warnings = Warnings::Foreign;
-        put_query(
+        backend.put_query(
             turn.io.outbox(backend.handle),
             b"SELECT FOUND_ROWS() LIMIT 1",
         );
@@ -212,7 +211,7 @@ impl Engine {
         };
         let adds = backend.warnings == Warnings::More;
         backend.warnings = Warnings::Foreign;
-        put_query(turn.io.outbox(backend.handle), b"SHOW WARNINGS");
+        backend.put_query(turn.io.outbox(backend.handle), b"SHOW WARNINGS");
         let read = ReadWarnings::new(adds, std::mem::take(&mut backend.source));
         backend.expect(Purpose::ReadWarnings(Box::new(read)));
         self.counters.read_backs += 1;
@@ -241,9 +240,8 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        payload: &[u8],
+        text: &[u8],
     ) -> bool {
-        let text = &payload[1..];
         if !may_be_show(text) {
             return false;
         }

@@ -5,7 +5,7 @@ use events::Io;
 use membership::Key;
 use session::statement::{Flavor, Kind, Statement};
 use session::{Restore, SessionState, plan};
-use wire::{Command, PacketWriter, ResponseWalk, write_packet};
+use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, write_packet};
 
 use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
 use crate::client::State;
@@ -184,7 +184,7 @@ pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: 
             // Setting what is deprecated gives some, such as character sets that MySQL will give up.
             backend.warnings = Warnings::Foreign;
         }
-        put_query(outbox, &restore.set);
+        backend.put_query(outbox, &restore.set);
         backend.expect(Purpose::Restore(RestorePart::Set));
     }
     if let Some(role) = &restore.role {
@@ -196,29 +196,40 @@ pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: 
         backend.expect(Purpose::Restore(RestorePart::Schema(previous)));
     }
     for statement in &restore.next {
-        put_query(outbox, statement);
+        backend.put_query(outbox, statement);
         backend.expect(Purpose::Restore(RestorePart::Set));
     }
 }
 
-/// Appends a COM_QUERY of our own.
-pub(crate) fn put_query(outbox: &mut Vec<u8>, text: &[u8]) {
-    put_command(outbox, Command::Query, text);
-}
-
 /// Appends a command of our own.
 pub(crate) fn put_command(outbox: &mut Vec<u8>, command: Command, argument: &[u8]) {
-    if argument.len() < wire::MAX_PAYLOAD - 1 {
+    put_command_of(outbox, command, [b"", argument]);
+}
+
+/// The same with an argument of two parts.
+pub(crate) fn put_command_of(outbox: &mut Vec<u8>, command: Command, argument: [&[u8]; 2]) {
+    let [first, second] = argument;
+    if first.len() + second.len() < wire::MAX_PAYLOAD - 1 {
         let mut packet = PacketWriter::begin(outbox, 0);
         packet.payload().push(command as u8);
-        packet.payload().extend_from_slice(argument);
+        packet.payload().extend_from_slice(first);
+        packet.payload().extend_from_slice(second);
         packet.finish();
     } else {
-        write_packet(outbox, 0, &[&[command as u8], argument].concat());
+        write_packet(outbox, 0, &[&[command as u8], first, second].concat());
     }
 }
 
 impl Backend {
+    /// Appends a COM_QUERY of our own.
+    pub(crate) fn put_query(&self, outbox: &mut Vec<u8>, text: &[u8]) {
+        let attributes = match self.attributes {
+            true => NO_ATTRIBUTES,
+            false => b"",
+        };
+        put_command_of(outbox, Command::Query, [attributes, text]);
+    }
+
     /// Notes that the answer to a command of ours will come.
     pub(crate) fn expect(&mut self, purpose: Purpose) {
         self.exchanges.push_back(Exchange {

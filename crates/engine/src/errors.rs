@@ -45,9 +45,9 @@ impl ClientError {
     }
 
     /// No such account, or not this password.
-    pub(crate) fn access_denied(user: &[u8], peer: Peer, using_password: bool) -> Self {
+    pub(crate) fn access_denied(user: &[u8], host: &str, using_password: bool) -> Self {
         let user = String::from_utf8_lossy(user);
-        let (host, using) = (host(peer), if using_password { "YES" } else { "NO" });
+        let using = if using_password { "YES" } else { "NO" };
         let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
         Self::new(code::ACCESS_DENIED, b"28000", text)
     }
@@ -60,7 +60,7 @@ impl ClientError {
     }
 
     /// `ACCOUNT LOCK`.
-    pub(crate) fn account_locked(user: &[u8], peer: Peer, flavor: Flavor) -> Self {
+    pub(crate) fn account_locked(user: &[u8], host: &str, flavor: Flavor) -> Self {
         match flavor {
             Flavor::MariaDb => Self::new(
                 code::ACCOUNT_LOCKED_MARIADB,
@@ -68,7 +68,7 @@ impl ClientError {
                 "Access denied, this account is locked",
             ),
             Flavor::MySql => {
-                let (user, host) = (String::from_utf8_lossy(user), host(peer));
+                let user = String::from_utf8_lossy(user);
                 let text = format!("Access denied for user '{user}'@'{host}'. Account is locked.");
                 Self::new(code::ACCOUNT_LOCKED, b"HY000", text)
             }
@@ -119,6 +119,12 @@ impl ClientError {
             _ => format!("Access denied: the account {name} is no more"),
         };
         Self::new(code::ACCESS_DENIED, b"28000", text)
+    }
+
+    /// Query attributes that the server would refuse.
+    pub(crate) fn malformed_packet() -> Self {
+        let text = "Malformed communication packet.";
+        Self::new(code::MALFORMED_PACKET, b"HY000", text)
     }
 
     /// A command that is not supported.
@@ -327,11 +333,13 @@ impl ClientError {
     }
 }
 
-/// The host part as the server shows it, names of this host resolved.
-pub(crate) fn host(peer: Peer) -> String {
+/// The host part as the server shows it. `named`: a loopback address has a name there.
+pub(crate) fn host(peer: Peer, named: bool) -> String {
     match peer {
         Peer::Unix => "localhost".into(),
-        Peer::Tcp(address) if address.ip().to_canonical().is_loopback() => "localhost".into(),
-        Peer::Tcp(address) => address.ip().to_canonical().to_string(),
+        Peer::Tcp(address) => match address.ip().to_canonical() {
+            ip if named && ip.is_loopback() => "localhost".into(),
+            ip => ip.to_string(),
+        },
     }
 }

@@ -33,7 +33,8 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::CONNECT_ATTRS)
     .union(Capabilities::PLUGIN_AUTH_LENENC_DATA)
     .union(Capabilities::SESSION_TRACK)
-    .union(Capabilities::DEPRECATE_EOF);
+    .union(Capabilities::DEPRECATE_EOF)
+    .union(Capabilities::QUERY_ATTRIBUTES);
 
 /// Offered only where the settings say so.
 const COMPRESSION: Capabilities = Capabilities::COMPRESS.union(Capabilities::ZSTD_COMPRESSION);
@@ -113,7 +114,7 @@ impl Facts {
             version: version.as_bytes().to_vec(),
             collation: 45,
             status: ServerStatus::AUTOCOMMIT,
-            capabilities: OFFERED - COMPRESSION,
+            capabilities: OFFERED - COMPRESSION - Capabilities::QUERY_ATTRIBUTES,
             extended: ExtendedCapabilities::empty(),
             flavor: Flavor::MySql,
             version_number: version_number(version.as_bytes()),

@@ -14,7 +14,7 @@ use wire::{AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities};
 use crate::backend::PoolKey;
 use crate::client::{Answered, LoginStep, State};
 use crate::counters::DisconnectReason;
-use crate::errors::ClientError;
+use crate::errors::{ClientError, host};
 use crate::{Engine, Mail, Turn};
 
 /// Whether the database was asked after the client had answered.
@@ -250,15 +250,23 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return Ok(());
         };
-        let peer = client.origin.peer;
+        let host = host(client.origin.peer, self.accounts.names_loopback());
         let account = account.filter(|account| self.meets(key, account.requires));
         let Some(account) = account else {
             let using_password = proves(claim.response);
-            return Err(ClientError::access_denied(claim.user, peer, using_password));
+            return Err(ClientError::access_denied(
+                claim.user,
+                &host,
+                using_password,
+            ));
         };
         match account.standing {
             Standing::Open => self.check_behind(account, claim.user),
-            Standing::Locked => Err(ClientError::account_locked(claim.user, peer, self.flavor())),
+            Standing::Locked => Err(ClientError::account_locked(
+                claim.user,
+                &host,
+                self.flavor(),
+            )),
             Standing::Expired => Err(ClientError::password_expired()),
         }
     }

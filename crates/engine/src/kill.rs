@@ -15,7 +15,6 @@ use crate::backend::{Due, Purpose};
 use crate::client::{Client, State};
 use crate::commands::{Packet, Taken};
 use crate::counters::DisconnectReason;
-use crate::dispatch::put_query;
 use crate::errors::ClientError;
 use crate::{Engine, FIRST_CONNECTION_ID, Mail, Turn};
 
@@ -68,7 +67,7 @@ impl Engine {
         client: Key,
         packet: Packet<'_>,
     ) -> Taken {
-        let Some(victim) = self.kill_named(client, packet.payload) else {
+        let Some(victim) = self.kill_named(client, packet) else {
             return self.attach_and_send(turn, client, packet);
         };
         self.order_kill(turn, client, victim);
@@ -118,10 +117,10 @@ impl Engine {
     }
 
     /// The client of ours that a command wants ended.
-    fn kill_named(&self, client: Key, payload: &[u8]) -> Option<Victim> {
-        let (&command, argument) = payload.split_first()?;
+    fn kill_named(&self, client: Key, packet: Packet<'_>) -> Option<Victim> {
+        let (&command, argument) = packet.payload.split_first()?;
         if command != Command::ProcessKill as u8 {
-            return self.victim(client, argument);
+            return self.victim(client, packet.text());
         }
         let id = u32::from_le_bytes(*argument.first_chunk()?);
         ours(id, false)
@@ -344,7 +343,7 @@ impl Engine {
         self.pool.move_to(killer, BackendState::Reserved, turn.now);
         if let Some(record) = self.pool.get_mut(killer) {
             let text = format!("KILL QUERY {target}");
-            put_query(turn.io.outbox(record.handle), text.as_bytes());
+            record.put_query(turn.io.outbox(record.handle), text.as_bytes());
             record.expect(Purpose::Kill(victim));
         }
     }

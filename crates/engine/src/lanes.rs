@@ -294,6 +294,8 @@ impl Engine {
             let packet = Packet {
                 raw: &inbox[..packet.consumed],
                 payload: packet.payload.bytes(),
+                // Nobody looks into it any more.
+                attributes: 0,
                 sequence_id: packet.sequence_id,
             };
             self.counters.queue_wait.record(waited);
@@ -350,7 +352,11 @@ impl Engine {
         self.counters.statement_errors += u64::from(failed);
         client.capture.answered(command, failed);
         if odd {
-            client.capture.repeatable(&client.inbox);
+            let packet = wire::whole_packet(&client.inbox);
+            if let Ok(packet) = &packet {
+                let text = client.text(packet.payload.bytes());
+                client.capture.repeatable(text);
+            }
         }
         self.drop_first_command(key);
         self.clients.move_to(key, State::Idle, turn.now);

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `handler` | the events that drivers tell, each handed to what deals with it |
 //! | `login` | the connection phase of clients |
+//! | `dawdlers` | who gives its place in the connection phase to others |
 //! | `tls` | connections that become TLS connections |
 //! | `commands` | the command phase of clients: cutting and answering commands |
 //! | `permits` | the right of a statement to run, and waiting for it |
@@ -82,6 +83,7 @@ mod client_statements;
 mod commands;
 mod conditions;
 mod counters;
+mod dawdlers;
 mod diagnostics;
 mod digests;
 mod directory;

@@ -17,7 +17,6 @@ use wire::{Command, TextResultSet};
 use crate::backend::{Due, Purpose};
 use crate::client::State;
 use crate::commands::{Packet, Taken};
-use crate::dispatch::put_query;
 use crate::errors::ClientError;
 use crate::grants::creates_users;
 use crate::rewrite::Rewrite;
@@ -186,7 +185,7 @@ impl Engine {
             return false;
         };
         intent.right = Right::Asked;
-        put_query(turn.io.outbox(backend.handle), GRANTS);
+        backend.put_query(turn.io.outbox(backend.handle), GRANTS);
         backend.expect(Purpose::ReadRight(TextResultSet::default()));
         backend.due |= Due::COMMAND;
         true

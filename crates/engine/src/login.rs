@@ -38,7 +38,7 @@ impl Engine {
         if !self.shared.admit_client(self.settings.max_connections) {
             return self.turn_away(turn, handle, DisconnectReason::TooManyConnections);
         }
-        let Some(slot) = self.shared.begin_login(self.settings.max_logins) else {
+        let Some(slot) = self.place_to_log_in(turn) else {
             self.shared.client_gone();
             return self.turn_away(turn, handle, DisconnectReason::TooManyLogins);
         };

@@ -186,10 +186,11 @@ impl Engine {
             _ => return None,
         };
         let payload = raw.get(HEADER_LEN..HEADER_LEN + Header::parse(raw)?.len)?;
-        let (&command, text) = payload.split_first()?;
+        let &command = payload.first()?;
         if command != Command::Query as u8 {
             return Command::from_byte(command).map(|command| format!("{command:?}"));
         }
+        let text = client.text(payload);
         let dialect = self.facts.as_ref()?.dialect(&client.session)?;
         let text = text.get(..TEXT_MAX).unwrap_or(text);
         Some(digest_text(text, &dialect, DIGEST_MAX))

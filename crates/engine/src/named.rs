@@ -2,11 +2,10 @@
 //! that was kept for the execution, and with the types of the parameters if the client left them out and the
 //! backend does not have them.
 
-use std::sync::Arc;
-
 use session::statement::Flavor;
 use wire::{
-    Command, ParameterTypes, asks_for_cursor, parameter_types, with_parameter_types, write_packet,
+    Command, ParameterList, ParameterTypes, TypeList, asks_for_cursor, parameter_types,
+    with_parameter_types, write_packet,
 };
 
 use crate::backend::Backend;
@@ -42,10 +41,13 @@ pub(crate) fn executes(payload: &[u8]) -> bool {
 }
 
 /// What an execution needs to find on a backend.
-pub(crate) fn need<'a>(statement: &'a ClientStatement, payload: &'a [u8]) -> Need<'a> {
-    let types = match parameter_types(payload, statement.parameters) {
+pub(crate) fn need<'a>(
+    (client, statement): (&Client, &'a ClientStatement),
+    payload: &'a [u8],
+) -> Need<'a> {
+    let types = match parameter_types(payload, statement.list(client.has_attributes())) {
         ParameterTypes::Given(types) => Some(types),
-        ParameterTypes::Omitted => statement.types.as_deref(),
+        ParameterTypes::Omitted => statement.types.as_deref().map(TypeList::of),
         ParameterTypes::Nothing => None,
     };
     Need {
@@ -65,6 +67,7 @@ pub(crate) fn put_named(
 ) -> u8 {
     let alone = asks_for_cursor(packet.payload);
     let begin = outbox.len();
+    let attributes = client.has_attributes();
     let statement = client.statement_mut(packet.payload);
     let found = statement.and_then(|statement| {
         let name = (statement.id, statement.template.number);
@@ -89,19 +92,20 @@ pub(crate) fn put_named(
     if let Some(long) = statement.long.take() {
         put_long_data(outbox, &long, instance.id);
     }
-    put_execution(outbox, (statement, instance), packet, flavor)
+    let list = statement.list(attributes);
+    put_execution(outbox, (statement, instance), (packet, list), flavor)
 }
 
 fn put_execution(
     outbox: &mut Vec<u8>,
     (statement, instance): (&mut ClientStatement, &mut Instance),
-    packet: Packet<'_>,
+    (packet, list): (Packet<'_>, ParameterList),
     flavor: Flavor,
 ) -> u8 {
     let begin = outbox.len();
     let mut sequence_id = packet.sequence_id;
     let mut left_out = None;
-    match parameter_types(packet.payload, statement.parameters) {
+    match parameter_types(packet.payload, list) {
         ParameterTypes::Given(types) => remember(statement, instance, types),
         ParameterTypes::Omitted if instance.types != statement.types => {
             left_out.clone_from(&statement.types);
@@ -110,7 +114,7 @@ fn put_execution(
     }
     match left_out {
         Some(types) => {
-            let with = with_parameter_types(packet.payload, statement.parameters, &types);
+            let with = with_parameter_types(packet.payload, list, &types);
             sequence_id = write_packet(outbox, 0, &with).wrapping_sub(1);
             instance.executed_with(&types, flavor);
         }
@@ -126,13 +130,14 @@ fn put_execution(
 }
 
 /// Remembers the types, in one copy where the sessions agree.
-fn remember(statement: &mut ClientStatement, instance: &Instance, types: &[u8]) {
-    if statement.types.as_deref() == Some(types) {
+fn remember(statement: &mut ClientStatement, instance: &Instance, types: TypeList<'_>) {
+    let known = statement.types.as_deref();
+    if known.is_some_and(|known| types.are(known)) {
         return;
     }
     statement.types = match &instance.types {
-        Some(known) if **known == *types => Some(known.clone()),
-        _ => Some(Arc::from(types)),
+        Some(known) if types.are(known) => Some(known.clone()),
+        _ => Some(types.pairs().flatten().copied().collect()),
     };
 }
 

@@ -42,7 +42,7 @@ impl Engine {
         let backend = self.pool.get(client.backend?)?;
         let has = backend
             .statements
-            .has(&need(statement, packet.payload), self.flavor());
+            .has(&need((client, statement), packet.payload), self.flavor());
         (!has).then(|| statement.template.clone())
     }
 

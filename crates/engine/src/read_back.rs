@@ -6,7 +6,7 @@ use membership::Key;
 use wire::{Command, TextResultSet};
 
 use crate::backend::{Due, InsertId, Purpose};
-use crate::dispatch::{put_command, put_query};
+use crate::dispatch::put_command;
 use crate::roles::READ_ROLE;
 use crate::user_variables::read_names;
 use crate::{Engine, Mail, Turn};
@@ -42,15 +42,15 @@ impl Engine {
             backend.due -= Due::PING;
         } else if backend.due.contains(Due::CHARSET) {
             let rows = TextResultSet::default();
-            put_query(turn.io.outbox(backend.handle), READ_CHARSET);
+            backend.put_query(turn.io.outbox(backend.handle), READ_CHARSET);
             backend.expect(Purpose::ReadCharset(rows));
             backend.due -= Due::CHARSET;
         } else if backend.due.contains(Due::ROLE) {
-            put_query(turn.io.outbox(backend.handle), READ_ROLE);
+            backend.put_query(turn.io.outbox(backend.handle), READ_ROLE);
             backend.expect(Purpose::ReadRole(TextResultSet::default()));
             backend.due -= Due::ROLE;
         } else if backend.due.contains(Due::NAMES) {
-            put_query(turn.io.outbox(backend.handle), read_names(flavor));
+            backend.put_query(turn.io.outbox(backend.handle), read_names(flavor));
             backend.expect(Purpose::ReadNames(TextResultSet::default()));
             backend.due -= Due::NAMES;
         } else if backend.due.contains(Due::TABLES) {
@@ -73,7 +73,7 @@ impl Engine {
         if backend.insert_id != InsertId::OfClient {
             return false;
         }
-        put_query(turn.io.outbox(backend.handle), READ_INSERT_ID);
+        backend.put_query(turn.io.outbox(backend.handle), READ_INSERT_ID);
         backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
         self.counters.read_backs += 1;
         true

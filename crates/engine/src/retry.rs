@@ -13,7 +13,6 @@ use crate::backend::{Backend, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::counters::DisconnectReason;
-use crate::dispatch::put_query;
 use crate::errors::ClientError;
 use crate::named::executes;
 use crate::{Engine, Mail, Turn};
@@ -118,7 +117,7 @@ impl Engine {
         };
         // What cannot be asked is answered like a view.
         let question = question.unwrap_or_else(|| b"SELECT 1".to_vec());
-        put_query(turn.io.outbox(backend.handle), &question);
+        backend.put_query(turn.io.outbox(backend.handle), &question);
         backend.expect(Purpose::ReadViews(TextResultSet::default()));
         backend.due |= Due::COMMAND;
         true

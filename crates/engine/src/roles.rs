@@ -8,7 +8,6 @@ use wire::{OkPacket, StateChange, TextResultSet};
 
 use crate::Engine;
 use crate::backend::{Backend, Purpose, RestorePart};
-use crate::dispatch::put_query;
 
 /// What the session's role is. With a limit of its own, for a session may want to see no rows.
 pub(crate) const READ_ROLE: &[u8] = b"SELECT CURRENT_ROLE() LIMIT 1";
@@ -38,7 +37,7 @@ pub(crate) fn put_role(outbox: &mut Vec<u8>, backend: &mut Backend, role: &Role)
         Role::Named(name) => name,
         Role::OfLogin => backend.login_role.as_deref().unwrap_or(b"NONE"),
     };
-    put_query(outbox, &[b"SET ROLE ", name].concat());
+    backend.put_query(outbox, &[b"SET ROLE ", name].concat());
     let previous = backend.session.role().map(Into::into);
     backend.expect(Purpose::Restore(RestorePart::Role(previous)));
 }

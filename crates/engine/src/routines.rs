@@ -17,7 +17,6 @@ use crate::backend::{ClientCommand, Due, Purpose};
 use crate::client::{Client, State};
 use crate::commands::Packet;
 use crate::diagnostics::Warnings;
-use crate::dispatch::put_query;
 use crate::{Engine, Mail, Turn};
 
 /// So many procedures are known at a time.
@@ -120,7 +119,7 @@ impl Engine {
         let Some(backend) = backend else {
             return false;
         };
-        put_query(turn.io.outbox(backend.handle), &question);
+        backend.put_query(turn.io.outbox(backend.handle), &question);
         let rows = TextResultSet::default();
         backend.expect(Purpose::ReadRoutine(Box::new(ReadRoutine {
             name,

@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::commands::Packet;
 use crate::diagnostics::{Counts, Warnings};
 use crate::digests::Digest;
-use crate::dispatch::{put_command, put_query};
+use crate::dispatch::put_command_of;
 use crate::effect::Effect;
 use crate::holdings;
 use crate::named::{executes, names_statement, put_named};
@@ -194,7 +194,8 @@ fn put_packet(
         Some(text) => {
             let command = packet.payload.first().copied();
             let command = command.and_then(Command::from_byte);
-            put_command(outbox, command.unwrap_or(Command::Query), text);
+            let parts = [packet.attributes(), text];
+            put_command_of(outbox, command.unwrap_or(Command::Query), parts);
         }
         None if names_statement(packet.payload) => {
             return put_named(outbox, (client, backend), packet, flavor);
@@ -234,7 +235,7 @@ fn translation(client: &Client, packet: Packet<'_>, sequence_id: u8) -> Translat
 /// From now on the session itself says what its backend tracks, beginning with the server's defaults. But for
 /// the list of variables: as long as that is the front door's, all of them are followed.
 fn put_own_tracking(outbox: &mut Vec<u8>, (client, backend): (&mut Client, &mut Backend)) {
-    put_query(
+    backend.put_query(
         outbox,
         b"SET session_track_schema=DEFAULT,session_track_state_change=DEFAULT,\
         session_track_transaction_info=DEFAULT",
@@ -262,7 +263,7 @@ fn bring_across(
     if let Some(value) = rewrite.and_then(|rewrite| rewrite.insert_id) {
         if backend.insert_id == InsertId::OfClient {
             // The value that is about to be replaced is known to nobody else.
-            put_query(outbox, READ_INSERT_ID);
+            backend.put_query(outbox, READ_INSERT_ID);
             backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
         }
         put_insert_id(outbox, backend, value);
@@ -284,7 +285,7 @@ fn needs_insert_id(statement: &Statement) -> bool {
 }
 
 fn put_insert_id(outbox: &mut Vec<u8>, backend: &mut Backend, id: u64) {
-    put_query(outbox, format!("SET last_insert_id={id}").as_bytes());
+    backend.put_query(outbox, format!("SET last_insert_id={id}").as_bytes());
     backend.expect(Purpose::Restore(RestorePart::InsertId));
     backend.insert_id = InsertId::Known(id);
 }

@@ -5,7 +5,7 @@ use events::Io;
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::{Kind, PinReason, Traits};
-use wire::{ErrPacket, ServerStatus};
+use wire::{ErrPacket, ServerStatus, code};
 
 use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
@@ -14,7 +14,6 @@ use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
 use crate::digests::Sample;
-use crate::dispatch::put_query;
 use crate::retry::Retry;
 use crate::timers::carried_timeout;
 use crate::{Engine, Mail, Turn};
@@ -96,8 +95,21 @@ impl Engine {
 
     /// A backend refused a command of ours that cannot fail on a sound connection.
     fn backend_refuses_us<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, error: &[u8]) {
-        let error = String::from_utf8_lossy(error).into_owned();
-        if self.pool.get(key).is_some_and(Backend::is_new) {
+        let is_new = self.pool.get(key).is_some_and(Backend::is_new);
+        let parsed = ErrPacket::parse(error);
+        if is_new
+            && parsed
+                .as_ref()
+                .is_ok_and(|error| error.code == code::MUST_SET_PASSWORD)
+        {
+            // An account whose password has expired is let in, and refused all that it may ask for.
+            return self.backend_refused(turn, key, error);
+        }
+        let error = parsed.map_or_else(
+            |_| String::from_utf8_lossy(error).into_owned(),
+            |error| format!("{} {}", error.code, String::from_utf8_lossy(error.message)),
+        );
+        if is_new {
             // The next one would fare alike: that has to wait.
             let text = format!("it refused a command of the front door: {error}");
             return self.give_up_connect(turn, key, text);
@@ -395,7 +407,7 @@ impl Engine {
         }
         if std::mem::take(&mut backend.prepared_xa) == PreparedXa::Possible {
             let end = b"ROLLBACK AND NO CHAIN NO RELEASE";
-            put_query(turn.io.outbox(backend.handle), end);
+            backend.put_query(turn.io.outbox(backend.handle), end);
             return backend.expect(Purpose::EndXa);
         }
         if backend.dirty || backend.status.contains(ServerStatus::IN_TRANS) {

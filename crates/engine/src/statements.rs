@@ -5,13 +5,14 @@ use session::statement::{Flavor, Kind, PinReason, PinReasons, Statement, Traits,
 use wire::{Command, Shape, asks_for_cursor};
 
 use crate::Engine;
+use crate::commands::Packet;
 use crate::prepared::{may_ask_for_schema, stays};
 
 impl Engine {
     /// What a command does to the session, as far as it can be told before it runs.
-    pub(crate) fn judge(&self, client: Key, payload: &[u8]) -> Statement {
+    pub(crate) fn judge(&self, client: Key, packet: Packet<'_>) -> Statement {
+        let (payload, text) = (packet.payload, packet.text());
         let command = payload.first().copied().and_then(Command::from_byte);
-        let text = payload.get(1..).unwrap_or_default();
         match command {
             Some(Command::Query) => self.judge_text(client, text),
             // An error is added to the list of conditions.

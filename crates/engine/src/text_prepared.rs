@@ -17,7 +17,7 @@ use crate::aftermath::clears_warnings;
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::dispatch::{put_query, put_restore};
+use crate::dispatch::put_restore;
 use crate::{Engine, Mail, Turn};
 
 /// So many one session may have, and so many bytes of them.
@@ -358,7 +358,7 @@ impl Backend {
             .cloned()
             .collect();
         for (name, _) in &names {
-            put_query(outbox, &[b"DEALLOCATE PREPARE `", &name[..], b"`"].concat());
+            self.put_query(outbox, &[b"DEALLOCATE PREPARE `", &name[..], b"`"].concat());
             self.expect(Purpose::Restore(RestorePart::Set));
             self.leftovers.prepared.remove(name);
         }
@@ -381,7 +381,7 @@ impl Backend {
         let restore = plan(&self.session, &state);
         put_restore(outbox, self, &restore);
         self.session = state;
-        put_query(outbox, &prepare_statement(&text.name, &text.text, dialect));
+        self.put_query(outbox, &prepare_statement(&text.name, &text.text, dialect));
         self.expect(Purpose::Restore(RestorePart::Text(text.name.clone())));
         self.leftovers.prepared.put(&text.name, text.id);
     }

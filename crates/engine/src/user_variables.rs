@@ -20,7 +20,6 @@ use crate::backend::{Backend, ClientCommand, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::diagnostics::Warnings;
-use crate::dispatch::put_query;
 use crate::named::executes;
 use crate::shared::PinLimits;
 use crate::text_prepared::Prepared;
@@ -330,7 +329,7 @@ impl Engine {
             return false;
         }
         let question = ask_for_user_variables(names.iter().map(|name| &**name));
-        put_query(turn.io.outbox(backend.handle), &question);
+        backend.put_query(turn.io.outbox(backend.handle), &question);
         backend.expect(Purpose::ReadUserVariables(Box::new(ReadVariables {
             names,
             definition: Vec::new(),

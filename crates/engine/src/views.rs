@@ -12,7 +12,6 @@ use crate::answers::Ending;
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::diagnostics::Warnings;
 use crate::digests::{Digest, Sample};
-use crate::dispatch::put_query;
 use crate::retry::question;
 use crate::{Engine, Mail, Turn};
 
@@ -73,7 +72,7 @@ impl Engine {
         let packet = whole_packet(&backend.replay).ok();
         let text = packet
             .as_ref()
-            .and_then(|packet| packet.payload.bytes().get(1..));
+            .map(|packet| client.text(packet.payload.bytes()));
         let question = dialect
             .zip(text)
             .and_then(|(dialect, text)| names(text, &dialect))
@@ -84,7 +83,7 @@ impl Engine {
             self.digests.learn_tables(digest, never, turn.now);
             return false;
         };
-        put_query(turn.io.outbox(backend.handle), &question);
+        backend.put_query(turn.io.outbox(backend.handle), &question);
         let read = ReadTables {
             digest,
             epoch: self.digests.epoch(),

@@ -11,7 +11,7 @@ use rustls::pki_types::ServerName;
 use crate::TlsError;
 use crate::identity::Identity;
 use crate::server::authorities;
-use crate::verify::{AnyCertificate, AnyName};
+use crate::verify::AnyName;
 
 /// How the peer is verified. The texts are PEM.
 #[derive(Clone, Copy, Debug)]
@@ -86,8 +86,8 @@ fn config(verify: Verify<'_>, identity: Option<&Identity>) -> Result<Arc<ClientC
             .map_err(|error| TlsError::Authorities(error.to_string()))
     };
     let verifier: Arc<dyn ServerCertVerifier> = match verify {
-        Verify::Nothing => Arc::new(AnyCertificate(provider.clone())),
-        Verify::Authority(pem) => Arc::new(AnyName(trusted(pem)?)),
+        Verify::Nothing => Arc::new(AnyName::new(provider.clone(), None)),
+        Verify::Authority(pem) => Arc::new(AnyName::new(provider.clone(), Some(trusted(pem)?))),
         Verify::Identity(pem) => trusted(pem)?,
     };
     let builder = ClientConfig::builder_with_provider(provider)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
+use events::{Handle, Handler, HangUp, Io, Tag, Timestamp, TlsFacts, tell_on_all_but_received};
 
 use crate::client::Client;
 use crate::connections::Phase;
@@ -77,6 +77,10 @@ impl<H: Handler> Secured<H> {
             self.goes_on(io, now);
         }
         told
+    }
+
+    fn handler(&self) -> &H {
+        &self.handler
     }
 
     fn tell_only<I: Io<H::Mail>, T>(
@@ -193,36 +197,7 @@ impl<H: Handler> Secured<H> {
 impl<H: Handler> Handler for Secured<H> {
     type Mail = H::Mail;
 
-    fn accepted<I: Io<Self::Mail>>(
-        &mut self,
-        io: &mut I,
-        handle: Handle,
-        peer: Peer,
-        nonce: [u8; 32],
-        now: Timestamp,
-    ) -> Tag {
-        self.tell((io, now), |handler, effects| {
-            handler.accepted(effects, handle, peer, nonce, now)
-        })
-    }
-
-    fn connected<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp) {
-        self.tell((io, now), |handler, effects| {
-            handler.connected(effects, tag, now);
-        });
-    }
-
-    fn connect_failed<I: Io<Self::Mail>>(
-        &mut self,
-        io: &mut I,
-        tag: Tag,
-        error: ConnectError,
-        now: Timestamp,
-    ) {
-        self.tell((io, now), |handler, effects| {
-            handler.connect_failed(effects, tag, error, now);
-        });
-    }
+    tell_on_all_but_received!();
 
     fn received<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp) {
         if self.desk.connections.handle(tag).is_some() {
@@ -232,54 +207,6 @@ impl<H: Handler> Handler for Secured<H> {
         self.tell((io, now), |handler, effects| {
             handler.received(effects, tag, bytes, now);
         });
-    }
-
-    fn tls_established<I: Io<Self::Mail>>(
-        &mut self,
-        io: &mut I,
-        tag: Tag,
-        facts: TlsFacts,
-        now: Timestamp,
-    ) {
-        self.tell((io, now), |handler, effects| {
-            handler.tls_established(effects, tag, facts, now);
-        });
-    }
-
-    fn drained<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, now: Timestamp) {
-        self.tell((io, now), |handler, effects| {
-            handler.drained(effects, tag, now);
-        });
-    }
-
-    fn hung_up<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, how: HangUp, now: Timestamp) {
-        self.tell((io, now), |handler, effects| {
-            handler.hung_up(effects, tag, how, now);
-        });
-    }
-
-    fn mail<I: Io<Self::Mail>>(&mut self, io: &mut I, mail: Self::Mail, now: Timestamp) {
-        self.tell((io, now), |handler, effects| {
-            handler.mail(effects, mail, now);
-        });
-    }
-
-    fn timer<I: Io<Self::Mail>>(&mut self, io: &mut I, now: Timestamp) {
-        self.tell((io, now), |handler, effects| handler.timer(effects, now));
-    }
-
-    fn next_timer(&self) -> Option<Timestamp> {
-        self.handler.next_timer()
-    }
-
-    fn turn_ended<I: Io<Self::Mail>>(&mut self, io: &mut I, now: Timestamp) {
-        self.tell((io, now), |handler, effects| {
-            handler.turn_ended(effects, now);
-        });
-    }
-
-    fn finished(&self) -> bool {
-        self.handler.finished()
     }
 }
 

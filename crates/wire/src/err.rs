@@ -44,6 +44,8 @@ pub mod code {
     pub const USER_LIMIT_REACHED: u16 = 1226;
     /// `ER_UNSUPPORTED_PS`: this cannot be prepared.
     pub const UNSUPPORTED_PREPARED: u16 = 1295;
+    /// `ER_MALFORMED_PACKET`
+    pub const MALFORMED_PACKET: u16 = 1835;
     /// `ER_STMT_HAS_NO_OPEN_CURSOR`: a fetch from a prepared statement without a cursor.
     pub const NO_OPEN_CURSOR: u16 = 1421;
     /// `ER_MAX_PREPARED_STMT_COUNT_REACHED`: one more prepared statement would be too many.
@@ -62,6 +64,8 @@ pub mod code {
     pub const NOT_RESIGNALLED: u16 = 1645;
     /// `ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER`: GET STACKED DIAGNOSTICS outside of a handler.
     pub const NOT_STACKED: u16 = 3004;
+    /// `ER_MUST_CHANGE_PASSWORD`: the password has expired, and must be set before anything else.
+    pub const MUST_SET_PASSWORD: u16 = 1820;
     /// `ER_MUST_CHANGE_PASSWORD_LOGIN`: the password has expired.
     pub const MUST_CHANGE_PASSWORD: u16 = 1862;
     /// `ER_ACCOUNT_HAS_BEEN_LOCKED` of MySQL.

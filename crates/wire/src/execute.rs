@@ -65,40 +65,103 @@ impl PrepareOk {
     }
 }
 
+/// The parameters of an execution, as far as it does not tell them itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParameterList {
+    /// How many the statement has.
+    pub parameters: u16,
+    /// CLIENT_QUERY_ATTRIBUTES was negotiated: the packet of MySQL has a number of its own, attributes behind the
+    /// parameters, and a name with each type.
+    pub attributes: bool,
+}
+
 /// What an execution says of the types of its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterTypes<'a> {
     /// There are no parameters, or the packet ends before it says so.
     Nothing,
-    /// The types, two bytes for each.
-    Given(&'a [u8]),
+    /// The types.
+    Given(TypeList<'a>),
     /// They are those of the execution before.
     Omitted,
 }
 
-/// What an execution says of the types of so many parameters.
-pub fn parameter_types(payload: &[u8], parameters: u16) -> ParameterTypes<'_> {
-    let Some(at) = types_at(payload, parameters) else {
-        return ParameterTypes::Nothing;
-    };
-    match payload.get(at.flag) {
-        None => ParameterTypes::Nothing,
-        Some(flag) if flag & at.mask == 0 => ParameterTypes::Omitted,
-        Some(_) => match payload.get(at.types) {
-            Some(types) => ParameterTypes::Given(types),
-            None => ParameterTypes::Nothing,
-        },
+/// The types of parameters, as they stand in an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TypeList<'a> {
+    bytes: &'a [u8],
+    parameters: u16,
+    named: bool,
+}
+
+impl<'a> TypeList<'a> {
+    /// These types, two bytes for each.
+    pub fn of(types: &'a [u8]) -> Self {
+        Self {
+            bytes: types,
+            parameters: u16::try_from(types.len() / TYPE_LEN).unwrap_or(u16::MAX),
+            named: false,
+        }
+    }
+
+    /// The types and flags, two bytes for each.
+    pub fn pairs(self) -> impl Iterator<Item = &'a [u8]> {
+        let mut reader = Reader::new(self.bytes);
+        (0..self.parameters).map_while(move |_| {
+            let pair = reader.bytes(TYPE_LEN, "type").ok()?;
+            if self.named {
+                reader.lenenc_bytes("name").ok()?;
+            }
+            Some(pair)
+        })
+    }
+
+    /// True if these are the types, two bytes for each.
+    pub fn are(self, types: &[u8]) -> bool {
+        self.pairs().eq(types.chunks(TYPE_LEN))
     }
 }
 
-/// The same execution with these types, where it omits them.
-pub fn with_parameter_types(payload: &[u8], parameters: u16, types: &[u8]) -> Vec<u8> {
-    let place = types_at(payload, parameters).filter(|at| at.types.start <= payload.len());
+/// What an execution says of the types of these parameters.
+pub fn parameter_types(payload: &[u8], list: ParameterList) -> ParameterTypes<'_> {
+    let Some(at) = types_at(payload, list) else {
+        return ParameterTypes::Nothing;
+    };
+    let types = match payload.get(at.flag) {
+        None => return ParameterTypes::Nothing,
+        Some(flag) if flag & at.mask == 0 => return ParameterTypes::Omitted,
+        Some(_) => payload.get(at.types..).unwrap_or_default(),
+    };
+    let types = TypeList {
+        bytes: types,
+        parameters: list.parameters,
+        named: at.named,
+    };
+    match types.pairs().count() == usize::from(list.parameters) {
+        true => ParameterTypes::Given(types),
+        false => ParameterTypes::Nothing,
+    }
+}
+
+/// The same execution with these types, two bytes for each, where it omits them.
+pub fn with_parameter_types(payload: &[u8], list: ParameterList, types: &[u8]) -> Vec<u8> {
+    // The types of attributes cannot be omitted: the server refuses that.
+    let place = types_at(payload, list)
+        .filter(|at| at.types <= payload.len() && at.count == usize::from(list.parameters));
     let Some(at) = place else {
         return payload.to_vec();
     };
-    let (before, behind) = payload.split_at(at.types.start);
-    let mut with = [before, types, behind].concat();
+    let (before, behind) = payload.split_at(at.types);
+    let mut with = Vec::with_capacity(payload.len() + types.len() / TYPE_LEN * (TYPE_LEN + 1));
+    with.extend_from_slice(before);
+    for pair in types.chunks(TYPE_LEN) {
+        with.extend_from_slice(pair);
+        if at.named {
+            // Its name, which is empty.
+            with.push(0);
+        }
+    }
+    with.extend_from_slice(behind);
     with[at.flag] |= at.has;
     with
 }
@@ -110,24 +173,42 @@ struct Place {
     mask: u8,
     /// What is written there to say so.
     has: u8,
-    types: Range<usize>,
+    types: usize,
+    /// How many values there are, attributes included.
+    count: usize,
+    /// Each type has a name.
+    named: bool,
 }
 
-fn types_at(payload: &[u8], parameters: u16) -> Option<Place> {
-    let count = usize::from(parameters);
-    let bulk = payload.first() == Some(&(Command::StmtBulkExecute as u8));
-    let (flag, (mask, has), start) = match bulk {
-        true => (FLAGS, (BULK_HAS_TYPES, BULK_HAS_TYPES), BULK_TYPES),
-        false => {
-            let flag = BITMAP + count.div_ceil(8);
-            (flag, (u8::MAX, 1), flag + 1)
-        }
-    };
-    (count > 0).then_some(Place {
+fn types_at(payload: &[u8], list: ParameterList) -> Option<Place> {
+    let parameters = usize::from(list.parameters);
+    if parameters == 0 {
+        return None;
+    }
+    if payload.first() == Some(&(Command::StmtBulkExecute as u8)) {
+        return Some(Place {
+            flag: FLAGS,
+            mask: BULK_HAS_TYPES,
+            has: BULK_HAS_TYPES,
+            types: BULK_TYPES,
+            count: parameters,
+            named: false,
+        });
+    }
+    let (mut bitmap, mut count) = (BITMAP, parameters);
+    if list.attributes {
+        let mut reader = Reader::new(payload.get(BITMAP..)?);
+        count = usize::try_from(reader.lenenc_int("number of parameters").ok()?).ok()?;
+        bitmap = payload.len() - reader.rest().len();
+    }
+    let flag = (count >= parameters).then(|| bitmap.saturating_add(count.div_ceil(8)))?;
+    Some(Place {
         flag,
-        mask,
-        has,
-        types: start..start + count * TYPE_LEN,
+        mask: u8::MAX,
+        has: 1,
+        types: flag.saturating_add(1),
+        count,
+        named: list.attributes,
     })
 }
 
@@ -148,22 +229,69 @@ mod tests {
         assert_eq!(statement_id(b"\x19\x07\0"), None);
     }
 
+    fn plain(parameters: u16) -> ParameterList {
+        ParameterList {
+            parameters,
+            attributes: false,
+        }
+    }
+
+    fn named(parameters: u16) -> ParameterList {
+        ParameterList {
+            parameters,
+            attributes: true,
+        }
+    }
+
+    /// The types that an execution gives.
+    fn given(payload: &[u8], list: ParameterList) -> Option<Vec<u8>> {
+        match parameter_types(payload, list) {
+            ParameterTypes::Given(types) => Some(types.pairs().flatten().copied().collect()),
+            ParameterTypes::Nothing | ParameterTypes::Omitted => None,
+        }
+    }
+
     #[test]
     fn types_are_found_and_put_in() {
-        let given = ParameterTypes::Given(&[8, 0, 3, 0]);
-        assert_eq!(parameter_types(WITH, 2), given);
-        assert_eq!(parameter_types(WITHOUT, 2), ParameterTypes::Omitted);
-        assert_eq!(with_parameter_types(WITHOUT, 2, &[8, 0, 3, 0]), WITH);
+        assert_eq!(given(WITH, plain(2)), Some(vec![8, 0, 3, 0]));
+        assert_eq!(parameter_types(WITHOUT, plain(2)), ParameterTypes::Omitted);
+        assert_eq!(with_parameter_types(WITHOUT, plain(2), &[8, 0, 3, 0]), WITH);
         for (payload, parameters) in [(WITH, 0), (&WITH[..12], 2), (&WITH[..10], 2), (b"", 1)] {
-            let found = parameter_types(payload, parameters);
+            let found = parameter_types(payload, plain(parameters));
             assert_eq!(found, ParameterTypes::Nothing, "{payload:?}");
         }
         // Nine parameters have two bytes of bitmap.
         let types = [8, 0].repeat(9);
         let omitted = [&[0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0][..], &[1; 8]].concat();
-        let with = with_parameter_types(&omitted, 9, &types);
-        assert_eq!(parameter_types(&with, 9), ParameterTypes::Given(&types));
+        let with = with_parameter_types(&omitted, plain(9), &types);
+        assert_eq!(given(&with, plain(9)), Some(types));
         assert!(with.ends_with(&[1; 8]));
+    }
+
+    #[test]
+    fn types_are_found_and_put_in_beside_names_and_attributes() {
+        let begin = &[0x17, 7, 0, 0, 0, 8, 1, 0, 0, 0][..];
+        let with = [begin, b"\x01\x00\x01\x08\x00\x00\x2a"].concat();
+        let without = [begin, b"\x01\x00\x00\x2a"].concat();
+        assert_eq!(given(&with, named(1)), Some(vec![8, 0]));
+        assert_eq!(parameter_types(&without, named(1)), ParameterTypes::Omitted);
+        assert_eq!(with_parameter_types(&without, named(1), &[8, 0]), with);
+        let attribute = b"\x02\x00\x01\x08\x00\x00\xfd\x00\x01n\x2a\x03val";
+        let two = [begin, attribute].concat();
+        assert_eq!(given(&two, named(1)), Some(vec![8, 0]));
+        let ParameterTypes::Given(list) = parameter_types(&two, named(1)) else {
+            panic!("no types in {two:?}");
+        };
+        assert!(list.are(&[8, 0]) && !list.are(&[3, 0]) && !list.are(&[8, 0, 3, 0]));
+        // Of what the server refuses nothing is changed.
+        let omitted = [begin, b"\x02\x00\x00\x2a\x03val"].concat();
+        assert_eq!(with_parameter_types(&omitted, named(1), &[8, 0]), omitted);
+        for cut in 0..with.len() - 1 {
+            let found = parameter_types(&with[..cut], named(1));
+            assert_eq!(found, ParameterTypes::Nothing, "cut at {cut}");
+        }
+        let fewer = [begin, b"\x00"].concat();
+        assert_eq!(parameter_types(&fewer, named(1)), ParameterTypes::Nothing);
     }
 
     #[test]
@@ -182,8 +310,8 @@ mod tests {
     fn many_rows_have_their_types_in_front() {
         let with = &[0xfa, 7, 0, 0, 0, 128 | 64, 0, 8, 0, 0, 42];
         let without = &[0xfa, 7, 0, 0, 0, 64, 0, 0, 42];
-        assert_eq!(parameter_types(with, 1), ParameterTypes::Given(&[8, 0]));
-        assert_eq!(parameter_types(without, 1), ParameterTypes::Omitted);
-        assert_eq!(with_parameter_types(without, 1, &[8, 0]), with);
+        assert_eq!(given(with, plain(1)), Some(vec![8, 0]));
+        assert_eq!(parameter_types(without, plain(1)), ParameterTypes::Omitted);
+        assert_eq!(with_parameter_types(without, plain(1), &[8, 0]), with);
     }
 }

@@ -125,13 +125,16 @@ impl SslRequest {
     /// Appends the packet. Returns the next sequence id.
     pub fn encode(&self, out: &mut Vec<u8>, sequence_id: u8) -> u8 {
         let mut packet = PacketWriter::begin(out, sequence_id);
-        let payload = packet.payload();
+        self.put(packet.payload());
+        packet.finish()
+    }
+
+    fn put(&self, payload: &mut Vec<u8>) {
         payload.extend_from_slice(&self.capabilities.bits().to_le_bytes());
         payload.extend_from_slice(&self.max_packet_size.to_le_bytes());
         payload.push(self.collation);
         payload.extend_from_slice(&[0; 19]);
         payload.extend_from_slice(&self.extended.bits().to_le_bytes());
-        packet.finish()
     }
 }
 
@@ -221,11 +224,13 @@ impl<'a> HandshakeResponse<'a> {
     pub fn encode(&self, out: &mut Vec<u8>, sequence_id: u8) -> u8 {
         let mut packet = PacketWriter::begin(out, sequence_id);
         let payload = packet.payload();
-        payload.extend_from_slice(&self.capabilities.bits().to_le_bytes());
-        payload.extend_from_slice(&self.max_packet_size.to_le_bytes());
-        payload.push(self.collation);
-        payload.extend_from_slice(&[0; 19]);
-        payload.extend_from_slice(&self.extended.bits().to_le_bytes());
+        let beginning = SslRequest {
+            capabilities: self.capabilities,
+            extended: self.extended,
+            max_packet_size: self.max_packet_size,
+            collation: self.collation,
+        };
+        beginning.put(payload);
         put_nul_terminated(payload, self.user);
         if self
             .capabilities

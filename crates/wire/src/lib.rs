@@ -17,6 +17,7 @@ mod execute;
 mod handshake;
 mod ok;
 mod packet;
+mod query_attributes;
 mod reader;
 mod response;
 mod result_set;
@@ -35,13 +36,15 @@ pub use change_user::ChangeUser;
 pub use command::Command;
 pub use err::{ErrPacket, code};
 pub use execute::{
-    ParameterTypes, PrepareOk, asks_for_cursor, parameter_types, statement_id, with_parameter_types,
+    ParameterList, ParameterTypes, PrepareOk, TypeList, asks_for_cursor, parameter_types,
+    statement_id, with_parameter_types,
 };
 pub use handshake::{AuthSwitchRequest, HandshakeResponse, InitialHandshake, SslRequest};
 pub use ok::{OkPacket, encode_eof};
 pub use packet::{
     Complete, HEADER_LEN, Header, MAX_PAYLOAD, PacketWriter, Payload, whole_packet, write_packet,
 };
+pub use query_attributes::{NO_ATTRIBUTES, query_attributes};
 pub use reader::{Reader, put_lenenc_bytes, put_lenenc_int};
 pub use response::{Piece, ResponseWalk, Shape, WalkError};
 pub use result_set::TextResultSet;

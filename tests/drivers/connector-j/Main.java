@@ -3,6 +3,7 @@
 // The mode is "text", "prepared" (on the server) or "cursor" (prepared, and rows fetched in parts).
 // Prints "ok <step> <what was seen>"; what is wrong ends the program with status 1.
 
+import com.mysql.cj.jdbc.JdbcStatement;
 import java.io.ByteArrayInputStream;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -48,9 +49,36 @@ public class Main {
         blobs(connection);
         errors(connection);
         procedures(connection);
+        attributes(connection);
         parallel(connection);
         killed(connection, other);
         other.close();
+    }
+
+    /** Those of MySQL, which tells them by a component. */
+    static void attributes(Connection connection) throws SQLException {
+        if (connection.getMetaData().getDatabaseProductVersion().contains("MariaDB")) {
+            ok("attributes", "none");
+            return;
+        }
+        String sql = "SELECT mysql_query_attribute_string('trace'), mysql_query_attribute_string('number'), ?";
+        try (PreparedStatement statement = connection.prepareStatement(sql)) {
+            List<Object> seen = new ArrayList<>();
+            for (int turn = 0; turn < 4; turn++) {
+                statement.setInt(1, turn);
+                if (turn == 1) {
+                    statement.unwrap(JdbcStatement.class).setAttribute("trace", "žluťoučký");
+                    statement.unwrap(JdbcStatement.class).setAttribute("number", 7);
+                } else {
+                    statement.unwrap(JdbcStatement.class).clearAttributes();
+                }
+                try (ResultSet rows = statement.executeQuery()) {
+                    rows.next();
+                    seen.add(Arrays.asList(rows.getString(1), rows.getString(2), rows.getInt(3)));
+                }
+            }
+            ok("attributes", seen);
+        }
     }
 
     static Connection connect(String database) throws SQLException {

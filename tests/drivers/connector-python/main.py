@@ -175,6 +175,21 @@ def parallel():
     assert not failures, failures
 
 
+def attributes(connection):
+    """Those of MySQL, which tells them by a component."""
+    if "MariaDB" in connection.server_info:
+        return ok("attributes", "none")
+    seen = []
+    for name, value in [("trace", "žluťoučký"), ("number", 7), ("trace", "again"), (None, None)]:
+        with connection.cursor(prepared=PREPARED) as cursor:
+            if name:
+                cursor.add_attribute(name, value)
+            cursor.execute("SELECT mysql_query_attribute_string('trace'),"
+                " mysql_query_attribute_string('number'), %s", (len(seen),))
+            seen.append(cursor.fetchall())
+    ok("attributes", seen)
+
+
 def main():
     connection, other = connect(autocommit=True), connect(autocommit=True)
     with connection.cursor() as cursor:
@@ -189,6 +204,7 @@ def main():
     blobs(connection)
     errors(connection)
     procedures(connection)
+    attributes(connection)
     ask(connection, "CREATE TABLE shared (id INT PRIMARY KEY AUTO_INCREMENT, worker INT, turn INT)")
     parallel()
     ok("parallel", ask(connection, "SELECT worker, COUNT(*) FROM shared GROUP BY worker ORDER BY worker"))

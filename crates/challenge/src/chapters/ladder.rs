@@ -95,18 +95,17 @@ pub(super) fn headline(report: &Report, part: &Part) -> Option<Headline> {
             "half of the answers took no longer",
         ),
         Tile::new(figures.latency_ms.p95, "ms", "95 % took no longer"),
-        Tile::new(
-            figures.mean_ms,
-            "ms",
-            "the mean: connections ÷ statements/s",
-        ),
+    ];
+    let mean = |ms| Tile::new(ms, "ms", "the mean: connections ÷ statements/s");
+    tiles.extend(figures.mean_ms.map(mean));
+    tiles.extend([
         Tile::new(figures.errors as f64, "", "errors and wrong answers"),
         Tile::new(
             process.rss_bytes as f64,
             "bytes",
             "resident memory of Myriad in all",
         ),
-    ];
+    ]);
     if let Some(kernel) = kernel {
         let name = "the kernel's memory per connection, both ends";
         tiles.push(Tile::new(kernel.total() as f64, "bytes", name));

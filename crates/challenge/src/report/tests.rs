@@ -20,7 +20,7 @@ pub(crate) fn figures(scale: f64) -> Figures {
             p99: rounded(4_003.25 * scale),
             max: rounded(6_021.125 * scale),
         },
-        mean_ms: rounded(299.693 * scale),
+        mean_ms: Some(rounded(299.693 * scale)),
         errors: 0,
         errors_text: String::new(),
         kernel_per_connection: Some(KernelMemory {
@@ -151,6 +151,7 @@ fn admission() -> [Part; 3] {
         other_share: 0.053,
     });
     let mut storm = figures(0.05);
+    storm.mean_ms = None;
     storm.storm = Some(Storm {
         capacity_per_s: 1_600.0,
         goodput: 0.953,

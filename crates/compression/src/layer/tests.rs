@@ -1,8 +1,6 @@
 //! A handler that repeats what it hears, behind the layer: as if nothing were compressed.
 
-use std::collections::HashMap;
-
-use events::{Close, Compression, Span};
+use events::{Close, Compression, ConnectError, Handle, Peer, Recorder, Span};
 
 use super::*;
 
@@ -16,51 +14,6 @@ struct Echo {
     heard: Vec<u8>,
     gone: bool,
     resumes: bool,
-}
-
-#[derive(Default)]
-struct Wire {
-    outboxes: HashMap<Handle, Vec<u8>>,
-    paused: bool,
-    closed: bool,
-}
-
-impl Io<()> for Wire {
-    fn outbox(&mut self, handle: Handle) -> &mut Vec<u8> {
-        self.outboxes.entry(handle).or_default()
-    }
-
-    fn unsent(&self, handle: Handle) -> usize {
-        self.outboxes.get(&handle).map_or(0, Vec::len)
-    }
-
-    fn unsent_total(&self) -> usize {
-        0
-    }
-
-    fn notify_drained(&mut self, _handle: Handle) {}
-
-    fn pause_receive(&mut self, _handle: Handle) {
-        self.paused = true;
-    }
-
-    fn resume_receive(&mut self, _handle: Handle) {
-        self.paused = false;
-    }
-
-    fn connect(&mut self, _tag: Tag) -> Handle {
-        HANDLE
-    }
-
-    fn close(&mut self, _handle: Handle, _how: Close) {
-        self.closed = true;
-    }
-
-    fn post(&mut self, _worker: usize, (): ()) -> Result<(), ()> {
-        Ok(())
-    }
-
-    fn stop_accepting(&mut self) {}
 }
 
 impl Handler for Echo {
@@ -127,10 +80,10 @@ impl Handler for Echo {
     }
 }
 
-fn begin() -> (Compressed<Echo>, Wire) {
-    let (mut layer, mut wire) = (Compressed::new(Echo::default()), Wire::default());
+fn begin() -> (Compressed<Echo>, Recorder<()>) {
+    let (mut layer, mut wire) = (Compressed::new(Echo::default()), Recorder::default());
     layer.accepted(&mut wire, HANDLE, Peer::Unix, [0; 32], NOW);
-    let greeting = std::mem::take(wire.outbox(HANDLE));
+    let greeting = wire.take(HANDLE);
     assert_eq!(greeting, b"welcome", "it comes before compression begins");
     (layer, wire)
 }
@@ -166,7 +119,7 @@ fn it_is_as_if_nothing_were_compressed_wherever_it_is_cut() {
         for part in [&bytes[..cut], &bytes[cut..]] {
             layer.received(&mut wire, TAG, part, NOW);
         }
-        let told = wire.outboxes.remove(&HANDLE).unwrap_or_default();
+        let told = wire.take(HANDLE);
         assert_eq!(unpacked(&told), expected, "cut at {cut}");
         let connection = layer.inner.connections.get_mut(TAG).expect("it is there");
         assert_eq!(
@@ -191,11 +144,11 @@ fn who_does_not_want_to_hear_is_told_later() {
     let (mut layer, mut wire) = begin();
     let bytes = [packed(b"p", 0), packed(b"later", 0), packed(b"q", 0)].concat();
     layer.received(&mut wire, TAG, &bytes, NOW);
-    assert!(wire.paused);
+    assert!(wire.paused.contains(&HANDLE));
     assert_eq!(layer.inner.handler.heard, b"p");
     layer.timer(&mut wire, NOW);
     assert_eq!(layer.inner.handler.heard, b"platerq");
-    assert!(wire.closed && layer.inner.connections.is_empty());
+    assert!(wire.has_closed(HANDLE) && layer.inner.connections.is_empty());
     assert_eq!(unpacked(&wire.outboxes[&HANDLE]), b"platerq");
 }
 
@@ -205,7 +158,7 @@ fn what_is_not_compressed_right_ends_the_connection() {
     let mut bytes = packed(&[b'x'; 100], 0);
     bytes[4] = 99;
     layer.received(&mut wire, TAG, &bytes, NOW);
-    assert!(wire.closed && layer.finished());
+    assert!(wire.has_closed(HANDLE) && layer.finished());
     // Nobody is told of what comes late.
     layer.hung_up(&mut wire, Tag(71), HangUp::Closed, NOW);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use events::{Close, Handle, Handler, Io, Tag, Timestamp};
+use events::{Handle, Handler, Recorder, Timestamp};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rsa::pkcs8::{EncodePublicKey, LineEnding};
@@ -17,45 +17,12 @@ use crate::{Settings, Shared};
 
 const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
 const OTHER: [u8; 20] = *b"tsrqponmlkjihgfedcba";
-
-/// One backend connection, and nothing else.
-#[derive(Default)]
-struct Wire {
-    sent: Vec<u8>,
-    tag: Option<Tag>,
-    closed: bool,
-}
-
-impl Io<Mail> for Wire {
-    fn outbox(&mut self, _: Handle) -> &mut Vec<u8> {
-        &mut self.sent
-    }
-    fn unsent(&self, _: Handle) -> usize {
-        0
-    }
-    fn unsent_total(&self) -> usize {
-        0
-    }
-    fn notify_drained(&mut self, _: Handle) {}
-    fn pause_receive(&mut self, _: Handle) {}
-    fn resume_receive(&mut self, _: Handle) {}
-    fn connect(&mut self, tag: Tag) -> Handle {
-        self.tag = Some(tag);
-        Handle(1)
-    }
-    fn close(&mut self, _: Handle, _: Close) {
-        self.closed = true;
-    }
-    fn post(&mut self, _: usize, _: Mail) -> Result<(), Mail> {
-        Ok(())
-    }
-    fn stop_accepting(&mut self) {}
-}
+const BACKEND: Handle = Recorder::<Mail>::ASKED;
 
 /// An engine that logs in, and the server's side of that.
 struct Stage {
     engine: Engine,
-    wire: Wire,
+    wire: Recorder<Mail>,
     sequence_id: u8,
 }
 
@@ -71,7 +38,7 @@ impl Stage {
         let engine = Engine::new(Arc::new(settings), Shared::new(1, 1), 0, [7; 32]);
         let mut stage = Self {
             engine,
-            wire: Wire::default(),
+            wire: Recorder::default(),
             sequence_id: 0,
         };
         stage.engine.turn_ended(&mut stage.wire, Timestamp::ZERO);
@@ -99,10 +66,10 @@ impl Stage {
     }
 
     fn receive(&mut self, packet: &[u8]) -> Vec<u8> {
-        let tag = self.wire.tag.expect("a connection was asked for");
+        let tag = *self.wire.asked.last().expect("a connection was asked for");
         self.engine
             .received(&mut self.wire, tag, packet, Timestamp::ZERO);
-        let sent = std::mem::take(&mut self.wire.sent);
+        let sent = self.wire.take(BACKEND);
         match whole_packet(&sent) {
             Ok(answer) => {
                 self.sequence_id = answer.sequence_id.wrapping_add(1);
@@ -116,7 +83,7 @@ impl Stage {
     fn assert_welcome(&mut self) {
         let command = self.say(b"\0\0\0\x02\0\0\0");
         assert_eq!(command.first(), Some(&0x03));
-        assert!(!self.wire.closed);
+        assert!(!self.wire.has_closed(BACKEND));
     }
 }
 
@@ -202,7 +169,7 @@ fn what_is_out_of_place_ends_the_attempt() {
     for (on_unix_socket, plugin, packets) in table {
         let (mut stage, _) = Stage::new(on_unix_socket, plugin);
         let answers: Vec<_> = packets.iter().map(|packet| stage.say(packet)).collect();
-        assert!(stage.wire.closed, "{packets:?}");
+        assert!(stage.wire.has_closed(BACKEND), "{packets:?}");
         assert_eq!(answers.last(), Some(&Vec::new()), "{packets:?}");
         assert_eq!(stage.engine.counters.backend_connect_errors, 1);
     }

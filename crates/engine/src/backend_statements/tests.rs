@@ -118,7 +118,7 @@ fn types_of_somebody_else_are_not_taken_for_ones_own() {
             instance.types = seen.map(Into::into);
         }
         let need = Need {
-            types,
+            types: types.map(TypeList::of),
             ..need(1, &a)
         };
         let has = [Flavor::MariaDb, Flavor::MySql].map(|flavor| statements.has(&need, flavor));

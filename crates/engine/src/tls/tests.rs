@@ -1,10 +1,10 @@
-//! Logins over TLS, of clients and on backends, with a layer that is written down here: it notes what it is asked.
+//! Logins over TLS, of clients and on backends.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use accounts::{Configured, Directory};
-use events::{Close, ConnectError, Handle, Handler, PeerCertificate, Tag, Timestamp};
+use events::{ConnectError, Handle, Handler, PeerCertificate, Recorder, Tag, Timestamp};
 use wire::{
     CACHING_SHA2_PASSWORD, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
     InitialHandshake, NATIVE_PASSWORD, ServerStatus, code, native_password, whole_packet,
@@ -15,60 +15,25 @@ use super::*;
 use crate::{Settings, Shared, TlsMode};
 
 const NOW: Timestamp = Timestamp::ZERO;
+const CLIENT: Handle = Handle(1);
+const BACKEND: Handle = Recorder::<Mail>::ASKED;
 const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
 const TCP: Peer = Peer::Tcp(std::net::SocketAddr::V4(std::net::SocketAddrV4::new(
     Ipv4Addr::LOCALHOST,
     40_000,
 )));
 
-/// One connection, and what was asked about it.
-#[derive(Default)]
-struct Wire {
-    sent: Vec<u8>,
-    asked: Vec<Tag>,
-    tls: Option<(Tag, TlsSide, Vec<u8>)>,
-    closed: bool,
-}
-
-impl Io<Mail> for Wire {
-    fn outbox(&mut self, _: Handle) -> &mut Vec<u8> {
-        &mut self.sent
-    }
-    fn unsent(&self, _: Handle) -> usize {
-        0
-    }
-    fn unsent_total(&self) -> usize {
-        0
-    }
-    fn notify_drained(&mut self, _: Handle) {}
-    fn pause_receive(&mut self, _: Handle) {}
-    fn resume_receive(&mut self, _: Handle) {}
-    fn connect(&mut self, tag: Tag) -> Handle {
-        self.asked.push(tag);
-        Handle(1)
-    }
-    fn close(&mut self, _: Handle, _: Close) {
-        self.closed = true;
-    }
-    fn post(&mut self, _: usize, _: Mail) -> Result<(), Mail> {
-        Ok(())
-    }
-    fn stop_accepting(&mut self) {}
-    fn start_tls(&mut self, (_, tag): (Handle, Tag), side: TlsSide, early: &[u8]) {
-        self.tls = Some((tag, side, early.to_vec()));
-    }
-}
-
 struct Stage {
     engine: Engine,
-    wire: Wire,
+    wire: Recorder<Mail>,
+    handle: Handle,
     tag: Tag,
 }
 
 impl Stage {
-    fn engine(settings: Settings) -> (Engine, Wire) {
+    fn engine(settings: Settings) -> (Engine, Recorder<Mail>) {
         let engine = Engine::new(Arc::new(settings), Shared::new(1, 1), 0, [7; 32]);
-        let (mut engine, mut wire) = (engine, Wire::default());
+        let (mut engine, mut wire) = (engine, Recorder::default());
         engine.turn_ended(&mut wire, NOW);
         (engine, wire)
     }
@@ -83,8 +48,13 @@ impl Stage {
         for tag in std::mem::take(&mut wire.asked) {
             Handler::connect_failed(&mut engine, &mut wire, tag, ConnectError::Os(111), NOW);
         }
-        let tag = engine.accepted(&mut wire, Handle(1), peer, [0; 32], NOW);
-        Self { engine, wire, tag }
+        let tag = engine.accepted(&mut wire, CLIENT, peer, [0; 32], NOW);
+        Self {
+            engine,
+            wire,
+            handle: CLIENT,
+            tag,
+        }
     }
 
     /// A backend that greets with these flags.
@@ -95,7 +65,12 @@ impl Stage {
             ..Settings::default()
         });
         let tag = wire.asked.pop().expect("a connection was asked for");
-        let mut stage = Self { engine, wire, tag };
+        let mut stage = Self {
+            engine,
+            wire,
+            handle: BACKEND,
+            tag,
+        };
         let mut packet = Vec::new();
         let handshake = InitialHandshake {
             server_version: b"9.7.0",
@@ -126,9 +101,13 @@ impl Stage {
             .tls_established(&mut self.wire, self.tag, facts, NOW);
     }
 
+    fn sent(&mut self) -> Vec<u8> {
+        self.wire.take(self.handle)
+    }
+
     /// Sequence id and payload of the one packet that was sent since.
     fn told(&mut self) -> (u8, Vec<u8>) {
-        let sent = std::mem::take(&mut self.wire.sent);
+        let sent = self.sent();
         let packet = whole_packet(&sent).expect("a packet");
         assert_eq!(packet.consumed, sent.len(), "and no more");
         (packet.sequence_id, packet.payload.bytes().to_vec())
@@ -202,9 +181,9 @@ fn what_stands_behind_a_request_for_tls_is_not_heard_as_if_it_came_over_it() {
     stage.hears(&[request(), injected.clone()].concat());
     let asked = stage.wire.tls.take();
     assert_eq!(asked, Some((stage.tag, TlsSide::Server, injected)));
-    assert_eq!(stage.wire.sent, b"");
+    assert_eq!(stage.sent(), b"");
     stage.is_secured(None);
-    assert_eq!(stage.wire.sent, b"", "nobody has logged in");
+    assert_eq!(stage.sent(), b"", "nobody has logged in");
     stage.hears(&response(&nonce, 2));
     assert_eq!(stage.verdict(), Ok(()));
     assert_eq!(stage.engine.counters.tls_handshakes, 1);
@@ -245,7 +224,7 @@ fn who_must_come_securely_is_refused_otherwise_whatever_its_password() {
         let (_, nonce) = stage.greeting();
         stage.hears(&response(&nonce, 1));
         assert_eq!(stage.verdict(), expected, "{mode:?} {peer:?}");
-        assert_eq!(stage.wire.closed, expected.is_err());
+        assert_eq!(stage.wire.has_closed(CLIENT), expected.is_err());
     }
 }
 
@@ -297,17 +276,15 @@ fn a_backend_is_told_who_we_are_over_tls_only() {
     let mut packet = Vec::new();
     write_packet(&mut packet, 5, b"\0\0\0\x02\0\0\0");
     stage.hears(&packet);
-    assert_eq!(stage.wire.sent.get(4), Some(&(Command::Query as u8)));
+    assert_eq!(stage.sent().get(4), Some(&(Command::Query as u8)));
 }
 
 #[test]
 fn a_backend_without_tls_learns_nothing() {
     let offered = Capabilities::all() - Capabilities::SSL;
-    let stage = Stage::backend(offered, NATIVE_PASSWORD);
-    assert_eq!(
-        (stage.wire.sent.as_slice(), stage.wire.closed),
-        (&b""[..], true)
-    );
+    let mut stage = Stage::backend(offered, NATIVE_PASSWORD);
+    assert_eq!(stage.sent(), b"");
+    assert!(stage.wire.has_closed(BACKEND));
     assert_eq!(stage.engine.counters.backend_connect_errors, 1);
 }
 
@@ -319,7 +296,12 @@ fn what_a_backend_says_behind_its_handshake_is_taken_as_tls() {
         ..Settings::default()
     });
     let tag = wire.asked.pop().expect("a connection was asked for");
-    let mut stage = Stage { engine, wire, tag };
+    let mut stage = Stage {
+        engine,
+        wire,
+        handle: BACKEND,
+        tag,
+    };
     let mut packets = Vec::new();
     let handshake = InitialHandshake {
         server_version: b"9.7.0",

@@ -1,6 +1,8 @@
 //! What becomes of those who wait.
 
-use events::{Handler, Span, Timestamp};
+use std::net::Ipv4Addr;
+
+use events::{Handle, Handler, Span, Timestamp};
 
 use crate::stage::{OTHER, SECRET, Stage, Told};
 
@@ -30,7 +32,7 @@ fn whoever_is_refused_is_asked_about_once_and_told_the_same() {
         let orders = stage.take_orders();
         assert_eq!((orders.len(), stage.told(client)), (1, Told::Nothing));
         stage.answer(&orders, true);
-        assert!(stage.wire.closed.contains(&client));
+        assert!(stage.wire.has_closed(client));
         assert_eq!(stage.take_orders().len(), 0);
         stage.told(client)
     };
@@ -78,7 +80,7 @@ fn an_answer_is_for_those_who_asked_before() {
 fn many_who_wait_are_dealt_with_in_parts() {
     const MANY: usize = 1_000;
     let mut stage = Stage::new();
-    let clients: Vec<u64> = (0..MANY).map(|_| stage.log_in("app", "secret").0).collect();
+    let clients: Vec<_> = (0..MANY).map(|_| stage.log_in("app", "secret").0).collect();
     let orders = stage.take_orders();
     assert_eq!(orders.len(), MANY);
     stage.publish(&[("app", SECRET)]);
@@ -117,7 +119,7 @@ fn nobody_waits_for_longer_than_a_login_may_take() {
     let (client, _) = stage.log_in("app", "secret");
     stage.now = Timestamp::ZERO + Span::from_secs(10);
     stage.engine.timer(&mut stage.wire, stage.now);
-    assert!(stage.wire.closed.contains(&client));
+    assert!(stage.wire.has_closed(client));
 }
 
 #[test]
@@ -137,4 +139,69 @@ fn a_database_that_cannot_be_asked_is_no_reason_to_call_a_password_wrong() {
     // What is known holds.
     stage.publish(&[("app", OTHER)]);
     assert!(matches!(tell(&mut stage), Told::Err(1045, _)));
+}
+
+#[test]
+fn who_dawdles_gives_its_place_to_whoever_comes() {
+    const FULL: Told = Told::Err(1040, String::new());
+    let told = |stage: &mut Stage, client: Handle| match stage.told(client) {
+        Told::Err(code, _) => Told::Err(code, String::new()),
+        told => told,
+    };
+    let mut stage = Stage::with_places(2);
+    stage.publish(&[("app", SECRET)]);
+    let ((first, _), (second, _)) = (stage.connect(), stage.connect());
+    // They may be about to say something.
+    let (early, _) = stage.connect();
+    assert_eq!(told(&mut stage, early), FULL);
+    stage.now = Timestamp::ZERO + Span::from_secs(1);
+    assert_eq!(told(&mut stage, first), Told::Greeting);
+    let (client, _) = stage.log_in("app", "secret");
+    assert_eq!(told(&mut stage, client), Told::Ok);
+    assert_eq!(told(&mut stage, first), FULL);
+    assert!(stage.wire.has_closed(first) && !stage.wire.has_closed(second));
+    // Whoever has logged in needs no place, so one is free; the next has to be given up.
+    let (third, _) = stage.connect();
+    assert!(!stage.wire.has_closed(second));
+    let (fourth, _) = stage.connect();
+    assert!(stage.wire.has_closed(second) && !stage.wire.has_closed(third));
+    assert_eq!(told(&mut stage, fourth), Told::Greeting);
+}
+
+#[test]
+fn who_waits_for_the_database_does_not_dawdle() {
+    let mut stage = Stage::with_places(2);
+    let (asks, _) = stage.log_in("app", "secret");
+    let orders = stage.take_orders();
+    stage.now = Timestamp::ZERO + Span::from_secs(2);
+    let (silent, _) = stage.connect();
+    let (early, _) = stage.connect();
+    assert!(matches!(stage.told(early), Told::Err(1040, _)));
+    stage.now = Timestamp::ZERO + Span::from_secs(3);
+    stage.connect();
+    let closed: Vec<_> = stage
+        .wire
+        .closed
+        .iter()
+        .map(|(handle, _)| *handle)
+        .collect();
+    assert_eq!(closed, [early, silent]);
+    stage.publish(&[("app", SECRET)]);
+    stage.answer(&orders, true);
+    assert_eq!(stage.told(asks), Told::Ok);
+}
+
+#[test]
+fn a_client_is_called_what_the_database_calls_it() {
+    for (resolves_names, host) in [(true, "localhost"), (false, "127.0.0.1")] {
+        let mut stage = Stage::new();
+        stage.publish_as_seen(resolves_names);
+        let (client, _) = stage.log_in_from(Ipv4Addr::LOCALHOST, "app", "wrong");
+        let orders = stage.take_orders();
+        stage.answer(&orders, true);
+        let Told::Err(1045, text) = stage.told(client) else {
+            panic!("it was let in");
+        };
+        assert!(text.contains(&format!("'app'@'{host}'")), "{text}");
+    }
 }

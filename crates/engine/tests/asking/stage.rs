@@ -1,12 +1,11 @@
 //! An engine whose backend cannot be reached, its clients, and the one who reads the accounts.
 
-use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 use accounts::{Configured, Credential, Found, Reading, Register, Requires, Standing, View};
 use engine::{AccountName, AccountsOrder, Engine, Mail, Settings, Shared};
-use events::{Close, ConnectError, Handle, Handler, Io, Peer, Span, Tag, Timestamp};
+use events::{ConnectError, Handle, Handler, Peer, Recorder, Span, Tag, Timestamp};
 use wire::{
     Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
     NATIVE_PASSWORD, native_password, whole_packet,
@@ -16,52 +15,18 @@ use wire::{
 pub(crate) const SECRET: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
 pub(crate) const OTHER: &str = "*99BA26C8EB3E1BA8A2F3C9FCD7E3A4D3C53F8C0F";
 
-#[derive(Default)]
-pub(crate) struct Wire {
-    out: HashMap<u64, Vec<u8>>,
-    pub(crate) closed: Vec<u64>,
-    asked: Vec<Tag>,
-    pub(crate) posted: Vec<Mail>,
-}
-
-impl Io<Mail> for Wire {
-    fn outbox(&mut self, handle: Handle) -> &mut Vec<u8> {
-        self.out.entry(handle.0).or_default()
-    }
-    fn unsent(&self, _: Handle) -> usize {
-        0
-    }
-    fn unsent_total(&self) -> usize {
-        0
-    }
-    fn notify_drained(&mut self, _: Handle) {}
-    fn pause_receive(&mut self, _: Handle) {}
-    fn resume_receive(&mut self, _: Handle) {}
-    fn connect(&mut self, tag: Tag) -> Handle {
-        self.asked.push(tag);
-        Handle(u64::MAX)
-    }
-    fn close(&mut self, handle: Handle, _: Close) {
-        self.closed.push(handle.0);
-    }
-    fn post(&mut self, _: usize, mail: Mail) -> Result<(), Mail> {
-        self.posted.push(mail);
-        Ok(())
-    }
-    fn stop_accepting(&mut self) {}
-}
-
 /// What a client was told.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Nothing,
+    Greeting,
     Ok,
     Err(u16, String),
 }
 
 pub(crate) struct Stage {
     pub(crate) engine: Engine,
-    pub(crate) wire: Wire,
+    pub(crate) wire: Recorder<Mail>,
     shared: Arc<Shared>,
     register: Register,
     orders: Arc<Mutex<Vec<AccountsOrder>>>,
@@ -73,11 +38,17 @@ impl Stage {
     /// A backend that cannot be reached, so that clients are greeted by the front door alone, and accounts
     /// that have not been read.
     pub(crate) fn new() -> Self {
+        Self::with_places(100_000)
+    }
+
+    /// The same with so many places for those who have not proved who they are.
+    pub(crate) fn with_places(max_logins: usize) -> Self {
         let ours = ("monitor".to_owned(), "x".to_owned().into());
         let register = Register::new(Vec::<Configured>::new(), Some(ours));
         let settings = Settings {
             accounts: register.directory(),
             login_timeout: Span::from_secs(10),
+            max_logins,
             ..Settings::default()
         };
         let shared = Shared::new(1, 8);
@@ -87,7 +58,7 @@ impl Stage {
         let engine = Engine::new(Arc::new(settings), shared.clone(), 0, [7; 32]);
         let mut stage = Self {
             engine,
-            wire: Wire::default(),
+            wire: Recorder::default(),
             shared,
             register,
             orders,
@@ -108,18 +79,34 @@ impl Stage {
         self.engine.check_invariants().unwrap();
     }
 
-    /// The handshake response of a client, sent.
-    pub(crate) fn log_in(&mut self, user: &str, password: &str) -> (u64, Tag) {
+    /// A client that connects and says nothing.
+    pub(crate) fn connect(&mut self) -> (Handle, Tag) {
+        self.connect_from(Ipv4Addr::new(10, 0, 0, 1))
+    }
+
+    fn connect_from(&mut self, address: Ipv4Addr) -> (Handle, Tag) {
         self.clients += 1;
-        let (handle, peer) = (
-            self.clients,
-            Peer::Tcp((Ipv4Addr::new(10, 0, 0, 1), 4_000).into()),
-        );
+        let handle = Handle(self.clients);
+        let peer = Peer::Tcp((address, 4_000).into());
         let wire = &mut self.wire;
-        let tag = self
-            .engine
-            .accepted(wire, Handle(handle), peer, [9; 32], self.now);
-        let greeting = std::mem::take(self.wire.outbox(Handle(handle)));
+        let tag = self.engine.accepted(wire, handle, peer, [9; 32], self.now);
+        (handle, tag)
+    }
+
+    /// The handshake response of a client, sent.
+    pub(crate) fn log_in(&mut self, user: &str, password: &str) -> (Handle, Tag) {
+        self.log_in_from(Ipv4Addr::new(10, 0, 0, 1), user, password)
+    }
+
+    /// The same from somewhere else.
+    pub(crate) fn log_in_from(
+        &mut self,
+        address: Ipv4Addr,
+        user: &str,
+        password: &str,
+    ) -> (Handle, Tag) {
+        let (handle, tag) = self.connect_from(address);
+        let greeting = self.wire.take(handle);
         let greeting = whole_packet(&greeting).unwrap();
         let payload = greeting.payload.bytes().to_vec();
         let handshake = InitialHandshake::parse(&payload).unwrap();
@@ -143,14 +130,15 @@ impl Stage {
         (handle, tag)
     }
 
-    pub(crate) fn told(&mut self, client: u64) -> Told {
-        let bytes = std::mem::take(self.wire.outbox(Handle(client)));
+    pub(crate) fn told(&mut self, client: Handle) -> Told {
+        let bytes = self.wire.take(client);
         let Ok(packet) = whole_packet(&bytes) else {
             return Told::Nothing;
         };
         let payload = packet.payload.bytes();
         match payload[0] {
             0 => Told::Ok,
+            10 => Told::Greeting,
             _ => {
                 let error = ErrPacket::parse(payload).unwrap();
                 Told::Err(
@@ -175,6 +163,18 @@ impl Stage {
             view: View::default(),
         };
         if let Some(directory) = self.register.update(reading) {
+            self.shared.publish_accounts(directory);
+        }
+    }
+
+    /// The database has no accounts, and names for addresses or not.
+    pub(crate) fn publish_as_seen(&mut self, resolves_names: bool) {
+        let view = View {
+            resolves_names,
+            ..View::default()
+        };
+        let accounts = Vec::new();
+        if let Some(directory) = self.register.update(Reading { accounts, view }) {
             self.shared.publish_accounts(directory);
         }
     }

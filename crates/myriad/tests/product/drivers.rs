@@ -10,7 +10,7 @@ use crate::support::{Database, FrontDoor, Gateway, Server, run};
 const SETTINGS: [&str; 1] = ["backend.max_connections = 16"];
 
 /// Where the program of a driver is.
-fn source(driver: &str) -> PathBuf {
+pub(crate) fn source(driver: &str) -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     workspace.join("tests/drivers").join(driver)
 }
@@ -59,7 +59,7 @@ fn compare(driver: &str, modes: &[&str], program: impl Fn() -> Command) {
 }
 
 /// Runs a compiler.
-fn build(command: &mut Command) {
+pub(crate) fn build(command: &mut Command) {
     let output = run(command, "");
     assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
 }

@@ -9,6 +9,11 @@ pub(crate) const MONITOR: &str = "monitor.user = \"monitor\"\nmonitor.password =
 
 /// Makes that account.
 pub(crate) fn add_monitor(database: &Database) {
+    database.execute(&grants_of_monitor());
+}
+
+/// The statements that make it.
+pub(crate) fn grants_of_monitor() -> String {
     let tables = match Server::is_mariadb() {
         true => "global_priv db tables_priv columns_priv procs_priv roles_mapping",
         false => {
@@ -17,9 +22,7 @@ pub(crate) fn add_monitor(database: &Database) {
     };
     let grant = |table| format!("GRANT SELECT ON mysql.{table} TO 'monitor'@'localhost';");
     let grants: String = tables.split(' ').map(grant).collect();
-    database.execute(&format!(
-        "CREATE USER IF NOT EXISTS 'monitor'@'localhost' IDENTIFIED BY 'watch'; {grants}"
-    ));
+    format!("CREATE USER IF NOT EXISTS 'monitor'@'localhost' IDENTIFIED BY 'watch'; {grants}")
 }
 
 fn start(database: &Database) -> FrontDoor {
@@ -62,7 +65,7 @@ fn log_in_twice(database: &Database, door: &FrontDoor, user: &str, password: &st
     direct.err().map(|(code, _)| code)
 }
 
-fn admin(door: &FrontDoor) -> Client {
+pub(crate) fn admin(door: &FrontDoor) -> Client {
     let login = Login {
         user: "admin",
         password: "all",
@@ -71,7 +74,7 @@ fn admin(door: &FrontDoor) -> Client {
     Client::login(&door.address(), &login).unwrap()
 }
 
-fn run(client: &mut Client, sql: &str) {
+pub(crate) fn run(client: &mut Client, sql: &str) {
     for outcome in client.run(sql) {
         assert!(matches!(outcome, Outcome::Ok(..)), "{sql}: {outcome:?}");
     }

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod administration;
 #[cfg(test)]
+mod attributes;
+#[cfg(test)]
 mod binary;
 #[cfg(test)]
 mod carried;
@@ -44,6 +46,8 @@ mod lanes;
 mod lifecycle;
 #[cfg(test)]
 mod load;
+#[cfg(test)]
+mod logins;
 #[cfg(test)]
 mod long;
 #[cfg(test)]

@@ -48,13 +48,13 @@ fn made_here(door: &FrontDoor) -> Vec<u8> {
 }
 
 /// A certificate for `localhost` with its key, in files that are written anew.
-struct Pair {
+pub(crate) struct Pair {
     certificate: PathBuf,
     key: PathBuf,
 }
 
 impl Pair {
-    fn in_folder(folder: &Path) -> Self {
+    pub(crate) fn in_folder(folder: &Path) -> Self {
         let pair = Self {
             certificate: folder.join("cert.pem"),
             key: folder.join("key.pem"),
@@ -63,7 +63,7 @@ impl Pair {
         pair
     }
 
-    fn renew(&self, common_name: &str) -> String {
+    pub(crate) fn renew(&self, common_name: &str) -> String {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         params
             .distinguished_name
@@ -76,7 +76,7 @@ impl Pair {
         pem
     }
 
-    fn settings(&self) -> [String; 2] {
+    pub(crate) fn settings(&self) -> [String; 2] {
         [("certificate", &self.certificate), ("key", &self.key)]
             .map(|(name, path)| format!("tls.{name} = {:?}", path.display().to_string()))
     }

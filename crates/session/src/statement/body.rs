@@ -10,7 +10,7 @@ use super::kind::{Kind, Traits};
 use super::lexer::Lexer;
 use super::reader::Reader;
 use super::token::Token;
-use super::variables;
+use super::{variables, write};
 
 /// What is known of a body that leaves nothing behind unseen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,10 @@ pub fn procedure_body(text: &[u8], dialect: &Dialect) -> Option<Body> {
     loop {
         expression::scan(&mut reader, &mut found, Until::Insertion, Calls::All);
         if reader.accept(Keyword::Insert) || reader.accept(Keyword::Replace) {
-            skip_target(&mut reader);
+            // Otherwise it is the function of that name.
+            if !reader.peek_mark(b'(') {
+                write::target(&mut reader);
+            }
         } else if !reader.resume() {
             break;
         }
@@ -110,27 +113,6 @@ pub fn procedure_body(text: &[u8], dialect: &Dialect) -> Option<Body> {
     (seen && !doubt).then_some(Body {
         uses_variables: statement.traits.contains(Traits::USES_USER_VARIABLES),
     })
-}
-
-/// Behind INSERT or REPLACE that is no function: steps over the table's name, whose columns would look like a call.
-fn skip_target(reader: &mut Reader<'_>) {
-    if reader.peek_mark(b'(') {
-        return;
-    }
-    while matches!(
-        reader.peek_keyword(),
-        Keyword::LowPriority
-            | Keyword::Delayed
-            | Keyword::HighPriority
-            | Keyword::Ignore
-            | Keyword::Into
-    ) {
-        reader.next();
-    }
-    reader.next();
-    while reader.accept_mark(b'.') {
-        reader.next();
-    }
 }
 
 /// Looks at each word, wherever it stands. What is assigned may be a system variable.

@@ -106,6 +106,10 @@ builtins! {
     Impure, NEVER, ALWAYS => [
         "source_pos_wait" "wait_for_executed_gtid_set" "wait_until_sql_thread_after_gtids"
     ]
+    // A component's, which sees the attributes of the text that it stands in.
+    Impure, NEVER, 80_023 => [
+        "mysql_query_attribute_string"
+    ]
     Construct, ALWAYS, ALWAYS => [
         "all" "and" "any" "as" "between" "bigint" "bit" "blob" "by" "case" "character"
         "datetime" "dec" "decimal" "distinct" "distinctrow" "div" "double" "else" "enum"

@@ -39,8 +39,14 @@ fn table(reader: &mut Reader<'_>) {
     }
 }
 
-/// Behind INSERT or REPLACE: steps over the table's name, whose columns would look like a call.
+/// Behind INSERT or REPLACE.
 pub(super) fn insert(reader: &mut Reader<'_>, found: &mut Findings, kind: Kind) -> Kind {
+    target(reader);
+    scanned(reader, found, kind)
+}
+
+/// Behind INSERT or REPLACE: steps over the table's name, whose columns would look like a call.
+pub(super) fn target(reader: &mut Reader<'_>) {
     while matches!(
         reader.peek_keyword(),
         Keyword::LowPriority
@@ -52,7 +58,6 @@ pub(super) fn insert(reader: &mut Reader<'_>, found: &mut Findings, kind: Kind) 
         reader.next();
     }
     table(reader);
-    scanned(reader, found, kind)
 }
 
 /// Behind LOAD: only what follows SET holds expressions.

@@ -1,9 +1,7 @@
 //! Two layers that talk to each other over a wire in memory, each in front of a handler that repeats or counts
 //! what it hears: as if there were no TLS.
 
-use std::collections::HashMap;
-
-use events::{Close, Span, TlsSide};
+use events::{Close, ConnectError, Peer, Recorder, Span, TlsSide};
 
 use super::*;
 use crate::{Identity, MadeHere, Verify};
@@ -20,40 +18,6 @@ struct Listener {
     facts: Option<TlsFacts>,
     gone: Option<HangUp>,
     drained: u32,
-}
-
-#[derive(Default)]
-struct Wire {
-    outboxes: HashMap<Handle, Vec<u8>>,
-    drains_wanted: u32,
-    closed: Option<Close>,
-}
-
-impl Io<()> for Wire {
-    fn outbox(&mut self, handle: Handle) -> &mut Vec<u8> {
-        self.outboxes.entry(handle).or_default()
-    }
-    fn unsent(&self, handle: Handle) -> usize {
-        self.outboxes.get(&handle).map_or(0, Vec::len)
-    }
-    fn unsent_total(&self) -> usize {
-        0
-    }
-    fn notify_drained(&mut self, _handle: Handle) {
-        self.drains_wanted += 1;
-    }
-    fn pause_receive(&mut self, _handle: Handle) {}
-    fn resume_receive(&mut self, _handle: Handle) {}
-    fn connect(&mut self, _tag: Tag) -> Handle {
-        HANDLE
-    }
-    fn close(&mut self, _handle: Handle, how: Close) {
-        self.closed = Some(how);
-    }
-    fn post(&mut self, _worker: usize, (): ()) -> Result<(), ()> {
-        Ok(())
-    }
-    fn stop_accepting(&mut self) {}
 }
 
 impl Listener {
@@ -149,13 +113,13 @@ impl Handler for Listener {
 /// One end with its wire.
 struct End {
     layer: Secured<Listener>,
-    wire: Wire,
+    wire: Recorder<()>,
 }
 
 impl End {
     fn new(side: TlsSide, parties: Parties) -> Self {
         let layer = Secured::new(Listener::on(side), parties);
-        let wire = Wire::default();
+        let wire = Recorder::default();
         Self { layer, wire }
     }
 
@@ -168,13 +132,13 @@ impl End {
     }
 
     fn hears(&mut self, bytes: &[u8]) {
-        if self.wire.closed.is_none() {
+        if !self.wire.has_closed(HANDLE) {
             self.layer.received(&mut self.wire, TAG, bytes, NOW);
         }
     }
 
     fn takes(&mut self) -> Vec<u8> {
-        std::mem::take(self.wire.outbox(HANDLE))
+        self.wire.take(HANDLE)
     }
 
     fn says(&mut self, bytes: &[u8]) {
@@ -310,8 +274,8 @@ fn who_cannot_be_trusted_is_told_so_and_left() {
         assert_eq!(pair.client.layer.handler.gone, expected, "{verify:?}");
         // The alert makes the difference between this and a connection that broke.
         assert_eq!(pair.server.layer.handler.gone, expected, "{verify:?}");
-        let closed = (!trusted).then_some(Close::Flush);
-        assert_eq!(pair.client.wire.closed, closed);
+        let closed = pair.client.wire.closed.first().copied();
+        assert_eq!(closed, (!trusted).then_some((HANDLE, Close::Flush)));
     }
 }
 

@@ -114,6 +114,7 @@ pub(crate) fn own_database(folder: &TempDir) -> LocalDb {
     database.load_sample().unwrap();
     database.execute(ACCOUNTS).unwrap();
     server.add_sequences(&database);
+    server.add_components(&database);
     let address = Address::Unix(database.socket().to_owned());
     for (user, password) in [("app", "secret"), ("admin", "all"), ("load", "much")] {
         let login = Login {

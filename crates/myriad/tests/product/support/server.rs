@@ -67,6 +67,15 @@ impl Server {
         }
     }
 
+    /// Has MySQL tell statements what their query attributes are.
+    pub(crate) fn add_components(self, database: &LocalDb) {
+        if self != Self::MariaDb {
+            database
+                .execute("INSTALL COMPONENT 'file://component_query_attributes'")
+                .unwrap();
+        }
+    }
+
     /// Gives MySQL the tables `seq_1_to_…` of the schema `shop`, which MariaDB has in any schema.
     pub(crate) fn add_sequences(self, database: &LocalDb) {
         if self == Self::MariaDb {

@@ -1,0 +1,109 @@
+//! What a layer between a driver and a handler need not write: it tells each event on.
+
+/// The methods of a [`Handler`](crate::Handler) in front of another one, but for `received`, which is what layers
+/// differ in. Each is told on through `self.tell((io, now), |handler, effects| …)`, which says what becomes of
+/// the handler's effects; `self.handler()` is asked what there is to ask.
+#[macro_export]
+macro_rules! tell_on_all_but_received {
+    () => {
+        fn accepted<I: $crate::Io<Self::Mail>>(
+            &mut self,
+            io: &mut I,
+            handle: $crate::Handle,
+            peer: $crate::Peer,
+            nonce: [u8; 32],
+            now: $crate::Timestamp,
+        ) -> $crate::Tag {
+            self.tell((io, now), |handler, effects| {
+                handler.accepted(effects, handle, peer, nonce, now)
+            })
+        }
+
+        fn connected<I: $crate::Io<Self::Mail>>(
+            &mut self,
+            io: &mut I,
+            tag: $crate::Tag,
+            now: $crate::Timestamp,
+        ) {
+            self.tell((io, now), |handler, effects| {
+                handler.connected(effects, tag, now);
+            });
+        }
+
+        fn connect_failed<I: $crate::Io<Self::Mail>>(
+            &mut self,
+            io: &mut I,
+            tag: $crate::Tag,
+            error: $crate::ConnectError,
+            now: $crate::Timestamp,
+        ) {
+            self.tell((io, now), |handler, effects| {
+                handler.connect_failed(effects, tag, error, now);
+            });
+        }
+
+        fn tls_established<I: $crate::Io<Self::Mail>>(
+            &mut self,
+            io: &mut I,
+            tag: $crate::Tag,
+            facts: $crate::TlsFacts,
+            now: $crate::Timestamp,
+        ) {
+            self.tell((io, now), |handler, effects| {
+                handler.tls_established(effects, tag, facts, now);
+            });
+        }
+
+        fn drained<I: $crate::Io<Self::Mail>>(
+            &mut self,
+            io: &mut I,
+            tag: $crate::Tag,
+            now: $crate::Timestamp,
+        ) {
+            self.tell((io, now), |handler, effects| {
+                handler.drained(effects, tag, now);
+            });
+        }
+
+        fn hung_up<I: $crate::Io<Self::Mail>>(
+            &mut self,
+            io: &mut I,
+            tag: $crate::Tag,
+            how: $crate::HangUp,
+            now: $crate::Timestamp,
+        ) {
+            self.tell((io, now), |handler, effects| {
+                handler.hung_up(effects, tag, how, now);
+            });
+        }
+
+        fn mail<I: $crate::Io<Self::Mail>>(
+            &mut self,
+            io: &mut I,
+            mail: Self::Mail,
+            now: $crate::Timestamp,
+        ) {
+            self.tell((io, now), |handler, effects| {
+                handler.mail(effects, mail, now);
+            });
+        }
+
+        fn timer<I: $crate::Io<Self::Mail>>(&mut self, io: &mut I, now: $crate::Timestamp) {
+            self.tell((io, now), |handler, effects| handler.timer(effects, now));
+        }
+
+        fn next_timer(&self) -> Option<$crate::Timestamp> {
+            self.handler().next_timer()
+        }
+
+        fn turn_ended<I: $crate::Io<Self::Mail>>(&mut self, io: &mut I, now: $crate::Timestamp) {
+            self.tell((io, now), |handler, effects| {
+                handler.turn_ended(effects, now);
+            });
+        }
+
+        fn finished(&self) -> bool {
+            self.handler().finished()
+        }
+    };
+}
