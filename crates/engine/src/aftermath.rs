@@ -23,8 +23,9 @@ pub(crate) fn clears_warnings(statement: &Statement, text: &[u8], flavor: Flavor
     }
     if statement.traits.contains(Traits::READS_DIAGNOSTICS) {
         // MySQL forgets the warnings with the statement that reads their number as a variable.
+        let more = Kind::Multiple;
         let reads_variable = matches!(statement.kind, Kind::Select | Kind::Do | Kind::Set);
-        return flavor == Flavor::MySql && reads_variable;
+        return flavor == Flavor::MySql && (reads_variable || statement.kind == more);
     }
     flavor == Flavor::MySql || uses_tables(statement, text)
 }

@@ -310,7 +310,10 @@ impl Engine {
         client.session.schema = before.schema;
         client.status = facts.status;
         client.last_insert_id = 0;
+        // Neither server forgets that number.
+        let found_rows = client.capture.found_rows;
         client.capture = Capture::new(flavor);
+        client.capture.found_rows = found_rows;
         if let Some(statements) = &mut client.statements {
             statements.close_all();
         }
