@@ -32,6 +32,8 @@
 //! | `named` | commands that name a prepared statement, on their way to the backend |
 //! | `local_infile` | files that clients send for LOAD DATA LOCAL |
 //! | `identity` | who a client is |
+//! | `relay` | logins that a backend decides, its challenges being handed on |
+//! | `relayed` | the backend connections that such logins have brought |
 //! | `full_exchange` | passwords that clients send as they are |
 //! | `directory` | who may log in, as it is known here, and asking again |
 //! | `backend_login` | the connection phase of backends |
@@ -118,6 +120,8 @@ mod permits;
 mod pin_log;
 mod prepared;
 mod read_back;
+mod relay;
+mod relayed;
 mod report;
 mod retry;
 mod rewrite;
@@ -184,6 +188,8 @@ pub struct Engine {
     asking: directory::Asking,
     /// Keys that cannot have a backend, whose clients are told so when the turn ends.
     locked_out: Vec<KeyId>,
+    /// Logins that backends decide.
+    relays: relay::Relays,
     clients: Clients,
     pool: Pool<PoolKey, Backend>,
     /// One per key of the pool.
@@ -251,6 +257,11 @@ pub struct Engine {
     started: bool,
 }
 
+/// How many logins a worker has decided by backends at a time.
+fn most_relays(settings: &Settings, shared: &Shared) -> usize {
+    (settings.max_relays / shared.ledger.workers().max(1)).max(1)
+}
+
 /// One event's view of the world.
 struct Turn<'a, I> {
     io: &'a mut I,
@@ -283,6 +294,7 @@ impl Engine {
             accounts: settings.accounts.clone(),
             asking: directory::Asking::default(),
             locked_out: Vec::new(),
+            relays: relay::Relays::new(most_relays(&settings, &shared)),
             settings,
             shared,
             worker,
