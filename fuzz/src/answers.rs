@@ -54,6 +54,7 @@ const fn dialect(deprecate_eof: bool, session_track: bool) -> ClientDialect {
     ClientDialect {
         deprecate_eof,
         session_track,
+        cache_metadata: false,
     }
 }
 
@@ -148,6 +149,7 @@ fn name(piece: &Piece<'_>) -> &'static str {
         Piece::Err(_) => "ERR",
         Piece::LocalInfile(_) => "request for a file",
         Piece::PrepareOk(_) => "prepared",
+        Piece::Progress(_) => "progress",
         Piece::Text(_) => "text",
     }
 }

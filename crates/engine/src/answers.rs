@@ -5,7 +5,9 @@ use events::Io;
 use membership::Key;
 use session::is_charset_variable;
 use session::statement::{Flavor, Kind, PinReason, Traits};
-use wire::{OkPacket, Piece, Reader, ServerStatus, StateChange, TextResultSet, Told, WalkError};
+use wire::{
+    Fingerprint, OkPacket, Piece, Reader, ServerStatus, StateChange, TextResultSet, Told, WalkError,
+};
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::client::{Client, State};
@@ -213,10 +215,23 @@ impl Engine {
                 if let Piece::PrepareOk(_) = piece {
                     client.name_statement(&mut outbox[begin..]);
                 }
+                if let (Piece::ColumnsEnd(_), Some(id)) = (piece, command.keeps_definitions_of) {
+                    let told = (id, command.translation.kept());
+                    self.definitions_told(command.client, told);
+                }
             }
             purpose => purpose.collect(piece)?,
         }
         Ok(ending)
+    }
+
+    /// The client has the column definitions of an execution, and keeps them.
+    fn definitions_told(&mut self, client: Option<Key>, (id, told): (u32, Option<Fingerprint>)) {
+        let client = client.and_then(|client| self.clients.get_mut(client));
+        let statements = client.and_then(|client| client.statements.as_mut());
+        if let Some(statement) = statements.and_then(|statements| statements.get_mut(id)) {
+            statement.definitions = told;
+        }
     }
 
     /// Takes over what an OK packet says of the session.

@@ -50,10 +50,12 @@ impl PoolKey {
             | Capabilities::PS_MULTI_RESULTS
             // Not that it changed answers: it changes how commands are written.
             | Capabilities::QUERY_ATTRIBUTES;
+        let extended_answers =
+            ExtendedCapabilities::EXTENDED_METADATA | ExtendedCapabilities::PROGRESS;
         Self {
             account,
             capabilities: client & answer_changing,
-            extended: extended & ExtendedCapabilities::EXTENDED_METADATA,
+            extended: extended & extended_answers,
         }
     }
 }
@@ -289,6 +291,8 @@ pub(crate) struct ClientCommand {
     pub timed_out: bool,
     /// What it has in common with others, if it is a plain read.
     pub digest: Digest,
+    /// The prepared statement that it executes, if the client keeps the column definitions of that.
+    pub keeps_definitions_of: Option<u32>,
 }
 
 impl ClientCommand {

@@ -211,6 +211,7 @@ impl Client {
         ClientDialect {
             deprecate_eof: self.capabilities.contains(Capabilities::DEPRECATE_EOF),
             session_track: self.capabilities.contains(Capabilities::SESSION_TRACK),
+            cache_metadata: self.extended.contains(ExtendedCapabilities::CACHE_METADATA),
         }
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use wire::ParameterList;
+use wire::{Fingerprint, ParameterList};
 
 use crate::templates::Template;
 
@@ -38,6 +38,8 @@ pub(crate) struct ClientStatement {
     pub types: Option<Arc<[u8]>>,
     /// What it is.
     pub template: Arc<Template>,
+    /// The column definitions that the client has of it, if it keeps them.
+    pub definitions: Option<Fingerprint>,
     /// Long data that came and was not used; boxed, because few have any.
     pub long: Option<Box<LongData>>,
 }
@@ -91,6 +93,7 @@ impl ClientStatements {
             parameters,
             types: None,
             template,
+            definitions: None,
             long: None,
         };
         self.open.insert(place, statement);
@@ -190,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_statement_stays_small() {
-        assert!(size_of::<ClientStatement>() <= 40);
+        assert!(size_of::<ClientStatement>() <= 48);
     }
 
     #[test]

@@ -144,6 +144,7 @@ impl Engine {
             mentions: mentions.unwrap_or_default().into(),
         };
         let client = self.clients.get(key)?;
+        let keeps = client.dialect().cache_metadata;
         // The server ends what has its own id.
         let own = (rewrite::concerns(&statement) && statement.kind != Kind::Kill)
             .then(|| self.facts.as_ref()?.dialect(&client.session))
@@ -154,6 +155,7 @@ impl Engine {
         let template = self.templates.get((text, binding), || meaning);
         let mut preparing = Preparing::new(template);
         preparing.stays = stays;
+        preparing.keeps = keeps.then(Box::default);
         Some(Act::Prepares(preparing))
     }
 

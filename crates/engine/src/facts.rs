@@ -40,8 +40,10 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
 const COMPRESSION: Capabilities = Capabilities::COMPRESS.union(Capabilities::ZSTD_COMPRESSION);
 
 /// The same of MariaDB's extended flags.
-pub(crate) const OFFERED_EXTENDED: ExtendedCapabilities =
-    ExtendedCapabilities::EXTENDED_METADATA.union(ExtendedCapabilities::STMT_BULK_OPERATIONS);
+pub(crate) const OFFERED_EXTENDED: ExtendedCapabilities = ExtendedCapabilities::EXTENDED_METADATA
+    .union(ExtendedCapabilities::STMT_BULK_OPERATIONS)
+    .union(ExtendedCapabilities::PROGRESS)
+    .union(ExtendedCapabilities::CACHE_METADATA);
 
 /// What is known of the server behind.
 #[derive(Clone, Debug, PartialEq, Eq)]

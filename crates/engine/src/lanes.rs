@@ -391,5 +391,6 @@ fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientComman
         until: allowance.until,
         timed_out: false,
         digest: client.digest,
+        keeps_definitions_of: None,
     }
 }

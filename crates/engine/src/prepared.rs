@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use events::Io;
 use membership::Key;
 use session::statement::{Flavor, Statement, Traits};
-use wire::{Command, Piece, PrepareOk, ServerStatus, statement_id};
+use wire::{Command, Definitions, Fingerprint, Piece, PrepareOk, ServerStatus, statement_id};
 
 use crate::backend::ClientCommand;
 use crate::client::{Client, State};
@@ -38,6 +38,10 @@ pub(crate) struct Preparing {
     pub told: Option<PrepareOk>,
     /// It stays on this backend, and with it the session.
     pub stays: bool,
+    /// The column definitions that the client was told.
+    pub definitions: Option<Fingerprint>,
+    /// Takes them; only for clients that keep them.
+    pub keeps: Option<Box<Definitions>>,
 }
 
 impl Preparing {
@@ -47,6 +51,8 @@ impl Preparing {
             template,
             told: None,
             stays: false,
+            definitions: None,
+            keeps: None,
         }
     }
 }
@@ -56,6 +62,10 @@ impl Preparing {
     pub(crate) fn note(&mut self, piece: &Piece<'_>) {
         if let Piece::PrepareOk(_) = piece {
             self.told = PrepareOk::parse(piece.payload()).ok();
+        }
+        if let Some(keeps) = &mut self.keeps {
+            // Those of the parameters come first.
+            self.definitions = keeps.piece(piece).or(self.definitions);
         }
     }
 }
@@ -322,6 +332,9 @@ impl Engine {
         let id = client.map(|client| {
             let statements = client.statements.get_or_insert_default();
             let id = statements.add(template.clone(), told.parameters);
+            if let Some(statement) = statements.get_mut(id) {
+                statement.definitions = preparing.definitions;
+            }
             if preparing.stays {
                 client.holdings.get_or_insert_default().prepared.push(id);
             }

@@ -75,7 +75,7 @@ impl Engine {
         self.counters.statements += u64::from(packet.is_statement());
         let command = ClientCommand {
             client: Some(client_key),
-            translation: translation(client, packet, sequence_id),
+            translation: translation(client, (packet, &statement), sequence_id),
             kind: statement.kind,
             traits: statement.traits,
             pins,
@@ -89,14 +89,12 @@ impl Engine {
             until,
             timed_out: false,
             digest: backend.replayed(client.digest),
+            keeps_definitions_of: client.keeps_definitions_of(packet.payload, &statement),
         };
         backend.note_xa(&statement, text);
         backend.head_since = turn.now;
-        backend.exchanges.push_back(Exchange {
-            walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),
-            purpose: Purpose::Command(command),
-            bytes: 0,
-        });
+        let walk = ResponseWalk::shaped(shape(packet.payload), true, sequence_id);
+        backend.expect_answer(walk, command);
     }
 
     /// What a statement may define as something else is not known any more.
@@ -171,6 +169,15 @@ impl Backend {
         }
     }
 
+    /// Notes that the answer to a client's command will come.
+    fn expect_answer(&mut self, walk: ResponseWalk, command: ClientCommand) {
+        self.exchanges.push_back(Exchange {
+            walk,
+            purpose: Purpose::Command(command),
+            bytes: 0,
+        });
+    }
+
     /// What the backend knows of the session's last statement.
     fn live(&self) -> Live {
         Live {
@@ -210,6 +217,16 @@ fn put_packet(
     packet.sequence_id
 }
 
+impl Client {
+    /// The statement that a command executes, if the client keeps its column definitions: those of reads, as the
+    /// server has it of all that is no procedure.
+    fn keeps_definitions_of(&self, payload: &[u8], statement: &Statement) -> Option<u32> {
+        let keeps = self.dialect().cache_metadata && statement.kind == Kind::Select;
+        let executed = (keeps && executes(payload)).then(|| self.statement(payload));
+        executed.flatten().map(|executed| executed.id)
+    }
+}
+
 /// True if a text may prepare an XA transaction.
 fn prepares_transaction(statement: &Statement, text: &[u8]) -> bool {
     const PREPARE: &[u8] = b"prepare";
@@ -226,11 +243,22 @@ fn signal(packet: Packet<'_>, statement: &Statement) -> Option<Box<[u8]>> {
 }
 
 /// How the client is told the answer to a command whose last packet was sent with `sequence_id`.
-fn translation(client: &Client, packet: Packet<'_>, sequence_id: u8) -> Translation {
+fn translation(
+    client: &Client,
+    (packet, statement): (Packet<'_>, &Statement),
+    sequence_id: u8,
+) -> Translation {
     let login = client.login.as_ref();
     let sent = packet.sequence_id.wrapping_sub(sequence_id);
     let offset = login.map_or(sent, |login| login.sequence_id.wrapping_sub(1));
-    let translation = Translation::new(client.dialect(), offset);
+    let mut translation = Translation::new(client.dialect(), offset);
+    if client
+        .keeps_definitions_of(packet.payload, statement)
+        .is_some()
+    {
+        let executed = client.statement(packet.payload);
+        translation = translation.with_kept(executed.and_then(|executed| executed.definitions));
+    }
     match asks_for_cursor(packet.payload) {
         true => translation.with_cursor(),
         false => translation,

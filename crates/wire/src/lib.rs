@@ -12,6 +12,7 @@ mod auth;
 mod capabilities;
 mod change_user;
 mod command;
+mod definitions;
 mod err;
 mod execute;
 mod handshake;
@@ -35,6 +36,7 @@ pub use auth::{
 pub use capabilities::{Capabilities, ExtendedCapabilities};
 pub use change_user::ChangeUser;
 pub use command::Command;
+pub use definitions::{Definitions, Fingerprint};
 pub use err::{ErrPacket, code};
 pub use execute::{
     ParameterList, ParameterTypes, PrepareOk, TypeList, asks_for_cursor, parameter_types,

@@ -4,11 +4,16 @@
 //! It takes bytes as they come, cut anywhere, and keeps nothing but a few numbers. Whoever calls
 //! it keeps the bytes it did not consume.
 //!
-//! Source: MySQL manual, "COM_QUERY Response", "Text Resultset", "Binary Protocol Resultset".
+//! Source: MySQL manual, "COM_QUERY Response", "Text Resultset", "Binary Protocol Resultset"; MariaDB knowledge base,
+//! "ERR_Packet", for progress reports.
 
 use crate::packet::{HEADER_LEN, Header, MAX_PAYLOAD};
 use crate::status::ServerStatus;
 use crate::{Malformed, OkPacket, Reader};
+
+/// How a progress report begins: as an ERR packet with a number that no error has. Only who has negotiated
+/// MARIADB_CLIENT_PROGRESS gets any.
+const PROGRESS: &[u8] = &[0xff, 0xff, 0xff];
 
 /// Bytes at the front of the input and what they are.
 ///
@@ -39,6 +44,8 @@ pub enum Piece<'a> {
     RowsEnd(&'a [u8]),
     /// An ERR packet, in place of a response or of the next row. It ends the answer.
     Err(&'a [u8]),
+    /// How far a long statement has come (MariaDB); the response is still due.
+    Progress(&'a [u8]),
     /// The backend asks for a file of the client (LOAD DATA LOCAL). The walk then waits for the
     /// response that follows the file.
     LocalInfile(&'a [u8]),
@@ -59,6 +66,7 @@ impl<'a> Piece<'a> {
             | Piece::Ok(bytes)
             | Piece::RowsEnd(bytes)
             | Piece::Err(bytes)
+            | Piece::Progress(bytes)
             | Piece::LocalInfile(bytes) => bytes,
         }
     }
@@ -239,6 +247,7 @@ impl ResponseWalk {
         self.due = self.due.wrapping_add(1);
         let payload = &packet[HEADER_LEN..];
         let piece = match (self.phase, first) {
+            (_, 0xff) if payload.starts_with(PROGRESS) => Piece::Progress(packet),
             (_, 0xff) => {
                 self.phase = Phase::Done;
                 Piece::Err(packet)

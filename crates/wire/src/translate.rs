@@ -4,11 +4,16 @@
 //! Rows and column definitions are copied as they are; only the sequence id in their header
 //! changes, and only for clients to which an EOF packet more is told than the backend sent.
 
+use std::num::NonZeroUsize;
+
 use crate::ok::encode_eof;
 use crate::packet::HEADER_LEN;
 use crate::response::Piece;
 use crate::status::ServerStatus;
-use crate::{Malformed, OkPacket};
+use crate::{Definitions, Fingerprint, Malformed, OkPacket};
+
+/// Stands behind the number of columns.
+const DEFINITIONS_FOLLOW: u8 = 1;
 
 /// What decides how a client is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +22,9 @@ pub struct ClientDialect {
     pub deprecate_eof: bool,
     /// CLIENT_SESSION_TRACK.
     pub session_track: bool,
+    /// MARIADB_CLIENT_CACHE_METADATA: the number of columns is followed by a byte that says whether their
+    /// definitions follow. Backends never negotiate it: they always send them.
+    pub cache_metadata: bool,
 }
 
 /// The translation of one answer of a backend that negotiated CLIENT_DEPRECATE_EOF and
@@ -33,6 +41,19 @@ pub struct Translation {
     cursor: bool,
     /// The EOF packet after the column definitions is held back for that reason.
     held_back: bool,
+    /// What the client has of the column definitions that it keeps, if it keeps any.
+    kept: Option<Kept>,
+}
+
+/// The column definitions of an execution, which are taken back if the client has them.
+#[derive(Clone, Debug)]
+struct Kept {
+    /// Those that the client has.
+    known: Option<Fingerprint>,
+    definitions: Definitions,
+    /// Where in the output the number of columns ends, as long as that output is at hand.
+    count_end: Option<NonZeroUsize>,
+    columns: u8,
 }
 
 impl Translation {
@@ -45,6 +66,7 @@ impl Translation {
             eof_status_at: None,
             cursor: false,
             held_back: false,
+            kept: None,
         }
     }
 
@@ -53,6 +75,23 @@ impl Translation {
     pub fn with_cursor(mut self) -> Self {
         self.cursor = true;
         self
+    }
+
+    /// The same for an execution of a statement whose column definitions the client keeps: `known` are those
+    /// that it has.
+    pub fn with_kept(mut self, known: Option<Fingerprint>) -> Self {
+        self.kept = Some(Kept {
+            known,
+            definitions: Definitions::default(),
+            count_end: None,
+            columns: 0,
+        });
+        self
+    }
+
+    /// The column definitions that the client has after an answer with some; nothing if it keeps none of them.
+    pub fn kept(&self) -> Option<Fingerprint> {
+        self.kept.as_ref()?.known
     }
 
     /// Appends what the client is told for `piece`. `state_changes` replaces the session-track
@@ -68,7 +107,9 @@ impl Translation {
             let sequence_id = piece.bytes().get(3).copied().unwrap_or_default();
             self.columns_end(sequence_id, told.status, out);
         }
+        self.take_back(piece, out);
         match piece {
+            Piece::ColumnCount(packet) if self.dialect.cache_metadata => self.count(packet, out),
             Piece::Rest(bytes) => out.extend_from_slice(bytes),
             Piece::ColumnsEnd(_) if self.dialect.deprecate_eof => {}
             Piece::ColumnsEnd(_) if self.cursor => self.held_back = true,
@@ -96,6 +137,7 @@ impl Translation {
             | Piece::Row(packet)
             | Piece::Continuation(packet)
             | Piece::Err(packet)
+            | Piece::Progress(packet)
             | Piece::PrepareOk(packet)
             | Piece::Text(packet)
             | Piece::LocalInfile(packet) => self.copy(packet, out),
@@ -114,6 +156,41 @@ impl Translation {
     /// The output so far is out of reach: it may have been sent.
     pub fn flushed(&mut self) {
         self.eof_status_at = None;
+        if let Some(kept) = &mut self.kept {
+            kept.count_end = None;
+        }
+    }
+
+    /// The number of columns, and that their definitions follow.
+    fn count(&mut self, packet: &[u8], out: &mut Vec<u8>) {
+        let begin = out.len();
+        self.copy(packet, out);
+        out.push(DEFINITIONS_FOLLOW);
+        // No number of columns makes that overflow.
+        out[begin] = out[begin].wrapping_add(1);
+        if let Some(kept) = &mut self.kept {
+            (kept.count_end, kept.columns) = (NonZeroUsize::new(out.len()), 0);
+        }
+    }
+
+    /// Takes definitions back that the client has, once they are complete, if they are still at hand.
+    fn take_back(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) {
+        let Some(kept) = &mut self.kept else { return };
+        kept.columns = kept
+            .columns
+            .wrapping_add(u8::from(matches!(piece, Piece::Column(_))));
+        let Some(complete) = kept.definitions.piece(piece) else {
+            return;
+        };
+        // Those of a cursor are always told: they are of the table that it reads from.
+        let known = kept.known.replace(complete) == Some(complete) && !self.cursor;
+        if let Some(end) = kept.count_end.take().filter(|_| known) {
+            out.truncate(end.get());
+            if let Some(follow) = out.last_mut() {
+                *follow = 0;
+            }
+            self.offset = self.offset.wrapping_sub(kept.columns);
+        }
     }
 
     /// The flags of a statement are known at its end. The EOF packet before its rows has the same

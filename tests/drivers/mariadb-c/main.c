@@ -223,6 +223,41 @@ static void sessions(MYSQL *link) {
     printf("ok sessions\n");
 }
 
+/* Arrays of parameters: many rows in one command, which only MariaDB takes. */
+static void arrays(MYSQL *link) {
+    if (!mariadb_connection(link)) {
+        printf("ok arrays none\n");
+        return;
+    }
+    run(link, "CREATE TABLE many (id INT PRIMARY KEY AUTO_INCREMENT, n INT DEFAULT 7, t VARCHAR(20))");
+    MYSQL_STMT *insert = mysql_stmt_init(link);
+    const char *text = "INSERT INTO many (n, t) VALUES (?, ?)";
+    CHECK(mysql_stmt_prepare(insert, text, strlen(text)) == 0, link);
+    unsigned size = 4;
+    int numbers[4] = {1, 2, 3, 4};
+    char of_numbers[4] = {STMT_INDICATOR_NONE, STMT_INDICATOR_NULL, STMT_INDICATOR_NONE, STMT_INDICATOR_DEFAULT};
+    const char *texts[4] = {"one", "two", "three", ""};
+    unsigned long lengths[4] = {3, 3, 5, 0};
+    char of_texts[4] = {STMT_INDICATOR_NONE, STMT_INDICATOR_NONE, STMT_INDICATOR_NULL, STMT_INDICATOR_NONE};
+    MYSQL_BIND binds[2] = {
+        {.buffer_type = MYSQL_TYPE_LONG, .buffer = numbers, .u.indicator = of_numbers},
+        {.buffer_type = MYSQL_TYPE_STRING, .buffer = texts, .length = lengths, .u.indicator = of_texts},
+    };
+    CHECK(mysql_stmt_attr_set(insert, STMT_ATTR_ARRAY_SIZE, &size) == 0, link);
+    CHECK(mysql_stmt_bind_param(insert, binds) == 0, link);
+    for (int turn = 0; turn < 3; turn++) {
+        numbers[0] = 100 * turn;
+        CHECK(mysql_stmt_execute(insert) == 0, link);
+        CHECK(mysql_stmt_affected_rows(insert) == size, link);
+        /* Somebody else may have the backend next. */
+        CHECK(number(link, "SELECT COUNT(*) FROM many") == size * (turn + 1), link);
+    }
+    printf("ok arrays %lld %lld %lld %lld\n", number(link, "SELECT SUM(n) FROM many"),
+           number(link, "SELECT COUNT(t) FROM many"), number(link, "SELECT SUM(LENGTH(t)) FROM many"),
+           number(link, "SELECT COUNT(*) FROM many WHERE n = 7"));
+    mysql_stmt_close(insert);
+}
+
 int main(int count, char **values) {
     arguments = values;
     if (count != 7) {
@@ -245,6 +280,7 @@ int main(int count, char **values) {
     errors(link);
     changes(link);
     several(link);
+    arrays(link);
     sessions(link);
     mysql_close(link);
     return 0;

@@ -60,7 +60,11 @@ impl Life {
             capabilities: capabilities | Capabilities::CONNECT_WITH_DB,
             ..Login::to(schema)
         };
-        let client = Client::login(address, &login).unwrap();
+        Self::of(Client::login(address, &login).unwrap())
+    }
+
+    /// That of a client that is logged in.
+    pub(crate) fn of(client: Client) -> Self {
         Self { client, id: [0; 4] }
     }
 
@@ -368,8 +372,7 @@ fn pipelined(address: &Address) -> Vec<Packet> {
         extended: ExtendedCapabilities::STMT_BULK_OPERATIONS,
         ..Login::to("binary_bulk")
     };
-    let client = Client::login(address, &login).unwrap();
-    let mut life = Life { client, id: [0; 4] };
+    let mut life = Life::of(Client::login(address, &login).unwrap());
     let mut bytes = Vec::new();
     for command in [
         &[&[COM_PREPARE][..], b"INSERT INTO t (a) VALUES (?)"].concat(),

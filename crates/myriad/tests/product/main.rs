@@ -33,6 +33,8 @@ mod drivers;
 #[cfg(test)]
 mod dump;
 #[cfg(test)]
+mod extended;
+#[cfg(test)]
 mod from_server;
 #[cfg(test)]
 mod idle_transactions;

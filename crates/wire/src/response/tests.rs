@@ -62,6 +62,7 @@ fn name(piece: &Piece<'_>) -> &'static str {
         Piece::Ok(_) => "ok",
         Piece::RowsEnd(_) => "rows end",
         Piece::Err(_) => "err",
+        Piece::Progress(_) => "progress",
         Piece::LocalInfile(_) => "local infile",
         Piece::PrepareOk(_) => "prepare ok",
         Piece::Text(_) => "text",
@@ -84,6 +85,10 @@ fn each_shape_of_answer_cut_at_every_byte() {
     assert_walk(&ok.0, true, &["ok"]);
     let err = Answer::new().packet(b"\xff\x48\x04#HY000no");
     assert_walk(&err.0, true, &["err"]);
+    let reported = Answer::new()
+        .packet(b"\xff\xff\xff\x01\x02\x02\0\0\0\x05stage")
+        .ok(0x00, false);
+    assert_walk(&reported.0, true, &["progress", "ok"]);
     let rows = Answer::new()
         .packet(b"\x02")
         .packet(b"def")

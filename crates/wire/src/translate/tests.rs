@@ -7,10 +7,12 @@ use crate::response::ResponseWalk;
 const OLD: ClientDialect = ClientDialect {
     deprecate_eof: false,
     session_track: false,
+    cache_metadata: false,
 };
 const NEW: ClientDialect = ClientDialect {
     deprecate_eof: true,
     session_track: false,
+    cache_metadata: false,
 };
 
 fn ok(out: &mut Vec<u8>, sequence_id: u8, header: u8, block: &'static [u8]) {
@@ -40,6 +42,75 @@ fn told(answer: &[u8], dialect: ClientDialect) -> Vec<u8> {
     }
     assert!(walk.is_done());
     out
+}
+
+/// What clients are told that keep column definitions, for the same answer, cut at `cut`, twice in turn.
+fn told_twice(answer: &[u8], dialect: ClientDialect, cut: usize) -> [Vec<u8>; 2] {
+    let mut known = None;
+    [(); 2].map(|()| {
+        let mut walk = ResponseWalk::new(true, 0);
+        let mut translation = Translation::new(dialect, 0).with_kept(known);
+        let (mut at, mut out) = (0, Vec::new());
+        for end in [cut, answer.len()] {
+            while let Some(piece) = walk.next(&answer[at..end]).expect("well-formed") {
+                at += piece.bytes().len();
+                let told = Told {
+                    next_sequence_id: walk.next_sequence_id(),
+                    ..Told::default()
+                };
+                let done = translation.piece(&piece, &told, &mut out);
+                done.expect("well-formed");
+            }
+            translation.flushed();
+        }
+        known = translation.kept();
+        out
+    })
+}
+
+#[test]
+fn definitions_that_a_client_has_are_taken_back_while_they_are_at_hand() {
+    let mut answer = Vec::new();
+    for (id, payload) in [(1, &b"\x02"[..]), (2, b"def1"), (3, b"def2"), (4, b"\0\0a")] {
+        write_packet(&mut answer, id, payload);
+    }
+    encode_ok_at_end(&mut answer, 5);
+    let packets = |out: &[u8]| {
+        let (mut at, mut packets) = (0, Vec::new());
+        while let Ok(packet) = crate::whole_packet(&out[at..]) {
+            packets.push((packet.sequence_id, packet.payload.bytes().to_vec()));
+            at += packet.consumed;
+        }
+        packets
+    };
+    for deprecate_eof in [true, false] {
+        let dialect = ClientDialect {
+            deprecate_eof,
+            session_track: false,
+            cache_metadata: true,
+        };
+        for cut in 1..answer.len() {
+            let [first, second] = told_twice(&answer, dialect, cut).map(|out| packets(&out));
+            assert_eq!(first[0], (1, vec![2, 1]), "cut at {cut}");
+            assert_eq!(first[1..3], [(2, b"def1".to_vec()), (3, b"def2".to_vec())]);
+            // Part of them may have been sent.
+            let at_hand = !(5..5 + 2 * 8).contains(&cut);
+            let left_out = usize::from(at_hand) * 2;
+            assert_eq!(second[0], (1, vec![2, u8::from(!at_hand)]), "cut at {cut}");
+            assert_eq!(second.len(), first.len() - left_out, "cut at {cut}");
+            for (place, (id, _)) in second.iter().enumerate() {
+                assert_eq!(usize::from(*id), place + 1, "cut at {cut}");
+            }
+            assert_eq!(
+                second.last().map(|last| &last.1),
+                first.last().map(|last| &last.1)
+            );
+        }
+    }
+}
+
+fn encode_ok_at_end(answer: &mut Vec<u8>, sequence_id: u8) {
+    ok(answer, sequence_id, 0xfe, b"");
 }
 
 #[test]
