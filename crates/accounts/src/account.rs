@@ -55,7 +55,7 @@ pub enum Standing {
 }
 
 /// What an account's connections need: `REQUIRE`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Requires {
     /// Nothing.
     #[default]
@@ -64,8 +64,19 @@ pub enum Requires {
     Ssl,
     /// A client's certificate.
     X509,
-    /// Something certain of it, or of the encryption: its subject, its issuer, the cipher.
-    More,
+    /// Encryption, and that of it or of a client's certificate.
+    Certain(Box<Certain>),
+}
+
+/// What must be so of encryption and of a client's certificate. Of a certificate only if something is said of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Certain {
+    /// The name of the cipher suite, as the servers name it.
+    pub cipher: Option<String>,
+    /// Whom the certificate is for, as OpenSSL writes it on one line: `/C=SE/O=Example/CN=app`.
+    pub subject: Option<String>,
+    /// Who issued it, written alike.
+    pub issuer: Option<String>,
 }
 
 impl Account {
@@ -116,14 +127,8 @@ impl Account {
 
     /// True if nothing differs that anybody could notice.
     pub(crate) fn is_as(&self, other: &Self) -> bool {
-        let told = |account: &Self| {
-            (
-                account.origin,
-                account.standing,
-                account.requires,
-                account.privileges,
-            )
-        };
-        told(self) == told(other) && self.credential.is_as(&other.credential)
+        let is_told_alike = (self.origin, self.standing, self.privileges)
+            == (other.origin, other.standing, other.privileges);
+        is_told_alike && self.requires == other.requires && self.credential.is_as(&other.credential)
     }
 }

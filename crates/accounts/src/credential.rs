@@ -10,6 +10,13 @@ use wire::{
 };
 use zeroize::Zeroizing;
 
+/// What stands for an account that must prove itself in several ways, one after the other.
+pub const MULTI_FACTOR: &str = "multi_factor_authentication";
+
+/// What cannot be handed on: plugins that ask the operating system whose process is at the other end, which
+/// would be the front door; and what begins anew after its OK.
+const UNRELAYED: [&str; 3] = ["unix_socket", "auth_socket", MULTI_FACTOR];
+
 /// What proves an account.
 pub enum Credential {
     /// A password that is known; empty for none.
@@ -18,7 +25,7 @@ pub enum Credential {
     Native(NativeHash),
     /// What `caching_sha2_password` keeps of a password.
     Sha2(Sha2Hash),
-    /// What a plugin keeps that cannot be checked here.
+    /// That of a plugin with this name, which only the database can check.
     Other(Box<str>),
     /// Nothing proves it.
     Nothing,
@@ -79,6 +86,15 @@ impl Credential {
             Self::Native(_) => Some(AuthPlugin::NativePassword),
             Self::Sha2(_) => Some(AuthPlugin::CachingSha2Password),
             Self::Password(_) | Self::Other(_) | Self::Nothing => None,
+        }
+    }
+
+    /// The plugin whose challenges are handed on, the database deciding; `None` if that is not how it is
+    /// proved.
+    pub fn relayed(&self) -> Option<&str> {
+        match self {
+            Self::Other(plugin) => Some(&**plugin).filter(|plugin| !UNRELAYED.contains(plugin)),
+            _ => None,
         }
     }
 

@@ -15,8 +15,8 @@ mod credential;
 mod directory;
 mod register;
 
-pub use account::{Account, Origin, Requires, Standing};
-pub use credential::{Credential, NativeHash, Secret, Sha2Hash};
+pub use account::{Account, Certain, Origin, Requires, Standing};
+pub use credential::{Credential, MULTI_FACTOR, NativeHash, Secret, Sha2Hash};
 pub use directory::{Configured, Directory, View};
 pub use register::{Found, Reading, Register};
 

@@ -44,6 +44,9 @@ pub struct Backend {
     pub max_pinned: Option<NonZero<u32>>,
     /// How many of them the sessions of one account may hold; `None` = all of them.
     pub max_pinned_per_account: Option<NonZero<u32>>,
+    /// How many connections are kept for an account whose logins the database decides, over all workers; 1 to
+    /// 100,000.
+    pub max_relayed_per_account: u32,
     /// How many statements are kept prepared on a connection; 1 to 10,000.
     pub max_prepared_statements: u32,
     /// A read that takes longer loses those behind it in its lane, which go elsewhere; `None` = there
@@ -99,6 +102,11 @@ impl Backend {
                 "max_pinned_per_account",
                 default.max_pinned_per_account,
                 |v| value::number_unless_zero(v, CONNECTIONS_MAX),
+            ),
+            max_relayed_per_account: section.read(
+                "max_relayed_per_account",
+                default.max_relayed_per_account,
+                |v| value::number(v, 1..=CONNECTIONS_MAX),
             ),
             max_prepared_statements: section.read(
                 "max_prepared_statements",
@@ -163,6 +171,7 @@ impl Default for Backend {
             max_age: Some(Duration::from_secs(3_600)),
             max_pinned: None,
             max_pinned_per_account: None,
+            max_relayed_per_account: 8,
             max_prepared_statements: 128,
             lane_stall: Some(Duration::from_millis(10)),
             server_version: None,

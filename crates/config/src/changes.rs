@@ -39,7 +39,7 @@ impl Settings {
             }
             backend {
                 address tls min_connections max_connections connect_timeout queue_timeout lane_stall idle_timeout max_age
-                max_pinned max_pinned_per_account max_prepared_statements server_version
+                max_pinned max_pinned_per_account max_relayed_per_account max_prepared_statements server_version
             }
             tls { mode }
             proxy_protocol { networks }

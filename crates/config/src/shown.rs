@@ -98,6 +98,10 @@ impl Settings {
                 or_zero(backend.max_pinned_per_account),
             ),
             (
+                "max_relayed_per_account",
+                backend.max_relayed_per_account.to_string(),
+            ),
+            (
                 "max_prepared_statements",
                 backend.max_prepared_statements.to_string(),
             ),

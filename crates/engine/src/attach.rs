@@ -134,7 +134,15 @@ impl Engine {
 
     /// Since when somebody has waited for a backend of its own.
     pub(crate) fn in_need_since(&self, id: KeyId) -> Option<Timestamp> {
-        Some(self.clients.get(self.first_in_need(id)?)?.since)
+        let first = [self.first_in_need(id), self.next_relay_of(id)];
+        let since = |key: Key| self.clients.get(key).map(|client| client.since);
+        first.into_iter().flatten().filter_map(since).min()
+    }
+
+    /// The login of `id` that is decided next.
+    pub(crate) fn next_relay_of(&self, id: KeyId) -> Option<Key> {
+        let next = self.relays.next().filter(|&(_, of)| of == id);
+        next.map(|(client, _)| client)
     }
 
     /// The same for all keys.
@@ -184,6 +192,9 @@ impl Engine {
         while let Some(first) = self.first_queued_in_need(id)
             && self.open_for(turn, id, first)
         {}
+        if self.next_relay_of(id).is_some() {
+            self.open_relays(turn);
+        }
     }
 
     /// Opens a connection for a client, and those behind it. False if none is needed, or none can be had.
@@ -197,7 +208,10 @@ impl Engine {
             return false;
         }
         if self.is_locked_out(id) {
-            self.locked_out.push(id);
+            // Where only logins bring connections, those that are there have to do.
+            if self.pool.owned(id) == 0 || !self.is_relayed(id) {
+                self.locked_out.push(id);
+            }
             return false;
         }
         let Some(slot) = self.slot(turn, id) else {
@@ -235,15 +249,19 @@ impl Engine {
         }
     }
 
-    fn choose(&mut self, client: Key) -> Choice {
-        self.resolve_charset(client);
-        let Some(client) = self.clients.get(client) else {
+    fn choose(&mut self, key: Key) -> Choice {
+        self.resolve_charset(key);
+        let Some(client) = self.clients.get(key) else {
             return Choice::Wait;
         };
         let queued = self.scheduler.without_backend(client.key.0);
         let waiters = (self.clients.count(State::Waiting(client.key)) + queued).max(1);
-        self.pool
-            .choose(client.key, waiters, |backend| fit(backend, &client.session))
+        let suits = |backend: &Backend| fit(backend, &client.session);
+        let choice = self.pool.choose(client.key, waiters, suits);
+        if choice == Choice::Open && self.takes_common_schema(key) {
+            return self.choose(key);
+        }
+        choice
     }
 
     /// Says in full what the collation of the handshake, and its flags, stand for, as soon as that is known.
@@ -301,7 +319,7 @@ impl Engine {
     }
 
     /// A slot for `id`: from the budget, or that of an idle connection.
-    fn slot<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) -> Option<Slot> {
+    pub(crate) fn slot<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) -> Option<Slot> {
         if let Some(slot) = self.shared.ledger.take(self.worker) {
             return Some(slot);
         }
@@ -322,9 +340,20 @@ impl Engine {
 
     fn open<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, slot: Slot, collation: u8) {
         let backend = self.new_backend(collation, turn.now);
+        self.open_with(turn, (id, slot), backend);
+    }
+
+    /// Opens this connection of `id`.
+    pub(crate) fn open_with<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        (id, slot): (KeyId, Slot),
+        backend: Backend,
+    ) -> Key {
         let key = self.pool.insert(id, slot, backend, turn.now);
         self.wake(id);
         self.connect(turn, key);
+        key
     }
 
     fn connect<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
@@ -334,10 +363,11 @@ impl Engine {
         }
     }
 
-    fn new_backend(&self, collation: u8, now: Timestamp) -> Backend {
+    pub(crate) fn new_backend(&self, collation: u8, now: Timestamp) -> Backend {
         Backend {
             handle: Handle(0),
             login: Some(BackendLogin::Handshake),
+            relay: None,
             connection_id: 0,
             session: SessionState::new(collation, &self.interner),
             login_role: None,

@@ -49,5 +49,6 @@ impl Engine {
             || STATES.iter().any(|&state| self.pool.count(id, state) > 0)
             || self.keys[id.0 as usize].retry_at.is_some()
             || self.keys[id.0 as usize].queued > 0
+            || self.next_relay_of(id).is_some()
     }
 }

@@ -19,6 +19,7 @@ use crate::effect::{Act, Effect};
 use crate::limits::Keeping;
 use crate::local_infile::Upload;
 use crate::prepared::Preparing;
+use crate::relay::Relay;
 use crate::routines::ReadRoutine;
 use crate::text_prepared::TextEffect;
 use crate::user_variables::{Leftovers, ReadVariables};
@@ -70,6 +71,8 @@ pub(crate) struct Backend {
     pub handle: Handle,
     /// How far its connection phase has come; `None` in the command phase.
     pub login: Option<BackendLogin>,
+    /// The login of a client that it decides.
+    pub relay: Option<Box<Relay>>,
     /// The id that the server gave it.
     pub connection_id: u32,
     /// The state its session is in.

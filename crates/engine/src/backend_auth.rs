@@ -14,7 +14,7 @@ use wire::{
 use zeroize::Zeroizing;
 
 use crate::errors::ClientError;
-use crate::{Engine, Mail, Turn};
+use crate::{Engine, Mail, Turn, relay};
 
 /// How far a backend's connection phase has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +178,30 @@ impl Engine {
         backend.login = Some(step);
         let outbox = turn.io.outbox(backend.handle);
         write_packet(outbox, sequence_id.wrapping_add(1), answer);
+    }
+
+    /// The plugin to answer a backend with that names one first; `None` if nothing is known that opens a
+    /// connection of its account.
+    pub(crate) fn plugin_for(&self, key: Key, named: Option<AuthPlugin>) -> Option<AuthPlugin> {
+        if self.decides_login(key) {
+            return named.or(Some(AuthPlugin::default()));
+        }
+        let secret = self.secret_for(key, &self.accounts)?;
+        Some(secret.plugin_beside(named))
+    }
+
+    /// The plugin that a backend is answered with, and the answer. One that decides a login is to ask first.
+    pub(crate) fn proof_for(
+        &self,
+        key: Key,
+        (directory, challenge): (&Directory, Challenge),
+    ) -> Option<(&'static [u8], Vec<u8>)> {
+        if self.decides_login(key) {
+            return Some((relay::PLUGIN, Vec::new()));
+        }
+        let secret = self.secret_for(key, directory)?;
+        let response = challenge.response(secret).unwrap_or_default();
+        Some((challenge.plugin.name(), response))
     }
 
     fn secret_for<'a>(&self, key: Key, directory: &'a Directory) -> Option<Secret<'a>> {

@@ -53,9 +53,10 @@ const FACTS_AND_ROLE: &[u8] = b"SELECT @@character_set_client,@@character_set_re
 /// The variable that a capability flag adds to.
 pub(crate) const SQL_MODE: &[u8] = b"sql_mode";
 
-/// Whether this account may end what other accounts run. Source: "KILL" in the manuals of MySQL and
-/// of MariaDB.
-const PRIVILEGES: &[u8] = b"SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES \
+/// Whether this account may end what other accounts run, and which it is. Source: "KILL" in the manuals of
+/// MySQL and of MariaDB.
+const PRIVILEGES: &[u8] =
+    b"SELECT COUNT(*),CURRENT_USER() FROM information_schema.USER_PRIVILEGES \
     WHERE GRANTEE=CONCAT('''',REPLACE(CURRENT_USER(),'@','''@'''),'''') \
     AND PRIVILEGE_TYPE IN ('SUPER','CONNECTION ADMIN','CONNECTION_ADMIN')";
 
@@ -75,7 +76,15 @@ impl Engine {
         };
         let payload = packet.payload.bytes();
         let step = self.pool.get(key).and_then(|backend| backend.login);
+        let relays = self.decides_login(key);
         let done = match (step, payload.first()) {
+            (_, Some(0xff)) if relays => {
+                self.relay_refused(turn, key, payload);
+                Ok(())
+            }
+            (Some(BackendLogin::Response(_)), _) if relays => {
+                self.relay_packet(turn, key, (payload, packet.sequence_id))
+            }
             (_, Some(0xff)) => {
                 self.backend_refused(turn, key, payload);
                 Ok(())
@@ -128,9 +137,8 @@ impl Engine {
             self.give_up_connect(turn, key, text.to_owned());
             return Ok(());
         }
-        let directory = self.accounts.clone();
-        let account = directory.account(wanted.account);
-        let Some(secret) = account.and_then(|account| account.credential.secret()) else {
+        let named = AuthPlugin::named(handshake.auth_plugin);
+        let Some(plugin) = self.plugin_for(key, named) else {
             self.backend_locked_out(turn, key);
             return Ok(());
         };
@@ -140,7 +148,7 @@ impl Engine {
         backend.connection_id = handshake.connection_id;
         backend.attributes = wanted.capabilities.contains(Capabilities::QUERY_ATTRIBUTES);
         let challenge = Challenge {
-            plugin: secret.plugin_beside(AuthPlugin::named(handshake.auth_plugin)),
+            plugin,
             nonce: handshake.nonce,
         };
         let tls = self.settings.backend_tls;
@@ -171,14 +179,14 @@ impl Engine {
         };
         let directory = self.accounts.clone();
         let account = directory.account(self.pool.key(id).account);
-        let secret = account.and_then(|account| account.credential.secret());
-        let (Some(account), Some(secret)) = (account, secret) else {
+        let challenge = greeted.challenge;
+        let proof = self.proof_for(key, (&directory, challenge));
+        let (Some(account), Some((plugin, response))) = (account, proof) else {
             return self.backend_locked_out(turn, key);
         };
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        let challenge = greeted.challenge;
         backend.login = Some(BackendLogin::Response(challenge));
         let response = HandshakeResponse {
             capabilities: greeted.capabilities,
@@ -186,15 +194,15 @@ impl Engine {
             max_packet_size: 1 << 30,
             collation: backend.session.collation,
             user: account.user().as_bytes(),
-            auth_response: &challenge.response(secret).unwrap_or_default(),
+            auth_response: &response,
             schema: None,
-            auth_plugin: challenge.plugin.name(),
+            auth_plugin: plugin,
             attributes: &encode_attributes(&ATTRIBUTES),
         };
         response.encode(turn.io.outbox(backend.handle), sequence_id);
     }
 
-    fn backend_ready<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+    pub(crate) fn backend_ready<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.counters.backend_connections += 1;
         if self.pool.state(key) == Some(BackendState::Reserved) {
             if let Some(backend) = self.pool.get_mut(key) {
@@ -219,7 +227,12 @@ impl Engine {
     }
 
     /// The backend said what its account may do; it was the last thing to be asked of a new one.
-    pub(crate) fn learn_privileges(&mut self, key: Key, rows: Option<&TextResultSet>) {
+    pub(crate) fn learn_privileges<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        rows: Option<&TextResultSet>,
+    ) {
         if let (Some(backend), None) = (self.pool.get_mut(key), rows) {
             backend.warnings = Warnings::Foreign;
         }
@@ -230,6 +243,7 @@ impl Engine {
             (state.failures, state.retry_at) = (0, None);
             state.hides_variables = false;
         }
+        self.relay_done(turn, key, rows.and_then(|rows| rows.first(1)));
     }
 
     /// Cleans a backend for whoever comes next.
@@ -345,9 +359,15 @@ impl Engine {
         if temporary.contains(&error.code) {
             return;
         }
-        if let Some(id) = id {
+        if let Some(id) = id.filter(|&id| !self.is_served(id)) {
             self.refuse_waiters(turn, id, &error);
         }
+    }
+
+    /// True if there are backends of `id` that are logged in: as on the server, sessions go on with them when their
+    /// account's password changes. What is refused is tried again later, and told when the last of them is gone.
+    pub(crate) fn is_served(&self, id: KeyId) -> bool {
+        self.pool.owned(id) > self.pool.count(id, BackendState::Connecting)
     }
 
     /// No backend of `id` can be had: whoever waits for one is told.
@@ -409,8 +429,14 @@ impl Engine {
             return;
         };
         let reserved = self.pool.state(key) == Some(BackendState::Reserved);
-        self.pool.remove(key);
+        let relay = self.pool.remove(key).and_then(|backend| backend.relay);
         self.counters.backend_connect_errors += 1;
+        if let Some(relay) = relay {
+            tracing::warn!(error = text, "no login can be handed on");
+            self.slot_returned(turn);
+            self.relay_lost(turn, relay);
+            return self.serve_all(turn);
+        }
         if reserved {
             tracing::warn!(error = text, "no connection for KILL can be had");
             return self.give_up_kills(turn, id);

@@ -156,12 +156,40 @@ pub(crate) enum LoginStep {
     Asking(Box<Answered>),
     /// The password itself is due, or a request for the key to encrypt it with.
     Password(Box<Answered>),
+    /// It asked for that key: the password is due under it, also where nobody could listen.
+    Encrypted(Box<Answered>),
     /// It came, and is being looked at.
     Checking(Box<Answered>),
+    /// A backend decides.
+    Relay(Box<Relaying>),
     /// Authenticated; a backend is asked whether the schema is there.
     Schema,
     /// It has failed, and is told later.
     Denied,
+}
+
+/// A login that a backend decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Relaying {
+    /// The number of the account that it is about.
+    pub account: u32,
+    /// Whom the client said it is.
+    pub user: Box<[u8]>,
+    /// The schema that it asked for.
+    pub schema: Option<Box<[u8]>>,
+    /// How far it has come.
+    pub stage: RelayStage,
+}
+
+/// How far a login has come that a backend decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RelayStage {
+    /// It waits for a connection.
+    Queued,
+    /// This backend is to say something.
+    Backend(Key),
+    /// The client is to answer this backend.
+    Client(Key),
 }
 
 /// What a client has said of itself.

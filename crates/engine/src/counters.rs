@@ -172,6 +172,10 @@ counters! {
     proxy_headers_refused,
     /// Logins for which the client was asked for another authentication plugin.
     auth_switches,
+    /// Logins that the database decided, its challenges being handed on, and that succeeded.
+    relayed_logins,
+    /// Backend connections that such logins brought and that were closed, because the account had enough.
+    relayed_surplus,
     /// Connections of clients that began to speak TLS.
     tls_handshakes,
     /// Logins for which the client was asked for the password itself (caching_sha2_password).

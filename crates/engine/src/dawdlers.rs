@@ -4,7 +4,7 @@
 use events::{Io, Span};
 use membership::Key;
 
-use crate::client::{Client, LoginStep, State};
+use crate::client::{Client, LoginStep, RelayStage, State};
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
 use crate::shared::LoginSlot;
@@ -45,11 +45,13 @@ impl Engine {
 /// True if the client has a place and it is its turn to say something.
 fn dawdles(client: &Client) -> bool {
     client.login.as_ref().is_some_and(|login| {
-        let is_due = match login.step {
+        let is_due = match &login.step {
             LoginStep::Beginning
             | LoginStep::Response
             | LoginStep::AuthSwitch { .. }
-            | LoginStep::Password(_) => true,
+            | LoginStep::Password(_)
+            | LoginStep::Encrypted(_) => true,
+            LoginStep::Relay(relaying) => matches!(relaying.stage, RelayStage::Client(_)),
             LoginStep::Asking(_)
             | LoginStep::Checking(_)
             | LoginStep::Schema

@@ -134,8 +134,11 @@ impl Engine {
         id: KeyId,
         account: &Account,
     ) {
-        let known = &mut self.keys[id.0 as usize].credential_version;
-        if std::mem::replace(known, account.credential_version) != account.credential_version {
+        let state = &mut self.keys[id.0 as usize];
+        let known = std::mem::replace(&mut state.credential_version, account.credential_version);
+        if known != account.credential_version {
+            // What was refused before says nothing about the new one.
+            state.retry_at = None;
             self.retire_backends_of(turn, id);
         }
     }
@@ -269,7 +272,15 @@ impl Engine {
     /// Tells the clients of keys that cannot have a backend.
     pub(crate) fn tell_locked_out<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while let Some(id) = self.locked_out.pop() {
+            if self.is_relayed(id) {
+                self.close_waiters(turn, id);
+                continue;
+            }
             let account = self.accounts.account(self.pool.key(id).account);
+            let goes_on = account.is_some_and(|account| !account.is_gone());
+            if goes_on && self.is_served(id) {
+                continue;
+            }
             let error = ClientError::locked_out(account.map(|account| &**account));
             self.refuse_waiters(turn, id, &error.packet());
         }

@@ -42,12 +42,14 @@ impl Engine {
         let state = self.clients.state(key);
         let waits = state.is_some_and(State::waits);
         self.leave_queue(key, reason);
+        self.leave_relay(turn, key);
         self.forget_intent(key);
         self.kept.remove(&key);
         let lane = match state {
             Some(State::InLane) => self.place_in_lane(key),
             _ => None,
         };
+        self.leave_key(key);
         let Some(client) = self.clients.remove(key) else {
             return;
         };
@@ -201,6 +203,9 @@ impl Engine {
         };
         turn.io.close(backend.handle, Close::Abort);
         self.counters.backend_losses += 1;
+        if let Some(relay) = backend.relay.take() {
+            self.relay_lost(turn, relay);
+        }
         if lane {
             self.lane_lost(turn, &mut backend);
         }

@@ -123,11 +123,58 @@ impl ClientError {
     /// The account's plugin is one that cannot be checked here.
     pub(crate) fn unchecked_plugin(plugin: &str) -> Self {
         let text = format!(
-            "this account logs in with the plugin '{plugin}', which Myriad cannot check; put its \
-             password into Myriad's configuration, or give it mysql_native_password or \
-             caching_sha2_password"
+            "this account logs in with '{plugin}', which Myriad can neither check nor hand on; \
+             connect to the server itself, or give the account another plugin"
         );
         Self::new(code::UNSUPPORTED_AUTH, b"08004", text)
+    }
+
+    /// The client cannot be asked for another plugin than it named.
+    pub(crate) fn unknown_auth_switch() -> Self {
+        let text = "Client does not support authentication protocol requested by server; consider \
+                    upgrading MySQL client";
+        Self::new(code::UNSUPPORTED_AUTH, b"08004", text)
+    }
+
+    /// The plugin of a relayed login would show the password to who listens, or expects the same of both sides.
+    pub(crate) fn unfit_channel(plugin: &[u8], needs: &str) -> Self {
+        let plugin = String::from_utf8_lossy(plugin);
+        let text = format!("the plugin '{plugin}' of this account can be handed on only {needs}");
+        Self::new(code::UNSUPPORTED_AUTH, b"08004", text)
+    }
+
+    /// The server has let the client in as another account than it asked for (a proxy user).
+    pub(crate) fn relayed_as_another(user: &[u8], current: Option<&[u8]>) -> Self {
+        let user = String::from_utf8_lossy(user);
+        let current = String::from_utf8_lossy(current.unwrap_or_default());
+        let text = format!(
+            "Access denied: the server lets '{user}' in as '{current}', which is another account; \
+             Myriad does not follow that"
+        );
+        Self::new(code::ACCESS_DENIED, b"28000", text)
+    }
+
+    /// An account without a name is nobody in particular: its sessions must not share backend connections.
+    pub(crate) fn nobody_relayed(account: &AccountName) -> Self {
+        let text = format!(
+            "the server has to check this login itself, which Myriad does only for accounts with a \
+             name; {account} has none"
+        );
+        Self::new(code::ACCESS_DENIED, b"28000", text)
+    }
+
+    /// The last backend connection of an account is gone whose logins the server decides.
+    pub(crate) fn relayed_lost() -> Self {
+        let text = "Server shutdown in progress: no backend connection of this account is left, and \
+                    only a login brings another; connect again";
+        Self::new(code::SERVER_SHUTDOWN, b"08S01", text)
+    }
+
+    /// COM_SET_OPTION of a session that has no backend connections with that option, and could get none.
+    pub(crate) fn option_of_relayed() -> Self {
+        let text = "COM_SET_OPTION is not supported by Myriad for accounts whose logins it hands on to \
+                    the server; ask for CLIENT_MULTI_STATEMENTS when connecting";
+        Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
     }
 
     /// The server takes Myriad for another account than the client is (rule 23).

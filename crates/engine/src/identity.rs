@@ -55,6 +55,10 @@ impl Engine {
         plugin: &[u8],
         claim: &Claim<'_>,
     ) {
+        self.follow_accounts(turn);
+        if let Some(account) = self.relayed_account(key, claim) {
+            return self.begin_relay(turn, key, &account, claim);
+        }
         let (Some(client), Some(facts)) = (self.clients.get(key), &self.facts) else {
             return;
         };
@@ -123,6 +127,9 @@ impl Engine {
         claim: &Claim<'_>,
     ) {
         self.follow_accounts(turn);
+        if let Some(account) = self.relayed_account(key, claim) {
+            return self.begin_relay(turn, key, &account, claim);
+        }
         let account = self.account_claimed(key, claim.user).cloned();
         let wanted = account
             .as_ref()
@@ -176,6 +183,7 @@ impl Engine {
         let of_client = PoolKey::new(account.number, client.capabilities, client.extended);
         let id = self.key_id(&of_client);
         self.follow_credential(turn, id, account);
+        self.leave_key(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -183,6 +191,7 @@ impl Engine {
         if !self.take_seat(turn, key, claim.user) {
             return;
         }
+        self.keys[id.0 as usize].sessions += 1;
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -200,6 +209,21 @@ impl Engine {
                 self.clients.move_to(key, State::Idle, turn.now);
             }
             Some(schema) => self.check_schema(turn, key, schema),
+        }
+    }
+
+    /// The account of a client, if only the database can tell whether it is that.
+    fn relayed_account(&self, key: Key, claim: &Claim<'_>) -> Option<Arc<Account>> {
+        let account = self.account_claimed(key, claim.user)?;
+        account.credential.relayed().map(|_| account.clone())
+    }
+
+    /// The client has its key no more, if it had one: it ends, or logs in anew.
+    pub(crate) fn leave_key(&mut self, key: Key) {
+        if let Some(client) = self.clients.get_mut(key)
+            && client.seat.take().is_some()
+        {
+            self.keys[client.key.0 as usize].sessions -= 1;
         }
     }
 
@@ -251,7 +275,7 @@ impl Engine {
             return Ok(());
         };
         let host = host(client.origin.peer, self.accounts.names_loopback());
-        let account = account.filter(|account| self.meets(key, account.requires));
+        let account = account.filter(|account| self.meets(key, &account.requires));
         let Some(account) = account else {
             let using_password = proves(claim.response);
             return Err(ClientError::access_denied(
@@ -272,7 +296,7 @@ impl Engine {
     }
 
     /// Whether the backend takes the front door for the account that the client is (rule 23).
-    fn check_behind(&self, account: &Account, user: &[u8]) -> Result<(), ClientError> {
+    pub(crate) fn check_behind(&self, account: &Account, user: &[u8]) -> Result<(), ClientError> {
         if account.origin == Origin::Configured {
             return Ok(());
         }

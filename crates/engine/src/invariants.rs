@@ -39,6 +39,14 @@ impl Engine {
             }
         }
         for id in self.pool.key_ids() {
+            let sessions = self
+                .client_states()
+                .flat_map(|state| self.clients.iter(state));
+            let sessions = sessions.filter(|(_, client)| client.seat.is_some() && client.key == id);
+            ensure(
+                sessions.count() == self.keys[id.0 as usize].sessions,
+                "the sessions of a key are not as many as were counted",
+            )?;
             ensure(
                 !self.has_business(id) || self.awake.contains(&id),
                 "a key sleeps although something may be due for it",

@@ -21,6 +21,8 @@ pub(crate) struct KeyState {
     pub(crate) short_since: Option<Timestamp>,
     /// How many of its backends have been at work for long.
     pub(crate) long: usize,
+    /// Sessions that have it.
+    pub(crate) sessions: usize,
     /// Statements that wait for a permit.
     pub(crate) queued: usize,
     /// What the last failure was, for whoever waits in vain.

@@ -321,20 +321,24 @@ impl Engine {
         if !self.kills.iter().any(|key| of_key(&key)) {
             return;
         }
-        let Some(killer) = self.pool.first(id, BackendState::Reserved) else {
-            return self.open_reserved(turn, id);
-        };
-        let Some(record) = self.pool.get(killer) else {
-            return;
-        };
-        if record.login.is_some() || record.is_working() {
-            return;
+        let killer = self.pool.first(id, BackendState::Reserved);
+        match killer.and_then(|killer| self.pool.get(killer)) {
+            Some(record) if record.login.is_some() || record.is_working() => return,
+            None if !self.is_relayed(id) => return self.open_reserved(turn, id),
+            _ => {}
         }
         let mut victims = self.kills.iter();
         let Some(place) = victims.position(|key| of_key(&key) && self.runs_command(*key)) else {
             return;
         };
         let Some(victim) = self.kills.remove(place) else {
+            return;
+        };
+        let Some(killer) = killer else {
+            if !self.kill_from_idle(turn, (id, victim)) {
+                self.counters.kill_errors += 1;
+                self.kill_answered(turn, victim);
+            }
             return;
         };
         let Some(target) = self.pool.get(victim).map(|backend| backend.connection_id) else {
@@ -345,6 +349,16 @@ impl Engine {
             let text = format!("KILL QUERY {target}");
             record.put_query(turn.io.outbox(record.handle), text.as_bytes());
             record.expect(Purpose::Kill(victim));
+        }
+    }
+
+    /// The server has dealt with a KILL that went over this connection.
+    pub(crate) fn kill_told<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, victim: Key) {
+        self.kill_answered(turn, victim);
+        let id = self.pool.key_of(key);
+        id.into_iter().for_each(|id| self.send_kills(turn, id));
+        if self.pool.state(key) != Some(BackendState::Reserved) {
+            self.goes_on(turn, key);
         }
     }
 

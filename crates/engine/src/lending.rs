@@ -117,6 +117,9 @@ impl Engine {
         idle: Key,
         id: KeyId,
     ) -> bool {
+        if self.is_down_to_one(id) {
+            return false;
+        }
         let rested = self.rested(turn, idle);
         if let Some(other) = self.needier_key(turn, id, rested) {
             self.counters.slots_lent += 1;
@@ -143,6 +146,10 @@ impl Engine {
             let Some((of, idle, since)) = self.pool.oldest_idle_at(at) else {
                 continue;
             };
+            // A login that fails must not have cost its account a connection.
+            if self.is_down_to_one(of) || of == id && self.is_relayed(id) {
+                continue;
+            }
             let rested = turn.now.since(since);
             let is_older = oldest.is_none_or(|(_, before)| since < before);
             if is_older && (of == id || gives_way(self.holder(of), claim, rested, turn.now)) {
@@ -229,7 +236,10 @@ impl Engine {
     pub(crate) fn retire_backends<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let ids: Vec<_> = self.pool.key_ids().collect();
         for id in ids {
-            self.retire_backends_of(turn, id);
+            match self.is_relayed(id) {
+                true => self.clean_backends_of(turn, id),
+                false => self.retire_backends_of(turn, id),
+            }
         }
     }
 

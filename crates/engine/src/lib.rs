@@ -35,6 +35,8 @@
 //! | `proxied` | clients behind a load balancer that says who they are |
 //! | `strangers` | addresses that fail to log in |
 //! | `denial` | wrong passwords that are told later |
+//! | `relay` | logins that a backend decides, its challenges being handed on |
+//! | `relayed` | the backend connections that such logins have brought |
 //! | `full_exchange` | passwords that clients send as they are |
 //! | `directory` | who may log in, as it is known here, and asking again |
 //! | `backend_login` | the connection phase of backends |
@@ -123,6 +125,8 @@ mod pin_log;
 mod prepared;
 mod proxied;
 mod read_back;
+mod relay;
+mod relayed;
 mod report;
 mod retry;
 mod rewrite;
@@ -191,6 +195,8 @@ pub struct Engine {
     asking: directory::Asking,
     /// Keys that cannot have a backend, whose clients are told so when the turn ends.
     locked_out: Vec<KeyId>,
+    /// Logins that backends decide.
+    relays: relay::Relays,
     clients: Clients,
     pool: Pool<PoolKey, Backend>,
     /// One per key of the pool.
@@ -260,6 +266,11 @@ pub struct Engine {
     started: bool,
 }
 
+/// How many logins a worker has decided by backends at a time.
+fn most_relays(settings: &Settings, shared: &Shared) -> usize {
+    (settings.max_relays / shared.ledger.workers().max(1)).max(1)
+}
+
 /// One event's view of the world.
 struct Turn<'a, I> {
     io: &'a mut I,
@@ -292,6 +303,7 @@ impl Engine {
             accounts: settings.accounts.clone(),
             asking: directory::Asking::default(),
             locked_out: Vec::new(),
+            relays: relay::Relays::new(most_relays(&settings, &shared)),
             settings,
             shared,
             worker,

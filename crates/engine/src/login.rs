@@ -195,10 +195,15 @@ impl Engine {
         };
         let in_order = packet.sequence_id == login.sequence_id;
         login.sequence_id = packet.sequence_id.wrapping_add(1);
-        let step = std::mem::replace(&mut login.step, LoginStep::Response);
         let payload = packet.payload.bytes();
+        let relays = matches!(login.step, LoginStep::Relay(_));
+        let step = match relays {
+            true => LoginStep::Response,
+            false => std::mem::replace(&mut login.step, LoginStep::Response),
+        };
         let done = match step {
             _ if !in_order => Err(Malformed::Invalid("sequence id")),
+            _ if relays => self.relay_answer(turn, key, payload),
             LoginStep::Response if self.may_begin_tls(key, payload) => {
                 self.begin_tls(turn, key, &bytes[packet.consumed..]);
                 return bytes.len();
@@ -217,8 +222,13 @@ impl Engine {
                 self.authenticate(turn, key, (plugin, Asked::NotYet), &claim);
                 Ok(())
             }
-            LoginStep::Schema => Ok(()),
-            LoginStep::Password(answered) => self.password_came(turn, key, answered, payload),
+            LoginStep::Schema | LoginStep::Relay(_) => Ok(()),
+            LoginStep::Password(answered) => {
+                self.password_came(turn, key, (answered, self.is_secure(key)), payload)
+            }
+            LoginStep::Encrypted(answered) => {
+                self.password_came(turn, key, (answered, false), payload)
+            }
             LoginStep::Asking(_)
             | LoginStep::Checking(_)
             | LoginStep::Beginning

@@ -88,7 +88,7 @@ impl Engine {
     ) {
         match purpose {
             Purpose::ReadFacts(facts) => self.learn_session(key, &facts),
-            Purpose::ReadPrivileges(rows) => self.learn_privileges(key, Some(&rows)),
+            Purpose::ReadPrivileges(rows) => self.learn_privileges(turn, key, Some(&rows)),
             Purpose::ReadRight(rows) => self.learn_right(turn, key, Some(&rows)),
             Purpose::ReadInsertId(rows) => self.learn_insert_id(key, &rows),
             Purpose::ReadFoundRows(rows) => self.learn_found_rows(key, &rows),

@@ -6,6 +6,7 @@ use membership::Key;
 use wire::{Capabilities, OkPacket, encode_eof};
 
 use crate::backend::PoolKey;
+use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
 
 /// MYSQL_OPTION_MULTI_STATEMENTS_ON and its opposite. Source: "COM_SET_OPTION" in the MySQL manual.
@@ -21,6 +22,11 @@ impl Engine {
         key: Key,
         payload: &[u8],
     ) -> bool {
+        let id = self.clients.get(key).map(|client| client.key);
+        if id.is_some_and(|id| self.is_relayed(id)) {
+            self.answer_err(turn, key, &ClientError::option_of_relayed());
+            return true;
+        }
         let Some(client) = self.clients.get_mut(key) else {
             return true;
         };
@@ -68,7 +74,11 @@ impl Engine {
         let wanted = PoolKey::new(client.account, client.capabilities, client.extended);
         let id = self.key_id(&wanted);
         if let Some(client) = self.clients.get_mut(key) {
-            client.key = id;
+            let before = std::mem::replace(&mut client.key, id);
+            if client.seat.is_some() {
+                self.keys[before.0 as usize].sessions -= 1;
+                self.keys[id.0 as usize].sessions += 1;
+            }
         }
     }
 }

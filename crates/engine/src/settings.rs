@@ -21,6 +21,12 @@ pub struct Settings {
     pub max_connect_errors: Option<u32>,
     /// Who is believed about for whom it connects.
     pub proxy_networks: Vec<ProxyNetwork>,
+    /// So many logins are decided by backends at a time, over all workers, each having one for itself; at least
+    /// one per worker.
+    pub max_relays: usize,
+    /// So many of the backend connections that such logins have brought are kept for an account, over all
+    /// workers; at least one per worker and kind of client.
+    pub max_relayed_per_account: usize,
     /// The plugin that clients are greeted with; `None` = what a server like the backend would do.
     pub default_auth_plugin: Option<AuthPlugin>,
     /// How long the connection phase may take.
@@ -119,6 +125,8 @@ impl Default for Settings {
             max_logins: 100_000,
             max_connect_errors: None,
             proxy_networks: Vec::new(),
+            max_relays: 4,
+            max_relayed_per_account: 8,
             default_auth_plugin: None,
             login_timeout: Span::from_secs(10),
             idle_transaction_timeout: Some(Span::from_secs(60)),

@@ -73,14 +73,12 @@ impl Engine {
             }
             (Purpose::Reselect, _) => {}
             // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked.
-            (Purpose::ReadPrivileges(_), Ending::Err(_)) => self.learn_privileges(key, None),
+            (Purpose::ReadPrivileges(_), Ending::Err(_)) => {
+                self.learn_privileges(turn, key, None);
+            }
             (Purpose::ReadNames(_), Ending::Err(_)) => self.learn_names(key, None),
             (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
-            (Purpose::Kill(victim), _) => {
-                self.kill_answered(turn, victim);
-                let id = self.pool.key_of(key);
-                return id.map_or((), |id| self.send_kills(turn, id));
-            }
+            (Purpose::Kill(victim), _) => return self.kill_told(turn, key, victim),
             // A KILL that came late hit the ping, as it should.
             (Purpose::Ping, Ending::Err(_)) => {
                 backend.due |= Due::PING;
@@ -103,6 +101,7 @@ impl Engine {
                 .is_ok_and(|error| error.code == code::MUST_SET_PASSWORD)
         {
             // An account whose password has expired is let in, and refused all that it may ask for.
+            self.relay_expired(turn, key);
             return self.backend_refused(turn, key, error);
         }
         let error = parsed.map_or_else(
@@ -119,7 +118,7 @@ impl Engine {
     }
 
     /// What is due once an answer was dealt with.
-    fn goes_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+    pub(crate) fn goes_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         if self.has_kill_outstanding(key) {
             let id = self.pool.key_of(key);
             id.into_iter().for_each(|id| self.send_kills(turn, id));
@@ -401,10 +400,15 @@ impl Engine {
             .backend_max_age
             .is_some_and(|max| turn.now.since(backend.opened) > max);
         backend.orphaned = None;
-        if backend.retired || too_old {
+        let retired = backend.retired;
+        let id = self.pool.key_of(key);
+        if retired || too_old && !id.is_some_and(|id| self.is_down_to_one(id)) {
             self.drop_backend(turn, key);
             return self.serve_all(turn);
         }
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
         if std::mem::take(&mut backend.prepared_xa) == PreparedXa::Possible {
             let end = b"ROLLBACK AND NO CHAIN NO RELEASE";
             backend.put_query(turn.io.outbox(backend.handle), end);

@@ -55,7 +55,10 @@ impl Engine {
                 .retry_at
                 .filter(|_| queue.is_some() || self.pool.is_empty());
             let since = |state| self.pool.oldest(id, state);
-            let connect = since(BackendState::Connecting).map(|at| at + settings.connect_timeout);
+            let connect = self
+                .first_connecting(id)
+                .and_then(|key| self.pool.since(key));
+            let connect = connect.map(|at| at + settings.connect_timeout);
             let reset = since(BackendState::Resetting).map(|at| at + RESET_TIMEOUT);
             due = [due, queue, retry, connect, reset, self.reserved_due(id)]
                 .into_iter()
@@ -168,28 +171,32 @@ impl Engine {
 
     fn connects_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: pool::KeyId) {
         let limit = self.settings.connect_timeout;
-        while let Some(key) = self.backend_due(turn, id, BackendState::Connecting, limit) {
+        while let Some(key) = self.first_connecting(id)
+            && self
+                .pool
+                .since(key)
+                .is_some_and(|at| turn.now >= at + limit)
+        {
             let text = format!("no login within {limit:?} (connect_timeout)");
             self.give_up_connect(turn, key, text);
         }
-        while let Some(key) = self.backend_due(turn, id, BackendState::Resetting, RESET_TIMEOUT) {
+        let resetting = BackendState::Resetting;
+        while let Some(key) = self.pool.first(id, resetting)
+            && self
+                .pool
+                .since(key)
+                .is_some_and(|at| turn.now >= at + RESET_TIMEOUT)
+        {
             tracing::warn!("backend connection could not be cleaned in time; closed");
             self.backend_broken(turn, key);
         }
     }
 
-    /// The first backend of `id` in `state`, if it has been there for `limit`.
-    fn backend_due<I: Io<Mail>>(
-        &self,
-        turn: &Turn<'_, I>,
-        id: pool::KeyId,
-        state: BackendState,
-        limit: Span,
-    ) -> Option<Key> {
-        let since = self.pool.oldest(id, state)?;
-        self.pool
-            .first(id, state)
-            .filter(|_| turn.now >= since + limit)
+    /// The backend that has been connecting for longest. Those that decide a login take as long as that may.
+    fn first_connecting(&self, id: pool::KeyId) -> Option<Key> {
+        let mut connecting = self.pool.iter(id, BackendState::Connecting);
+        let first = connecting.find(|(_, backend)| backend.relay.is_none());
+        first.map(|(key, _)| key)
     }
 
     /// An idle backend is to be closed by then at the latest.
@@ -216,7 +223,11 @@ impl Engine {
         }
         self.short_idle = next;
         for key in due {
-            self.drop_backend(turn, key);
+            let id = self.pool.key_of(key);
+            match id.is_some_and(|id| self.is_down_to_one(id)) {
+                true => self.reset_backend(turn, key),
+                false => self.drop_backend(turn, key),
+            }
         }
     }
 
@@ -235,7 +246,11 @@ impl Engine {
                 self.idle_due = Some(from + limit);
                 return;
             }
-            self.drop_backend(turn, key);
+            let id = self.pool.key_of(key);
+            match id.is_some_and(|id| self.is_down_to_one(id)) {
+                true => self.pool.renew(key, turn.now),
+                false => self.drop_backend(turn, key),
+            }
         }
     }
 

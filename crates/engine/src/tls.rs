@@ -1,7 +1,7 @@
 //! Connections that become TLS connections: who asks for it, and what follows. Owns no cryptography; a layer between
 //! driver and engine has that.
 
-use accounts::Requires;
+use accounts::{Certain, Requires};
 use events::{Io, Peer, TlsFacts, TlsSide};
 use membership::Key;
 use session::statement::{Kind, Statement};
@@ -54,15 +54,14 @@ impl Engine {
     }
 
     /// True if the client is connected as an account requires it.
-    pub(crate) fn meets(&self, key: Key, requires: Requires) -> bool {
+    pub(crate) fn meets(&self, key: Key, requires: &Requires) -> bool {
         let client = self.clients.get(key);
         let tls = client.and_then(|client| client.origin.tls.as_deref());
         match requires {
             Requires::Nothing => true,
             Requires::Ssl => tls.is_some(),
             Requires::X509 => tls.is_some_and(|facts| facts.certificate.is_some()),
-            // What exactly is not read.
-            Requires::More => false,
+            Requires::Certain(certain) => tls.is_some_and(|facts| is_certain(certain, facts)),
         }
     }
 
@@ -99,6 +98,17 @@ impl Engine {
             self.answer_backend(turn, key, (greeted, 2));
         }
     }
+}
+
+/// Whether TLS is as an account has it. Compared byte by byte, as the servers do.
+fn is_certain(certain: &Certain, facts: &TlsFacts) -> bool {
+    let is = |asked: &Option<String>, found: Option<&str>| {
+        asked.as_deref().is_none_or(|asked| found == Some(asked))
+    };
+    let certificate = facts.certificate.as_deref();
+    is(&certain.cipher, Some(facts.cipher))
+        && is(&certain.subject, certificate.map(|shown| &*shown.subject))
+        && is(&certain.issuer, certificate.map(|shown| &*shown.issuer))
 }
 
 /// What is sent in place of a text that asks for the client's own cipher or version: a backend would tell

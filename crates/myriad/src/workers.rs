@@ -144,6 +144,9 @@ fn engine_settings(
         max_logins: server.logins_max() as usize,
         max_connect_errors: server.max_connect_errors.map(std::num::NonZero::get),
         proxy_networks: proxy_networks(&settings.proxy_protocol),
+        // Whoever only begins to log in must not take connections from those who have.
+        max_relays: (backend.max_connections as usize / 8).max(1),
+        max_relayed_per_account: backend.max_relayed_per_account as usize,
         default_auth_plugin: server.default_authentication_plugin.map(auth_plugin),
         login_timeout: server.login_timeout.into(),
         idle_transaction_timeout: server.idle_transaction_timeout.map(Into::into),

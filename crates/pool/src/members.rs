@@ -179,6 +179,17 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
         self.members.move_to(member, self.list(key, to));
     }
 
+    /// An idle connection is as if it had become idle just now.
+    pub fn renew(&mut self, member: Key, now: Timestamp) {
+        let (Some(State::Idle), Some(key)) = (self.state(member), self.key_of(member)) else {
+            return;
+        };
+        if let Some(entry) = self.members.get_mut(member) {
+            entry.since = now;
+        }
+        self.members.move_to(member, self.list(key, State::Idle));
+    }
+
     /// The connection.
     pub fn get(&self, member: Key) -> Option<&B> {
         self.members.get(member).map(|member| &member.backend)
@@ -366,7 +377,7 @@ fn may_follow(from: State, to: State) -> bool {
         (from, to),
         (State::Connecting, State::Resetting)
             | (State::Resetting, State::Idle)
-            | (State::Idle, State::Active | State::Lane)
+            | (State::Idle, State::Active | State::Lane | State::Resetting)
             | (State::Lane, State::Draining)
             | (
                 State::Active | State::Lane | State::Draining,

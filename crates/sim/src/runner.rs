@@ -30,6 +30,8 @@ pub enum Scenario {
     Quotas,
     /// The same, and how much that is changes now and then.
     ChangingQuotas,
+    /// The database itself asks most clients who they are, who answer, are wrong, or leave.
+    Questions,
 }
 
 /// How much a run did.

@@ -1,8 +1,10 @@
 //! What kind of world a seed makes: how many workers, slots and clients, which limits, how much
 //! goes wrong.
 
-use accounts::Directory;
-use engine::{OnDisconnect, PublicAddress, Settings, TlsMode};
+use std::sync::Arc;
+
+use accounts::{Credential, Directory, Found, Reading, Register, Requires, Standing, View};
+use engine::{AccountName, OnDisconnect, PublicAddress, Settings, TlsMode};
 use events::Span;
 use fastrand::Rng;
 
@@ -39,6 +41,8 @@ pub(crate) enum Cast {
     IdleInTransaction(usize),
     /// Sessions in the same state that read.
     Readers,
+    /// Those whom the database asks itself, and some whom it does not.
+    Questioned,
 }
 
 impl Setup {
@@ -65,6 +69,7 @@ impl Setup {
             Scenario::IdleTransactions => Self::idle_transactions(rng),
             Scenario::Readers => Self::readers(rng),
             Scenario::Quotas => Self::quotas(rng),
+            Scenario::Questions => Self::questions(rng),
             Scenario::ChangingQuotas => {
                 let setup = Self::quotas(rng);
                 let within = [10_000, 100_000, 800_000][rng.usize(..3)];
@@ -93,6 +98,25 @@ impl Setup {
             clients: 40,
             arrivals_us: 3_000,
             cast: Cast::Readers,
+            settings,
+            ..setup
+        }
+    }
+
+    fn questions(rng: &mut Rng) -> Self {
+        let setup = Self::new(rng);
+        let settings = Settings {
+            accounts: asked_by_the_database(),
+            max_connections: 1_000_000,
+            max_relays: 1,
+            max_relayed_per_account: rng.usize(1..=6),
+            login_timeout: Span::from_ms([300, 2_000, 10_000][rng.usize(..3)]),
+            ..setup.settings
+        };
+        Self {
+            slots: rng.usize(2..=12),
+            clients: rng.usize(2..40),
+            cast: Cast::Questioned,
             settings,
             ..setup
         }
@@ -138,6 +162,7 @@ impl Setup {
         let profile = match self.cast {
             Cast::Anybody => return Client::new(rng, number),
             Cast::Readers => Profile::reader(&mut rng, number),
+            Cast::Questioned => Profile::questioned(&mut rng, number),
             Cast::IdleInTransaction(first) if number < first => {
                 Profile::idle_in_transaction(&mut rng, number)
             }
@@ -153,6 +178,26 @@ impl Setup {
             _ => 0,
         }
     }
+}
+
+/// The accounts as they are known where the database alone can tell who is the first.
+fn asked_by_the_database() -> Arc<Directory> {
+    let [(first, _), (user, password)] = ACCOUNTS;
+    let configured = (user.to_owned(), password.to_owned().into());
+    let mut register = Register::new([configured], None);
+    let found = Found {
+        name: AccountName::new(first, "%"),
+        credential: Credential::Other("questions".into()),
+        standing: Standing::Open,
+        requires: Requires::Nothing,
+        privileges: 0,
+    };
+    let reading = Reading {
+        accounts: vec![found],
+        view: View::default(),
+    };
+    let read = register.update(reading);
+    read.unwrap_or_else(|| register.directory())
 }
 
 /// How the database feels in this world.
@@ -185,6 +230,8 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         // Chance breaks more handshakes than a host may.
         max_connect_errors: None,
         proxy_networks: Vec::new(),
+        max_relays: 4,
+        max_relayed_per_account: 8,
         default_auth_plugin: None,
         login_timeout: Span::from_secs(10),
         idle_transaction_timeout: sometimes(rng, Span::from_ms(100)),

@@ -67,7 +67,7 @@ impl World {
             Some(Scenario::IdleTransactions) => health.incidents = Incidents::default(),
             Some(Scenario::Quotas | Scenario::ChangingQuotas) => {}
             Some(Scenario::Readers) => (health.service_us, health.slow) = (40, (1, 200)),
-            None => {}
+            Some(Scenario::Questions) | None => {}
         }
         let shared = Shared::new(setup.workers, setup.slots);
         shared
@@ -83,12 +83,14 @@ impl World {
         let mut network = Network::new(setup.workers, rng.fork());
         network.loses_global_news = options.sabotage == Some(Sabotage::LoseGlobalNews);
         network.loses_wake_ups = options.sabotage == Some(Sabotage::LoseWakeUps);
+        let mut database = Database::new(health, rng.fork(), options.sabotage);
+        database.questions = options.scenario == Some(Scenario::Questions);
         Self {
             workers: (0..setup.workers).map(worker).collect(),
             network,
             schedule: Schedule::new(),
             trace: Trace::new(detail),
-            database: Database::new(health, rng.fork(), options.sabotage),
+            database,
             clients: (0..setup.clients)
                 .map(|number| setup.client(rng.fork(), number))
                 .collect(),

@@ -79,6 +79,30 @@ mod tests {
         run_quotas(Scenario::ChangingQuotas);
     }
 
+    /// `MYRIAD_SIM_QUESTIONS=first..end` runs other seeds, with the whole trace of what fails.
+    #[test]
+    fn whom_the_database_asks_itself_is_let_in_by_it_alone_and_nobody_is_kept_waiting() {
+        let variable = std::env::var("MYRIAD_SIM_QUESTIONS");
+        let options = Options {
+            scenario: Some(Scenario::Questions),
+            full_trace: variable.is_ok(),
+            ..Options::default()
+        };
+        let range = variable.unwrap_or_else(|_| "1..400".to_owned());
+        let (first, end) = range.split_once("..").expect("a range of seeds");
+        let seeds = first.parse::<u64>().unwrap()..end.parse().unwrap();
+        let worlds = seeds.end - seeds.start;
+        let mut total = Stats::default();
+        for seed in seeds {
+            total.add(&run(seed, &options).unwrap_or_else(|failure| panic!("{failure}")));
+        }
+        assert!(
+            total.statements > 10 * worlds || worlds < 100,
+            "next to nobody came in: {total:?}"
+        );
+        println!("{total:?}");
+    }
+
     #[test]
     fn seeds_of_quotas_that_failed_once_do_not_fail_again() {
         let options = Options {

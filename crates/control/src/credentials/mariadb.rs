@@ -2,7 +2,7 @@
 //!
 //! Source: "mysql.global_priv Table" in its manual, and its tables.
 
-use accounts::{Credential, Found, Requires, Standing};
+use accounts::{Certain, Credential, Found, Requires, Standing};
 use admission::AccountName;
 use mysql_async::Row;
 use serde_json::Value;
@@ -59,7 +59,8 @@ fn number(value: &Value) -> String {
     value.to_string()
 }
 
-/// Of several ways to prove itself the one that can be checked.
+/// Of several ways to prove itself, which the database asks for one after the other, one that says what becomes
+/// of it: where all can be, they are handed on; else the one that can be checked here.
 fn credential(object: &Value) -> Credential {
     if !object.is_object() {
         return Credential::Nothing;
@@ -86,14 +87,21 @@ fn credential(object: &Value) -> Credential {
             .unwrap_or_default()
             .to_owned()
     };
-    let mut natives = ways.iter().filter(|way| plugin(way) == NATIVE);
-    let native = natives
-        .by_ref()
-        .map(|way| Credential::native(&stored(way)))
-        .find(|credential| !matches!(credential, Credential::Nothing));
-    let other = ways.iter().find(|way| plugin(way) != NATIVE);
-    let other = other.map(|way| Credential::Other(plugin(way).into()));
-    native.or(other).unwrap_or(Credential::Nothing)
+    let (natives, others): (Vec<&Value>, Vec<&Value>) =
+        ways.into_iter().partition(|way| plugin(way) == NATIVE);
+    let mut natives = natives.iter().map(|way| Credential::native(&stored(way)));
+    let native = natives.find(|credential| !matches!(credential, Credential::Nothing));
+    let others = others
+        .iter()
+        .map(|way| Credential::Other(plugin(way).into()));
+    let (relayed, unrelayed): (Vec<_>, Vec<_>) =
+        others.partition(|credential| credential.relayed().is_some());
+    let relayed = relayed.into_iter().next();
+    let either = match unrelayed.into_iter().next() {
+        Some(unrelayed) => native.or(Some(unrelayed)),
+        None => relayed.or(native),
+    };
+    either.unwrap_or(Credential::Nothing)
 }
 
 fn standing(object: &Value, facts: &Facts) -> Standing {
@@ -118,8 +126,20 @@ fn requires(object: &Value) -> Requires {
     match object["ssl_type"].as_i64() {
         Some(1) => Requires::Ssl,
         Some(2) => Requires::X509,
-        Some(3..) => Requires::More,
+        Some(3..) => Requires::Certain(Box::new(certain(object))),
         _ => Requires::Nothing,
+    }
+}
+
+fn certain(object: &Value) -> Certain {
+    let named = |name: &str| {
+        let text = object[name].as_str().filter(|text| !text.is_empty());
+        text.map(str::to_owned)
+    };
+    Certain {
+        cipher: named("ssl_cipher"),
+        subject: named("x509_subject"),
+        issuer: named("x509_issuer"),
     }
 }
 
@@ -128,11 +148,14 @@ mod tests {
     use super::*;
 
     fn kind(text: &str) -> String {
-        format!("{:?}", credential(&serde_json::from_str(text).unwrap()))
+        match credential(&serde_json::from_str(text).unwrap()) {
+            Credential::Other(plugin) => format!("Other {plugin}"),
+            credential => format!("{credential:?}"),
+        }
     }
 
     #[test]
-    fn one_way_of_several_is_enough() {
+    fn several_ways_are_asked_for_as_the_server_does_or_one_is_enough() {
         let hash = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
         let native =
             format!(r#""plugin":"mysql_native_password","authentication_string":"{hash}""#);
@@ -145,13 +168,30 @@ mod tests {
             ),
             (
                 format!(r#"{{"plugin":"ed25519","auth_or":[{{}},{{{native}}}]}}"#),
+                "Other ed25519",
+            ),
+            (
+                format!(r#"{{{native},"auth_or":[{{}},{{"plugin":"ed25519"}}]}}"#),
+                "Other ed25519",
+            ),
+            (
+                format!(
+                    r#"{{{native},"auth_or":[{{"plugin":"ed25519"}},{{}},{{"plugin":"unix_socket"}}]}}"#
+                ),
                 "Native",
             ),
-            (r#"{"plugin":"unix_socket"}"#.to_owned(), "Other"),
+            (
+                r#"{"plugin":"ed25519","auth_or":[{},{"plugin":"unix_socket"}]}"#.to_owned(),
+                "Other unix_socket",
+            ),
+            (
+                r#"{"plugin":"unix_socket"}"#.to_owned(),
+                "Other unix_socket",
+            ),
             (
                 r#"{"authentication_string":"invalid","auth_or":[{},{"plugin":"unix_socket"}]}"#
                     .to_owned(),
-                "Other",
+                "Other unix_socket",
             ),
             (
                 r#"{"authentication_string":"invalid"}"#.to_owned(),

@@ -2,7 +2,7 @@
 //!
 //! Source: "Grant Tables" in its manual.
 
-use accounts::{Credential, Found, Requires, Standing};
+use accounts::{Certain, Credential, Found, MULTI_FACTOR, Requires, Standing};
 use admission::AccountName;
 use mysql_async::Row;
 
@@ -37,16 +37,13 @@ pub(super) fn accounts(rows: &[Row], facts: &Facts, privileges: &mut Sums) -> Ve
         .map(|row| {
             let name = (column(row, "User"), column(row, "Host"));
             Found {
-                credential: credential(
-                    &column(row, "plugin"),
-                    &column(row, "authentication_string"),
-                ),
+                credential: credential(row),
                 standing: standing(row, facts),
                 requires: match column(row, "ssl_type").as_str() {
                     "" => Requires::Nothing,
                     "ANY" => Requires::Ssl,
                     "X509" => Requires::X509,
-                    _ => Requires::More,
+                    _ => Requires::Certain(Box::new(certain(row))),
                 },
                 privileges: privileges.of(&name),
                 name: AccountName::new(name.0, name.1),
@@ -63,11 +60,26 @@ fn privileges_in(row: &Row) -> Vec<Option<String>> {
     names.map(|name| text(row, &name)).collect()
 }
 
-fn credential(plugin: &str, stored: &str) -> Credential {
-    match plugin {
-        "mysql_native_password" => Credential::native(stored),
-        "caching_sha2_password" => Credential::sha2(stored),
+fn credential(row: &Row) -> Credential {
+    let column = |name| text(row, name).unwrap_or_default();
+    // One of its ways alone would not be enough.
+    if column("User_attributes").contains(MULTI_FACTOR) {
+        return Credential::Other(MULTI_FACTOR.into());
+    }
+    let stored = column("authentication_string");
+    match column("plugin").as_str() {
+        "mysql_native_password" => Credential::native(&stored),
+        "caching_sha2_password" => Credential::sha2(&stored),
         other => Credential::Other(other.into()),
+    }
+}
+
+fn certain(row: &Row) -> Certain {
+    let named = |name| text(row, name).filter(|text| !text.is_empty());
+    Certain {
+        cipher: named("ssl_cipher"),
+        subject: named("x509_subject"),
+        issuer: named("x509_issuer"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use accounts::{Configured, Directory};
+use accounts::{Certain, Configured, Directory};
 use events::{ConnectError, Handle, Handler, PeerCertificate, Recorder, Tag, Timestamp};
 use wire::{
     CACHING_SHA2_PASSWORD, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
@@ -234,19 +234,34 @@ fn accounts_are_for_those_who_come_as_they_require() {
         subject: "/CN=app".into(),
         issuer: "/CN=ca".into(),
     };
+    let certain = |cipher: &str, subject: &str, issuer: &str| {
+        let named = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        Requires::Certain(Box::new(Certain {
+            cipher: named(cipher),
+            subject: named(subject),
+            issuer: named(issuer),
+        }))
+    };
+    let cipher = "TLS_AES_256_GCM_SHA384";
     let denied = Err(code::ACCESS_DENIED);
     for (require, plain, tls, verified) in [
         (Requires::Nothing, Ok(()), Ok(()), Ok(())),
         (Requires::Ssl, denied, Ok(()), Ok(())),
         (Requires::X509, denied, denied, Ok(())),
-        (Requires::More, denied, denied, denied),
+        (certain(cipher, "", ""), denied, Ok(()), Ok(())),
+        (certain("AES", "", ""), denied, denied, denied),
+        (certain("", "/CN=app", ""), denied, denied, Ok(())),
+        (certain("", "/CN=App", ""), denied, denied, denied),
+        (certain("", "", "/CN=ca"), denied, denied, Ok(())),
+        (certain(cipher, "/CN=app", "/CN=ca"), denied, denied, Ok(())),
+        (certain(cipher, "/CN=app", "/CN=c"), denied, denied, denied),
     ] {
-        let mut stage = Stage::client(TlsMode::Offer, require, TCP);
+        let mut stage = Stage::client(TlsMode::Offer, require.clone(), TCP);
         let (_, nonce) = stage.greeting();
         stage.hears(&response(&nonce, 1));
         assert_eq!(stage.verdict(), plain, "{require:?}");
         for (certificate, expected) in [(None, tls), (Some(certificate()), verified)] {
-            let mut stage = Stage::client(TlsMode::Offer, require, TCP);
+            let mut stage = Stage::client(TlsMode::Offer, require.clone(), TCP);
             let (_, nonce) = stage.greeting();
             stage.hears(&request());
             stage.is_secured(certificate);

@@ -38,14 +38,24 @@ fn compare(driver: &str, modes: &[&str], program: impl Fn() -> Command) {
     database.schema(&schema);
     // Some change between two.
     database.schema(&format!("{schema}_other"));
-    let gateway = Gateway::before(database.address());
     let door = FrontDoor::start(database.address(), &SETTINGS);
+    let program = || (program(), ["app", "secret", schema.as_str()]);
+    compare_as((&database, &door), (driver, modes), program);
+}
+
+/// The same as somebody, in a schema: what the program comes with is a user, a password and that.
+pub(crate) fn compare_as<'a>(
+    (database, door): (&Database, &FrontDoor),
+    (driver, modes): (&str, &[&str]),
+    program: impl Fn() -> (Command, [&'a str; 3]),
+) {
+    let gateway = Gateway::before(database.address());
     for mode in modes {
         let ways = [("directly", gateway.tcp()), ("through", door.tcp())];
         let [direct, through] = ways.map(|(way, address)| {
             let (host, port) = (address.ip().to_string(), address.port().to_string());
-            let mut command = program();
-            command.args([&host, &port, "app", "secret", &schema, *mode]);
+            let (mut command, who) = program();
+            command.args([&host, &port]).args(who).arg(mode);
             let output = run(&mut command, "");
             let said = format!("{}{}", output.stdout, output.stderr);
             assert_eq!(output.code, Some(0), "{driver}, {mode}, {way}:\n{said}");
@@ -200,7 +210,7 @@ fn mariadb_node() {
     compare("mariadb-node", &modes, || node("mariadb-node"));
 }
 
-fn node(driver: &str) -> Command {
+pub(crate) fn node(driver: &str) -> Command {
     let mut command = Command::new("node");
     command.current_dir(installed(driver));
     command.arg(source(driver).join("main.js"));

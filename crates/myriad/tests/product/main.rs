@@ -67,6 +67,10 @@ mod queue;
 #[cfg(test)]
 mod quotas;
 #[cfg(test)]
+mod relayed;
+#[cfg(test)]
+mod requires;
+#[cfg(test)]
 mod roles;
 #[cfg(test)]
 mod routines;

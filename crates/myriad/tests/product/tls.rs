@@ -19,7 +19,7 @@ use crate::support::{
 const DRIVERS: [&str; 2] = ["epoll", "io_uring"];
 
 /// What makes the command-line client speak TLS, whatever certificate is shown.
-fn over_tls() -> &'static [&'static str] {
+pub(crate) fn over_tls() -> &'static [&'static str] {
     match Server::is_mariadb() {
         true => &["--ssl", "--ssl-verify-server-cert=0"],
         false => &["--ssl-mode=REQUIRED"],
@@ -49,8 +49,8 @@ fn made_here(door: &FrontDoor) -> Vec<u8> {
 
 /// A certificate for `localhost` with its key, in files that are written anew.
 pub(crate) struct Pair {
-    certificate: PathBuf,
-    key: PathBuf,
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 impl Pair {
@@ -174,13 +174,55 @@ fn versions_below_1_2_are_refused() {
         assert!(said.contains("SSL alert number"), "{said}");
         assert!(said.contains("Cipher is (NONE)"), "{said}");
     }
-    for cipher in [
-        "AES128-SHA",
-        "ECDHE-RSA-AES128-SHA",
-        "DHE-RSA-AES128-GCM-SHA256",
+}
+
+#[test]
+fn of_all_ciphers_and_groups_only_strong_ones_are_agreed_on() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let agreed = |arguments: &[&str]| !openssl(&door, arguments, "").contains("Cipher is (NONE)");
+    let known = |version: &str| {
+        let mut command = Command::new("openssl");
+        command.args(["ciphers", "-s", version, "ALL:COMPLEMENTOFALL:@SECLEVEL=0"]);
+        let names = run(&mut command, "").stdout;
+        names
+            .trim()
+            .split(':')
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let old = known("-tls1_2");
+    assert!(old.len() > 50, "{old:?}");
+    let with = |name: &String| agreed(&["-tls1_2", "-cipher", &format!("{name}:@SECLEVEL=0")]);
+    let mut found: Vec<_> = old.iter().filter(|name| with(name)).collect();
+    found.sort_unstable();
+    let strong = [
+        "ECDHE-ECDSA-AES128-GCM-SHA256",
+        "ECDHE-ECDSA-AES256-GCM-SHA384",
+        "ECDHE-ECDSA-CHACHA20-POLY1305",
+    ];
+    assert_eq!(found, strong);
+    for (suite, expected) in [
+        ("TLS_AES_128_GCM_SHA256", true),
+        ("TLS_AES_256_GCM_SHA384", true),
+        ("TLS_CHACHA20_POLY1305_SHA256", true),
+        ("TLS_AES_128_CCM_SHA256", false),
+        ("TLS_AES_128_CCM_8_SHA256", false),
     ] {
-        let said = openssl(&door, &["-tls1_2", "-cipher", cipher], "");
-        assert!(said.contains("Cipher is (NONE)"), "{said}");
+        assert_eq!(
+            agreed(&["-tls1_3", "-ciphersuites", suite]),
+            expected,
+            "{suite}"
+        );
+    }
+    for (group, expected) in [
+        ("X25519", true),
+        ("P-256", true),
+        ("P-384", true),
+        ("P-521", false),
+        ("ffdhe2048", false),
+    ] {
+        assert_eq!(agreed(&["-tls1_3", "-groups", group]), expected, "{group}");
     }
 }
 
@@ -331,7 +373,7 @@ pub(crate) fn authority(folder: &Path) -> (PathBuf, CertifiedIssuer<'static, Key
 }
 
 /// An authority, in a file, and a certificate for a client that it vouches for.
-fn authority_and_client(folder: &Path) -> (PathBuf, Pair) {
+pub(crate) fn authority_and_client(folder: &Path) -> (PathBuf, Pair) {
     let (file, authority) = authority(folder);
     let pair = Pair {
         certificate: folder.join("client-cert.pem"),

@@ -9,7 +9,8 @@ use wire::{
 use super::profile::Profile;
 use super::reasons::fickle_since;
 use super::{Client, Phase, Request, Surroundings};
-use crate::catalog::{ACCOUNTS, FICKLE};
+use crate::catalog::{ACCOUNTS, FICKLE, SCHEMAS};
+use crate::database::login::{QUESTIONS, SECOND_ANSWER, SECOND_QUESTION};
 use crate::failure::{Broken, Rule, ensure};
 
 impl Client {
@@ -53,9 +54,16 @@ impl Client {
                 let ok = OkPacket::parse(&payload).map_err(unreadable)?;
                 self.logged_in(around, ok.status)?;
             }
+            (Phase::Login, Some(0x02)) if payload == SECOND_QUESTION => {
+                return self.say_in_login(around, (SECOND_ANSWER, sequence_id));
+            }
             (Phase::Login, Some(0xfe)) => {
                 let request = AuthSwitchRequest::parse(&payload).map_err(unreadable)?;
                 let nonce = request.data.first_chunk().copied().unwrap_or_default();
+                if request.plugin == QUESTIONS {
+                    let answer = native_password(self.profile.password.as_bytes(), &nonce);
+                    return self.say_in_login(around, (&answer, sequence_id));
+                }
                 self.nonce = nonce;
                 let plugin = AuthPlugin::named(request.plugin).unwrap_or_default();
                 let answer = plugin.response(self.profile.password.as_bytes(), &nonce);
@@ -68,6 +76,29 @@ impl Client {
                 return Err(Broken::new(Rule::Protocol, text));
             }
         }
+        Ok(true)
+    }
+
+    /// Answers a question of the database; or leaves.
+    fn say_in_login(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        (answer, sequence_id): (&[u8], u8),
+    ) -> Result<bool, Broken> {
+        match self.rng.u8(0..20) {
+            0 => {
+                self.hang_up(around)?;
+                return Ok(false);
+            }
+            1 => {
+                self.vanish(around);
+                return Ok(false);
+            }
+            _ => {}
+        }
+        let mut out = Vec::new();
+        self.login_sequence = write_packet(&mut out, sequence_id + 1, answer);
+        self.send_bytes(around, &out);
         Ok(true)
     }
 
@@ -123,7 +154,10 @@ impl Client {
         if !profile.known {
             profile.password.push_str("wrong");
         }
-        profile.schema = super::profile::schema(&mut self.rng);
+        profile.schema = match around.database.questions {
+            true => Some(SCHEMAS[0].to_owned()),
+            false => super::profile::schema(&mut self.rng),
+        };
         profile.collation = [45, 8, 33, 46][self.rng.usize(..4)];
         profile.other_plugin = self.rng.u8(0..4) == 0;
         let (plugin, proof) = proof(profile, &self.nonce);
@@ -178,7 +212,10 @@ impl Client {
                 let gone = schema == Some(FICKLE) && fickle_since(around, self.answered_at);
                 self.profile.known && (schema == Some("nosuch") || gone)
             }
-            code::TOO_MANY_CONNECTIONS => around.settings.max_connections < 1_000,
+            // The database may be full, and decides itself.
+            code::TOO_MANY_CONNECTIONS => {
+                around.settings.max_connections < 1_000 || self.is_questioned(around)
+            }
             code::TOO_MANY_USER_CONNECTIONS => {
                 schema.is_some() && now.since(self.answered_at) >= around.settings.queue_timeout
             }

@@ -374,6 +374,7 @@ impl Model {
 
     fn work(&mut self) -> Work<'_> {
         Work {
+            account: 0,
             session: &mut self.session,
             storage: &mut self.storage,
             connection: ALONE,

@@ -107,6 +107,27 @@ impl Profile {
         }
     }
 
+    /// Somebody whom the database asks itself who it is, most of the time; in one schema.
+    pub(crate) fn questioned(rng: &mut Rng, client: usize) -> Self {
+        let place = usize::from(rng.u8(0..4) == 0);
+        let (user, password) = ACCOUNTS[place];
+        let known = rng.u8(0..10) > 0;
+        let password = if known { password } else { "wrong" };
+        let any = Self::new(rng, client);
+        Self {
+            user: user.to_owned(),
+            password: password.to_owned(),
+            known,
+            account: place,
+            schema: Some(SCHEMAS[0].to_owned()),
+            eager: false,
+            kills: 0,
+            reads: rng.bool(),
+            pins: false,
+            ..any
+        }
+    }
+
     /// Somebody who does by chance what needs nobody's forbearance.
     pub(crate) fn well_behaved(rng: &mut Rng, client: usize) -> Self {
         let (user, password) = ACCOUNTS[0];

@@ -60,6 +60,12 @@ impl Client {
                 ensure(Rule::Reason, excused, || "1226 for no reason".to_owned())?;
                 Ok(Excuse::NotRun)
             }
+            // It would need a connection with the option, which no login brings.
+            code::NOT_SUPPORTED_YET
+                if matches!(sent.request, Request::SetOption(_)) && self.is_questioned(around) =>
+            {
+                Ok(Excuse::NotRun)
+            }
             // Whoever kills itself is told so: `answered` looks at that.
             code::QUERY_INTERRUPTED if matches!(sent.request, Request::Kill(_)) => Ok(Excuse::None),
             code::QUERY_INTERRUPTED => {
@@ -80,6 +86,11 @@ impl Client {
         }
     }
 
+    /// Its account's backend connections come from logins alone, and may be gone.
+    pub(super) fn is_questioned(&self, around: &Surroundings<'_>) -> bool {
+        around.database.questions && self.profile.account == 0
+    }
+
     /// Why the connection may be closed, or may be told that it will be.
     pub(super) fn excuse_end(&self, around: &Surroundings<'_>, what: &str) -> Result<(), Broken> {
         let now = around.outside.schedule.now();
@@ -90,6 +101,7 @@ impl Client {
         let excused = around.drained
             || around.kills.ends(self.profile.client)
             || died.is_some_and(|died| died + LATE >= self.answered_at)
+            || self.is_questioned(around)
             || over(settings.wait_timeout)
             || over(settings.idle_transaction_timeout)
             || (self.profile.pace == Pace::Stuck && over(Some(settings.client_write_timeout)))

@@ -31,6 +31,15 @@ pub(crate) enum Phase {
     Closed,
 }
 
+/// A login under way that takes several answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Questioned {
+    pub(crate) capabilities: Capabilities,
+    pub(crate) collation: u8,
+    /// The first answer was right.
+    pub(crate) proved: Option<bool>,
+}
+
 pub(crate) struct Connection {
     pub(crate) handle: Handle,
     pub(crate) phase: Phase,
@@ -38,6 +47,8 @@ pub(crate) struct Connection {
     pub(crate) account: usize,
     pub(crate) capabilities: Capabilities,
     pub(crate) nonce: [u8; 20],
+    /// What it was asked last, of a plugin of its own.
+    pub(crate) questioned: Option<Questioned>,
     pub(crate) inbox: Vec<u8>,
     pub(crate) session: Session,
     /// Counts what was begun, so that what was planned for something else is recognised.
@@ -107,6 +118,7 @@ impl Connection {
             account: 0,
             capabilities: Capabilities::empty(),
             nonce,
+            questioned: None,
             inbox: Vec::new(),
             session: Session::new(45),
             number: 0,

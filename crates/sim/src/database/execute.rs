@@ -23,6 +23,8 @@ pub(crate) struct Work<'a> {
     pub(crate) storage: &'a mut Storage,
     /// Whose session it is.
     pub(crate) connection: usize,
+    /// Place of its account in the catalog.
+    pub(crate) account: usize,
     /// CLIENT_FOUND_ROWS.
     pub(crate) found_rows: bool,
 }
@@ -93,7 +95,10 @@ impl Work<'_> {
                 .schema
                 .clone()
                 .map_or_else(Outcome::null, Outcome::value),
-            Sql::CountPrivileges => Outcome::value("0"),
+            Sql::CountPrivileges => {
+                let user = format!("{}@%", catalog::ACCOUNTS[self.account].0);
+                Outcome::Rows(vec![vec![Some("0".to_owned()), Some(user)]])
+            }
             Sql::CountViews(names) => {
                 let views = names.iter().filter(|name| *name == VIEW);
                 Outcome::value(views.count().to_string())

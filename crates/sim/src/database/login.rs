@@ -1,12 +1,12 @@
 //! The connection phase, as the database sees it.
 
 use wire::{
-    AuthPlugin, Capabilities, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
-    NATIVE_PASSWORD, OkPacket, ServerStatus, code,
+    AuthPlugin, AuthSwitchRequest, Capabilities, ExtendedCapabilities, HandshakeResponse,
+    InitialHandshake, NATIVE_PASSWORD, OkPacket, ServerStatus, code, write_packet,
 };
 
 use super::answer::put_err;
-use super::connection::{Connection, Phase};
+use super::connection::{Connection, Phase, Questioned};
 use super::session::Session;
 use crate::catalog::ACCOUNTS;
 use crate::failure::{Broken, Rule, ensure};
@@ -17,6 +17,15 @@ const OFFERED: Capabilities = Capabilities::all().difference(
         .union(Capabilities::SSL)
         .union(Capabilities::COMPRESS),
 );
+
+/// A plugin whose questions clients must be asked themselves.
+pub(crate) const QUESTIONS: &[u8] = b"client_ed25519";
+
+/// What it asks after the password; no packet of the protocol begins like that.
+pub(crate) const SECOND_QUESTION: &[u8] = b"\x02sure?";
+
+/// The right answer to that.
+pub(crate) const SECOND_ANSWER: &[u8] = b"sure";
 
 /// The packet that the database sends first.
 pub(crate) fn initial_handshake(id: usize, nonce: [u8; 20]) -> Vec<u8> {
@@ -36,7 +45,11 @@ pub(crate) fn initial_handshake(id: usize, nonce: [u8; 20]) -> Vec<u8> {
 }
 
 /// Deals with the handshake response. Returns what is answered.
-pub(crate) fn answer(connection: &mut Connection, payload: &[u8]) -> Result<Vec<u8>, Broken> {
+pub(crate) fn answer(
+    connection: &mut Connection,
+    payload: &[u8],
+    questions: bool,
+) -> Result<Vec<u8>, Broken> {
     let response = HandshakeResponse::parse(payload)
         .map_err(|error| Broken::new(Rule::Protocol, format!("handshake response: {error}")))?;
     let required = Capabilities::DEPRECATE_EOF | Capabilities::SESSION_TRACK;
@@ -48,24 +61,73 @@ pub(crate) fn answer(connection: &mut Connection, payload: &[u8]) -> Result<Vec<
     let account = ACCOUNTS
         .iter()
         .position(|(user, _)| user.as_bytes() == response.user);
+    let mut out = Vec::new();
+    if questions && account == Some(0) {
+        connection.questioned = Some(Questioned {
+            capabilities: response.capabilities,
+            collation: response.collation,
+            proved: None,
+        });
+        let request = AuthSwitchRequest {
+            plugin: QUESTIONS,
+            data: &connection.nonce,
+        };
+        request.encode(&mut out, 2);
+        return Ok(out);
+    }
     let right = account.filter(|&place| {
         let password = ACCOUNTS[place].1.as_bytes();
         let plugin = AuthPlugin::NativePassword;
         plugin.verify(password, &connection.nonce, response.auth_response)
     });
-    let mut out = Vec::new();
     let Some(account) = right else {
         put_err(&mut out, 2, code::ACCESS_DENIED);
         return Ok(out);
     };
     connection.account = account;
-    connection.capabilities = response.capabilities;
-    connection.session = Session::new(response.collation);
+    welcome(connection, (response.capabilities, response.collation));
+    put_ok(&mut out, 2);
+    Ok(out)
+}
+
+/// Deals with an answer to a question of the plugin: first the password, then what it was asked besides.
+/// Whoever is wrong is told so in the end.
+pub(crate) fn next(connection: &mut Connection, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let Some(mut questioned) = connection.questioned else {
+        return out;
+    };
+    match questioned.proved {
+        None => {
+            let password = ACCOUNTS[0].1.as_bytes();
+            let right = AuthPlugin::NativePassword.verify(password, &connection.nonce, payload);
+            questioned.proved = Some(right);
+            connection.questioned = Some(questioned);
+            write_packet(&mut out, 4, SECOND_QUESTION);
+        }
+        Some(true) if payload == SECOND_ANSWER => {
+            connection.account = 0;
+            connection.questioned = None;
+            welcome(connection, (questioned.capabilities, questioned.collation));
+            put_ok(&mut out, 6);
+        }
+        Some(_) => {
+            put_err(&mut out, 6, code::ACCESS_DENIED);
+        }
+    }
+    out
+}
+
+fn welcome(connection: &mut Connection, (capabilities, collation): (Capabilities, u8)) {
+    connection.capabilities = capabilities;
+    connection.session = Session::new(collation);
     connection.phase = Phase::Ready;
+}
+
+fn put_ok(out: &mut Vec<u8>, sequence_id: u8) {
     let ok = OkPacket {
         status: ServerStatus::AUTOCOMMIT,
         ..OkPacket::default()
     };
-    ok.encode(&mut out, 2, 0x00);
-    Ok(out)
+    ok.encode(out, sequence_id, 0x00);
 }

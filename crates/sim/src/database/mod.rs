@@ -8,7 +8,7 @@ mod globals;
 mod health;
 mod kill;
 mod locks;
-mod login;
+pub(crate) mod login;
 mod prepared;
 mod running;
 mod session;
@@ -65,6 +65,8 @@ pub(crate) struct Database {
     pub(crate) executed: u64,
     /// Files that were complete.
     pub(crate) files: u64,
+    /// The first account is asked questions of a plugin of its own.
+    pub(crate) questions: bool,
 }
 
 impl Database {
@@ -80,6 +82,7 @@ impl Database {
             executions: BTreeMap::new(),
             executed: 0,
             files: 0,
+            questions: false,
         }
     }
 
@@ -208,7 +211,10 @@ impl Database {
             let (consumed, payload) = (packet.consumed, packet.payload.bytes().to_vec());
             connection.inbox.drain(..consumed);
             if connection.phase == Phase::Login {
-                let answer = login::answer(connection, &payload)?;
+                let answer = match &connection.questioned {
+                    Some(_) => login::next(connection, &payload),
+                    None => login::answer(connection, &payload, self.questions)?,
+                };
                 let handle = connection.handle;
                 self.inherit(id);
                 outside.network.send(outside.schedule, handle, &answer);
@@ -316,7 +322,9 @@ impl Database {
 
     fn work(&mut self, id: usize) -> Work<'_> {
         let found_rows = self.finds_rows(id);
+        let account = self.connections[id].account;
         Work {
+            account,
             session: &mut self.connections[id].session,
             storage: &mut self.storage,
             connection: id,

@@ -34,7 +34,8 @@ pub(crate) enum Sql {
     ReadTemporary,
     /// `SELECT COUNT(*) FROM information_schema.TABLES …`: how many of these names are views.
     CountViews(Vec<String>),
-    /// `SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES …`: whether others may be killed.
+    /// `SELECT COUNT(*),CURRENT_USER() FROM information_schema.USER_PRIVILEGES …`: whether others may be killed, and
+    /// by whom.
     CountPrivileges,
     /// `SELECT LAST_INSERT_ID()`
     LastInsertId,

@@ -18,7 +18,8 @@ pub(crate) const VIEW: &str = "kv_view";
 pub(crate) const COUNT: &str = "SQL_CALC_FOUND_ROWS v FROM kv WHERE k BETWEEN ";
 
 /// How the front door asks what an account may do.
-pub(crate) const COUNT_PRIVILEGES: &str = "COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE ";
+pub(crate) const COUNT_PRIVILEGES: &str =
+    "COUNT(*),CURRENT_USER() FROM information_schema.USER_PRIVILEGES WHERE ";
 
 /// How the front door asks whether tables are views.
 pub(crate) const COUNT_VIEWS: &str =

@@ -1,0 +1,116 @@
+//! What accounts require of TLS and of clients' certificates: who is let in is the same directly and through.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use localdb::{LocalDb, Options};
+
+use crate::from_server::MONITOR;
+use crate::support::{Address, FrontDoor, Output, Server, Tool, program, run};
+use crate::tls::{Pair, authority_and_client, over_tls};
+
+/// The certificate's subject and issuer, as the servers compare them.
+const SUBJECT: &str = "/CN=app";
+const ISSUER: &str = "/CN=authority";
+
+struct Ground {
+    local: LocalDb,
+    direct: Address,
+    door: FrontDoor,
+    own: Pair,
+    _folder: tempfile::TempDir,
+}
+
+/// A server with TLS that trusts the same authority as the front door before it.
+fn ground() -> Ground {
+    let folder = tempfile::tempdir().unwrap();
+    let (authority, own) = authority_and_client(folder.path());
+    for path in [&authority, &own.certificate, &own.key] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let show = |path: &Path| path.display().to_string();
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let options = Options::in_folder(folder.path().join("data"))
+        .port(port)
+        .server_arg(format!("--ssl-ca={}", show(&authority)))
+        .server_arg(format!("--ssl-cert={}", show(&own.certificate)))
+        .server_arg(format!("--ssl-key={}", show(&own.key)));
+    let local = LocalDb::start(Server::chosen().arrange(options)).unwrap();
+    local.load_sample().unwrap();
+    let tables = match Server::is_mariadb() {
+        true => "global_priv db tables_priv columns_priv procs_priv roles_mapping",
+        false => {
+            "user db tables_priv columns_priv procs_priv global_grants role_edges default_roles"
+        }
+    };
+    let grant = |table| format!("GRANT SELECT ON mysql.{table} TO 'monitor'@'localhost';");
+    let grants: String = tables.split(' ').map(grant).collect();
+    let monitor = format!("CREATE USER 'monitor'@'localhost' IDENTIFIED BY 'watch'; {grants}");
+    local.execute(&monitor).unwrap();
+    let ca = format!("tls.client_ca = {:?}", show(&authority));
+    let socket = Address::Unix(local.socket().to_owned());
+    let door = FrontDoor::start(&socket, &[MONITOR, &ca]);
+    Ground {
+        local,
+        direct: Address::Tcp(([127, 0, 0, 1], port).into()),
+        door,
+        own,
+        _folder: folder,
+    }
+}
+
+#[test]
+fn what_is_required_of_a_certificate_is_compared_as_the_server_does() {
+    let mut ground = ground();
+    let clauses = [
+        format!("SUBJECT '{SUBJECT}'"),
+        "SUBJECT '/CN=App'".to_owned(),
+        "SUBJECT 'CN=app'".to_owned(),
+        format!("ISSUER '{ISSUER}'"),
+        "ISSUER '/CN=other'".to_owned(),
+        format!("SUBJECT '{SUBJECT}' AND ISSUER '{ISSUER}'"),
+        format!("SUBJECT '{SUBJECT}' AND ISSUER '/CN=other'"),
+        "CIPHER 'TLS_AES_256_GCM_SHA384'".to_owned(),
+        "CIPHER 'TLS_AES_128_GCM_SHA256'".to_owned(),
+        format!("SUBJECT '{SUBJECT}' AND CIPHER 'TLS_AES_256_GCM_SHA384'"),
+        "X509".to_owned(),
+        "SSL".to_owned(),
+    ];
+    for (number, clause) in clauses.iter().enumerate() {
+        let sql = format!("CREATE USER 'rq_{number}'@'%' IDENTIFIED BY 'right' REQUIRE {clause}");
+        ground.local.execute(&sql).unwrap();
+    }
+    let shown = [
+        format!("--ssl-cert={}", ground.own.certificate.display()),
+        format!("--ssl-key={}", ground.own.key.display()),
+    ];
+    let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+    let with = [over_tls(), &shown[..]].concat();
+    let mut let_in = 0;
+    for (number, clause) in clauses.iter().enumerate() {
+        let user = format!("rq_{number}");
+        for (way, arguments) in [("certificate", &with[..]), ("TLS", over_tls())] {
+            let log_in = |address: &Address| -> Output {
+                let mut command = program(Tool::Client, address);
+                command
+                    .arg(format!("--user={user}"))
+                    .env("MYSQL_PWD", "right");
+                // The login alone: backends are asked for nothing.
+                let told = run(command.arg("--batch").args(arguments), "");
+                // Whether this server knows hosts by name is not what is asked here.
+                let stderr = told.stderr.replace("'127.0.0.1'", "'localhost'");
+                Output { stderr, ..told }
+            };
+            let direct = log_in(&ground.direct);
+            let through = log_in(&Address::Tcp(ground.door.tcp()));
+            assert_eq!(through, direct, "{clause}, with {way}");
+            let_in += usize::from(direct.code == Some(0));
+        }
+    }
+    assert!((6..18).contains(&let_in), "{let_in} were let in");
+    ground.local.stop().unwrap();
+}
