@@ -8,6 +8,7 @@ pub mod answers;
 pub mod handshake;
 pub mod logins;
 pub mod packets;
+pub mod proxy_header;
 pub mod statements;
 
 mod input;

@@ -9,6 +9,7 @@ use crate::account::{self, Account};
 use crate::error::Wrong;
 use crate::password::{self, Surroundings};
 use crate::section::Section;
+use crate::server::SWITCH;
 use crate::value;
 
 const HTTP_FIX: &str = "write an ip address and a port, such as \"127.0.0.1:6080\"";
@@ -21,6 +22,8 @@ pub struct Admin {
     pub http: Option<SocketAddr>,
     /// Where administrators' statements are answered; `None` = nowhere.
     pub sql: Option<SocketAddr>,
+    /// They may listen elsewhere than on loopback addresses.
+    pub allow_remote: bool,
     /// `[[admin.account]]`: who may log in there. All have a password; no user name occurs twice;
     /// not empty if `sql` is set.
     pub accounts: Vec<Account>,
@@ -30,6 +33,10 @@ impl Admin {
     pub(crate) fn read(section: &mut Section<'_, '_>, surroundings: &Surroundings) -> Self {
         let http = section.read("http", None, |written| address(written, HTTP_FIX));
         let sql = section.read("sql", None, |written| address(written, SQL_FIX));
+        let allow_remote = section.read("allow_remote", false, |v| value::choice(v, &SWITCH));
+        for (key, address) in [("http", http), ("sql", sql)] {
+            check_reach(section, key, address.filter(|_| !allow_remote));
+        }
         let mut lines = BTreeMap::new();
         let accounts = section.sections_named("account", "admin.account", |section| {
             let account = account::read(section, &mut lines, surroundings);
@@ -47,8 +54,21 @@ impl Admin {
         Self {
             http,
             sql,
+            allow_remote,
             accounts,
         }
+    }
+}
+
+/// What is said there is not encrypted, and over HTTP nobody is asked who they are.
+fn check_reach(section: &mut Section<'_, '_>, key: &'static str, address: Option<SocketAddr>) {
+    let beyond = address.filter(|address| !address.ip().to_canonical().is_loopback());
+    if let Some(address) = beyond
+        && let Some(at) = section.place_if_sound(&[key, "allow_remote"])
+    {
+        let what = format!("\"{address}\" can be reached from other machines");
+        let fix = "write a loopback address, or allow_remote = \"on\" where only those can connect who may";
+        section.blame(key, at, Wrong::new(what, fix));
     }
 }
 

@@ -33,7 +33,7 @@ impl Settings {
         let old = self;
         let keys = differing!(old, new:
             server {
-                listen listen_backlog workers max_connections max_logins
+                listen listen_backlog workers max_connections max_logins max_connect_errors core_dump memlock
                 default_authentication_plugin login_timeout idle_transaction_timeout client_write_timeout wait_timeout answer_buffer
                 answer_buffer_total max_allowed_packet compression drain_timeout on_disconnect driver
             }
@@ -42,7 +42,8 @@ impl Settings {
                 max_pinned max_pinned_per_account max_relayed_per_account max_prepared_statements server_version
             }
             tls { mode }
-            admin { http sql accounts }
+            proxy_protocol { networks }
+            admin { http sql allow_remote accounts }
             log { level format }
         );
         let monitor = ("monitor", old.monitor != new.monitor);

@@ -1,4 +1,5 @@
-//! Where an account's password comes from: the text itself, a file, or an environment variable.
+//! Where an account's password comes from: the text itself, a file, an environment variable, or a credential that
+//! systemd hands over.
 //!
 //! No message shows a password, and a file that others than its owner may use is refused.
 
@@ -22,14 +23,15 @@ const LINE_BYTES_MAX: usize = 4096;
 
 type Source = fn(&DeValue<'_>, &Surroundings) -> Result<Secret, Wrong>;
 
-const SOURCES: [(&str, Source); 3] = [
+const SOURCES: [(&str, Source); 4] = [
     ("password", from_text),
     ("password_file", from_file),
     ("password_env", from_variable),
+    ("password_credential", from_credential),
 ];
 
 /// The keys that say it.
-pub(crate) const KEYS: [&str; 3] = [SOURCES[0].0, SOURCES[1].0, SOURCES[2].0];
+pub(crate) const KEYS: [&str; 4] = [SOURCES[0].0, SOURCES[1].0, SOURCES[2].0, SOURCES[3].0];
 
 /// What a configuration may refer to outside itself.
 pub(crate) struct Surroundings {
@@ -81,12 +83,26 @@ fn from_text(written: &DeValue<'_>, _: &Surroundings) -> Result<Secret, Wrong> {
 
 fn from_file(written: &DeValue<'_>, surroundings: &Surroundings) -> Result<Secret, Wrong> {
     let path = value::text(written, "write the path of a file in quotes")?;
-    first_line(&surroundings.directory.join(path))
+    first_line(&surroundings.directory.join(path), 0o077)
 }
 
 fn from_variable(written: &DeValue<'_>, surroundings: &Surroundings) -> Result<Secret, Wrong> {
     let name = value::text(written, "write the name of a variable in quotes")?;
     variable(name, surroundings)
+}
+
+/// systemd hands credentials over in a folder that only the service can look into.
+fn from_credential(written: &DeValue<'_>, surroundings: &Surroundings) -> Result<Secret, Wrong> {
+    let name = value::text(written, "write the name of a credential in quotes")?;
+    if name.is_empty() || name.contains('/') || name.starts_with('.') {
+        let fix = "write the name that LoadCredential= has";
+        return Err(Wrong::new(format!("{name:?} is no credential"), fix));
+    }
+    let Some(folder) = (surroundings.variable)("CREDENTIALS_DIRECTORY") else {
+        let fix = "have systemd start this process, with LoadCredential=";
+        return Err(Wrong::new("systemd has handed no credentials over", fix));
+    };
+    first_line(&Path::new(&folder).join(name), 0o007)
 }
 
 fn variable(name: &str, surroundings: &Surroundings) -> Result<Secret, Wrong> {
@@ -113,8 +129,9 @@ fn variable(name: &str, surroundings: &Surroundings) -> Result<Secret, Wrong> {
     Ok(Secret::new(text))
 }
 
-fn first_line(path: &Path) -> Result<Secret, Wrong> {
-    let mut line = read_private(path)?;
+/// `others`: who may not use the file, as bits of its mode.
+fn first_line(path: &Path, others: u32) -> Result<Secret, Wrong> {
+    let mut line = read_private(path, others)?;
     let end = line.iter().position(|b| *b == b'\n').unwrap_or(line.len());
     line.truncate(end);
     if line.last() == Some(&b'\r') {
@@ -140,7 +157,7 @@ fn first_line(path: &Path) -> Result<Secret, Wrong> {
 }
 
 /// The beginning of a file that only its owner may use.
-fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, Wrong> {
+fn read_private(path: &Path, others: u32) -> Result<Zeroizing<Vec<u8>>, Wrong> {
     let cannot = |error: io::Error| {
         let fix = "check that it is there and that this user may read it";
         Wrong::new(format!("cannot read {path:?}: {error}"), fix)
@@ -154,7 +171,7 @@ fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, Wrong> {
     }
     let file = File::open(path).map_err(cannot)?;
     let mode = file.metadata().map_err(cannot)?.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
+    if mode & others != 0 {
         let what = format!("others than the owner of {path:?} may use it (its mode is {mode:03o})");
         return Err(Wrong::new(what, format!("run `chmod 600 {path:?}`")));
     }

@@ -14,6 +14,7 @@ use crate::value;
 
 const WORKERS_MAX: u32 = 1_024;
 const CONNECTIONS_MAX: u32 = 16_000_000;
+const ERRORS_MAX: u32 = 1_000_000_000;
 const BACKLOG_MAX: u32 = 16_000_000;
 const LISTEN_FIX: &str = "write a list such as [\"127.0.0.1:6033\"]";
 pub(crate) const DRIVERS: [(&str, Driver); 3] = [
@@ -31,6 +32,9 @@ pub(crate) const PLUGINS: [(&str, Option<AuthPlugin>); 3] = [
 ];
 
 pub(crate) const COMPRESSION: [(&str, bool); 2] = [("as_backend", true), ("off", false)];
+
+/// The words for what may be on or off.
+pub(crate) const SWITCH: [(&str, bool); 2] = [("on", true), ("off", false)];
 
 /// The words for `on_disconnect`.
 pub(crate) const ON_DISCONNECT: [(&str, OnDisconnect); 3] = [
@@ -53,6 +57,12 @@ pub struct Server {
     pub max_connections: u32,
     /// What was set for [`Server::logins_max`]; `None` = what follows from `max_connections`.
     pub max_logins: Option<NonZero<u32>>,
+    /// After so many broken handshakes in a row an address gets ERR 1129; `None` = never.
+    pub max_connect_errors: Option<NonZero<u32>>,
+    /// The kernel may write the process's memory to a file when it crashes.
+    pub core_dump: bool,
+    /// All of the process's memory is kept out of swap space.
+    pub memlock: bool,
     /// The plugin that clients are greeted with; `None` = what fits the backend.
     pub default_authentication_plugin: Option<AuthPlugin>,
     /// How long a client may take to log in; never zero.
@@ -143,6 +153,11 @@ impl Server {
             max_logins: section.read("max_logins", self.max_logins, |v| {
                 value::number_unless_zero(v, CONNECTIONS_MAX)
             }),
+            max_connect_errors: section.read("max_connect_errors", self.max_connect_errors, |v| {
+                value::number_unless_zero(v, ERRORS_MAX)
+            }),
+            core_dump: section.read("core_dump", self.core_dump, |v| value::choice(v, &SWITCH)),
+            memlock: section.read("memlock", self.memlock, |v| value::choice(v, &SWITCH)),
             default_authentication_plugin: section.read(
                 "default_authentication_plugin",
                 self.default_authentication_plugin,
@@ -226,6 +241,9 @@ impl Default for Server {
             workers: None,
             max_connections: 1_000_000,
             max_logins: None,
+            max_connect_errors: NonZero::new(100),
+            core_dump: false,
+            memlock: false,
             default_authentication_plugin: None,
             login_timeout: Duration::from_secs(10),
             idle_transaction_timeout: Some(Duration::from_secs(60)),

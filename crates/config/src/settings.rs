@@ -13,7 +13,7 @@ use crate::password::Surroundings;
 use crate::quota::{self, Quota, Schema};
 use crate::report::Report;
 use crate::section::Section;
-use crate::{Admin, Backend, ConfigErrors, Log, Server, Tls};
+use crate::{Admin, Backend, ConfigErrors, Log, ProxyProtocol, Server, Tls};
 
 /// Everything a configuration says, checked. The default is what an empty file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Settings {
     pub server: Server,
     /// `[tls]`: TLS towards clients.
     pub tls: Tls,
+    /// `[proxy_protocol]`: load balancers that are believed.
+    pub proxy_protocol: ProxyProtocol,
     /// `[backend]`: the database behind.
     pub backend: Backend,
     /// `[monitor]`: the account that reads the database's; `None` = nobody does.
@@ -73,6 +75,7 @@ fn read_sections(root: &DeTable<'_>, surroundings: &Surroundings, report: &mut R
     let settings = Settings {
         server: root.section("server", Server::read),
         tls: root.section("tls", |section| Tls::read(section, surroundings)),
+        proxy_protocol: root.section("proxy_protocol", ProxyProtocol::read),
         backend: root.section("backend", |section| Backend::read(section, surroundings)),
         monitor: root.section("monitor", |section| {
             account::read_optional(section, surroundings)

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::time::Duration;
 
 use crate::Settings;
-use crate::server::{COMPRESSION, DRIVERS, ON_DISCONNECT, PLUGINS};
+use crate::server::{COMPRESSION, DRIVERS, ON_DISCONNECT, PLUGINS, SWITCH};
 use crate::tls::{BACKEND, MODES, show};
 use crate::units::{show_duration, show_size};
 
@@ -15,6 +15,7 @@ impl Settings {
         let parts = [
             ("server", self.server_entries()),
             ("tls", self.tls_entries()),
+            ("proxy_protocol", self.proxy_protocol_entries()),
             ("backend", self.backend_entries()),
             ("admin", self.admin_entries()),
             ("log", self.log_entries()),
@@ -36,6 +37,9 @@ impl Settings {
             ("workers", or_zero(server.workers)),
             ("max_connections", server.max_connections.to_string()),
             ("max_logins", or_zero(server.max_logins)),
+            ("max_connect_errors", or_zero(server.max_connect_errors)),
+            ("core_dump", word(&SWITCH, &server.core_dump)),
+            ("memlock", word(&SWITCH, &server.memlock)),
             (
                 "default_authentication_plugin",
                 word(&PLUGINS, &server.default_authentication_plugin),
@@ -68,6 +72,12 @@ impl Settings {
             ("key", show(tls.key.as_deref())),
             ("client_ca", show(tls.client_ca.as_deref())),
         ]
+    }
+
+    fn proxy_protocol_entries(&self) -> Vec<(&'static str, String)> {
+        let networks = self.proxy_protocol.networks.iter();
+        let networks: Vec<_> = networks.map(ToString::to_string).collect();
+        vec![("networks", networks.join(", "))]
     }
 
     fn backend_entries(&self) -> Vec<(&'static str, String)> {
@@ -110,6 +120,7 @@ impl Settings {
         vec![
             ("http", address(self.admin.http)),
             ("sql", address(self.admin.sql)),
+            ("allow_remote", word(&SWITCH, &self.admin.allow_remote)),
         ]
     }
 

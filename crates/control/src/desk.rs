@@ -56,10 +56,16 @@ impl Desk {
     }
 
     /// What the listeners have counted, as in `/metrics`.
-    pub(crate) fn counts(&self) -> [DriverCount; 4] {
+    pub(crate) fn counts(&self) -> [DriverCount; 5] {
         let tallies = &self.tallies;
         let count = |name, help, tally: &AtomicU64| (name, help, tally.load(Ordering::Relaxed));
+        let (_, forgotten) = self.facts.shared.hosts_failed();
         [
+            (
+                "hosts_forgotten",
+                "Addresses that had failed to log in and were forgotten to make room for others",
+                forgotten,
+            ),
             count(
                 "http_connections_refused",
                 "HTTP connections refused because there were too many",

@@ -43,7 +43,7 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
-pub use credentials::{Database, Notice, read_accounts};
+pub use credentials::{Database, Notice, Orders, read_accounts};
 pub use desk::Desk;
 pub use facts::{DriverCount, Facts};
 pub use office::{Lasts, Office, Whose};

@@ -23,13 +23,14 @@ pub(crate) fn clears_warnings(statement: &Statement, text: &[u8], flavor: Flavor
     }
     if statement.traits.contains(Traits::READS_DIAGNOSTICS) {
         // MySQL forgets the warnings with the statement that reads their number as a variable.
+        let more = Kind::Multiple;
         let reads_variable = matches!(statement.kind, Kind::Select | Kind::Do | Kind::Set);
-        return flavor == Flavor::MySql && reads_variable;
+        return flavor == Flavor::MySql && (reads_variable || statement.kind == more);
     }
     flavor == Flavor::MySql || uses_tables(statement, text)
 }
 
-/// Words one of which is in each text of several statements that uses tables.
+/// Words one of which is in each text of several statements, or of a compound one, that uses tables.
 const MAY_USE_TABLES: [&[u8]; 22] = [
     b"from",
     b"into",
@@ -68,6 +69,7 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         Kind::Ddl | Kind::Admin => [
             &b"table"[..],
             b"tables",
+            b"truncate",
             b"view",
             b"index",
             b"trigger",
@@ -83,9 +85,8 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         | Kind::Load
         | Kind::Show
         | Kind::Handler
-        | Kind::Call
         | Kind::Unknown => true,
-        Kind::Multiple => MAY_USE_TABLES.into_iter().any(has),
+        Kind::Call | Kind::Multiple => MAY_USE_TABLES.into_iter().any(has),
         Kind::Empty
         | Kind::Use
         | Kind::Begin

@@ -359,9 +359,15 @@ impl Engine {
         if temporary.contains(&error.code) {
             return;
         }
-        if let Some(id) = id {
+        if let Some(id) = id.filter(|&id| !self.is_served(id)) {
             self.refuse_waiters(turn, id, &error);
         }
+    }
+
+    /// True if there are backends of `id` that are logged in: as on the server, sessions go on with them when their
+    /// account's password changes. What is refused is tried again later, and told when the last of them is gone.
+    pub(crate) fn is_served(&self, id: KeyId) -> bool {
+        self.pool.owned(id) > self.pool.count(id, BackendState::Connecting)
     }
 
     /// No backend of `id` can be had: whoever waits for one is told.

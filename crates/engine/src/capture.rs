@@ -2,7 +2,7 @@
 //! Owns the form in which that is kept and told again; when it is asked for, and whom, is decided in
 //! `diagnostics` and `conditions`.
 
-use session::statement::{Diagnostics, Kind, Known, Traits};
+use session::statement::{Diagnostics, Flavor, Kind, Known, Traits};
 use wire::{
     ErrPacket, HEADER_LEN, Header, OkPacket, Piece, ResponseWalk, ServerStatus, TextResultSet,
     Told, Translation,
@@ -209,15 +209,15 @@ struct Repeat {
     text: Box<[u8]>,
 }
 
-impl Default for Capture {
-    /// What a new session is told: one row found, none changed.
-    fn default() -> Self {
+impl Capture {
+    /// What a new session is told: no row changed, and on MariaDB one found.
+    pub(crate) fn new(flavor: Flavor) -> Self {
         Self {
             warnings: None,
             warning_count: 0,
             row_count: 0,
             repeat: None,
-            found_rows: 1,
+            found_rows: u64::from(flavor == Flavor::MariaDb),
         }
     }
 }

@@ -139,6 +139,8 @@ pub(crate) struct Login {
 /// How far a login has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LoginStep {
+    /// Nothing came yet: a load balancer's word about the client, or the handshake response, is due.
+    Beginning,
     /// The handshake response is due.
     Response,
     /// The authentication response for another plugin is due.
@@ -154,12 +156,16 @@ pub(crate) enum LoginStep {
     Asking(Box<Answered>),
     /// The password itself is due, or a request for the key to encrypt it with.
     Password(Box<Answered>),
+    /// It asked for that key: the password is due under it, also where nobody could listen.
+    Encrypted(Box<Answered>),
     /// It came, and is being looked at.
     Checking(Box<Answered>),
     /// A backend decides.
     Relay(Box<Relaying>),
     /// Authenticated; a backend is asked whether the schema is there.
     Schema,
+    /// It has failed, and is told later.
+    Denied,
 }
 
 /// A login that a backend decides.

@@ -116,6 +116,13 @@ impl Engine {
                     .packet(turn, key, &bytes[at..])
                     .unwrap_or(bytes.len() - at),
                 Some(State::Greeting) => {
+                    if let Some(used) = self.proxied(turn, key, &bytes[at..]) {
+                        if used == 0 {
+                            break;
+                        }
+                        at += used;
+                        continue;
+                    }
                     self.close_client(turn, key, DisconnectReason::Malformed);
                     return bytes.len();
                 }

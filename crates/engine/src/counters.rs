@@ -17,6 +17,8 @@ pub enum DisconnectReason {
     TooManyConnections,
     /// Above `max_logins`.
     TooManyLogins,
+    /// Too many handshakes in a row have broken at its address (`max_connect_errors`).
+    HostBlocked,
     /// The connection phase took too long.
     LoginTimeout,
     /// Wrong account or password, or a schema that is not there.
@@ -41,12 +43,13 @@ pub enum DisconnectReason {
 
 impl DisconnectReason {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Quit,
         Self::ClientClosed,
         Self::ClientFailed,
         Self::TooManyConnections,
         Self::TooManyLogins,
+        Self::HostBlocked,
         Self::LoginTimeout,
         Self::LoginRefused,
         Self::Malformed,
@@ -67,6 +70,7 @@ impl DisconnectReason {
             Self::ClientFailed => "client_failed",
             Self::TooManyConnections => "too_many_connections",
             Self::TooManyLogins => "too_many_logins",
+            Self::HostBlocked => "host_blocked",
             Self::LoginTimeout => "login_timeout",
             Self::LoginRefused => "login_refused",
             Self::Malformed => "malformed",
@@ -154,6 +158,18 @@ counters! {
     logins,
     /// Logins that were refused.
     logins_refused,
+    /// Those of them for which the account or its password was wrong.
+    logins_denied,
+    /// Those of these that were told later, because the address had been wrong too often.
+    denials_delayed,
+    /// Those of these that were told earlier than they should, because too many waited.
+    denials_early,
+    /// Clients that hung up, sent nonsense or were silent instead of logging in.
+    handshakes_broken,
+    /// Clients for which a load balancer said who they are (PROXY protocol).
+    proxy_headers,
+    /// PROXY headers from addresses that are not believed, or that cannot be read.
+    proxy_headers_refused,
     /// Logins for which the client was asked for another authentication plugin.
     auth_switches,
     /// Logins that the database decided, its challenges being handed on, and that succeeded.

@@ -46,9 +46,16 @@ impl Engine {
 fn dawdles(client: &Client) -> bool {
     client.login.as_ref().is_some_and(|login| {
         let is_due = match &login.step {
-            LoginStep::Response | LoginStep::AuthSwitch { .. } | LoginStep::Password(_) => true,
+            LoginStep::Beginning
+            | LoginStep::Response
+            | LoginStep::AuthSwitch { .. }
+            | LoginStep::Password(_)
+            | LoginStep::Encrypted(_) => true,
             LoginStep::Relay(relaying) => matches!(relaying.stage, RelayStage::Client(_)),
-            LoginStep::Asking(_) | LoginStep::Checking(_) | LoginStep::Schema => false,
+            LoginStep::Asking(_)
+            | LoginStep::Checking(_)
+            | LoginStep::Schema
+            | LoginStep::Denied => false,
         };
         is_due && login.slot.is_some()
     })

@@ -147,7 +147,8 @@ impl Backend {
         let live = self.warnings == Warnings::OfClient;
         let about_list = command.traits.contains(Traits::READS_DIAGNOSTICS);
         let asked = about_list && command.kind == Kind::Diagnostics;
-        let adds = about_list && command.kind == Kind::Admin;
+        let adds =
+            about_list && (command.kind == Kind::Admin || failed && command.kind == Kind::Use);
         match refusal.map(|refusal| refusal.code) {
             // The list stays as it is.
             Some(wire::code::NOT_STACKED) if asked => {}

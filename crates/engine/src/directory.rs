@@ -38,6 +38,22 @@ pub struct AccountsOrder {
 pub(crate) struct Asking {
     last: u64,
     waiting: VecDeque<(u64, Key)>,
+    /// At that length those are taken out who have left meanwhile.
+    sweep_at: usize,
+}
+
+impl Asking {
+    /// One more waits; `is_there` tells who has not left. Those who have are no more than those who have not, but
+    /// for a few.
+    fn add(&mut self, key: Key, is_there: impl Fn(Key) -> bool) -> u64 {
+        if self.waiting.len() >= self.sweep_at.max(BATCH) {
+            self.waiting.retain(|(_, key)| is_there(*key));
+            self.sweep_at = 2 * self.waiting.len();
+        }
+        self.last += 1;
+        self.waiting.push_back((self.last, key));
+        self.last
+    }
 }
 
 /// The accounts that are known, for all workers.
@@ -118,8 +134,11 @@ impl Engine {
         id: KeyId,
         account: &Account,
     ) {
-        let known = &mut self.keys[id.0 as usize].credential_version;
-        if std::mem::replace(known, account.credential_version) != account.credential_version {
+        let state = &mut self.keys[id.0 as usize];
+        let known = std::mem::replace(&mut state.credential_version, account.credential_version);
+        if known != account.credential_version {
+            // What was refused before says nothing about the new one.
+            state.retry_at = None;
             self.retire_backends_of(turn, id);
         }
     }
@@ -141,9 +160,8 @@ impl Engine {
 
     /// Has the database asked; the client is dealt with afterwards.
     pub(crate) fn ask_for_accounts<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        self.asking.last += 1;
-        let ticket = self.asking.last;
-        self.asking.waiting.push_back((ticket, key));
+        let clients = &self.clients;
+        let ticket = self.asking.add(key, |key| clients.get(key).is_some());
         self.counters.accounts_asked += 1;
         let worker = self.worker;
         if !self.shared.accounts.ask(AccountsOrder { worker, ticket }) {
@@ -259,6 +277,10 @@ impl Engine {
                 continue;
             }
             let account = self.accounts.account(self.pool.key(id).account);
+            let goes_on = account.is_some_and(|account| !account.is_gone());
+            if goes_on && self.is_served(id) {
+                continue;
+            }
             let error = ClientError::locked_out(account.map(|account| &**account));
             self.refuse_waiters(turn, id, &error.packet());
         }
@@ -288,5 +310,27 @@ fn concerns_accounts(statement: &Statement, text: &[u8]) -> bool {
         Kind::Account => defines(statement.kind, statement.traits),
         Kind::Admin => text.len() < 1_024 && flushes(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use membership::Slab;
+
+    use super::*;
+
+    #[test]
+    fn those_who_left_are_not_kept_until_the_next_answer() {
+        let mut asking = Asking::default();
+        let mut clients = Slab::default();
+        let stays = clients.insert(());
+        asking.add(stays, |_| true);
+        for _ in 0..10_000 {
+            let leaves = clients.insert(());
+            asking.add(leaves, |key| clients.get(key).is_some());
+            clients.remove(leaves);
+        }
+        assert!(asking.waiting.len() <= BATCH, "{}", asking.waiting.len());
+        assert_eq!(asking.waiting[0], (1, stays));
     }
 }

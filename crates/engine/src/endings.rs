@@ -7,7 +7,7 @@ use session::statement::PinReasons;
 use wire::{Capabilities, Piece, Told};
 
 use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose};
-use crate::client::State;
+use crate::client::{Client, State};
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
 use crate::retry::Retry;
@@ -58,6 +58,7 @@ impl Engine {
             reason = reason.name(),
             "client connection ended"
         );
+        self.count_broken(turn, state, &client, reason);
         turn.io.close(client.handle, Close::Flush);
         self.shared.client_gone();
         self.forget_id(client.id);
@@ -71,6 +72,38 @@ impl Engine {
             self.leave_lane(turn, lane);
         }
         self.recycle(client.inbox);
+    }
+
+    /// Counts the client if it ended instead of logging in, as the servers do. Who was not greeted yet is not to
+    /// blame.
+    fn count_broken<I: Io<Mail>>(
+        &mut self,
+        turn: &Turn<'_, I>,
+        state: Option<State>,
+        client: &Client,
+        reason: DisconnectReason,
+    ) {
+        let begun = client
+            .login
+            .as_ref()
+            .is_some_and(|login| login.slot.is_some());
+        let broken = matches!(
+            reason,
+            DisconnectReason::ClientClosed
+                | DisconnectReason::ClientFailed
+                | DisconnectReason::Malformed
+                | DisconnectReason::LoginTimeout
+        );
+        if !begun || !broken || state != Some(State::Login) {
+            return;
+        }
+        self.counters.handshakes_broken += 1;
+        let peer = client.origin.peer;
+        let mut proxies = self.settings.proxy_networks.iter();
+        // A load balancer looks whether this is alive, and must not lock itself out.
+        if !proxies.any(|network| network.contains(peer)) {
+            self.shared.strangers.broke(peer, turn.now);
+        }
     }
 
     /// No client has the id any more. After a peak the table gives back what is far too much.

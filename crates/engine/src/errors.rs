@@ -7,6 +7,9 @@ use events::{Peer, Span};
 use session::statement::{Flavor, SyntaxError};
 use wire::{Command, ErrPacket, code};
 
+/// How the text begins that tells of a wrong account or password.
+const DENIED: &str = "Access denied for user";
+
 /// An error for a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClientError {
@@ -39,6 +42,41 @@ impl ClientError {
         Self::new(code::TOO_MANY_CONNECTIONS, b"08004", "Too many connections")
     }
 
+    /// Too many handshakes in a row have broken there (`max_connect_errors`).
+    pub(crate) fn host_blocked(peer: Peer, flavor: Flavor) -> Self {
+        let host = host(peer, true);
+        let command = match flavor {
+            Flavor::MariaDb => "mariadb-admin",
+            Flavor::MySql => "mysqladmin",
+        };
+        let text = format!(
+            "Host '{host}' is blocked because of many connection errors; unblock with \
+             '{command} flush-hosts'"
+        );
+        Self::new(code::HOST_IS_BLOCKED, b"HY000", text)
+    }
+
+    /// A PROXY header from somebody who is not believed, in MariaDB's words.
+    pub(crate) fn proxy_header_refused(from: &str) -> Self {
+        let text = format!("Proxy header is not accepted from {from}");
+        Self::new(code::HOST_NOT_PRIVILEGED, b"HY000", text)
+    }
+
+    /// A PROXY header that is none, in MariaDB's words.
+    pub(crate) fn proxy_header_unread() -> Self {
+        Self::new(
+            code::UNKNOWN_ERROR,
+            b"HY000",
+            "Failed to parse proxy header",
+        )
+    }
+
+    /// Whether it says that the account or its password is wrong, and not that the backend would take the
+    /// client for somebody else.
+    pub(crate) fn is_access_denied(&self) -> bool {
+        self.code == code::ACCESS_DENIED && self.message.starts_with(DENIED)
+    }
+
     /// The handshake response cannot be read.
     pub(crate) fn bad_handshake() -> Self {
         Self::new(code::BAD_HANDSHAKE, b"08S01", "Bad handshake")
@@ -48,7 +86,7 @@ impl ClientError {
     pub(crate) fn access_denied(user: &[u8], host: &str, using_password: bool) -> Self {
         let user = String::from_utf8_lossy(user);
         let using = if using_password { "YES" } else { "NO" };
-        let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
+        let text = format!("{DENIED} '{user}'@'{host}' (using password: {using})");
         Self::new(code::ACCESS_DENIED, b"28000", text)
     }
 

@@ -73,15 +73,14 @@ impl Engine {
         self.counters.full_authentications += 1;
     }
 
-    /// What the client sent when the password was due.
+    /// What the client sent when the password was due, as it is (`clear`) or under the key.
     pub(crate) fn password_came<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        answered: Box<Answered>,
+        (answered, clear): (Box<Answered>, bool),
         payload: &[u8],
     ) -> Result<(), Malformed> {
-        let is_secure = self.is_secure(key);
         let Some(client) = self.clients.get_mut(key) else {
             return Ok(());
         };
@@ -90,11 +89,11 @@ impl Engine {
             return Ok(());
         };
         if payload == REQUEST_PUBLIC_KEY {
-            login.step = LoginStep::Password(answered);
+            login.step = LoginStep::Encrypted(answered);
             self.send_public_key(turn, key);
             return Ok(());
         }
-        let sent = if is_secure {
+        let sent = if clear {
             let password = payload.strip_suffix(b"\0");
             let password = password.ok_or(Malformed::Truncated("password"))?;
             Sent::Clear(Zeroizing::new(password.to_vec()))
@@ -136,7 +135,7 @@ impl Engine {
         };
         let handle = client.handle;
         if let Some(login) = &mut client.login
-            && matches!(login.step, LoginStep::Password(_))
+            && matches!(login.step, LoginStep::Encrypted(_))
         {
             let outbox = turn.io.outbox(handle);
             login.sequence_id = AuthMoreData::Data(pem).encode(outbox, login.sequence_id);
@@ -172,7 +171,7 @@ impl Engine {
             account,
         ) {
             (Ok(()), Some(account)) => self.let_in(turn, key, (&account, false), &claim),
-            (Err(error), _) => self.refuse(turn, key, &error, DisconnectReason::LoginRefused),
+            (Err(error), _) => self.deny(turn, key, error),
             (Ok(()), None) => {}
         }
     }

@@ -13,7 +13,6 @@ use wire::{AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities};
 
 use crate::backend::PoolKey;
 use crate::client::{Answered, LoginStep, State};
-use crate::counters::DisconnectReason;
 use crate::errors::{ClientError, host};
 use crate::{Engine, Mail, Turn};
 
@@ -165,7 +164,7 @@ impl Engine {
                 let tells = plugin == AuthPlugin::CachingSha2Password && proves(claim.response);
                 self.let_in(turn, key, (&account, tells), claim);
             }
-            (Some(error), _) => self.refuse(turn, key, &error, DisconnectReason::LoginRefused),
+            (Some(error), _) => self.deny(turn, key, error),
             (None, None) => {}
         }
     }
@@ -196,6 +195,7 @@ impl Engine {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        self.shared.strangers.proved(client.origin.peer);
         if let Some(login) = &mut client.login {
             login.slot = None;
             if tells {

@@ -34,6 +34,9 @@
 //! | `identity` | who a client is |
 //! | `relay` | logins that a backend decides, its challenges being handed on |
 //! | `relayed` | the backend connections that such logins have brought |
+//! | `proxied` | clients behind a load balancer that says who they are |
+//! | `strangers` | addresses that fail to log in |
+//! | `denial` | wrong passwords that are told later |
 //! | `full_exchange` | passwords that clients send as they are |
 //! | `directory` | who may log in, as it is known here, and asking again |
 //! | `backend_login` | the connection phase of backends |
@@ -86,6 +89,7 @@ mod commands;
 mod conditions;
 mod counters;
 mod dawdlers;
+mod denial;
 mod diagnostics;
 mod digests;
 mod directory;
@@ -119,6 +123,7 @@ mod owner;
 mod permits;
 mod pin_log;
 mod prepared;
+mod proxied;
 mod read_back;
 mod relay;
 mod relayed;
@@ -135,6 +140,7 @@ mod settings;
 mod settle;
 mod shared;
 mod statements;
+mod strangers;
 mod templates;
 mod text_prepared;
 mod timers;
@@ -170,6 +176,7 @@ pub use full_exchange::{Checker, PasswordCheck, Sent};
 pub use kill::{KillOrder, KillOutcome, Victim};
 pub use limits::{LimitsChange, LimitsOrder};
 pub use look::{BackendLine, ClientLine, Look, PinLine, Reply, Slice, Whom};
+pub use proxied::ProxyNetwork;
 pub use report::{Gauges, Report};
 pub use rewrite::PublicAddress;
 pub use session::statement::{Limit, Limits, PinReason};
@@ -253,6 +260,8 @@ pub struct Engine {
     /// Buffers without content, for clients' inboxes.
     spares: Vec<Vec<u8>>,
     lending: lending::Lending,
+    /// Wrong passwords that are told later.
+    denials: denial::Denials,
     draining: Option<Timestamp>,
     started: bool,
 }
@@ -334,6 +343,7 @@ impl Engine {
             random: ChaCha20Rng::from_seed(seed),
             spares: Vec::new(),
             lending: lending::Lending::default(),
+            denials: denial::Denials::default(),
             draining: None,
             started: false,
         }

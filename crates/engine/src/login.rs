@@ -36,11 +36,19 @@ impl Engine {
     ) -> Tag {
         self.counters.client_connections += 1;
         if !self.shared.admit_client(self.settings.max_connections) {
-            return self.turn_away(turn, handle, DisconnectReason::TooManyConnections);
+            let error = ClientError::too_many_connections();
+            return self.turn_away(turn, handle, (&error, DisconnectReason::TooManyConnections));
+        }
+        let max = self.settings.max_connect_errors;
+        if self.shared.strangers.is_blocked(peer, max) {
+            self.shared.client_gone();
+            let error = ClientError::host_blocked(peer, self.flavor());
+            return self.turn_away(turn, handle, (&error, DisconnectReason::HostBlocked));
         }
         let Some(slot) = self.place_to_log_in(turn) else {
             self.shared.client_gone();
-            return self.turn_away(turn, handle, DisconnectReason::TooManyLogins);
+            let error = ClientError::too_many_connections();
+            return self.turn_away(turn, handle, (&error, DisconnectReason::TooManyLogins));
         };
         let mut client = self.new_client(turn, handle, peer, nonce);
         if let Some(login) = &mut client.login {
@@ -62,14 +70,13 @@ impl Engine {
         Owner::Client(key).tag()
     }
 
-    /// There is no room for the client.
+    /// There is no room for the client, or none for whoever comes from there.
     fn turn_away<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         handle: Handle,
-        reason: DisconnectReason,
+        (error, reason): (&ClientError, DisconnectReason),
     ) -> Tag {
-        let error = ClientError::too_many_connections();
         let outbox = turn.io.outbox(handle);
         error.packet().encode(outbox, 0, Capabilities::empty());
         self.counters.disconnected(reason);
@@ -90,7 +97,7 @@ impl Engine {
             tls: None,
         };
         let login = Login {
-            step: LoginStep::Response,
+            step: LoginStep::Beginning,
             sequence_id: 0,
             greeted: None,
             slot: None,
@@ -117,7 +124,7 @@ impl Engine {
             digest: Digest::NONE,
             session: SessionState::new(0, &self.interner),
             last_insert_id: 0,
-            capture: Capture::default(),
+            capture: Capture::new(self.flavor()),
             backend: None,
             since: turn.now,
             inbox: Vec::new(),
@@ -167,6 +174,9 @@ impl Engine {
         key: Key,
         bytes: &[u8],
     ) -> usize {
+        if let Some(used) = self.proxied(turn, key, bytes) {
+            return used;
+        }
         let packet = match whole_packet(bytes) {
             Ok(packet) => packet,
             Err(needed) if needed <= MAX_RESPONSE && bytes.len() <= MAX_RESPONSE => return 0,
@@ -213,10 +223,16 @@ impl Engine {
                 Ok(())
             }
             LoginStep::Schema | LoginStep::Relay(_) => Ok(()),
-            LoginStep::Password(answered) => self.password_came(turn, key, answered, payload),
-            LoginStep::Asking(_) | LoginStep::Checking(_) => {
-                Err(Malformed::Invalid("nothing was asked"))
+            LoginStep::Password(answered) => {
+                self.password_came(turn, key, (answered, self.is_secure(key)), payload)
             }
+            LoginStep::Encrypted(answered) => {
+                self.password_came(turn, key, (answered, false), payload)
+            }
+            LoginStep::Asking(_)
+            | LoginStep::Checking(_)
+            | LoginStep::Beginning
+            | LoginStep::Denied => Err(Malformed::Invalid("nothing was asked")),
         };
         if done.is_err() {
             self.refuse(
@@ -303,6 +319,7 @@ impl Engine {
 
     /// The session begins anew, with the schema that it has: COM_RESET_CONNECTION.
     pub(crate) fn reset_session(&mut self, key: Key, collation: u8) {
+        let flavor = self.flavor();
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return;
         };
@@ -314,7 +331,10 @@ impl Engine {
         client.session.schema = before.schema;
         client.status = facts.status;
         client.last_insert_id = 0;
-        client.capture = Capture::default();
+        // Neither server forgets that number.
+        let found_rows = client.capture.found_rows;
+        client.capture = Capture::new(flavor);
+        client.capture.found_rows = found_rows;
         if let Some(statements) = &mut client.statements {
             statements.close_all();
         }

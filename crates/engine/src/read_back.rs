@@ -3,12 +3,12 @@
 
 use events::Io;
 use membership::Key;
+use session::statement::Flavor;
 use wire::{Command, TextResultSet};
 
 use crate::backend::{Due, InsertId, Purpose};
 use crate::dispatch::put_command;
 use crate::roles::READ_ROLE;
-use crate::user_variables::read_names;
 use crate::{Engine, Mail, Turn};
 
 /// With a limit of its own, for a session may want to see no rows (`sql_select_limit`).
@@ -17,6 +17,22 @@ const READ_CHARSET: &[u8] =
 
 /// The same.
 pub(crate) const READ_INSERT_ID: &[u8] = b"SELECT LAST_INSERT_ID() LIMIT 1";
+
+/// Which variables there are, and whether they are NULL. More than can be carried need not be told.
+fn read_names(flavor: Flavor) -> &'static [u8] {
+    match flavor {
+        Flavor::MariaDb => {
+            b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
+            FROM information_schema.USER_VARIABLES LIMIT 257"
+        }
+        // Not everybody may.
+        Flavor::MySql => {
+            b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
+            FROM performance_schema.user_variables_by_thread \
+            WHERE THREAD_ID=PS_CURRENT_THREAD_ID() LIMIT 257"
+        }
+    }
+}
 
 impl Engine {
     /// Asks the backend what must be known before anything else happens. False if nothing is due.

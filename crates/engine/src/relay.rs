@@ -330,8 +330,10 @@ impl Engine {
         let Some(client) = backend.and_then(|backend| Some(backend.relay.as_ref()?.client)) else {
             return;
         };
-        let told = self.as_told_to(client, &error);
-        let error = told.as_ref().map_or(error, ClientError::packet);
+        if let Some(denial) = self.as_told_to(client, &error) {
+            self.leave_relay(turn, client);
+            return self.deny(turn, client, denial);
+        }
         if let Some(record) = self.clients.get(client)
             && let Some(login) = &record.login
         {

@@ -90,9 +90,7 @@ impl Engine {
             timed_out: false,
             digest: backend.replayed(client.digest),
         };
-        if prepares_transaction(&statement, text) {
-            backend.prepared_xa = PreparedXa::Certain;
-        }
+        backend.note_xa(&statement, text);
         backend.head_since = turn.now;
         backend.exchanges.push_back(Exchange {
             walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),
@@ -166,6 +164,13 @@ impl Engine {
 }
 
 impl Backend {
+    /// Notes that a text prepares an XA transaction.
+    fn note_xa(&mut self, statement: &Statement, text: &[u8]) {
+        if prepares_transaction(statement, text) {
+            self.prepared_xa = PreparedXa::Certain;
+        }
+    }
+
     /// What the backend knows of the session's last statement.
     fn live(&self) -> Live {
         Live {

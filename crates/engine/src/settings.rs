@@ -6,7 +6,7 @@ use accounts::Directory;
 use events::{Peer, Span};
 use wire::AuthPlugin;
 
-use crate::PublicAddress;
+use crate::{ProxyNetwork, PublicAddress};
 
 /// Checked settings of the front door. `None` means "never" or "no limit".
 #[derive(Clone, Debug)]
@@ -23,6 +23,10 @@ pub struct Settings {
     /// So many of the backend connections that such logins have brought are kept for an account, over all
     /// workers; at least one per worker and kind of client.
     pub max_relayed_per_account: usize,
+    /// After so many broken handshakes in a row an address gets ERR 1129; `None` = never.
+    pub max_connect_errors: Option<u32>,
+    /// Who is believed about for whom it connects.
+    pub proxy_networks: Vec<ProxyNetwork>,
     /// The plugin that clients are greeted with; `None` = what a server like the backend would do.
     pub default_auth_plugin: Option<AuthPlugin>,
     /// How long the connection phase may take.
@@ -121,6 +125,8 @@ impl Default for Settings {
             max_logins: 100_000,
             max_relays: 4,
             max_relayed_per_account: 8,
+            max_connect_errors: None,
+            proxy_networks: Vec::new(),
             default_auth_plugin: None,
             login_timeout: Span::from_secs(10),
             idle_transaction_timeout: Some(Span::from_secs(60)),

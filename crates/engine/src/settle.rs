@@ -60,9 +60,8 @@ impl Engine {
             }
             (Purpose::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
-            (Purpose::Restore(_) | Purpose::EndXa, Ending::Ok) | (Purpose::Repeat, _) => {}
-            // Closing it hands the transaction over.
-            (Purpose::EndXa, Ending::Err(_)) => backend.retired = true,
+            (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat | Purpose::Reselect, _) => {}
+            (Purpose::EndXa, ending) => backend.retired |= *ending != Ending::Ok,
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, (key, &read), ending),
             (Purpose::ReadRoutine(read), ending) => {
                 self.learn_routine(turn, (key, &read), *ending == Ending::Ok);
@@ -71,7 +70,6 @@ impl Engine {
             (Purpose::ReadUserVariables(read), ending) => {
                 self.learn_user_variables(key, &read, ending);
             }
-            (Purpose::Reselect, _) => {}
             // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked.
             (Purpose::ReadPrivileges(_), Ending::Err(_)) => {
                 self.learn_privileges(turn, key, None);
@@ -150,7 +148,8 @@ impl Engine {
         if command.traits.contains(Traits::SETS_ROLE) {
             backend.due |= Due::ROLE;
         }
-        if matches!(ending, Ending::Err(_)) {
+        let failed = matches!(ending, Ending::Err(_));
+        if failed {
             self.counters.statement_errors += 1;
             if leaves_transaction_open(command.kind, backend.status) {
                 backend.due |= Due::PING;
@@ -160,15 +159,11 @@ impl Engine {
             .traits
             .intersects(Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL)
             || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
-            || returned_rows(command)
-            || failed_later(command, ending)
+            || generated_unseen(command, ending)
         {
             backend.insert_id = InsertId::OfClient;
         }
-        if hides_xa(command, ending) {
-            backend.prepared_xa = backend.prepared_xa.max(PreparedXa::Possible);
-        }
-        let failed = matches!(ending, Ending::Err(_));
+        backend.note_hidden(command, ending);
         backend.note_warnings(command, ending);
         backend.note_found_rows(command, failed);
         if let Some(client) = command
@@ -188,8 +183,8 @@ impl Engine {
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);
         }
-        if command.traits.contains(Traits::SETS_GLOBAL) && !failed {
-            self.global_changed(turn);
+        if !failed {
+            self.changed_all(turn, command.traits);
         }
         if defines(command.kind, command.traits) {
             self.forget_schemas(turn);
@@ -464,10 +459,20 @@ fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
     code == Ok(wire::code::PARSE_ERROR) && command.kind != Kind::Multiple
 }
 
-/// True if the statement may have prepared an XA transaction, and does not say so.
-fn hides_xa(command: &ClientCommand, ending: &Ending) -> bool {
-    let hidden = [PinReason::Call, PinReason::Unknown].map(|reason| command.pins.contains(reason));
-    hidden.contains(&true) && !never_ran(command, ending)
+impl Backend {
+    /// Notes that a statement may have prepared an XA transaction, and does not say so.
+    fn note_hidden(&mut self, command: &ClientCommand, ending: &Ending) {
+        let hidden =
+            [PinReason::Call, PinReason::Unknown].map(|reason| command.pins.contains(reason));
+        if hidden.contains(&true) && !never_ran(command, ending) {
+            self.prepared_xa = self.prepared_xa.max(PreparedXa::Possible);
+        }
+    }
+}
+
+/// True if an id may have been generated that the answer does not tell.
+fn generated_unseen(command: &ClientCommand, ending: &Ending) -> bool {
+    returned_rows(command) || failed_later(command, ending)
 }
 
 /// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.

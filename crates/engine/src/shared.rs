@@ -15,6 +15,7 @@ use crate::kill::{KillOrder, KillOutcome, Victim};
 use crate::limits::LimitsOrder;
 use crate::look::Look;
 use crate::report::Report;
+use crate::strangers::Strangers;
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
 pub const FIRST_CONNECTION_ID: u32 = 1 << 30;
@@ -30,6 +31,8 @@ pub struct Shared {
     checker: OnceLock<Guard>,
     /// Who may log in, as it was read last.
     pub(crate) accounts: Published,
+    /// Addresses that failed to log in.
+    pub(crate) strangers: Strangers,
     clients: AtomicUsize,
     logins: AtomicUsize,
     pinned: Arc<AtomicUsize>,
@@ -45,6 +48,7 @@ impl Shared {
             keeper: OnceLock::new(),
             checker: OnceLock::new(),
             accounts: Published::default(),
+            strangers: Strangers::default(),
             clients: AtomicUsize::new(0),
             logins: AtomicUsize::new(0),
             pinned: Arc::default(),
@@ -65,6 +69,16 @@ impl Shared {
         };
         keep(order);
         true
+    }
+
+    /// Forgets which addresses failed to log in: `FLUSH HOSTS`.
+    pub fn flush_hosts(&self) {
+        self.strangers.forget();
+    }
+
+    /// How many addresses are known that failed to log in, and how many were forgotten to make room for others.
+    pub fn hosts_failed(&self) -> (usize, u64) {
+        (self.strangers.len(), self.strangers.driven_out())
     }
 
     /// Client connections of all workers.

@@ -15,6 +15,11 @@ impl Engine {
         let command = payload.first().copied().and_then(Command::from_byte);
         match command {
             Some(Command::Query) => self.judge_text(client, text),
+            // An error is added to the list of conditions.
+            Some(Command::InitDb) if self.flavor() == Flavor::MySql => Statement {
+                traits: Traits::READS_DIAGNOSTICS,
+                ..plain(Kind::Use)
+            },
             Some(Command::InitDb) => plain(Kind::Use),
             Some(Command::StmtPrepare) => Statement {
                 pins: self.pins_of_prepare(client, text),

@@ -41,6 +41,7 @@ impl Engine {
             self.overtime_due,
             self.busy.due(),
             self.draining,
+            self.denials.due(),
         ]
         .into_iter()
         .flatten()
@@ -70,6 +71,7 @@ impl Engine {
     /// Does whatever is due.
     pub(crate) fn timers_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let settings = self.settings.clone();
+        self.denials_due(turn);
         for state in [State::Greeting, State::Login] {
             while let Some(key) = self.due(turn, state, Some(settings.login_timeout)) {
                 self.close_client(turn, key, DisconnectReason::LoginTimeout);

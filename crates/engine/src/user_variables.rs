@@ -7,7 +7,7 @@
 use events::Io;
 use membership::Key;
 use session::statement::{
-    Flavor, Kind, Mention, PinReason, Statement, Traits, carried_name, user_variables,
+    Kind, Mention, PinReason, Statement, Traits, carried_name, user_variables,
 };
 use session::{
     ColumnType, Restore, Told, UserValue, UserVariables, ask_for_user_variables,
@@ -30,22 +30,6 @@ const UNREAD_MAX: usize = 256;
 
 /// So many variables of earlier sessions may be left as NULL before the backend is cleaned.
 const CLEARED_MAX: usize = 64;
-
-/// Which variables there are, and whether they are NULL. More than can be carried need not be told.
-pub(crate) fn read_names(flavor: Flavor) -> &'static [u8] {
-    match flavor {
-        Flavor::MariaDb => {
-            b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
-            FROM information_schema.USER_VARIABLES LIMIT 257"
-        }
-        // Not everybody may.
-        Flavor::MySql => {
-            b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
-            FROM performance_schema.user_variables_by_thread \
-            WHERE THREAD_ID=PS_CURRENT_THREAD_ID() LIMIT 257"
-        }
-    }
-}
 
 /// Bytes at the end of a column definition that hold its fixed part. Source: "Column Definition" in
 /// the MySQL manual.

@@ -58,6 +58,11 @@ impl Span {
         Self(self.0.saturating_sub(other.0))
     }
 
+    /// Half of it.
+    pub const fn half(self) -> Self {
+        Self(self.0 / 2)
+    }
+
     /// Microseconds.
     pub const fn as_us(self) -> u64 {
         self.0

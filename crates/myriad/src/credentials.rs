@@ -4,19 +4,19 @@
 use std::sync::Arc;
 
 use accounts::{Configured, Directory, Register, Requires};
-use control::Database;
+use control::{Database, Orders};
 use driver::Postboxes;
 use engine::{AccountsOrder, Mail, Shared};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
+use crate::database_tls;
 use crate::workers::Workers;
 
 /// Reads the accounts of the database.
 pub(crate) struct Reader {
     register: Register,
     database: Database,
-    orders: UnboundedReceiver<AccountsOrder>,
+    orders: Arc<Orders>,
     notice: Notice,
 }
 
@@ -63,18 +63,18 @@ impl Reader {
                 Database::over_tcp(host, *port, &monitor.user, password)
             }
         };
-        let (orders, ordered) = unbounded_channel();
-        // There is one order for each login and statement under way at most.
-        workers.shared.read_accounts_with(move |order| {
-            // While the process ends, nobody is there to read them.
-            let _ending = orders.send(order);
-        });
+        let database = database.with_tls(database_tls::of_backend(&settings.backend));
+        let orders = Orders::new(workers.postboxes.workers());
+        let ordered = orders.clone();
+        workers
+            .shared
+            .read_accounts_with(move |order| ordered.give(order));
         let passwords = crate::passwords::start(workers.postboxes.clone())?;
         workers.shared.check_passwords_with(passwords);
         Ok(Some(Self {
             register,
             database,
-            orders: ordered,
+            orders,
             notice: Notice {
                 shared: workers.shared.clone(),
                 postboxes: workers.postboxes.clone(),

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::certificates::Certificates;
 use crate::quotas::{self, Book, Sources};
 use crate::workers::{Workers, drain};
-use crate::{admin, credentials, doctor, local, log};
+use crate::{admin, confinement, credentials, doctor, local, log};
 
 /// How to serve.
 #[derive(clap::Args)]
@@ -44,6 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         ),
     };
     log::start(&settings.log);
+    confinement::confine(&settings.server)?;
     // Signals are taken from here on: a Ctrl-C while the database starts must stop it again.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -145,6 +145,8 @@ fn engine_settings(
         // Whoever only begins to log in must not take connections from those who have.
         max_relays: (backend.max_connections as usize / 8).max(1),
         max_relayed_per_account: backend.max_relayed_per_account as usize,
+        max_connect_errors: server.max_connect_errors.map(std::num::NonZero::get),
+        proxy_networks: proxy_networks(&settings.proxy_protocol),
         default_auth_plugin: server.default_authentication_plugin.map(auth_plugin),
         login_timeout: server.login_timeout.into(),
         idle_transaction_timeout: server.idle_transaction_timeout.map(Into::into),
@@ -184,6 +186,14 @@ fn engine_settings(
         },
         address: public_address(&server.listen),
     }
+}
+
+fn proxy_networks(proxies: &config::ProxyProtocol) -> Vec<engine::ProxyNetwork> {
+    let network = |network: &config::Network| match *network {
+        config::Network::Ip(ip, bits) => engine::ProxyNetwork::Ip(ip, bits),
+        config::Network::Unix => engine::ProxyNetwork::Unix,
+    };
+    proxies.networks.iter().map(network).collect()
 }
 
 fn auth_plugin(plugin: config::AuthPlugin) -> AuthPlugin {

@@ -229,6 +229,9 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         max_logins: 100_000,
         max_relays: 4,
         max_relayed_per_account: 8,
+        // Chance breaks more handshakes than a host may.
+        max_connect_errors: None,
+        proxy_networks: Vec::new(),
         default_auth_plugin: None,
         login_timeout: Span::from_secs(10),
         idle_transaction_timeout: sometimes(rng, Span::from_ms(100)),

@@ -64,6 +64,10 @@ pub mod code {
     pub const NOT_RESIGNALLED: u16 = 1645;
     /// `ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER`: GET STACKED DIAGNOSTICS outside of a handler.
     pub const NOT_STACKED: u16 = 3004;
+    /// `ER_HOST_IS_BLOCKED`: too many broken handshakes.
+    pub const HOST_IS_BLOCKED: u16 = 1129;
+    /// `ER_HOST_NOT_PRIVILEGED`: nobody may come from there.
+    pub const HOST_NOT_PRIVILEGED: u16 = 1130;
     /// `ER_MUST_CHANGE_PASSWORD`: the password has expired, and must be set before anything else.
     pub const MUST_SET_PASSWORD: u16 = 1820;
     /// `ER_MUST_CHANGE_PASSWORD_LOGIN`: the password has expired.

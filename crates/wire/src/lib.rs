@@ -17,6 +17,7 @@ mod execute;
 mod handshake;
 mod ok;
 mod packet;
+mod proxy_header;
 mod query_attributes;
 mod reader;
 mod response;
@@ -44,6 +45,7 @@ pub use ok::{OkPacket, encode_eof};
 pub use packet::{
     Complete, HEADER_LEN, Header, MAX_PAYLOAD, PacketWriter, Payload, whole_packet, write_packet,
 };
+pub use proxy_header::{Beginning, ProxyHeader, proxy_header};
 pub use query_attributes::{NO_ATTRIBUTES, query_attributes};
 pub use reader::{Reader, put_lenenc_bytes, put_lenenc_int};
 pub use response::{Piece, ResponseWalk, Shape, WalkError};

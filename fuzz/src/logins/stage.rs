@@ -142,8 +142,9 @@ impl Stage {
         let sealed = match &mut self.tls {
             None => bytes.to_vec(),
             Some(tls) => {
-                tls.writer().write_all(bytes).expect("there is room");
-                outgoing(tls)
+                // A client that was told what is no TLS says nothing more.
+                let fits = tls.writer().write_all(bytes);
+                fits.map(|()| outgoing(tls)).unwrap_or_default()
             }
         };
         self.sends(&sealed);

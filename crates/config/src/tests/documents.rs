@@ -56,6 +56,7 @@ fn the_default_configuration_says_the_defaults() {
 fn the_default_configuration_has_every_key() {
     for (header, section) in [
         ("[server]", "server"),
+        ("[proxy_protocol]", "proxy_protocol"),
         ("[backend]", "backend"),
         ("[monitor]", "monitor"),
         ("[[account]]", "account"),

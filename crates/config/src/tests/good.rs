@@ -36,6 +36,9 @@ fn every_key_of_server_arrives() {
         workers = 2
         max_connections = 16_000_000
         max_logins = 70
+        max_connect_errors = 71
+        core_dump = "on"
+        memlock = "on"
         default_authentication_plugin = "caching_sha2_password"
         login_timeout = "250ms"
         idle_transaction_timeout = "5m"
@@ -60,6 +63,9 @@ fn every_key_of_server_arrives() {
         workers: NonZero::new(2),
         max_connections: 16_000_000,
         max_logins: NonZero::new(70),
+        max_connect_errors: NonZero::new(71),
+        core_dump: true,
+        memlock: true,
         default_authentication_plugin: Some(AuthPlugin::CachingSha2Password),
         login_timeout: Duration::from_millis(250),
         idle_transaction_timeout: Some(Duration::from_secs(300)),
@@ -90,6 +96,7 @@ fn every_key_of_backend_arrives() {
         max_age = "5s"
         max_pinned = 99999
         max_pinned_per_account = 7
+        max_relayed_per_account = 9
         max_prepared_statements = 10000
         lane_stall = "6ms"
         tls = "verify_identity"
@@ -109,6 +116,7 @@ fn every_key_of_backend_arrives() {
         max_age: Some(Duration::from_secs(5)),
         max_pinned: NonZero::new(99_999),
         max_pinned_per_account: NonZero::new(7),
+        max_relayed_per_account: 9,
         max_prepared_statements: 10_000,
         lane_stall: Some(Duration::from_millis(6)),
         server_version: Some("11.8.1-MariaDB".to_owned()),
@@ -155,6 +163,30 @@ fn every_key_of_the_others_arrives() {
     let admins: Vec<_> = admins.map(|a| (&*a.user, a.password.expose())).collect();
     assert_eq!(admins, [("app", "other")]);
     assert_eq!((log.level, log.format), (Level::Trace, Format::Json));
+}
+
+#[test]
+fn networks_of_load_balancers_are_read() {
+    let text = "[proxy_protocol]\nnetworks = [\"10.0.0.0/8\", \"::1\", \"0.0.0.0/0\", \"fd00::/8\", \"localhost\"]\n";
+    let networks = settings(text).proxy_protocol.networks;
+    let shown: Vec<_> = networks.iter().map(ToString::to_string).collect();
+    let expected = [
+        "10.0.0.0/8",
+        "::1/128",
+        "0.0.0.0/0",
+        "fd00::/8",
+        "localhost",
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn administrators_may_be_let_in_from_elsewhere() {
+    let text = "[admin]\nhttp = \"0.0.0.0:6080\"\nallow_remote = \"on\"\n";
+    assert_eq!(
+        settings(text).admin.http,
+        Some("0.0.0.0:6080".parse().unwrap())
+    );
 }
 
 #[test]

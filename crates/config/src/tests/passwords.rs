@@ -25,6 +25,7 @@ fn variable(name: &str) -> Option<OsString> {
     match name {
         "APP_PASSWORD" => Some("from env".into()),
         "EMPTY" => Some(OsString::new()),
+        "CREDENTIALS_DIRECTORY" => Some("/proc/nowhere".into()),
         "BYTES" => Some(OsString::from_vec(vec![0xff])),
         _ => None,
     }
@@ -117,6 +118,10 @@ fn a_bad_source_is_refused() {
             "f:3:16: account.password_env: the environment variable \"BYTES\" is not utf-8; set it to text",
         ),
         (
+            "password_credential = \"../app\"",
+            "f:3:23: account.password_credential: \"../app\" is no credential; write the name that LoadCredential= has",
+        ),
+        (
             "password_env = true",
             "f:3:16: account.password_env: found true or false; write the name of a variable in quotes",
         ),
@@ -146,7 +151,7 @@ fn a_file_that_others_may_use_is_refused() {
 fn only_one_source_may_be_given() {
     let directory = TempDir::new().unwrap();
     let all = "password_file = \"none\"\npassword_env = \"NONE\"\npassword = \"geheim\"";
-    let fix = "keep only one of password, password_file, password_env";
+    let fix = "keep only one of password, password_file, password_env, password_credential";
     assert_eq!(
         refusal(all, &directory),
         format!(
@@ -197,4 +202,38 @@ fn messages_never_show_a_password() {
         assert!(!errors.to_string().contains("geheim"), "{errors}");
         assert!(!format!("{errors:?}").contains("geheim"), "{errors:?}");
     }
+}
+
+#[test]
+fn credentials_of_systemd_are_read_where_it_puts_them() {
+    let directory = TempDir::new().unwrap();
+    // As systemd leaves it to a service's own user: the group is a mask of an access list.
+    write(&directory, "app", b"handed over\n", 0o440);
+    write(&directory, "open", b"handed over\n", 0o444);
+    // The folder cannot be told by an argument: `variable` is a plain function.
+    let path = directory.path().to_owned();
+    FOLDER.with(|folder| *folder.borrow_mut() = Some(path));
+    let surroundings = Surroundings {
+        directory: "/".into(),
+        variable: |name| {
+            assert_eq!(name, "CREDENTIALS_DIRECTORY");
+            FOLDER.with(|folder| folder.borrow().clone().map(Into::into))
+        },
+    };
+    let read = |name: &str| {
+        let text = format!("[[account]]\nuser = \"app\"\npassword_credential = {name:?}\n");
+        settings::read(&text, "f", &surroundings).map_err(|errors| errors.to_string())
+    };
+    assert_eq!(
+        read("app").unwrap().accounts[0].password.expose(),
+        "handed over"
+    );
+    assert!(read("open").unwrap_err().contains("may use it"));
+    assert!(read("none").unwrap_err().contains("cannot read"));
+    FOLDER.with(|folder| *folder.borrow_mut() = None);
+    assert!(read("app").unwrap_err().contains("systemd has handed no"));
+}
+
+thread_local! {
+    static FOLDER: std::cell::RefCell<Option<std::path::PathBuf>> = const { std::cell::RefCell::new(None) };
 }

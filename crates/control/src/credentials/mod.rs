@@ -5,6 +5,7 @@
 
 mod mariadb;
 mod mysql;
+mod orders;
 mod sums;
 mod tables;
 
@@ -14,9 +15,9 @@ use std::time::Duration;
 
 use accounts::{Directory, Register};
 use engine::AccountsOrder;
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until, timeout};
 
+pub use orders::Orders;
 pub use tables::Database;
 
 /// How often is looked unless somebody asks.
@@ -45,7 +46,7 @@ pub trait Notice: Send + Sync {
 pub async fn read_accounts(
     mut register: Register,
     mut database: Database,
-    mut orders: UnboundedReceiver<AccountsOrder>,
+    orders: Arc<Orders>,
     notice: impl Notice,
     stopped: impl Future<Output = ()>,
 ) {
@@ -53,17 +54,15 @@ pub async fn read_accounts(
     let mut begun = Instant::now();
     let mut next = begun;
     let mut failing = false;
+    let mut collected = orders.none();
     loop {
-        let mut asked = Vec::new();
         tokio::select! {
             () = &mut stopped => return,
             () = sleep_until(next) => {}
-            order = orders.recv() => asked.extend(order),
+            () = orders.given() => {}
         }
         sleep_until(begun + PAUSE).await;
-        while let Ok(order) = orders.try_recv() {
-            asked.push(order);
-        }
+        let asked = orders.collect(&mut collected);
         begun = Instant::now();
         let read = timeout(PATIENCE, database.read()).await;
         let read = read.unwrap_or_else(|_| Err("no answer within 5 s".to_owned()));
@@ -87,15 +86,8 @@ pub async fn read_accounts(
                 }
             }
         }
-        tell(&notice, asked, told);
-    }
-}
-
-/// Each worker is told once.
-fn tell(notice: &impl Notice, mut asked: Vec<AccountsOrder>, read: bool) {
-    asked.sort_by_key(|order| (order.worker, std::cmp::Reverse(order.ticket)));
-    asked.dedup_by_key(|order| order.worker);
-    for order in asked {
-        notice.read(order, read);
+        for order in asked {
+            notice.read(order, told);
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use accounts::{Reading, View};
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Opts, OptsBuilder, Row, Value};
+use mysql_async::{Conn, Opts, OptsBuilder, Row, SslOpts, Value};
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
@@ -21,6 +21,7 @@ pub struct Database {
     address: Address,
     user: String,
     password: Zeroizing<String>,
+    tls: Option<SslOpts>,
     connection: Option<Connected>,
 }
 
@@ -44,6 +45,7 @@ impl Database {
 
     /// One that is reached over TCP.
     pub fn over_tcp(host: &str, port: u16, user: &str, password: Zeroizing<String>) -> Self {
+        let host = host.trim_matches(['[', ']']);
         Self::at(Address::Tcp(host.to_owned(), port), user, password)
     }
 
@@ -52,8 +54,15 @@ impl Database {
             address,
             user: user.to_owned(),
             password,
+            tls: None,
             connection: None,
         }
+    }
+
+    /// The same, speaking TLS like that over TCP.
+    #[must_use]
+    pub fn with_tls(self, tls: Option<SslOpts>) -> Self {
+        Self { tls, ..self }
     }
 
     /// All of its accounts, or `None` if nothing has changed since they were read last.
@@ -86,7 +95,10 @@ impl Database {
             .prefer_socket(false);
         let options = match &self.address {
             Address::Unix(path) => options.socket(Some(path)),
-            Address::Tcp(host, port) => options.ip_or_hostname(host).tcp_port(*port),
+            Address::Tcp(host, port) => options
+                .ip_or_hostname(host)
+                .tcp_port(*port)
+                .ssl_opts(self.tls.clone()),
         };
         options.into()
     }
@@ -98,11 +110,10 @@ impl Address {
         let Self::Tcp(host, port) = self else {
             return None;
         };
-        let host = host.trim_matches(['[', ']']);
         // Nothing is sent: the kernel only chooses the way.
         let way = |local: &str| {
             let socket = UdpSocket::bind((local, 0)).ok()?;
-            socket.connect((host, *port)).ok()?;
+            socket.connect((host.as_str(), *port)).ok()?;
             Some(socket.local_addr().ok()?.ip())
         };
         way("0.0.0.0").or_else(|| way("::"))

@@ -34,7 +34,8 @@ pub(crate) struct Scrape {
     usage: Vec<Usage>,
     draining: bool,
     pin_reasons: Vec<&'static str>,
-    listeners: [DriverCount; 4],
+    listeners: [DriverCount; 5],
+    hosts_failed: u64,
 }
 
 impl Scrape {
@@ -52,6 +53,7 @@ impl Scrape {
             draining: (facts.draining)(),
             pin_reasons: facts.pin_reasons.clone(),
             listeners: desk.counts(),
+            hosts_failed: facts.shared.hosts_failed().0 as u64,
         }
     }
 
@@ -82,6 +84,11 @@ impl Scrape {
             "myriad_draining",
             "1 while no new clients are taken",
             u64::from(self.draining),
+        )?;
+        page.gauge(
+            "myriad_hosts_failed",
+            "Addresses that failed to log in and are remembered for that",
+            self.hosts_failed,
         )
     }
 

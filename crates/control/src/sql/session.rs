@@ -104,6 +104,10 @@ impl Session {
                 return Ok(self.change(|office| office.set_limits(&whose, &limits, lasts)));
             }
             Statement::Reload => return Ok(self.change(|office| office.reload())),
+            Statement::FlushHosts => {
+                self.desk.facts.shared.flush_hosts();
+                self.ok();
+            }
             Statement::Nothing => self.ok(),
         }
         Ok(Ok(()))

@@ -28,6 +28,8 @@ pub(super) enum Statement {
     Limit(Vec<Whose>, Limits, Lasts),
     /// The configuration is to be read again.
     Reload,
+    /// Addresses that failed to log in are to be forgotten.
+    FlushHosts,
     /// Expressions.
     Select(Vec<Item>),
     /// What clients say by themselves and what has no effect here.
@@ -35,7 +37,7 @@ pub(super) enum Statement {
 }
 
 /// Every statement besides SHOW, and what it does.
-pub(super) const OTHERS: [(&str, &str); 7] = [
+pub(super) const OTHERS: [(&str, &str); 8] = [
     ("KILL [CONNECTION] id", "ends a client connection"),
     (
         "KILL QUERY id",
@@ -57,6 +59,10 @@ pub(super) const OTHERS: [(&str, &str); 7] = [
         "RELOAD",
         "reads the limits in the configuration again; trials end",
     ),
+    (
+        "FLUSH HOSTS",
+        "forgets which addresses failed to log in: none is blocked any more",
+    ),
     ("SHOW HELP", "this list"),
 ];
 
@@ -73,6 +79,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Statement, SqlError> {
         "set" if cursor.accept("quota") => quota::trial(&mut cursor),
         "set" => set(&mut cursor),
         "grant" | "revoke" | "create" | "alter" | "drop" | "rename" => quota::kept(text),
+        "flush" if cursor.accept("hosts") => cursor_end(&cursor, Statement::FlushHosts),
         "reload" => cursor_end(&cursor, Statement::Reload),
         // Nothing is open here, so there is nothing to end.
         "begin" | "start" | "commit" | "rollback" => Ok(Statement::Nothing),
@@ -206,7 +213,7 @@ fn unknown() -> SqlError {
     let tables = Subject::ALL.map(|subject| subject.name().to_ascii_uppercase());
     SqlError::syntax(format!(
         "no such statement here; there are SHOW {} [LIKE 'pattern'] [LIMIT count], KILL [QUERY] id, SET QUOTA, ALTER USER, \
-         RELOAD, and SHOW HELP, which tells what they do",
+         RELOAD, FLUSH HOSTS, and SHOW HELP, which tells what they do",
         tables.join(" | ")
     ))
 }

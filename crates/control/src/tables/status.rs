@@ -22,6 +22,8 @@ pub(super) fn rows(desk: &Desk, sighting: &Sighting) -> Vec<Row> {
     let ledger = &desk.facts.shared.ledger;
     page.add("backend_slots_total", ledger.total() as u64);
     page.add("backend_slots_taken", ledger.taken() as u64);
+    let (hosts_failed, _) = desk.facts.shared.hosts_failed();
+    page.add("hosts_failed", hosts_failed as u64);
     page.all("clients", metrics::clients(gauges));
     page.all("backends", metrics::backends(gauges));
     page.add("busy_limit", gauges.busy_limit);

@@ -1,7 +1,9 @@
 //! Logins that what is known would refuse: the database is asked once, nobody is held up, and who waits is
-//! bounded.
+//! bounded. And those who do not belong: who fails is made to wait or turned away, and load balancers are believed.
 
 #[cfg(test)]
 mod logins;
+#[cfg(test)]
+mod outsiders;
 #[cfg(test)]
 mod stage;

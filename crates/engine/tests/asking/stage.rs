@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 use accounts::{Configured, Credential, Found, Reading, Register, Requires, Standing, View};
-use engine::{AccountName, AccountsOrder, Engine, Mail, Settings, Shared};
+use engine::{AccountName, AccountsOrder, Engine, Mail, ProxyNetwork, Settings, Shared};
 use events::{ConnectError, Handle, Handler, Peer, Recorder, Span, Tag, Timestamp};
 use wire::{
     Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
@@ -14,6 +14,9 @@ use wire::{
 /// Of "secret" and of "other".
 pub(crate) const SECRET: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
 pub(crate) const OTHER: &str = "*99BA26C8EB3E1BA8A2F3C9FCD7E3A4D3C53F8C0F";
+
+/// Who is believed about for whom it connects.
+pub(crate) const BALANCER: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
 
 /// What a client was told.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,11 +30,13 @@ pub(crate) enum Told {
 pub(crate) struct Stage {
     pub(crate) engine: Engine,
     pub(crate) wire: Recorder<Mail>,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     register: Register,
     orders: Arc<Mutex<Vec<AccountsOrder>>>,
     pub(crate) now: Timestamp,
     clients: u64,
+    /// What the client that connected last was greeted with.
+    nonce: [u8; 20],
 }
 
 impl Stage {
@@ -48,6 +53,8 @@ impl Stage {
         let settings = Settings {
             accounts: register.directory(),
             login_timeout: Span::from_secs(10),
+            max_connect_errors: Some(5),
+            proxy_networks: vec![ProxyNetwork::Ip(BALANCER.into(), 32)],
             max_logins,
             ..Settings::default()
         };
@@ -64,6 +71,7 @@ impl Stage {
             orders,
             now: Timestamp::ZERO,
             clients: 0,
+            nonce: [0; 20],
         };
         stage.turn();
         stage
@@ -79,15 +87,15 @@ impl Stage {
         self.engine.check_invariants().unwrap();
     }
 
-    /// A client that connects and says nothing.
+    /// A client that connects and says nothing. Its greeting stays.
     pub(crate) fn connect(&mut self) -> (Handle, Tag) {
-        self.connect_from(Ipv4Addr::new(10, 0, 0, 1))
+        self.accept_from(Ipv4Addr::new(10, 0, 0, 1))
     }
 
-    fn connect_from(&mut self, address: Ipv4Addr) -> (Handle, Tag) {
+    fn accept_from(&mut self, ip: Ipv4Addr) -> (Handle, Tag) {
         self.clients += 1;
         let handle = Handle(self.clients);
-        let peer = Peer::Tcp((address, 4_000).into());
+        let peer = Peer::Tcp((ip, 4_000).into());
         let wire = &mut self.wire;
         let tag = self.engine.accepted(wire, handle, peer, [9; 32], self.now);
         (handle, tag)
@@ -106,10 +114,26 @@ impl Stage {
         password: &str,
     ) -> (Handle, Tag) {
         let (handle, tag) = self.connect_from(address);
-        let greeting = self.wire.take(handle);
-        let greeting = whole_packet(&greeting).unwrap();
-        let payload = greeting.payload.bytes().to_vec();
-        let handshake = InitialHandshake::parse(&payload).unwrap();
+        if !self.wire.has_closed(handle) {
+            self.respond(tag, (user, password));
+        }
+        (handle, tag)
+    }
+
+    /// A client that connects and is greeted. What it is told if it is turned away stays.
+    pub(crate) fn connect_from(&mut self, ip: Ipv4Addr) -> (Handle, Tag) {
+        let (handle, tag) = self.accept_from(ip);
+        if !self.wire.has_closed(handle) {
+            let greeting = self.wire.take(handle);
+            let greeting = whole_packet(&greeting).unwrap();
+            let handshake = InitialHandshake::parse(greeting.payload.bytes()).unwrap();
+            self.nonce = handshake.nonce;
+        }
+        (handle, tag)
+    }
+
+    /// The handshake response of the client that connected last.
+    pub(crate) fn respond(&mut self, tag: Tag, (user, password): (&str, &str)) {
         let usual =
             Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION | Capabilities::PLUGIN_AUTH;
         let response = HandshakeResponse {
@@ -118,7 +142,7 @@ impl Stage {
             max_packet_size: 1 << 24,
             collation: 45,
             user: user.as_bytes(),
-            auth_response: &native_password(password.as_bytes(), &handshake.nonce),
+            auth_response: &native_password(password.as_bytes(), &self.nonce),
             schema: None,
             auth_plugin: NATIVE_PASSWORD,
             attributes: b"",
@@ -127,7 +151,6 @@ impl Stage {
         response.encode(&mut bytes, 1);
         self.engine.received(&mut self.wire, tag, &bytes, self.now);
         self.turn();
-        (handle, tag)
     }
 
     pub(crate) fn told(&mut self, client: Handle) -> Told {

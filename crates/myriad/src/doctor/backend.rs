@@ -9,6 +9,8 @@ use doctor::{Facts, Finding, Need, Ours};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
 
+use crate::database_tls;
+
 /// How long the database may take to answer everything.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -38,9 +40,9 @@ impl FromStr for Backend {
 }
 
 impl Backend {
-    /// The database of a configuration, as the first of its accounts.
+    /// The database of a configuration, as the first of its accounts, or else as the one that reads accounts.
     pub(super) fn of(settings: &config::Settings) -> Option<Self> {
-        let account = settings.accounts.first()?;
+        let account = settings.accounts.first().or(settings.monitor.as_ref())?;
         let (user, password) = (account.user.as_str(), account.password.expose());
         Some(match &settings.backend.address {
             config::Address::Unix(path) => Self::over_unix(&path.to_string_lossy(), user, password),
@@ -50,6 +52,7 @@ impl Backend {
                     .tcp_port(*port)
                     .user(Some(user))
                     .pass(Some(password))
+                    .ssl_opts(database_tls::of_backend(&settings.backend))
                     .prefer_socket(false);
                 Self {
                     opts: opts.into(),

@@ -55,6 +55,8 @@ mod misbehaviour;
 #[cfg(test)]
 mod outage;
 #[cfg(test)]
+mod outsiders;
+#[cfg(test)]
 mod packets;
 #[cfg(test)]
 mod pins;
@@ -84,5 +86,7 @@ mod slow_client;
 mod support;
 #[cfg(test)]
 mod tls;
+#[cfg(test)]
+mod tls_of_monitor;
 #[cfg(test)]
 mod vanished;

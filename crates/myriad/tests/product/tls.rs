@@ -174,13 +174,55 @@ fn versions_below_1_2_are_refused() {
         assert!(said.contains("SSL alert number"), "{said}");
         assert!(said.contains("Cipher is (NONE)"), "{said}");
     }
-    for cipher in [
-        "AES128-SHA",
-        "ECDHE-RSA-AES128-SHA",
-        "DHE-RSA-AES128-GCM-SHA256",
+}
+
+#[test]
+fn of_all_ciphers_and_groups_only_strong_ones_are_agreed_on() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let agreed = |arguments: &[&str]| !openssl(&door, arguments, "").contains("Cipher is (NONE)");
+    let known = |version: &str| {
+        let mut command = Command::new("openssl");
+        command.args(["ciphers", "-s", version, "ALL:COMPLEMENTOFALL:@SECLEVEL=0"]);
+        let names = run(&mut command, "").stdout;
+        names
+            .trim()
+            .split(':')
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let old = known("-tls1_2");
+    assert!(old.len() > 50, "{old:?}");
+    let with = |name: &String| agreed(&["-tls1_2", "-cipher", &format!("{name}:@SECLEVEL=0")]);
+    let mut found: Vec<_> = old.iter().filter(|name| with(name)).collect();
+    found.sort_unstable();
+    let strong = [
+        "ECDHE-ECDSA-AES128-GCM-SHA256",
+        "ECDHE-ECDSA-AES256-GCM-SHA384",
+        "ECDHE-ECDSA-CHACHA20-POLY1305",
+    ];
+    assert_eq!(found, strong);
+    for (suite, expected) in [
+        ("TLS_AES_128_GCM_SHA256", true),
+        ("TLS_AES_256_GCM_SHA384", true),
+        ("TLS_CHACHA20_POLY1305_SHA256", true),
+        ("TLS_AES_128_CCM_SHA256", false),
+        ("TLS_AES_128_CCM_8_SHA256", false),
     ] {
-        let said = openssl(&door, &["-tls1_2", "-cipher", cipher], "");
-        assert!(said.contains("Cipher is (NONE)"), "{said}");
+        assert_eq!(
+            agreed(&["-tls1_3", "-ciphersuites", suite]),
+            expected,
+            "{suite}"
+        );
+    }
+    for (group, expected) in [
+        ("X25519", true),
+        ("P-256", true),
+        ("P-384", true),
+        ("P-521", false),
+        ("ffdhe2048", false),
+    ] {
+        assert_eq!(agreed(&["-tls1_3", "-groups", group]), expected, "{group}");
     }
 }
 
@@ -318,7 +360,7 @@ fn pair_to_come() -> (String, String) {
 }
 
 /// An authority, and the file with its certificate.
-fn authority(folder: &Path) -> (PathBuf, CertifiedIssuer<'static, KeyPair>) {
+pub(crate) fn authority(folder: &Path) -> (PathBuf, CertifiedIssuer<'static, KeyPair>) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params
@@ -383,15 +425,15 @@ fn an_account_that_requires_a_certificate_is_for_those_who_have_one() {
 }
 
 /// A server over TCP, with certificates of an authority, and a private database that has them.
-struct Secure {
+pub(crate) struct Secure {
     address: Address,
-    local: LocalDb,
-    authority: PathBuf,
+    pub(crate) local: LocalDb,
+    pub(crate) authority: PathBuf,
     _folder: TempDir,
 }
 
 impl Secure {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (authority, issuer) = authority(folder.path());
         let pair = Pair {
@@ -427,8 +469,8 @@ impl Secure {
         }
     }
 
-    /// What becomes of a statement through a front door with these settings.
-    fn through(&self, host: &str, settings: &[&str]) -> Outcome {
+    /// A front door with these settings that knows it by this name.
+    pub(crate) fn door(&self, host: &str, settings: &[&str]) -> FrontDoor {
         let Address::Tcp(address) = &self.address else {
             unreachable!("it is reached over TCP")
         };
@@ -436,10 +478,15 @@ impl Secure {
         let named = format!("backend.address = \"{host}:{}\"", address.port());
         let more = ["backend.queue_timeout = \"2s\""];
         let settings = [&more[..], settings].concat();
-        let door = FrontDoor::start_with(&self.address, &settings, |text| {
+        FrontDoor::start_with(&self.address, &settings, |text| {
             assert!(text.contains(&backend), "{text}");
             text.replace(&backend, &named)
-        });
+        })
+    }
+
+    /// What becomes of a statement through a front door with these settings.
+    fn through(&self, host: &str, settings: &[&str]) -> Outcome {
+        let door = self.door(host, settings);
         let mut client = match Client::login(&door.address(), &Login::default()) {
             Ok(client) => client,
             Err(outcome) => return outcome,

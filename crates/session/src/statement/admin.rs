@@ -41,8 +41,13 @@ pub(super) fn admin(keyword: Keyword, reader: &mut Reader<'_>, found: &mut Findi
 
 /// Behind FLUSH: some forms hold locks until UNLOCK TABLES.
 fn flush(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
+    let mut names = false;
     while !reader.at_end() {
         let keyword = reader.next().keyword();
+        names |= matches!(keyword, Keyword::Table | Keyword::Tables);
+        if keyword == Keyword::Hosts && !names {
+            found.add(Traits::FLUSHES_HOSTS);
+        }
         let locks = matches!(
             (keyword, reader.peek_keyword()),
             (Keyword::With, Keyword::Read) | (Keyword::For, Keyword::Export)

@@ -81,6 +81,7 @@ keywords! {
     Hard "hard",
     Help "help",
     HighPriority "high_priority",
+    Hosts "hosts",
     If "if",
     Ignore "ignore",
     Immediate "immediate",

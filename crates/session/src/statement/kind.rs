@@ -153,8 +153,10 @@ bitflags! {
         const RUNS_KNOWN_BODY = 1 << 33;
         /// The same, and the body may assign user variables.
         const BODY_ASSIGNS = 1 << 34;
-        /// `SET PASSWORD`: connections that are open go on as they are.
+        /// `SET PASSWORD`, `ALTER USER … IDENTIFIED`: connections that are open go on as they are.
         const SETS_PASSWORD = 1 << 35;
+        /// `FLUSH HOSTS`.
+        const FLUSHES_HOSTS = 1 << 36;
     }
 }
 

@@ -53,7 +53,8 @@ pub(super) fn alter(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
         let token = reader.next();
         match token.keyword() {
             Keyword::Definer => definer(reader),
-            Keyword::User | Keyword::Role => return account(found),
+            Keyword::User => return alter_user(reader, found),
+            Keyword::Role => return account(found),
             Keyword::Table => {
                 expression::scan(reader, found, Until::End, Calls::FromSelect);
                 return ddl(found);
@@ -66,6 +67,22 @@ pub(super) fn alter(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
             _ => {}
         }
     }
+}
+
+/// Behind ALTER USER: whether only who may log in is changed, and not what sessions may do.
+fn alter_user(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
+    let (mut identified, mut more) = (false, false);
+    while !reader.at_end() {
+        if let Token::Word(word) = reader.next() {
+            let is = |name: &[u8]| word.text.eq_ignore_ascii_case(name);
+            identified |= is(b"identified");
+            more |= is(b"default") || is(b"role");
+        }
+    }
+    if identified && !more {
+        found.add(Traits::SETS_PASSWORD);
+    }
+    account(found)
 }
 
 /// Behind DROP.

@@ -167,12 +167,25 @@ pub(super) fn is_of_replication(name: &[u8]) -> bool {
     variable(name) == Variable::Replication
 }
 
+/// True of the variables of character sets that are read back: not those that new schemas and files get.
+fn is_read_back(name: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
+    [&b"_client"[..], b"_results", b"_connection"]
+        .iter()
+        .any(|end| name.ends_with(end))
+}
+
 /// Judges the assignment of a variable of the session.
 pub(super) fn assign(name: &[u8], found: &mut Findings) {
     found.add(Traits::SETS_VARIABLE);
     match variable(name) {
         Variable::Autocommit => found.add(Traits::SETS_AUTOCOMMIT),
-        Variable::Charset => found.add(Traits::SETS_CHARSET),
+        Variable::Charset => {
+            found.add(Traits::SETS_CHARSET);
+            if !is_read_back(name) {
+                found.pin(PinReason::UntrackedVariable);
+            }
+        }
         Variable::LastInsertId => {
             found.add(Traits::SETS_LAST_INSERT_ID);
             found.pin(PinReason::ExpressionVariable);

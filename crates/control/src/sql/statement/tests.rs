@@ -209,6 +209,8 @@ fn limits_are_set() {
         assert_eq!(parse(text.as_bytes()), Ok(expected), "{text}");
     }
     assert_eq!(parse(b"RELOAD"), Ok(Statement::Reload));
+    assert_eq!(parse(b"FLUSH HOSTS;"), Ok(Statement::FlushHosts));
+    assert!(parse(b"FLUSH TABLES").is_err());
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn lines() -> [Vec<u8>; 5] {
     let huge = vec![0xff, 0xff, 0xff, 1, 0x85, 0xa6];
     let mut request = Vec::new();
     let tls = Capabilities::SSL | Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION;
-    let mut payload = (tls.bits() as u32).to_le_bytes().to_vec();
+    let mut payload = tls.bits().to_le_bytes().to_vec();
     payload.resize(32, 0);
     write_packet(&mut request, 1, &payload);
     // A record of 16 KiB, of which not all comes.

@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
@@ -223,7 +223,7 @@ fn go(scratch: &Path) -> Command {
 
 /// The class path with the program.
 fn java(scratch: &Path) -> String {
-    let jars = PathBuf::from(installed("java-orm")).join("*");
+    let jars = installed("java-orm").join("*");
     let mut compiler = Command::new("javac");
     compiler.args(["-encoding", "UTF-8", "-d"]).arg(scratch);
     build(compiler.arg(source("java-orm").join("Logins.java")));

@@ -242,3 +242,14 @@ fn several_statements() {
     ]);
     check_in(&MARIADB, &[("select 1 /* ; */", Kind::Select, PURE, &[])]);
 }
+
+#[test]
+fn flushing_hosts_is_told_from_flushing_tables_of_that_name() {
+    let flushes = COMMITS | Traits::FLUSHES_HOSTS;
+    check(&[
+        ("flush hosts", Kind::Admin, flushes, &[]),
+        ("FLUSH LOCAL STATUS, HOSTS;", Kind::Admin, flushes, &[]),
+        ("flush tables hosts", Kind::Admin, COMMITS, &[]),
+        ("flush privileges", Kind::Admin, COMMITS, &[]),
+    ]);
+}

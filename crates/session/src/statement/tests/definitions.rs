@@ -77,7 +77,6 @@ fn accounts() {
     for text in [
         "create user 'a'@'%' identified by 'x'",
         "create or replace role r",
-        "alter user a@b identified by 'x'",
         "drop user a@b",
         "rename user a@b to c@d",
         "grant select on *.* to a@b with grant option",

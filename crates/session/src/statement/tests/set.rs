@@ -233,6 +233,19 @@ fn accounts_are_no_variables() {
             &[],
         ),
         ("set default role r for a@b", Kind::Account, commits, &[]),
+        (
+            "alter user a@b identified by 'x' password expire never",
+            Kind::Account,
+            commits | Traits::SETS_PASSWORD,
+            &[],
+        ),
+        (
+            "alter user a@b identified by 'x' default role r",
+            Kind::Account,
+            commits,
+            &[],
+        ),
+        ("alter user a@b account lock", Kind::Account, commits, &[]),
     ]);
 }
 

@@ -1,0 +1,4 @@
+//! libFuzzer's way into [`fuzz::proxy_header`].
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::proxy_header::check(data));
