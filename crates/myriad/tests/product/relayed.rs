@@ -11,7 +11,8 @@ use tempfile::TempDir;
 use crate::drivers::{compare_as, node};
 use crate::from_server::{MONITOR, add_monitor};
 use crate::support::{
-    Address, Client, Database, FrontDoor, Gateway, Login, Server, Tool, eventually, program, run,
+    Address, Client, Database, FrontDoor, Gateway, Login, Output, Server, Tool, eventually,
+    program, run,
 };
 use crate::tls::over_tls;
 
@@ -128,6 +129,9 @@ fn the_database_decides_who_is_let_in() {
             for way in ways(through) {
                 let mut client = as_user(through, user, password);
                 let told = run(client.args(way).arg(schema), ask);
+                // The gateway reaches the database over its socket, so that it knows no address.
+                let stderr = told.stderr.replace("'127.0.0.1'", "'localhost'");
+                let told = Output { stderr, ..told };
                 assert_eq!(told, expected, "{user} {password:?} {schema} {way:?}");
             }
         }
