@@ -12,7 +12,7 @@ use wire::ServerStatus;
 
 use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa};
 use crate::backend_auth::BackendLogin;
-use crate::backend_login::SQL_MODE;
+use crate::backend_setup::SQL_MODE;
 use crate::backend_statements::BackendStatements;
 use crate::capture::Source;
 use crate::client::State;

@@ -40,6 +40,7 @@
 //! | `full_exchange` | passwords that clients send as they are |
 //! | `directory` | who may log in, as it is known here, and asking again |
 //! | `backend_login` | the connection phase of backends |
+//! | `backend_setup` | cleaning a backend, and learning what a session begins with |
 //! | `backend_auth` | who we are, proved to backends |
 //! | `answers` | what backends say, on its way to clients |
 //! | `diagnostics` | warnings and row counts, captured and asked for |
@@ -65,7 +66,8 @@
 //! | `awake` | the keys for which something may be due |
 //! | `retry` | plain reads whose backend was lost |
 //! | `orphans` | what still runs for clients that hung up |
-//! | `settle` | what follows an answer: reading back, detaching, cleaning |
+//! | `settle` | what follows an answer |
+//! | `detach` | a session parts from its backend |
 //! | `endings` | hang-ups, losses, closing |
 //! | `kill` | KILL, of statements and of connections |
 //! | `timers` | everything that is due at some time |
@@ -80,6 +82,7 @@ mod awake;
 mod backend;
 mod backend_auth;
 mod backend_login;
+mod backend_setup;
 mod backend_statements;
 mod busy;
 mod capture;
@@ -90,6 +93,7 @@ mod conditions;
 mod counters;
 mod dawdlers;
 mod denial;
+mod detach;
 mod diagnostics;
 mod digests;
 mod directory;

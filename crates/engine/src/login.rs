@@ -208,6 +208,28 @@ impl Engine {
                 self.begin_tls(turn, key, &bytes[packet.consumed..]);
                 return bytes.len();
             }
+            step => self.step(turn, key, step, payload),
+        };
+        if done.is_err() {
+            self.refuse(
+                turn,
+                key,
+                &ClientError::bad_handshake(),
+                DisconnectReason::Malformed,
+            );
+        }
+        packet.consumed
+    }
+
+    /// What came is what this step waits for.
+    fn step<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        step: LoginStep,
+        payload: &[u8],
+    ) -> Result<(), Malformed> {
+        match step {
             LoginStep::Response => self.handshake_response(turn, key, payload),
             LoginStep::AuthSwitch {
                 plugin,
@@ -233,16 +255,7 @@ impl Engine {
             | LoginStep::Checking(_)
             | LoginStep::Beginning
             | LoginStep::Denied => Err(Malformed::Invalid("nothing was asked")),
-        };
-        if done.is_err() {
-            self.refuse(
-                turn,
-                key,
-                &ClientError::bad_handshake(),
-                DisconnectReason::Malformed,
-            );
         }
-        packet.consumed
     }
 
     fn handshake_response<I: Io<Mail>>(

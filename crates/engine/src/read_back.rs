@@ -162,7 +162,7 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        let charset = crate::backend_login::charset(rows);
+        let charset = crate::backend_setup::charset(rows);
         backend.session.charset = charset.map(|charset| self.interner.charset(charset));
         if let Some(client) = backend
             .client
