@@ -114,11 +114,9 @@ impl Engine {
             self.give_up_connect(turn, key, text.to_owned());
             return Ok(());
         }
-        let attributes = wanted.capabilities & Capabilities::QUERY_ATTRIBUTES;
-        if !handshake.capabilities.contains(attributes) {
-            // It would take them for text.
-            let text = "it takes no query attributes, although it did before";
-            self.give_up_connect(turn, key, text.to_owned());
+        let lacks = wanted.capabilities - handshake.capabilities;
+        if lacks.contains(Capabilities::QUERY_ATTRIBUTES) {
+            self.give_up_connect(turn, key, "it takes query attributes no more".to_owned());
             return Ok(());
         }
         let named = AuthPlugin::named(handshake.auth_plugin);
