@@ -199,8 +199,8 @@ pub(crate) struct Capture {
     /// The text of the last statement, if its warnings were not read: it was a plain read, and runs
     /// again before somebody asks for them (rule 10).
     repeat: Option<Box<Repeat>>,
-    /// `FOUND_ROWS()`, as far as a backend does not hold a newer one for it.
-    pub(crate) found_rows: u64,
+    /// `FOUND_ROWS()`, as far as a backend does not hold a newer one for it; `None` in a new session.
+    pub(crate) found_rows: Option<u64>,
 }
 
 /// A statement that may have to run again.
@@ -210,24 +210,28 @@ struct Repeat {
 }
 
 impl Capture {
-    /// What a new session is told: no row changed, and on MariaDB one found.
-    pub(crate) fn new(flavor: Flavor) -> Self {
+    /// What a new session is told: no row changed.
+    pub(crate) fn new() -> Self {
         Self {
             warnings: None,
             warning_count: 0,
             row_count: 0,
             repeat: None,
-            found_rows: u64::from(flavor == Flavor::MariaDb),
+            found_rows: None,
         }
     }
 }
 
 impl Capture {
     /// The captured number, as a number of 64 bits.
-    pub(crate) fn count(&self, known: Known) -> Option<i64> {
+    pub(crate) fn count(&self, known: Known, flavor: Flavor) -> Option<i64> {
         match known {
             Known::RowCount => Some(self.row_count),
-            Known::FoundRows => Some(self.found_rows as i64),
+            Known::FoundRows => {
+                // A session that has run nothing has found one row on MariaDB, and none on MySQL.
+                let new = u64::from(flavor == Flavor::MariaDb);
+                Some(self.found_rows.unwrap_or(new) as i64)
+            }
             Known::WarningCount => Some(self.told(false).max(i64::from(self.warning_count))),
             Known::ErrorCount => Some(self.told(true)),
             Known::ConnectionId
@@ -329,7 +333,7 @@ impl Capture {
             };
         }
         if let (Some(found), false) = (counts.found, keeps_found_rows(command)) {
-            self.found_rows = found;
+            self.found_rows = Some(found);
         }
         if failed || counts.warnings > 0 && command.kind != Kind::Use {
             self.warning_count = counts.warnings.max(u16::from(failed));

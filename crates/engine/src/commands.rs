@@ -290,8 +290,11 @@ impl Engine {
     /// MySQL tells with commands that are no statements how many warnings the statement before had.
     pub(crate) fn warnings_told(&self, key: Key) -> u16 {
         let client = self.clients.get(key);
-        let client = client.filter(|_| self.flavor() == Flavor::MySql);
-        let count = client.and_then(|client| client.capture.count(Known::WarningCount));
+        let facts = self.facts.as_ref();
+        let is_mysql = facts.is_some_and(|facts| facts.told && facts.flavor == Flavor::MySql);
+        let client = client.filter(|_| is_mysql);
+        let count =
+            client.and_then(|client| client.capture.count(Known::WarningCount, Flavor::MySql));
         count
             .and_then(|count| u16::try_from(count).ok())
             .unwrap_or_default()

@@ -3,11 +3,11 @@
 
 use events::Io;
 use membership::Key;
+use session::statement::Kind;
 use session::statement::{
     Asked, ConditionItem, Flavor, PinReason, Place, Statement, StatementItem, Traits,
     get_diagnostics,
 };
-use session::statement::{Kind, Known};
 use session::{ColumnType, Told, UserValue, sqlstate};
 use wire::Command;
 
@@ -148,10 +148,7 @@ fn of_statement(client: &Client, items: Vec<(Box<[u8]>, StatementItem)>, live: b
             let number = conditions.map_or(0, |conditions| conditions.len());
             Some(UserValue::unsigned(number))
         }
-        StatementItem::RowCount => client
-            .capture
-            .count(Known::RowCount)
-            .map(UserValue::integer),
+        StatementItem::RowCount => Some(UserValue::integer(client.capture.row_count)),
     };
     let values = items
         .into_iter()

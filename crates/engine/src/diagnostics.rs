@@ -200,7 +200,7 @@ impl Engine {
             client.and_then(|client| self.clients.get_mut(client)),
             found,
         ) {
-            client.capture.found_rows = found;
+            client.capture.found_rows = Some(found);
         }
     }
 

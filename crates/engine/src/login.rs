@@ -124,7 +124,7 @@ impl Engine {
             digest: Digest::NONE,
             session: SessionState::new(0, &self.interner),
             last_insert_id: 0,
-            capture: Capture::new(self.flavor()),
+            capture: Capture::new(),
             backend: None,
             since: turn.now,
             inbox: Vec::new(),
@@ -332,7 +332,6 @@ impl Engine {
 
     /// The session begins anew, with the schema that it has: COM_RESET_CONNECTION.
     pub(crate) fn reset_session(&mut self, key: Key, collation: u8) {
-        let flavor = self.flavor();
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return;
         };
@@ -346,7 +345,7 @@ impl Engine {
         client.last_insert_id = 0;
         // Neither server forgets that number.
         let found_rows = client.capture.found_rows;
-        client.capture = Capture::new(flavor);
+        client.capture = Capture::new();
         client.capture.found_rows = found_rows;
         if let Some(statements) = &mut client.statements {
             statements.close_all();

@@ -72,7 +72,7 @@ pub(crate) fn rewrite(
     let count = |known| match known {
         Known::WarningCount | Known::ErrorCount if live.warnings => None,
         Known::FoundRows if live.found_rows => None,
-        known => client.capture.count(known),
+        known => client.capture.count(known, dialect.flavor),
     };
     let alone = lone(text, dialect);
     if let Some((known, name)) = alone

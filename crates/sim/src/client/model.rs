@@ -150,6 +150,9 @@ impl Model {
                 return self.compare(&expected, answer, false);
             }
             Request::Kill(_) => {
+                if let Answer::Err { code, .. } = answer {
+                    self.failed(*code);
+                }
                 self.row_count_unknown = true;
                 return Ok(());
             }

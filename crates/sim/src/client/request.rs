@@ -2,7 +2,7 @@
 
 use wire::{Command, PacketWriter, Shape, put_lenenc_bytes};
 
-use crate::database::sql::{BETWEEN, COUNT, COUNT_PRIVILEGES, COUNT_VIEWS, Sql};
+use crate::database::sql::{Assignment, BETWEEN, COUNT, COUNT_PRIVILEGES, COUNT_VIEWS, Sql};
 
 /// One command of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,16 +225,8 @@ fn text(sql: &Sql) -> String {
         Sql::LastInsertId => "SELECT LAST_INSERT_ID()".to_owned(),
         Sql::ReadVariables(names) => format!("SELECT @@{}", names.join(",@@")),
         Sql::Set(assignments) => {
-            let parts = assignments.iter().map(|assignment| {
-                let name = &assignment.name;
-                match assignment.value.as_deref() {
-                    None => format!("{name}=DEFAULT"),
-                    Some(crate::catalog::NULL) => format!("{name}=NULL"),
-                    Some(value) if value.parse::<f64>().is_ok() => format!("{name}={value}"),
-                    Some(value) => format!("SESSION {name}='{value}'"),
-                }
-            });
-            format!("SET {}", parts.collect::<Vec<_>>().join(","))
+            let parts: Vec<_> = assignments.iter().map(assigned).collect();
+            format!("SET {}", parts.join(","))
         }
         Sql::SetNames(charset, None) => format!("SET NAMES {charset}"),
         Sql::SetNames(charset, Some(name)) => format!("SET NAMES {charset} COLLATE {name}"),
@@ -256,6 +248,9 @@ fn text(sql: &Sql) -> String {
         Sql::CountPrivileges => format!("SELECT {COUNT_PRIVILEGES}"),
         Sql::CountViews(names) => format!("{COUNT_VIEWS}{}')", names.join("','")),
         Sql::Clear => "SELECT 1 FROM (SELECT 1) AS cleared".to_owned(),
+        Sql::Signal(code) => {
+            format!("SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO={code},MESSAGE_TEXT='told'")
+        }
         Sql::Warn => "SELECT CAST('1x' AS SIGNED)".to_owned(),
         Sql::Harmless => "SELECT CAST('1' AS SIGNED)".to_owned(),
         Sql::RowCount => "SELECT ROW_COUNT()".to_owned(),
@@ -277,5 +272,15 @@ fn text(sql: &Sql) -> String {
             let parts: Vec<_> = parts.iter().map(text).collect();
             parts.join(BETWEEN)
         }
+    }
+}
+
+fn assigned(assignment: &Assignment) -> String {
+    let name = &assignment.name;
+    match assignment.value.as_deref() {
+        None => format!("{name}=DEFAULT"),
+        Some(crate::catalog::NULL) => format!("{name}=NULL"),
+        Some(value) if value.parse::<f64>().is_ok() => format!("{name}={value}"),
+        Some(value) => format!("SESSION {name}='{value}'"),
     }
 }

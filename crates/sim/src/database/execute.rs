@@ -106,6 +106,7 @@ impl Work<'_> {
             Sql::LastInsertId => Outcome::value(self.session.last_insert_id.to_string()),
             Sql::NoTable => self.on_table(|_, _| Outcome::Err(NO_SUCH_TABLE)),
             Sql::Nonsense => Outcome::Err(code::PARSE_ERROR),
+            Sql::Signal(code) => Outcome::Err(*code),
             Sql::Use(schema) => self.select_schema(schema),
             Sql::ReadVariables(names) => self.read_variables(names),
             Sql::Set(assignments) => self.set(assignments),

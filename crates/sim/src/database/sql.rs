@@ -75,6 +75,8 @@ pub(crate) enum Sql {
     NoTable,
     /// `SELEC 1`
     Nonsense,
+    /// `SIGNAL SQLSTATE 's' SET MYSQL_ERRNO=n,MESSAGE_TEXT='text'`: how the front door has its own errors asked about.
+    Signal(u16),
     /// `SHOW WARNINGS`
     ShowWarnings,
     /// `SELECT 1 FROM (SELECT 1) AS cleared`: reads a table and so empties the warnings.

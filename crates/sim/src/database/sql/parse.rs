@@ -29,6 +29,11 @@ pub(crate) const COUNT_VIEWS: &str =
 pub(crate) const BETWEEN: &str = "; ";
 
 fn statement(body: &str) -> Option<Sql> {
+    if let Some(signal) = body.strip_prefix("SIGNAL SQLSTATE ") {
+        let (_, rest) = signal.split_once(" SET MYSQL_ERRNO=")?;
+        let (code, _) = rest.split_once(",MESSAGE_TEXT=")?;
+        return Some(Sql::Signal(code.parse().ok()?));
+    }
     if body.contains(BETWEEN) {
         let parts: Option<Vec<_>> = body.split(BETWEEN).map(statement).collect();
         return parts.map(Sql::Multiple);
@@ -45,7 +50,7 @@ fn statement(body: &str) -> Option<Sql> {
         "DROP TEMPORARY TABLE tmp1" => Sql::DropTemporary,
         "BEGIN" | "START TRANSACTION" => Sql::Begin,
         "COMMIT" => Sql::Commit,
-        "ROLLBACK" => Sql::Rollback,
+        "ROLLBACK" | "ROLLBACK AND NO CHAIN NO RELEASE" => Sql::Rollback,
         "SELEC 1" => Sql::Nonsense,
         "SHOW WARNINGS" => Sql::ShowWarnings,
         "SHOW ERRORS" => Sql::ShowErrors,
