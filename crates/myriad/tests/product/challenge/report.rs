@@ -113,7 +113,11 @@ fn assert_sound(connections: u64, way: &str, figures: &Value) {
     assert_eq!(figures["errors"], 0, "{way}: {figures}");
     assert!(number("statements_per_s") > 1.0, "{way}: {figures}");
     let mean = connections as f64 / number("statements_per_s") * 1_000.0;
-    assert!((number("mean_ms") - mean).abs() < 0.001, "{way}: {figures}");
+    match figures["mean_ms"].as_f64() {
+        Some(told) => assert!((told - mean).abs() < 0.001, "{way}: {figures}"),
+        // Its clients do not always have a statement under way.
+        None => assert!(figures["storm"].is_object(), "{way}: {figures}"),
+    }
     let latency = |part: &str| figures["latency_ms"][part].as_f64().unwrap();
     assert!(latency("p50") > 0.0 && latency("p50") <= latency("p95"));
     assert!(latency("p95") <= latency("p99") && latency("p99") <= latency("max"));
