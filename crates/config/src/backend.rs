@@ -30,6 +30,10 @@ pub struct Backend {
     pub tls: BackendTls,
     /// Who vouches for its certificate, as PEM; there is one if that is verified.
     pub tls_ca: Option<PathBuf>,
+    /// The certificate that is shown to the database, if it asks for one, with those of who vouches for it, as PEM.
+    pub tls_certificate: Option<PathBuf>,
+    /// Its key.
+    pub tls_key: Option<PathBuf>,
     /// How many connections to it there may be, over all workers; 1 to 100,000.
     pub max_connections: u32,
     /// How long opening a connection may take, login included; never zero.
@@ -77,6 +81,8 @@ impl Backend {
             }),
             tls: section.read("tls", default.tls, |v| value::choice(v, &tls::BACKEND)),
             tls_ca: tls::path(section, "tls_ca", surroundings),
+            tls_certificate: tls::path(section, "tls_certificate", surroundings),
+            tls_key: tls::path(section, "tls_key", surroundings),
             min_connections: section.read("min_connections", default.min_connections, |v| {
                 value::number(v, 1..=CONNECTIONS_MAX)
             }),
@@ -122,6 +128,8 @@ impl Backend {
         };
         backend.check_pinned(section);
         backend.check_authority(section);
+        let names = ["tls_certificate", "tls_key"];
+        tls::both_or_none(section, names, (&backend.tls_certificate, &backend.tls_key));
         backend
     }
 
@@ -163,6 +171,8 @@ impl Default for Backend {
             },
             tls: BackendTls::Off,
             tls_ca: None,
+            tls_certificate: None,
+            tls_key: None,
             min_connections: 8,
             max_connections: 32,
             connect_timeout: Duration::from_secs(1),

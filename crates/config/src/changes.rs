@@ -51,7 +51,7 @@ impl Settings {
         let keys = keys.into_iter().chain([monitor, accounts]);
         let files = differing!(old, new:
             tls { certificate key client_ca }
-            backend { tls_ca }
+            backend { tls_ca tls_certificate tls_key }
         );
         Changes {
             certificates: files.into_iter().any(|(_, differs)| differs),

@@ -86,6 +86,8 @@ impl Settings {
             ("address", backend.address.to_string()),
             ("tls", word(&BACKEND, &backend.tls)),
             ("tls_ca", show(backend.tls_ca.as_deref())),
+            ("tls_certificate", show(backend.tls_certificate.as_deref())),
+            ("tls_key", show(backend.tls_key.as_deref())),
             ("min_connections", backend.min_connections.to_string()),
             ("max_connections", backend.max_connections.to_string()),
             ("connect_timeout", show_duration(backend.connect_timeout)),

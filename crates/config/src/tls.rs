@@ -89,21 +89,26 @@ impl Tls {
             key: path(section, "key", surroundings),
             client_ca: path(section, "client_ca", surroundings),
         };
-        let half = match (&tls.certificate, &tls.key) {
-            (Some(_), None) => Some(("certificate", "key")),
-            (None, Some(_)) => Some(("key", "certificate")),
-            _ => None,
-        };
-        if let Some((given, other)) = half
-            && let Some(at) = section.place_if_sound(&["certificate", "key"])
-        {
-            let wrong = Wrong::new(
-                format!("there is no {other} beside it"),
-                "give both or none",
-            );
-            section.blame(given, at, wrong);
-        }
+        let names = ["certificate", "key"];
+        both_or_none(section, names, (&tls.certificate, &tls.key));
         tls
+    }
+}
+
+/// A certificate is of no use without its key, nor a key without its certificate.
+pub(crate) fn both_or_none(
+    section: &mut Section<'_, '_>,
+    [certificate, key]: [&'static str; 2],
+    pair: (&Option<PathBuf>, &Option<PathBuf>),
+) {
+    let (given, other) = match pair {
+        (Some(_), None) => (certificate, key),
+        (None, Some(_)) => (key, certificate),
+        _ => return,
+    };
+    if let Some(at) = section.place_if_sound(&[certificate, key]) {
+        let what = format!("there is no {other} beside it");
+        section.blame(given, at, Wrong::new(what, "give both or none"));
     }
 }
 

@@ -34,6 +34,8 @@ struct Own {
 struct Found {
     server: Option<(Identity, Option<Vec<u8>>)>,
     backend_ca: Option<Vec<u8>>,
+    /// What the database is shown.
+    shown_behind: Option<Identity>,
 }
 
 impl Certificates {
@@ -48,7 +50,8 @@ impl Certificates {
             parties.server = Some(Arc::new(server));
         }
         if let Some(host) = backend_host(settings) {
-            let client = Client::new(&host, read.verify(settings), None).context("backend.tls")?;
+            let client = Client::new(&host, read.verify(settings), read.shown_behind.as_ref());
+            let client = client.context("backend.tls")?;
             parties.client = Some(Arc::new(client));
         }
         Ok(Self { parties, own })
@@ -70,7 +73,7 @@ impl Certificates {
         }
         if let Some(client) = &self.parties.client {
             client
-                .replace(read.verify(settings), None)
+                .replace(read.verify(settings), read.shown_behind.as_ref())
                 .context("backend.tls")?;
         }
         Ok(())
@@ -147,9 +150,15 @@ fn read(settings: &config::Settings, own: &mut Own) -> anyhow::Result<Found> {
         _ => Some(own.identity()?),
     };
     let client_ca = authorities(&tls.client_ca)?;
+    let backend = &settings.backend;
+    let shown_behind = match (&backend.tls_certificate, &backend.tls_key) {
+        (Some(certificate), Some(key)) => Some(identity(certificate, key)?),
+        _ => None,
+    };
     Ok(Found {
         server: server.map(|identity| (identity, client_ca)),
-        backend_ca: authorities(&settings.backend.tls_ca)?,
+        backend_ca: authorities(&backend.tls_ca)?,
+        shown_behind,
     })
 }
 

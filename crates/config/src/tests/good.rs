@@ -101,6 +101,8 @@ fn every_key_of_backend_arrives() {
         lane_stall = "6ms"
         tls = "verify_identity"
         tls_ca = "ca.pem"
+        tls_certificate = "cert.pem"
+        tls_key = "key.pem"
         server_version = "11.8.1-MariaDB"
         "#,
     );
@@ -108,6 +110,8 @@ fn every_key_of_backend_arrives() {
         address: Address::Unix("/run/mysqld.sock".into()),
         tls: crate::BackendTls::VerifyIdentity,
         tls_ca: Some("ca.pem".into()),
+        tls_certificate: Some("cert.pem".into()),
+        tls_key: Some("key.pem".into()),
         min_connections: 3,
         max_connections: 100_000,
         connect_timeout: Duration::from_secs(2),

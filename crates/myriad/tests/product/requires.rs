@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use localdb::{LocalDb, Options};
 
@@ -19,7 +19,8 @@ struct Ground {
     direct: Address,
     door: FrontDoor,
     own: Pair,
-    _folder: tempfile::TempDir,
+    authority: PathBuf,
+    folder: tempfile::TempDir,
 }
 
 /// A server with TLS that trusts the same authority as the front door before it.
@@ -47,9 +48,9 @@ fn ground() -> Ground {
             "user db tables_priv columns_priv procs_priv global_grants role_edges default_roles"
         }
     };
-    let grant = |table| format!("GRANT SELECT ON mysql.{table} TO 'monitor'@'localhost';");
+    let grant = |table| format!("GRANT SELECT ON mysql.{table} TO 'monitor'@'%';");
     let grants: String = tables.split(' ').map(grant).collect();
-    let monitor = format!("CREATE USER 'monitor'@'localhost' IDENTIFIED BY 'watch'; {grants}");
+    let monitor = format!("CREATE USER 'monitor'@'%' IDENTIFIED BY 'watch'; {grants}");
     local.execute(&monitor).unwrap();
     let ca = format!("tls.client_ca = {:?}", show(&authority));
     let socket = Address::Unix(local.socket().to_owned());
@@ -59,7 +60,8 @@ fn ground() -> Ground {
         direct: Address::Tcp(([127, 0, 0, 1], port).into()),
         door,
         own,
-        _folder: folder,
+        authority,
+        folder,
     }
 }
 
@@ -112,5 +114,46 @@ fn what_is_required_of_a_certificate_is_compared_as_the_server_does() {
         }
     }
     assert!((6..18).contains(&let_in), "{let_in} were let in");
+    ground.local.stop().unwrap();
+}
+
+#[test]
+fn the_database_is_shown_a_certificate_if_there_is_one_to_show() {
+    let mut ground = ground();
+    let sql = "CREATE USER 'rq'@'%' IDENTIFIED BY 'right' REQUIRE X509";
+    ground.local.execute(sql).unwrap();
+    // The server's own may be read by others.
+    let key = ground.folder.path().join("own-key.pem");
+    fs::copy(&ground.own.key, &key).unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let file = |name: &str, path: &Path| format!("{name} = {:?}", path.display().to_string());
+    let always = [
+        MONITOR.to_owned(),
+        file("tls.client_ca", &ground.authority),
+        "backend.tls = \"verify_ca\"".to_owned(),
+        file("backend.tls_ca", &ground.authority),
+    ];
+    let pair = [
+        file("backend.tls_certificate", &ground.own.certificate),
+        file("backend.tls_key", &key),
+    ];
+    for (settings, runs) in [
+        (always.to_vec(), false),
+        ([&always[..], &pair].concat(), true),
+    ] {
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let door = FrontDoor::start(&ground.direct, &settings);
+        let mut command = program(Tool::Client, &Address::Tcp(door.tcp()));
+        let (certificate, key) = (&ground.own.certificate, &ground.own.key);
+        command
+            .args(["--batch", "--user=rq"])
+            .args(over_tls())
+            .arg(format!("--ssl-cert={}", certificate.display()))
+            .arg(format!("--ssl-key={}", key.display()))
+            .env("MYSQL_PWD", "right");
+        let told = run(&mut command, "SELECT CONCAT('is ', CURRENT_USER())");
+        assert_eq!(told.stdout.contains("is rq@%"), runs, "{told:?}");
+        assert_eq!(told.stderr.contains("ERROR 1045"), !runs, "{told:?}");
+    }
     ground.local.stop().unwrap();
 }
