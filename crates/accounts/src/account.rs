@@ -68,9 +68,11 @@ pub enum Requires {
     Certain(Box<Certain>),
 }
 
-/// What must be so of encryption and of a client's certificate. Of a certificate only if something is said of it.
+/// What must be so of encryption and of a client's certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certain {
+    /// There must be a certificate, also if nothing is said of it: on MySQL `REQUIRE CIPHER` alone asks for one.
+    pub certificate: bool,
     /// The name of the cipher suite, as the servers name it.
     pub cipher: Option<String>,
     /// Whom the certificate is for, as OpenSSL writes it on one line: `/C=SE/O=Example/CN=app`.

@@ -106,7 +106,8 @@ fn is_certain(certain: &Certain, facts: &TlsFacts) -> bool {
         asked.as_deref().is_none_or(|asked| found == Some(asked))
     };
     let certificate = facts.certificate.as_deref();
-    is(&certain.cipher, Some(facts.cipher))
+    (certificate.is_some() || !certain.certificate)
+        && is(&certain.cipher, Some(facts.cipher))
         && is(&certain.subject, certificate.map(|shown| &*shown.subject))
         && is(&certain.issuer, certificate.map(|shown| &*shown.issuer))
 }

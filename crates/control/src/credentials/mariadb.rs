@@ -137,6 +137,7 @@ fn certain(object: &Value) -> Certain {
         text.map(str::to_owned)
     };
     Certain {
+        certificate: false,
         cipher: named("ssl_cipher"),
         subject: named("x509_subject"),
         issuer: named("x509_issuer"),

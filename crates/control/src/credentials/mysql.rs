@@ -77,6 +77,7 @@ fn credential(row: &Row) -> Credential {
 fn certain(row: &Row) -> Certain {
     let named = |name| text(row, name).filter(|text| !text.is_empty());
     Certain {
+        certificate: true,
         cipher: named("ssl_cipher"),
         subject: named("x509_subject"),
         issuer: named("x509_issuer"),

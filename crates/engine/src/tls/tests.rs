@@ -237,12 +237,18 @@ fn accounts_are_for_those_who_come_as_they_require() {
     let certain = |cipher: &str, subject: &str, issuer: &str| {
         let named = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         Requires::Certain(Box::new(Certain {
+            certificate: false,
             cipher: named(cipher),
             subject: named(subject),
             issuer: named(issuer),
         }))
     };
     let cipher = "TLS_AES_256_GCM_SHA384";
+    let on_mysql = Requires::Certain(Box::new(Certain {
+        certificate: true,
+        cipher: Some(cipher.to_owned()),
+        ..Certain::default()
+    }));
     let denied = Err(code::ACCESS_DENIED);
     for (require, plain, tls, verified) in [
         (Requires::Nothing, Ok(()), Ok(()), Ok(())),
@@ -250,6 +256,7 @@ fn accounts_are_for_those_who_come_as_they_require() {
         (Requires::X509, denied, denied, Ok(())),
         (certain(cipher, "", ""), denied, Ok(()), Ok(())),
         (certain("AES", "", ""), denied, denied, denied),
+        (on_mysql, denied, denied, Ok(())),
         (certain("", "/CN=app", ""), denied, denied, Ok(())),
         (certain("", "/CN=App", ""), denied, denied, denied),
         (certain("", "", "/CN=ca"), denied, denied, Ok(())),
