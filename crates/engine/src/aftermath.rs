@@ -30,8 +30,19 @@ pub(crate) fn clears_warnings(statement: &Statement, text: &[u8], flavor: Flavor
     flavor == Flavor::MySql || uses_tables(statement, text)
 }
 
-/// Words one of which is in each text of several statements, or of a compound one, that uses tables.
-const MAY_USE_TABLES: [&[u8]; 22] = [
+/// Words one of which is in each definition that uses tables.
+const DEFINE: [&[u8]; 7] = [
+    b"table",
+    b"tables",
+    b"truncate",
+    b"view",
+    b"index",
+    b"trigger",
+    b"sequence",
+];
+
+/// These, or one of the above, are in each text of several statements, or of a compound one, that uses tables.
+const READ_OR_WRITE: [&[u8]; 15] = [
     b"from",
     b"into",
     b"insert",
@@ -41,13 +52,6 @@ const MAY_USE_TABLES: [&[u8]; 22] = [
     b"load",
     b"call",
     b"execute",
-    b"table",
-    b"tables",
-    b"truncate",
-    b"view",
-    b"index",
-    b"trigger",
-    b"sequence",
     b"show",
     b"explain",
     b"describe",
@@ -66,17 +70,7 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         Kind::Show if statement.traits.contains(Traits::KEEPS_FOUND_ROWS) => {
             [&b"table"[..], b"view", b"sequence"].into_iter().any(has)
         }
-        Kind::Ddl | Kind::Admin => [
-            &b"table"[..],
-            b"tables",
-            b"truncate",
-            b"view",
-            b"index",
-            b"trigger",
-            b"sequence",
-        ]
-        .into_iter()
-        .any(has),
+        Kind::Ddl | Kind::Admin => DEFINE.into_iter().any(has),
         Kind::Lock => !statement.traits.contains(Traits::RELEASES_TABLE_LOCKS),
         Kind::Insert
         | Kind::Replace
@@ -86,7 +80,7 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         | Kind::Show
         | Kind::Handler
         | Kind::Unknown => true,
-        Kind::Call | Kind::Multiple => MAY_USE_TABLES.into_iter().any(has),
+        Kind::Call | Kind::Multiple => DEFINE.into_iter().chain(READ_OR_WRITE).any(has),
         Kind::Empty
         | Kind::Use
         | Kind::Begin

@@ -4,6 +4,25 @@
 mod tests {
     use sim::{Options, Scenario, Stats, run};
 
+    /// Runs the seeds that the variable says, or else these; what fails of the former has its whole trace told.
+    fn run_all(scenario: Scenario, (variable, usual): (&str, &str)) -> (u64, Stats) {
+        let given = std::env::var(variable);
+        let options = Options {
+            scenario: Some(scenario),
+            full_trace: given.is_ok(),
+            ..Options::default()
+        };
+        let range = given.unwrap_or_else(|_| usual.to_owned());
+        let (first, end) = range.split_once("..").expect("a range of seeds");
+        let seeds = first.parse::<u64>().unwrap()..end.parse().unwrap();
+        let worlds = seeds.end - seeds.start;
+        let mut total = Stats::default();
+        for seed in seeds {
+            total.add(&run(seed, &options).unwrap_or_else(|failure| panic!("{failure}")));
+        }
+        (worlds, total)
+    }
+
     #[test]
     fn idle_transactions_stop_nobody_for_longer_than_their_timeout() {
         let options = Options {
@@ -20,19 +39,7 @@ mod tests {
     /// `MYRIAD_SIM_READERS=first..end` runs other seeds, with the whole trace of what fails.
     #[test]
     fn reads_share_lanes_and_no_rule_is_broken() {
-        let options = Options {
-            scenario: Some(Scenario::Readers),
-            full_trace: std::env::var("MYRIAD_SIM_READERS").is_ok(),
-            ..Options::default()
-        };
-        let range = std::env::var("MYRIAD_SIM_READERS").unwrap_or_else(|_| "1..200".to_owned());
-        let (first, end) = range.split_once("..").expect("a range of seeds");
-        let seeds = first.parse::<u64>().unwrap()..end.parse().unwrap();
-        let worlds = seeds.end - seeds.start;
-        let mut total = Stats::default();
-        for seed in seeds {
-            total.add(&run(seed, &options).unwrap_or_else(|failure| panic!("{failure}")));
-        }
+        let (worlds, total) = run_all(Scenario::Readers, ("MYRIAD_SIM_READERS", "1..200"));
         let enough =
             total.followers > 10 * worlds && total.resent * 2 > worlds && total.repeated > 0;
         assert!(enough || worlds < 100, "lanes were hardly used: {total:?}");
@@ -82,20 +89,8 @@ mod tests {
     /// `MYRIAD_SIM_QUESTIONS=first..end` runs other seeds, with the whole trace of what fails.
     #[test]
     fn whom_the_database_asks_itself_is_let_in_by_it_alone_and_nobody_is_kept_waiting() {
-        let variable = std::env::var("MYRIAD_SIM_QUESTIONS");
-        let options = Options {
-            scenario: Some(Scenario::Questions),
-            full_trace: variable.is_ok(),
-            ..Options::default()
-        };
-        let range = variable.unwrap_or_else(|_| "1..400".to_owned());
-        let (first, end) = range.split_once("..").expect("a range of seeds");
-        let seeds = first.parse::<u64>().unwrap()..end.parse().unwrap();
-        let worlds = seeds.end - seeds.start;
-        let mut total = Stats::default();
-        for seed in seeds {
-            total.add(&run(seed, &options).unwrap_or_else(|failure| panic!("{failure}")));
-        }
+        let seeds = ("MYRIAD_SIM_QUESTIONS", "1..400");
+        let (worlds, total) = run_all(Scenario::Questions, seeds);
         assert!(
             total.statements > 10 * worlds || worlds < 100,
             "next to nobody came in: {total:?}"

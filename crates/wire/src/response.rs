@@ -11,9 +11,9 @@ use crate::packet::{HEADER_LEN, Header, MAX_PAYLOAD};
 use crate::status::ServerStatus;
 use crate::{Malformed, OkPacket, Reader};
 
-/// How a progress report begins: as an ERR packet with a number that no error has. Only who has negotiated
-/// MARIADB_CLIENT_PROGRESS gets any.
-const PROGRESS: &[u8] = &[0xff, 0xff, 0xff];
+/// How a progress report begins: as an ERR packet with a number that a SIGNAL may have, too, but with a number of texts where
+/// an error has `#`. Only who has negotiated MARIADB_CLIENT_PROGRESS gets any.
+const PROGRESS: &[u8] = &[0xff, 0xff, 0xff, 1];
 
 /// Bytes at the front of the input and what they are.
 ///

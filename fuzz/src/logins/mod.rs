@@ -5,8 +5,8 @@
 //! which no input can: nonces and secrets are a sum over the whole input, so that no answer fits another input.
 
 mod accounts;
+mod checker;
 mod stage;
-mod wire;
 
 use crate::input::Input;
 use stage::Stage;

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use engine::{AccountsOrder, AuthPlugin, Engine, Mail, Settings, Shared, TlsMode};
-use events::{ConnectError, Handler, HangUp, Peer, Span, Tag, Timestamp};
+use events::{ConnectError, Handle, Handler, HangUp, Peer, Recorder, Span, Tag, Timestamp};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
@@ -16,7 +16,10 @@ use wire::{
 };
 
 use super::accounts::{Accounts, USERS};
-use super::wire::{CLIENT, Refuses, Wire};
+use super::checker::Refuses;
+
+/// The only client.
+const CLIENT: Handle = Handle(1);
 
 /// More than that nobody is told who has not logged in.
 const TOLD_MAX: usize = 64 << 10;
@@ -24,7 +27,7 @@ const TOLD_MAX: usize = 64 << 10;
 pub(super) struct Stage {
     door: Secured<Engine>,
     shared: Arc<Shared>,
-    wire: Wire,
+    wire: Recorder<Mail>,
     tag: Tag,
     now: Timestamp,
     accounts: Accounts,
@@ -78,7 +81,7 @@ impl Stage {
         let mut stage = Self {
             door: Secured::new(engine, parties),
             shared,
-            wire: Wire::default(),
+            wire: Recorder::default(),
             tag: Tag(0),
             now: Timestamp::ZERO,
             accounts,
@@ -101,7 +104,7 @@ impl Stage {
     }
 
     fn greeted(&mut self) {
-        let greeting = std::mem::take(&mut self.wire.told);
+        let greeting = self.wire.take(CLIENT);
         let packet = whole_packet(&greeting).expect("an initial handshake");
         let payload = packet.payload.bytes();
         let handshake = InitialHandshake::parse(payload).expect("an initial handshake");
@@ -111,20 +114,22 @@ impl Stage {
     /// What is due after each event.
     fn turn(&mut self) {
         self.door.turn_ended(&mut self.wire, self.now);
-        for tag in std::mem::take(&mut self.wire.connects) {
+        for tag in std::mem::take(&mut self.wire.asked) {
             let refused = ConnectError::Os(111);
             self.door
                 .connect_failed(&mut self.wire, tag, refused, self.now);
         }
-        while let Some(mail) = self.wire.mail.pop_front() {
-            self.door.mail(&mut self.wire, mail, self.now);
+        while !self.wire.posted.is_empty() {
+            for mail in std::mem::take(&mut self.wire.posted) {
+                self.door.mail(&mut self.wire, mail, self.now);
+            }
         }
         self.hear();
     }
 
     /// The client reads what it was told.
     fn hear(&mut self) {
-        let told = std::mem::take(&mut self.wire.told);
+        let told = self.wire.take(CLIENT);
         self.told += told.len();
         let plain = match &mut self.tls {
             None => told,
@@ -151,7 +156,7 @@ impl Stage {
     }
 
     fn sends(&mut self, bytes: &[u8]) {
-        if !self.wire.closed {
+        if !self.wire.has_closed(CLIENT) {
             self.door
                 .received(&mut self.wire, self.tag, bytes, self.now);
             self.turn();
@@ -250,9 +255,7 @@ impl Stage {
             std::mem::take(&mut *self.orders.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(order) = orders.last() {
             let (ticket, read) = (order.ticket, choice & 1 == 0);
-            self.wire
-                .mail
-                .push_back(Mail::AccountsRead { ticket, read });
+            self.wire.posted.push(Mail::AccountsRead { ticket, read });
         }
         self.turn();
     }
@@ -261,7 +264,7 @@ impl Stage {
     pub(super) fn accounts_change(&mut self, choice: u8) {
         if let Some(directory) = self.accounts.read(choice) {
             self.shared.publish_accounts(directory);
-            self.wire.mail.push_back(Mail::AccountsChanged);
+            self.wire.posted.push(Mail::AccountsChanged);
         }
         self.turn();
     }
@@ -278,14 +281,14 @@ impl Stage {
     pub(super) fn password_is_wrong(&mut self) {
         for check in self.checks.take() {
             let mail = Mail::PasswordChecked(check.asker.1, false);
-            self.wire.mail.push_back(mail);
+            self.wire.posted.push(mail);
         }
         self.turn();
     }
 
     /// The client is gone, and what must hold of every run is looked at.
     pub(super) fn end(mut self) {
-        if !self.wire.closed {
+        if !self.wire.has_closed(CLIENT) {
             self.door
                 .hung_up(&mut self.wire, self.tag, HangUp::Closed, self.now);
             self.turn();

@@ -14,15 +14,20 @@ pub(crate) fn add_monitor(database: &Database) {
 
 /// The statements that make it.
 pub(crate) fn grants_of_monitor() -> String {
+    grants_of_monitor_from("localhost")
+}
+
+/// The same, for whoever comes from there.
+pub(crate) fn grants_of_monitor_from(host: &str) -> String {
     let tables = match Server::is_mariadb() {
         true => "global_priv db tables_priv columns_priv procs_priv roles_mapping",
         false => {
             "user db tables_priv columns_priv procs_priv global_grants role_edges default_roles"
         }
     };
-    let grant = |table| format!("GRANT SELECT ON mysql.{table} TO 'monitor'@'localhost';");
+    let grant = |table| format!("GRANT SELECT ON mysql.{table} TO 'monitor'@'{host}';");
     let grants: String = tables.split(' ').map(grant).collect();
-    format!("CREATE USER IF NOT EXISTS 'monitor'@'localhost' IDENTIFIED BY 'watch'; {grants}")
+    format!("CREATE USER IF NOT EXISTS 'monitor'@'{host}' IDENTIFIED BY 'watch'; {grants}")
 }
 
 fn start(database: &Database) -> FrontDoor {
@@ -362,7 +367,7 @@ fn a_client_whom_the_server_would_take_for_another_is_told_so() {
 #[test]
 fn the_monitoring_account_is_no_way_in() {
     let database = Database::shared();
-    database.execute("CREATE USER IF NOT EXISTS 'monitor'@'localhost' IDENTIFIED BY 'watch'");
+    database.execute("CREATE USER IF NOT EXISTS 'monitor'@'{host}' IDENTIFIED BY 'watch'");
     let door = start(&database);
     // It is an account of the database like any other, and has its password there.
     assert_eq!(log_in_twice(&database, &door, "monitor", "watch"), None);

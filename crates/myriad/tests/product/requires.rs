@@ -4,11 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use localdb::{LocalDb, Options};
+use localdb::LocalDb;
 
-use crate::from_server::MONITOR;
-use crate::support::{Address, FrontDoor, Output, Server, Tool, program, run};
-use crate::tls::{Pair, authority_and_client, over_tls};
+use crate::from_server::{MONITOR, grants_of_monitor_from};
+use crate::support::{
+    Address, FrontDoor, Output, Pair, Tool, authority_and_client, database_with, program, run,
+};
+use crate::tls::over_tls;
 
 /// The certificate's subject and issuer, as the servers compare them.
 const SUBJECT: &str = "/CN=app";
@@ -27,37 +29,14 @@ struct Ground {
 fn ground() -> Ground {
     let folder = tempfile::tempdir().unwrap();
     let (authority, own) = authority_and_client(folder.path());
-    for path in [&authority, &own.certificate, &own.key] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
-    }
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let show = |path: &Path| path.display().to_string();
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
-    let options = Options::in_folder(folder.path().join("data"))
-        .port(port)
-        .server_arg(format!("--ssl-ca={}", show(&authority)))
-        .server_arg(format!("--ssl-cert={}", show(&own.certificate)))
-        .server_arg(format!("--ssl-key={}", show(&own.key)));
-    let local = LocalDb::start(Server::chosen().arrange(options)).unwrap();
-    local.load_sample().unwrap();
-    let tables = match Server::is_mariadb() {
-        true => "global_priv db tables_priv columns_priv procs_priv roles_mapping",
-        false => {
-            "user db tables_priv columns_priv procs_priv global_grants role_edges default_roles"
-        }
-    };
-    let grant = |table| format!("GRANT SELECT ON mysql.{table} TO 'monitor'@'%';");
-    let grants: String = tables.split(' ').map(grant).collect();
-    let monitor = format!("CREATE USER 'monitor'@'%' IDENTIFIED BY 'watch'; {grants}");
-    local.execute(&monitor).unwrap();
-    let ca = format!("tls.client_ca = {:?}", show(&authority));
+    let (local, direct) = database_with(folder.path(), (&authority, &own), &[]);
+    local.execute(&grants_of_monitor_from("%")).unwrap();
+    let ca = format!("tls.client_ca = {:?}", authority.display().to_string());
     let socket = Address::Unix(local.socket().to_owned());
     let door = FrontDoor::start(&socket, &[MONITOR, &ca]);
     Ground {
         local,
-        direct: Address::Tcp(([127, 0, 0, 1], port).into()),
+        direct,
         door,
         own,
         authority,

@@ -3,17 +3,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use localdb::{LocalDb, Options};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
-use tempfile::TempDir;
-
 use crate::support::{
-    Address, Client, Database, FrontDoor, Login, Outcome, Output, Server, Tool, eventually,
-    program, run,
+    Address, Client, Database, FrontDoor, Login, Outcome, Output, Pair, Secure, Server, Tool,
+    authority, authority_and_client, eventually, program, run,
 };
 
 const DRIVERS: [&str; 2] = ["epoll", "io_uring"];
@@ -45,41 +41,6 @@ fn openssl(door: &FrontDoor, arguments: &[&str], input: &str) -> String {
 /// What the front door made for itself.
 fn made_here(door: &FrontDoor) -> Vec<u8> {
     fs::read(door.folder().join("myriad-auto-cert.pem")).unwrap()
-}
-
-/// A certificate for `localhost` with its key, in files that are written anew.
-pub(crate) struct Pair {
-    pub(crate) certificate: PathBuf,
-    pub(crate) key: PathBuf,
-}
-
-impl Pair {
-    pub(crate) fn in_folder(folder: &Path) -> Self {
-        let pair = Self {
-            certificate: folder.join("cert.pem"),
-            key: folder.join("key.pem"),
-        };
-        pair.renew("first");
-        pair
-    }
-
-    pub(crate) fn renew(&self, common_name: &str) -> String {
-        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, common_name);
-        let key = KeyPair::generate().unwrap();
-        let pem = params.self_signed(&key).unwrap().pem();
-        fs::write(&self.key, key.serialize_pem()).unwrap();
-        fs::set_permissions(&self.key, fs::Permissions::from_mode(0o600)).unwrap();
-        fs::write(&self.certificate, &pem).unwrap();
-        pem
-    }
-
-    pub(crate) fn settings(&self) -> [String; 2] {
-        [("certificate", &self.certificate), ("key", &self.key)]
-            .map(|(name, path)| format!("tls.{name} = {:?}", path.display().to_string()))
-    }
 }
 
 /// Small and large, one and several, in both directions.
@@ -359,35 +320,6 @@ fn pair_to_come() -> (String, String) {
     (certificate, fs::read_to_string(&pair.key).unwrap())
 }
 
-/// An authority, and the file with its certificate.
-pub(crate) fn authority(folder: &Path) -> (PathBuf, CertifiedIssuer<'static, KeyPair>) {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "authority");
-    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let file = folder.join("ca.pem");
-    fs::write(&file, authority.pem()).unwrap();
-    (file, authority)
-}
-
-/// An authority, in a file, and a certificate for a client that it vouches for.
-pub(crate) fn authority_and_client(folder: &Path) -> (PathBuf, Pair) {
-    let (file, authority) = authority(folder);
-    let pair = Pair {
-        certificate: folder.join("client-cert.pem"),
-        key: folder.join("client-key.pem"),
-    };
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.distinguished_name.push(DnType::CommonName, "app");
-    let key = KeyPair::generate().unwrap();
-    let certificate = params.signed_by(&key, &authority).unwrap();
-    fs::write(&pair.certificate, certificate.pem()).unwrap();
-    fs::write(&pair.key, key.serialize_pem()).unwrap();
-    (file, pair)
-}
-
 #[test]
 fn an_account_that_requires_a_certificate_is_for_those_who_have_one() {
     let database = Database::shared();
@@ -422,91 +354,6 @@ fn an_account_that_requires_a_certificate_is_for_those_who_have_one() {
     );
     let stranger = with(&stranger);
     assert!(!stranger.stdout.contains("in"), "it was let in");
-}
-
-/// A server over TCP, with certificates of an authority, and a private database that has them.
-pub(crate) struct Secure {
-    address: Address,
-    pub(crate) local: LocalDb,
-    pub(crate) authority: PathBuf,
-    _folder: TempDir,
-}
-
-impl Secure {
-    pub(crate) fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (authority, issuer) = authority(folder.path());
-        let pair = Pair {
-            certificate: folder.path().join("server-cert.pem"),
-            key: folder.path().join("server-key.pem"),
-        };
-        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        params.distinguished_name.push(DnType::CommonName, "server");
-        let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
-        let certificate = params.signed_by(&key, &issuer).unwrap();
-        fs::write(&pair.certificate, certificate.pem()).unwrap();
-        fs::write(&pair.key, key.serialize_pem()).unwrap();
-        // The server may run as another user.
-        for path in [&pair.certificate, &pair.key, &authority] {
-            fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
-        }
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let port = free_port();
-        let show = |path: &Path| path.display().to_string();
-        let options = Options::in_folder(folder.path().join("data"))
-            .port(port)
-            .server_arg(format!("--ssl-ca={}", show(&authority)))
-            .server_arg(format!("--ssl-cert={}", show(&pair.certificate)))
-            .server_arg(format!("--ssl-key={}", show(&pair.key)))
-            .server_arg("--require-secure-transport=ON");
-        let local = LocalDb::start(Server::chosen().arrange(options)).unwrap();
-        local.load_sample().unwrap();
-        Self {
-            address: Address::Tcp(([127, 0, 0, 1], port).into()),
-            local,
-            authority,
-            _folder: folder,
-        }
-    }
-
-    /// A front door with these settings that knows it by this name.
-    pub(crate) fn door(&self, host: &str, settings: &[&str]) -> FrontDoor {
-        let Address::Tcp(address) = &self.address else {
-            unreachable!("it is reached over TCP")
-        };
-        let backend = format!("backend.address = \"{address}\"");
-        let named = format!("backend.address = \"{host}:{}\"", address.port());
-        let more = ["backend.queue_timeout = \"2s\""];
-        let settings = [&more[..], settings].concat();
-        FrontDoor::start_with(&self.address, &settings, |text| {
-            assert!(text.contains(&backend), "{text}");
-            text.replace(&backend, &named)
-        })
-    }
-
-    /// What becomes of a statement through a front door with these settings.
-    fn through(&self, host: &str, settings: &[&str]) -> Outcome {
-        let door = self.door(host, settings);
-        let mut client = match Client::login(&door.address(), &Login::default()) {
-            Ok(client) => client,
-            Err(outcome) => return outcome,
-        };
-        let sql = "SELECT VARIABLE_VALUE FROM performance_schema.session_status \
-                   WHERE VARIABLE_NAME = 'Ssl_version'";
-        let of_mariadb = "SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS \
-                          WHERE VARIABLE_NAME = 'Ssl_version'";
-        let sql = if Server::is_mariadb() {
-            of_mariadb
-        } else {
-            sql
-        };
-        client.run(sql).remove(0)
-    }
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 #[test]

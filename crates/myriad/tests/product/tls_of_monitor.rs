@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Client, FrontDoor, Login, Outcome, Server, eventually, run};
-use crate::tls::{Secure, authority};
+use crate::support::{
+    Client, FrontDoor, Login, Outcome, Secure, Server, authority, eventually, run,
+};
 
 const MONITOR: &str = "monitor.user = \"watcher\"\nmonitor.password = \"watch\"";
 

@@ -121,6 +121,12 @@ fn each_shape_of_answer_cut_at_every_byte() {
 }
 
 #[test]
+fn an_error_with_the_number_of_a_progress_report_is_one() {
+    let error = Answer::new().packet(b"\xff\xff\xff#45000told");
+    assert_walk(&error.0, true, &["err"]);
+}
+
+#[test]
 fn eof_style_and_several_results() {
     let plain = ServerStatus::AUTOCOMMIT;
     let more = plain | ServerStatus::MORE_RESULTS_EXISTS;

@@ -1,8 +1,7 @@
 //! Certificates that are replaced while a thousand connections begin to speak TLS, again and again.
 
 use super::crowd::Crowd;
-use crate::support::{Database, FrontDoor, eventually};
-use crate::tls::Pair;
+use crate::support::{Database, FrontDoor, Pair, eventually};
 
 #[test]
 fn certificates_are_replaced_under_a_thousand_connections_and_no_login_fails() {

@@ -1,6 +1,7 @@
 //! What the tests are made of: a database, a front door before it, and clients of either.
 
 mod answer;
+mod certificates;
 mod churn;
 mod client;
 mod database;
@@ -9,12 +10,14 @@ mod front_door;
 mod gateway;
 mod numbers;
 mod programs;
+mod secure;
 mod server;
 mod shell;
 mod tls;
 mod wait;
 
 pub(crate) use answer::{Answer, Outcome, Packet, Part, Shape};
+pub(crate) use certificates::{Pair, authority, authority_and_client};
 pub(crate) use churn::amid_churn;
 pub(crate) use client::{Client, Login, USUAL};
 pub(crate) use database::{Address, Database, own_database};
@@ -23,6 +26,7 @@ pub(crate) use front_door::FrontDoor;
 pub(crate) use gateway::Gateway;
 pub(crate) use numbers::Numbers;
 pub(crate) use programs::{Output, finish, installed, program, run};
+pub(crate) use secure::{Secure, database_with};
 pub(crate) use server::{Server, Tool};
 pub(crate) use shell::Shell;
 pub(crate) use wait::{LIMIT, eventually};
