@@ -43,7 +43,7 @@ impl Settings {
             }
             tls { mode }
             proxy_protocol { networks }
-            admin { http sql allow_remote accounts }
+            admin { http sql tls accounts }
             log { level format }
         );
         let monitor = ("monitor", old.monitor != new.monitor);

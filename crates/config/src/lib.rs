@@ -38,7 +38,7 @@ use zeroize::Zeroizing;
 
 pub use account::Account;
 pub use address::{Address, Listen};
-pub use admin::Admin;
+pub use admin::{Admin, Administrator};
 pub use backend::Backend;
 pub use changes::Changes;
 pub use error::{ConfigErrors, LoadError, Problem};

@@ -65,7 +65,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     doctor::warn_of_obstacles(&settings);
     let certificates = Certificates::load(&settings, sources.auto())?;
     let shared = (rules, register.directory());
-    let workers = Workers::start(&settings, &listeners, shared, certificates.parties())?;
+    let entrance = admin::entrance(&settings.admin, certificates.server());
+    let workers = Workers::start(&settings, &listeners, shared, &certificates.parties())?;
     for address in listeners.local_addresses() {
         tracing::info!(%address, backend = %settings.backend.address, "listening");
     }
@@ -84,7 +85,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     });
     let office = Office { book, ordered };
     let reader = credentials::Reader::new(&settings, &workers, register)?;
-    runtime.block_on(control(&settings, &workers, (signals, office), reader))?;
+    let office = (signals, office, entrance);
+    runtime.block_on(control(&settings, &workers, office, reader))?;
     workers.join()?;
     drop(listeners);
     if let Some(mut database) = database {
@@ -99,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 async fn control(
     settings: &config::Settings,
     workers: &Workers,
-    (mut signals, mut office): (Signals, Office),
+    (mut signals, mut office, entrance): (Signals, Office, Arc<control::Entrance>),
     reader: Option<credentials::Reader>,
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
@@ -107,7 +109,7 @@ async fn control(
     let sql = Arc::new(quotas::Desk(office.book.clone()));
     let facts = facts(settings, workers, draining.clone()).with_office(sql);
     let desk = control::Desk::new(Arc::new(Posts(workers.postboxes.clone())), facts);
-    let listeners = admin::start(settings, &desk, &stopped).await?;
+    let listeners = admin::start(&settings.admin, &desk, &entrance, &stopped).await?;
     let reading = reader.map(|reader| tokio::spawn(reader.run(stopped.clone())));
     signals.end(&mut office).await;
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");

@@ -36,6 +36,21 @@ pub(super) enum Statement {
     Nothing,
 }
 
+impl Statement {
+    /// Whether it is more than looking.
+    pub(super) fn changes(&self) -> bool {
+        match self {
+            Self::Kill(_) | Self::Limit(..) | Self::Reload | Self::FlushHosts => true,
+            Self::Show(..)
+            | Self::ShowWarnings
+            | Self::ShowNothing(_)
+            | Self::Help
+            | Self::Select(_)
+            | Self::Nothing => false,
+        }
+    }
+}
+
 /// Every statement besides SHOW, and what it does.
 pub(super) const OTHERS: [(&str, &str); 8] = [
     ("KILL [CONNECTION] id", "ends a client connection"),

@@ -179,7 +179,8 @@ impl FrontDoor {
         stream.set_read_timeout(Some(LIMIT))?;
         write!(
             stream,
-            "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic cm9vdDpodXNo\r\n\
+             Connection: close\r\n\r\n"
         )?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
