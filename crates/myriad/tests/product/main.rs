@@ -5,6 +5,8 @@
 //! about one subject; `support` holds the database, the front door and the clients.
 
 #[cfg(test)]
+mod admin_tls;
+#[cfg(test)]
 mod administration;
 #[cfg(test)]
 mod attributes;

@@ -135,6 +135,11 @@ impl FrontDoor {
         self.tcp
     }
 
+    /// Where `/metrics` and the like are.
+    pub(crate) fn admin_http(&self) -> SocketAddr {
+        self.http
+    }
+
     /// Where statements of the administrator `root` with the password `hush` are answered.
     pub(crate) fn sql(&self) -> SocketAddr {
         self.sql
