@@ -131,7 +131,8 @@ fn resolve(address: &config::Address) -> anyhow::Result<Vec<Address>> {
     }
 }
 
-fn engine_settings(
+/// The settings as the engine has them.
+pub(crate) fn engine_settings(
     settings: &config::Settings,
     workers: usize,
     accounts: Arc<Directory>,

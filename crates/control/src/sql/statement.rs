@@ -70,10 +70,7 @@ pub(super) const OTHERS: [(&str, &str); 8] = [
         "ALTER USER 'user'@'host' WITH limit value [...]",
         "sets limits of an account for good; also GRANT USAGE ON *.* TO",
     ),
-    (
-        "RELOAD",
-        "reads the limits in the configuration again; trials end",
-    ),
+    ("RELOAD", "reads the configuration again; trials end"),
     (
         "FLUSH HOSTS",
         "forgets which addresses failed to log in: none is blocked any more",

@@ -73,6 +73,8 @@ mod quotas;
 #[cfg(test)]
 mod relayed;
 #[cfg(test)]
+mod reload;
+#[cfg(test)]
 mod requires;
 #[cfg(test)]
 mod roles;
