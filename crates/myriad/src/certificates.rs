@@ -140,7 +140,7 @@ impl Own {
 pub(crate) fn backend_host(settings: &config::Settings) -> Option<String> {
     match &settings.backend.address {
         config::Address::Tcp { host, .. } if settings.backend.tls != BackendTls::Off => {
-            Some(host.trim_matches(['[', ']']).to_owned())
+            Some(host.clone())
         }
         _ => None,
     }

@@ -3,9 +3,11 @@
 //!
 //! Owns when they are read, and who is told. What becomes of them is `accounts`' matter.
 
+mod facts;
 mod mariadb;
 mod mysql;
 mod orders;
+mod rows;
 mod sums;
 mod tables;
 
