@@ -14,6 +14,7 @@ use crate::full_exchange::Checker;
 use crate::kill::{KillOrder, KillOutcome, Victim};
 use crate::limits::LimitsOrder;
 use crate::look::Look;
+use crate::relay_places::{RelayPlace, RelayPlaces};
 use crate::report::Report;
 use crate::strangers::Strangers;
 
@@ -33,6 +34,8 @@ pub struct Shared {
     pub(crate) accounts: Published,
     /// Addresses that failed to log in.
     pub(crate) strangers: Strangers,
+    /// Logins that backends decide.
+    pub(crate) relays: Arc<RelayPlaces>,
     clients: AtomicUsize,
     logins: AtomicUsize,
     pinned: Arc<AtomicUsize>,
@@ -49,6 +52,7 @@ impl Shared {
             checker: OnceLock::new(),
             accounts: Published::default(),
             strangers: Strangers::default(),
+            relays: RelayPlaces::new(workers),
             clients: AtomicUsize::new(0),
             logins: AtomicUsize::new(0),
             pinned: Arc::default(),
@@ -237,6 +241,10 @@ pub enum Mail {
     Woken(GateId),
     /// Other limits are in force.
     RulesChanged,
+    /// A place to have a login decided by a backend, for this worker is short of them.
+    RelayPlace(RelayPlace),
+    /// Another worker is short of such places.
+    RelayWanted,
     /// The password that a client sent was looked at, and is right or not.
     PasswordChecked(Key, bool),
     /// There is a public key, which a client waits for.
@@ -273,6 +281,8 @@ impl std::fmt::Debug for Mail {
             Mail::SchemasChanged => "SchemasChanged",
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",
+            Mail::RelayPlace(_) => "RelayPlace",
+            Mail::RelayWanted => "RelayWanted",
             Mail::PasswordChecked(..) => "PasswordChecked",
             Mail::PublicKey(_) => "PublicKey",
             Mail::AccountsChanged => "AccountsChanged",
