@@ -111,6 +111,8 @@ impl Handler for Engine {
             Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
             Mail::RulesChanged => self.rules_changed(),
             Mail::SettingsChanged(settings) => self.settings = settings,
+            Mail::RelayPlace(place) => self.relay_place_came(turn, place),
+            Mail::RelayWanted => self.relays_due(turn),
             Mail::PasswordChecked(client, right) => self.password_checked(turn, client, right),
             Mail::PublicKey(client) => self.send_public_key(turn, client),
             Mail::AccountsChanged => self.follow_accounts(turn),

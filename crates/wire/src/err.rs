@@ -54,6 +54,8 @@ pub mod code {
     pub const UNKNOWN_STMT_HANDLER: u16 = 1243;
     /// `ER_NOT_SUPPORTED_YET`
     pub const NOT_SUPPORTED_YET: u16 = 1235;
+    /// `ER_ACCESS_DENIED_NO_PASSWORD_ERROR`: no password would do.
+    pub const ACCESS_DENIED_NO_PASSWORD: u16 = 1698;
     /// `ER_SPECIFIC_ACCESS_DENIED_ERROR`: a privilege is missing.
     pub const PRIVILEGE_DENIED: u16 = 1227;
     /// `ER_NOT_SUPPORTED_AUTH_MODE`: the client's authentication is too old.

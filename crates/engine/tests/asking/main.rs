@@ -6,4 +6,6 @@ mod logins;
 #[cfg(test)]
 mod outsiders;
 #[cfg(test)]
+mod relays;
+#[cfg(test)]
 mod stage;
