@@ -7,8 +7,8 @@ use accounts::{Configured, Credential, Found, Reading, Register, Requires, Stand
 use engine::{AccountName, AccountsOrder, Engine, Mail, ProxyNetwork, Settings, Shared};
 use events::{ConnectError, Handle, Handler, Peer, Recorder, Span, Tag, Timestamp};
 use wire::{
-    Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
-    NATIVE_PASSWORD, native_password, whole_packet,
+    AuthPlugin, Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
+    whole_packet,
 };
 
 /// Of "secret" and of "other".
@@ -148,7 +148,17 @@ impl Stage {
     }
 
     /// The handshake response of the client that connected last.
-    pub(crate) fn respond(&mut self, tag: Tag, (user, password): (&str, &str)) {
+    pub(crate) fn respond(&mut self, tag: Tag, login: (&str, &str)) {
+        self.respond_by(tag, AuthPlugin::NativePassword, login);
+    }
+
+    /// The same with another plugin.
+    pub(crate) fn respond_by(
+        &mut self,
+        tag: Tag,
+        plugin: AuthPlugin,
+        (user, password): (&str, &str),
+    ) {
         let usual =
             Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION | Capabilities::PLUGIN_AUTH;
         let response = HandshakeResponse {
@@ -157,9 +167,9 @@ impl Stage {
             max_packet_size: 1 << 24,
             collation: 45,
             user: user.as_bytes(),
-            auth_response: &native_password(password.as_bytes(), &self.nonce),
+            auth_response: &plugin.response(password.as_bytes(), &self.nonce),
             schema: None,
-            auth_plugin: NATIVE_PASSWORD,
+            auth_plugin: plugin.name(),
             attributes: b"",
         };
         let mut bytes = Vec::new();
@@ -190,9 +200,20 @@ impl Stage {
 
     /// The database says that there are these; the workers were not told by mail.
     pub(crate) fn publish(&mut self, accounts: &[(&str, &str)]) {
-        let found = accounts.iter().map(|(user, hash)| Found {
-            name: AccountName::new(*user, "%"),
-            credential: Credential::native(hash),
+        let native = accounts
+            .iter()
+            .map(|(user, hash)| (*user, Credential::native(hash)));
+        self.publish_all(native);
+    }
+
+    /// The same with whatever proves them.
+    pub(crate) fn publish_all<'a>(
+        &mut self,
+        accounts: impl IntoIterator<Item = (&'a str, Credential)>,
+    ) {
+        let found = accounts.into_iter().map(|(user, credential)| Found {
+            name: AccountName::new(user, "%"),
+            credential,
             standing: Standing::Open,
             requires: Requires::Nothing,
             privileges: 0,
