@@ -16,6 +16,7 @@ use crate::limits::LimitsOrder;
 use crate::look::Look;
 use crate::relay_places::{RelayPlace, RelayPlaces};
 use crate::report::Report;
+use crate::settings::Settings;
 use crate::strangers::Strangers;
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
@@ -245,6 +246,9 @@ pub enum Mail {
     RelayPlace(RelayPlace),
     /// Another worker is short of such places.
     RelayWanted,
+    /// Other settings hold from now on: for who comes, and whatever is looked up when it is needed. What is only
+    /// looked at when an engine is made stays as it was then.
+    SettingsChanged(Arc<Settings>),
     /// The password that a client sent was looked at, and is right or not.
     PasswordChecked(Key, bool),
     /// There is a public key, which a client waits for.
@@ -283,6 +287,7 @@ impl std::fmt::Debug for Mail {
             Mail::RulesChanged => "RulesChanged",
             Mail::RelayPlace(_) => "RelayPlace",
             Mail::RelayWanted => "RelayWanted",
+            Mail::SettingsChanged(_) => "SettingsChanged",
             Mail::PasswordChecked(..) => "PasswordChecked",
             Mail::PublicKey(_) => "PublicKey",
             Mail::AccountsChanged => "AccountsChanged",
