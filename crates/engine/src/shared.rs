@@ -242,13 +242,13 @@ pub enum Mail {
     Woken(GateId),
     /// Other limits are in force.
     RulesChanged,
-    /// Other settings hold from now on: for who comes, and whatever is looked up when it is needed. What is only
-    /// looked at when an engine is made stays as it was then.
-    SettingsChanged(Arc<Settings>),
     /// A place to have a login decided by a backend, for this worker is short of them.
     RelayPlace(RelayPlace),
     /// Another worker is short of such places.
     RelayWanted,
+    /// Other settings hold from now on: for who comes, and whatever is looked up when it is needed. What is only
+    /// looked at when an engine is made stays as it was then.
+    SettingsChanged(Arc<Settings>),
     /// The password that a client sent was looked at, and is right or not.
     PasswordChecked(Key, bool),
     /// There is a public key, which a client waits for.
@@ -285,9 +285,9 @@ impl std::fmt::Debug for Mail {
             Mail::SchemasChanged => "SchemasChanged",
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",
-            Mail::SettingsChanged(_) => "SettingsChanged",
             Mail::RelayPlace(_) => "RelayPlace",
             Mail::RelayWanted => "RelayWanted",
+            Mail::SettingsChanged(_) => "SettingsChanged",
             Mail::PasswordChecked(..) => "PasswordChecked",
             Mail::PublicKey(_) => "PublicKey",
             Mail::AccountsChanged => "AccountsChanged",
