@@ -7,6 +7,7 @@ use session::statement::{Flavor, Known};
 use wire::{Command, Complete, HEADER_LEN, Header, OkPacket, Payload, whole_packet, write_packet};
 
 use crate::backend::Backend;
+use crate::binary_rows::Form;
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::diagnostics::Warnings;
@@ -183,7 +184,8 @@ impl Engine {
             Command::Query if may_be_kill(packet.text()) => {
                 return self.kill_command(turn, key, packet);
             }
-            Command::Query if self.answered_from_capture(turn, key, packet.text()) => {}
+            Command::Query
+                if self.answered_from_capture(turn, key, (packet.text(), Form::Text)) => {}
             Command::Query if self.answered_conditions(turn, key, packet.text()) => {}
             Command::ProcessKill => return self.kill_command(turn, key, packet),
             Command::StmtExecute

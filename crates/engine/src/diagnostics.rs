@@ -13,6 +13,7 @@ use wire::{Piece, TextResultSet, Told, Translation};
 use crate::aftermath::keeps_found_rows;
 use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
+use crate::binary_rows::Form;
 use crate::capture::{ReadWarnings, Refusal};
 use crate::client::Client;
 use crate::{Engine, Mail, Turn};
@@ -240,7 +241,7 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        text: &[u8],
+        (text, form): (&[u8], Form),
     ) -> bool {
         if !may_be_show(text) {
             return false;
@@ -264,7 +265,7 @@ impl Engine {
         };
         let outbox = turn.io.outbox(client.handle);
         let translation = Translation::new(client.dialect(), 0);
-        conditions.tell(asked, (translation, told), outbox);
+        conditions.tell((asked, form), (translation, told), outbox);
         client.capture.row_count = -1;
         self.counters.local_answers += 1;
         true

@@ -60,6 +60,7 @@
 //! | `roles` | the role of a session |
 //! | `routines` | what procedures leave in a session |
 //! | `holdings` | pins that end, because what was held is let go of |
+//! | `binary_rows` | conditions as rows of an execution |
 //! | `busy` | how many backends run statements alone at once |
 //! | `lanes` | backends that several sessions share |
 //! | `lane_patience` | how long the head of a lane may take |
@@ -89,6 +90,7 @@ mod backend_auth;
 mod backend_login;
 mod backend_setup;
 mod backend_statements;
+mod binary_rows;
 mod busy;
 mod capture;
 mod client;
