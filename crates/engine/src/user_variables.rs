@@ -19,7 +19,6 @@ use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::diagnostics::Warnings;
 use crate::named::executes;
 use crate::shared::PinLimits;
 use crate::text_prepared::Prepared;
@@ -293,7 +292,8 @@ impl Engine {
                 let digest = self.digest(key, packet, statement);
                 !self.digests.is_base(digest, turn.now)
             }
-            Kind::Show | Kind::Explain | Kind::Set => true,
+            Kind::Show => !statement.traits.contains(Traits::READS_DIAGNOSTICS),
+            Kind::Explain | Kind::Set => true,
             _ => false,
         }
     }
@@ -427,8 +427,6 @@ impl Engine {
             return;
         };
         if rows.is_none() {
-            // SHOW WARNINGS would tell of it.
-            backend.warnings = Warnings::Foreign;
             if let Some(id) = self.pool.key_of(key) {
                 self.keys[id.0 as usize].hides_variables = true;
             }
