@@ -42,6 +42,7 @@ const ARROWS: [(&str, Allowed); 20] = [
             "engine",
             "events",
             "session",
+            "tls",
             "wire",
         ]),
     ),

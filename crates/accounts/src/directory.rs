@@ -7,8 +7,9 @@ use std::sync::Arc;
 use admission::{AccountName, Identity};
 use zeroize::Zeroizing;
 
-use crate::account::{Account, Origin, Requires};
+use crate::account::{Account, Origin, Requires, Standing};
 use crate::credential::Credential;
+use crate::register::Found;
 
 /// All accounts at a time.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +50,19 @@ pub struct Configured {
     pub requires: Requires,
 }
 
+impl Configured {
+    /// As if it had been read.
+    pub(crate) fn found(self) -> Found {
+        Found {
+            name: AccountName::new(self.user, "%"),
+            credential: Credential::Password(self.password),
+            standing: Standing::Open,
+            requires: self.requires,
+            privileges: 0,
+        }
+    }
+}
+
 /// One that requires nothing.
 impl From<(String, Zeroizing<String>)> for Configured {
     fn from((user, password): (String, Zeroizing<String>)) -> Self {
@@ -64,18 +78,8 @@ impl Directory {
     /// One of accounts in the configuration, numbered from 0 on.
     pub fn configured<A: Into<Configured>>(accounts: impl IntoIterator<Item = A>) -> Self {
         let number = |(number, account): (usize, A)| {
-            let Configured {
-                user,
-                password,
-                requires,
-            } = account.into();
-            let name = AccountName::new(user, "%");
-            let credential = Credential::Password(password);
-            let account = Account::new(number as u32, Origin::Configured, name, credential);
-            Arc::new(Account {
-                requires,
-                ..account
-            })
+            let found = account.into().found();
+            Arc::new(found.into_account(number as u32, Origin::Configured))
         };
         let accounts = accounts.into_iter().enumerate().map(number).collect();
         Self::of(accounts)

@@ -14,9 +14,13 @@ use crate::directory::{Configured, Directory, View};
 #[derive(Debug)]
 pub struct Register {
     current: Arc<Directory>,
-    /// Numbers of the database's accounts that are there.
-    numbers: HashMap<AccountName, u32>,
+    /// Of the accounts that are there.
+    configured: Numbers,
+    of_database: Numbers,
 }
+
+/// Numbers of accounts, by name.
+type Numbers = HashMap<AccountName, u32>;
 
 /// What the database says.
 #[derive(Debug)]
@@ -49,9 +53,10 @@ impl Register {
         configured: impl IntoIterator<Item = A>,
         ours: Option<(String, Zeroizing<String>)>,
     ) -> Self {
+        let (mut accounts, mut numbers) = (Vec::new(), Numbers::new());
+        let found = configured.into_iter().map(|account| account.into().found());
+        renew(&mut accounts, &mut numbers, (Origin::Configured, found));
         let asks_database = ours.is_some();
-        let configured = Directory::configured(configured);
-        let mut accounts = configured.accounts;
         accounts.extend(ours.map(|(user, password)| {
             let name = AccountName::new(user, "%");
             let credential = Credential::Password(password);
@@ -64,7 +69,8 @@ impl Register {
         };
         Self {
             current: Arc::new(current),
-            numbers: HashMap::new(),
+            configured: numbers,
+            of_database: Numbers::new(),
         }
     }
 
@@ -76,59 +82,84 @@ impl Register {
     /// Takes in what the database says. The new directory, or `None` if nothing differs.
     pub fn update(&mut self, reading: Reading) -> Option<Arc<Directory>> {
         let mut accounts = self.current.accounts.clone();
-        let mut numbers = HashMap::with_capacity(reading.accounts.len());
-        let mut changed = self.current.view.as_ref() != Some(&reading.view);
-        for found in reading.accounts {
-            if numbers.contains_key(&found.name) {
-                continue;
-            }
-            let number = self.numbers.remove(&found.name);
-            let new_number = accounts.len() as u32;
-            numbers.insert(found.name.clone(), number.unwrap_or(new_number));
-            let Some(number) = number else {
-                accounts.push(Arc::new(found.into_account(new_number)));
-                changed = true;
-                continue;
-            };
-            let before = &accounts[number as usize];
-            if let Some(after) = found.beside(before) {
-                accounts[number as usize] = Arc::new(after);
-                changed = true;
-            }
-        }
-        // Those that are left were not read any more.
-        for (name, number) in std::mem::replace(&mut self.numbers, numbers) {
-            let gone = Account::new(number, Origin::Gone, name, Credential::Nothing);
-            accounts[number as usize] = Arc::new(gone);
-            changed = true;
-        }
-        if !changed {
-            return None;
-        }
+        let found = (Origin::Database, reading.accounts);
+        let differ = renew(&mut accounts, &mut self.of_database, found);
+        let view = Some(reading.view);
+        (differ || self.current.view != view).then(|| self.go_over_to(accounts, view))
+    }
+
+    /// Takes in what the configuration says. The new directory, or `None` if nothing differs.
+    pub fn configure<A: Into<Configured>>(
+        &mut self,
+        configured: impl IntoIterator<Item = A>,
+    ) -> Option<Arc<Directory>> {
+        let mut accounts = self.current.accounts.clone();
+        let found = configured.into_iter().map(|account| account.into().found());
+        let found = (Origin::Configured, found);
+        let view = self.current.view.clone();
+        renew(&mut accounts, &mut self.configured, found).then(|| self.go_over_to(accounts, view))
+    }
+
+    fn go_over_to(&mut self, accounts: Vec<Arc<Account>>, view: Option<View>) -> Arc<Directory> {
         self.current = Arc::new(Directory {
             version: self.current.version + 1,
-            view: Some(reading.view),
-            asks_database: true,
+            asks_database: self.current.asks_database || view.is_some(),
+            view,
             ..Directory::of(accounts)
         });
-        Some(self.directory())
+        self.directory()
     }
 }
 
+/// Brings `accounts` to what was found of one origin, whose numbers these are. False if nothing differs.
+fn renew(
+    accounts: &mut Vec<Arc<Account>>,
+    numbers: &mut Numbers,
+    (origin, all): (Origin, impl IntoIterator<Item = Found>),
+) -> bool {
+    let mut changed = false;
+    let mut before = std::mem::take(numbers);
+    for found in all {
+        if numbers.contains_key(&found.name) {
+            continue;
+        }
+        let number = before.remove(&found.name);
+        let new_number = accounts.len() as u32;
+        numbers.insert(found.name.clone(), number.unwrap_or(new_number));
+        let Some(number) = number else {
+            accounts.push(Arc::new(found.into_account(new_number, origin)));
+            changed = true;
+            continue;
+        };
+        let place = &mut accounts[number as usize];
+        if let Some(after) = found.beside(place) {
+            *place = Arc::new(after);
+            changed = true;
+        }
+    }
+    // Those that are left were not found any more.
+    for (name, number) in before {
+        let gone = Account::new(number, Origin::Gone, name, Credential::Nothing);
+        accounts[number as usize] = Arc::new(gone);
+        changed = true;
+    }
+    changed
+}
+
 impl Found {
-    fn into_account(self, number: u32) -> Account {
+    pub(crate) fn into_account(self, number: u32, origin: Origin) -> Account {
         Account {
             standing: self.standing,
             requires: self.requires,
             privileges: self.privileges,
-            ..Account::new(number, Origin::Database, self.name, self.credential)
+            ..Account::new(number, origin, self.name, self.credential)
         }
     }
 
     /// What becomes of an account that was as `before`; `None` if it is still so, and keeps what has been
     /// learned of it.
     fn beside(self, before: &Account) -> Option<Account> {
-        let mut after = self.into_account(before.number);
+        let mut after = self.into_account(before.number, before.origin);
         if after.is_as(before) {
             return None;
         }

@@ -1,6 +1,7 @@
 //! Numbers over several readings, and who is whom.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use admission::AccountName;
 use wire::{AuthPlugin, native_password};
@@ -70,6 +71,37 @@ fn an_account_keeps_its_number_and_a_new_one_gets_another() {
         (Some(4), Some(3))
     );
     assert_eq!(read.version(), 3);
+}
+
+#[test]
+fn accounts_of_the_configuration_come_change_and_go_beside_those_of_the_database() {
+    let login = |user: &str, password: &str| (user.to_owned(), password.to_owned().into());
+    let mut register = register();
+    let read = register.update(reading([found("b", "%", HASH)])).unwrap();
+    let was = read.find("app", None).unwrap().clone();
+    assert!(register.configure([login("app", "known")]).is_none());
+    let read = register
+        .configure([login("new", "first"), login("app", "other")])
+        .unwrap();
+    assert_eq!(read.version(), 2);
+    assert!(read.was_read() && read.asks_database());
+    let is = read.find("app", None).unwrap();
+    assert_eq!((was.number, was.credential_version), (0, 0));
+    assert_eq!((is.number, is.credential_version), (0, 1));
+    assert_eq!(is.origin, Origin::Configured);
+    assert!(Arc::ptr_eq(&is.pinned, &was.pinned));
+    assert_eq!(number(&read, "new", Some("10.0.0.1")), Some(3));
+    // Whoever the database knows by that name is another one.
+    let two = [found("b", "%", HASH), found("app", "%", HASH)];
+    let read = register.update(reading(two)).unwrap();
+    assert_eq!(number(&read, "app", None), Some(0));
+    let read = register.configure([login("new", "first")]).unwrap();
+    assert_eq!(read.account(0).unwrap().origin, Origin::Gone);
+    assert_eq!(number(&read, "app", None), Some(4));
+    let read = register.configure([login("app", "known")]).unwrap();
+    assert_eq!(read.account(3).unwrap().origin, Origin::Gone);
+    assert_eq!(number(&read, "app", None), Some(5));
+    assert_eq!(number(&read, "b", None), Some(2));
 }
 
 #[test]

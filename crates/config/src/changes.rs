@@ -1,35 +1,20 @@
-//! What differs between two configurations: what can be put in force while the process runs, and
-//! what waits for the next start. Owns the list of keys; applying is done elsewhere.
+//! What differs between two configurations, and what of another one can be put in force while the process runs.
+//! Owns the list of keys; applying is done elsewhere.
 
 use crate::Settings;
 
-/// What differs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// `[[quota]]` or `[[schema]]`: can be put in force at once.
-    pub quotas: bool,
-    /// The files that certificates, keys and authorities are read from: they are read again in any case.
-    pub certificates: bool,
-    /// Keys that hold from the next start on.
-    pub at_next_start: Vec<&'static str>,
-}
-
-impl Changes {
-    /// Whether nothing differs.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 macro_rules! differing {
-    ($old:ident, $new:ident: $($section:ident { $($key:ident)* })*) => {
-        [$($((concat!(stringify!($section), ".", stringify!($key)), $old.$section.$key != $new.$section.$key),)*)*]
+    ($old:ident, $new:ident: $($section:ident { $($key:ident)* })*; $($whole:ident: $name:literal)*) => {
+        [
+            $($((concat!(stringify!($section), ".", stringify!($key)), $old.$section.$key != $new.$section.$key),)*)*
+            $(($name, $old.$whole != $new.$whole),)*
+        ]
     };
 }
 
 impl Settings {
-    /// What `new` says otherwise.
-    pub fn changes(&self, new: &Self) -> Changes {
+    /// The keys of which `new` says something else.
+    pub fn changes(&self, new: &Self) -> Vec<&'static str> {
         let old = self;
         let keys = differing!(old, new:
             server {
@@ -37,28 +22,46 @@ impl Settings {
                 default_authentication_plugin login_timeout idle_transaction_timeout client_write_timeout wait_timeout answer_buffer
                 answer_buffer_total max_allowed_packet compression drain_timeout on_disconnect driver
             }
-            backend {
-                address tls min_connections max_connections connect_timeout queue_timeout lane_stall idle_timeout max_age
-                max_pinned max_pinned_per_account max_relayed_per_account max_prepared_statements server_version
-            }
-            tls { mode }
+            tls { mode certificate key client_ca }
             proxy_protocol { networks }
-            admin { http sql allow_remote accounts }
-            log { level format }
+            backend {
+                address tls tls_ca tls_certificate tls_key min_connections max_connections connect_timeout queue_timeout lane_stall
+                idle_timeout max_age max_pinned max_pinned_per_account max_relayed_per_account max_prepared_statements
+                server_version
+            }
+            admin { http sql tls accounts }
+            log { level format };
+            monitor: "monitor"
+            accounts: "account"
+            quotas: "quota"
+            schemas: "schema"
         );
-        let monitor = ("monitor", old.monitor != new.monitor);
-        let accounts = ("account", old.accounts != new.accounts);
-        let keys = keys.into_iter().chain([monitor, accounts]);
-        let files = differing!(old, new:
-            tls { certificate key client_ca }
-            backend { tls_ca tls_certificate tls_key }
-        );
-        Changes {
-            certificates: files.into_iter().any(|(_, differs)| differs),
-            quotas: old.quotas != new.quotas || old.schemas != new.schemas,
-            at_next_start: keys
-                .filter_map(|(key, differs)| differs.then_some(key))
-                .collect(),
+        let keys = keys.into_iter();
+        keys.filter_map(|(key, differs)| differs.then_some(key))
+            .collect()
+    }
+
+    /// What holds if `new` is to be put in force while these do: what can be at once is as there, the rest waits for
+    /// the next start and is as here.
+    #[must_use]
+    pub fn taking_over(&self, new: &Self) -> Self {
+        let mut backend = self.backend.clone();
+        // They belong to a way of connecting, which stays.
+        if new.backend.tls == backend.tls {
+            backend.tls_ca.clone_from(&new.backend.tls_ca);
+            backend
+                .tls_certificate
+                .clone_from(&new.backend.tls_certificate);
+            backend.tls_key.clone_from(&new.backend.tls_key);
+        }
+        Self {
+            tls: new.tls.clone(),
+            proxy_protocol: new.proxy_protocol.clone(),
+            backend,
+            accounts: new.accounts.clone(),
+            quotas: new.quotas.clone(),
+            schemas: new.schemas.clone(),
+            ..self.clone()
         }
     }
 }
@@ -75,28 +78,35 @@ mod tests {
     }
 
     #[test]
-    fn quotas_change_at_once_and_the_rest_at_the_next_start() {
+    fn some_change_at_once_and_the_rest_at_the_next_start() {
         let old = settings("[server]\nworkers = 2\n[[quota]]\nmax_queued = 4\n");
-        assert!(old.changes(&old).is_empty());
+        assert_eq!(old.changes(&old), [""; 0]);
         let new = settings(
-            "[server]\nworkers = 3\n[[account]]\nuser = \"a\"\n[[quota]]\nmax_queued = 5\n",
+            "[server]\nworkers = 3\n[tls]\nmode = \"require\"\n[proxy_protocol]\nnetworks = [\"10.0.0.0/8\"]\n\
+             [monitor]\nuser = \"m\"\n[[account]]\nuser = \"a\"\n[[quota]]\nmax_queued = 5\n\
+             [[schema]]\nname = \"s\"\n",
         );
-        let expected = Changes {
-            quotas: true,
-            certificates: false,
-            at_next_start: vec!["server.workers", "account"],
-        };
-        assert_eq!(old.changes(&new), expected);
-        let schema = settings(
-            "[server]\nworkers = 2\n[[quota]]\nmax_queued = 4\n[[schema]]\nname = \"s\"\n",
-        );
+        let in_force = old.taking_over(&new);
         assert_eq!(
-            old.changes(&schema),
-            Changes {
-                quotas: true,
-                ..Changes::default()
-            }
+            old.changes(&in_force),
+            [
+                "tls.mode",
+                "proxy_protocol.networks",
+                "account",
+                "quota",
+                "schema",
+            ]
         );
+        assert_eq!(in_force.changes(&new), ["server.workers", "monitor"]);
+    }
+
+    #[test]
+    fn files_of_another_way_to_connect_wait_with_it() {
+        let new = settings("[backend]\ntls = \"verify_ca\"\ntls_ca = \"ca.pem\"\n");
+        let old = Settings::default();
+        assert_eq!(old.taking_over(&new), old);
+        let other = settings("[backend]\ntls = \"verify_ca\"\ntls_ca = \"other.pem\"\n");
+        assert_eq!(new.taking_over(&other), other);
     }
 
     #[test]

@@ -38,9 +38,8 @@ use zeroize::Zeroizing;
 
 pub use account::Account;
 pub use address::{Address, Listen};
-pub use admin::Admin;
+pub use admin::{Admin, Administrator};
 pub use backend::Backend;
-pub use changes::Changes;
 pub use error::{ConfigErrors, LoadError, Problem};
 pub use limits::{Limits, Overload};
 pub use log::{Format, Level, Log};

@@ -122,7 +122,7 @@ impl Settings {
         vec![
             ("http", address(self.admin.http)),
             ("sql", address(self.admin.sql)),
-            ("allow_remote", word(&SWITCH, &self.admin.allow_remote)),
+            ("tls", word(&MODES, &self.admin.tls)),
         ]
     }
 

@@ -28,8 +28,8 @@ pub(crate) struct Tallies {
     pub(crate) http_refused: AtomicU64,
     /// Connections for statements, the same.
     pub(crate) sql_refused: AtomicU64,
-    /// Logins for statements that were refused.
-    pub(crate) sql_logins_refused: AtomicU64,
+    /// Logins of administrators that were refused.
+    pub(crate) logins_refused: AtomicU64,
     /// Statements of administrators.
     pub(crate) sql_statements: AtomicU64,
 }
@@ -79,7 +79,7 @@ impl Desk {
             count(
                 "admin_logins_refused",
                 "Logins of administrators that were refused",
-                &tallies.sql_logins_refused,
+                &tallies.logins_refused,
             ),
             count(
                 "admin_statements",

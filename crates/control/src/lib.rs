@@ -13,6 +13,7 @@
 //! | `facts` | what the process knows besides the reports |
 //! | `office` | what statements change besides clients |
 //! | `desk` | all of that, for all listeners |
+//! | `entrance` | who may come in at the listeners, and how |
 //! | `credentials` | the accounts of the database, read again and again |
 //! | `metrics` | the text of `/metrics` |
 //! | `health` | the verdict of `/health` |
@@ -27,6 +28,7 @@ mod accept;
 mod api;
 mod credentials;
 mod desk;
+mod entrance;
 mod facts;
 mod health;
 mod like;
@@ -45,8 +47,9 @@ mod tests;
 
 pub use credentials::{Database, Notice, Orders, read_accounts};
 pub use desk::Desk;
+pub use entrance::{Administrator, Encryption, Entrance};
 pub use facts::{DriverCount, Facts};
 pub use office::{Lasts, Office, Whose};
 pub use serve::serve;
-pub use sql::{Administrator, serve_sql};
+pub use sql::serve_sql;
 pub use workers::{Collected, Workers, collect};

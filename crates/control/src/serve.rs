@@ -1,12 +1,12 @@
 //! Connections and their limits. Each carries one request and lives for a bounded time, so that
 //! nobody can keep the others out for long.
 
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -16,7 +16,8 @@ use tokio::time::timeout;
 
 use crate::accept::receive;
 use crate::desk::Desk;
-use crate::routes::router;
+use crate::entrance::{Entrance, Socket, begins_with_tls, secure};
+use crate::routes::{Paths, paths};
 
 /// The longest request line with all header fields, in bytes.
 const HEAD_MAX: usize = 16 << 10;
@@ -45,28 +46,32 @@ impl Default for Limits {
     }
 }
 
-/// Serves `/metrics`, `/health` and `/api` until `shutdown`, then lets the requests under way finish,
-/// for a second at most. At most 64 connections are served at a time; one more is closed as it comes.
+/// Serves `/metrics`, `/health` and `/api` to those who may come in, until `shutdown`; then lets the requests under
+/// way finish, for a second at most. At most 64 connections are served at a time; one more is closed as it comes.
 /// Fails only if the listener is of no use any more.
 pub async fn serve(
     listener: TcpListener,
     desk: Arc<Desk>,
+    entrance: Arc<Entrance>,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    serve_within(Limits::default(), listener, desk, shutdown).await
+    serve_within(Limits::default(), (listener, desk), entrance, shutdown).await
 }
 
 /// The same with other limits.
 pub(crate) async fn serve_within(
     limits: Limits,
-    listener: TcpListener,
-    desk: Arc<Desk>,
+    (listener, desk): (TcpListener, Arc<Desk>),
+    entrance: Arc<Entrance>,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let mut visitors = Visitors {
-        router: router(Arc::clone(&desk)),
+        house: Arc::new(House {
+            paths: paths(&desk, &entrance),
+            entrance,
+            limits,
+        }),
         desk,
-        limits,
         connections: JoinSet::new(),
     };
     tokio::select! {
@@ -78,18 +83,24 @@ pub(crate) async fn serve_within(
     Ok(())
 }
 
+/// What a connection is served with.
+struct House {
+    paths: Paths,
+    entrance: Arc<Entrance>,
+    limits: Limits,
+}
+
 /// The connections that are being served. Dropping it ends them.
 struct Visitors {
-    router: Router,
+    house: Arc<House>,
     desk: Arc<Desk>,
-    limits: Limits,
     connections: JoinSet<()>,
 }
 
 impl Visitors {
     fn admit(&mut self, stream: TcpStream) {
         while self.connections.try_join_next().is_some() {}
-        if self.connections.len() >= self.limits.connections {
+        if self.connections.len() >= self.house.limits.connections {
             self.desk
                 .tallies
                 .http_refused
@@ -97,17 +108,9 @@ impl Visitors {
             tracing::debug!("admin connection refused: there are too many");
             return;
         }
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.head_time)
-            .max_buf_size(HEAD_MAX)
-            .keep_alive(false)
-            .serve_connection(
-                TokioIo::new(stream),
-                TowerToHyperService::new(self.router.clone()),
-            );
-        let bounded = timeout(self.limits.connection_time, connection);
-        self.connections.spawn(async {
+        let house = Arc::clone(&self.house);
+        self.connections.spawn(async move {
+            let bounded = timeout(house.limits.connection_time, house.serve(stream));
             if let Ok(Err(error)) = bounded.await {
                 tracing::debug!(%error, "admin connection failed");
             }
@@ -117,6 +120,29 @@ impl Visitors {
     async fn see_off(&mut self) {
         let gone = async { while self.connections.join_next().await.is_some() {} };
         // Whoever is not gone by then is cut off when this is dropped.
-        let _ = timeout(self.limits.farewell_time, gone).await;
+        let _ = timeout(self.house.limits.farewell_time, gone).await;
+    }
+}
+
+impl House {
+    async fn serve(&self, stream: TcpStream) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let is_secure = timeout(self.limits.head_time, begins_with_tls(&stream)).await??;
+        let stream: Socket = Box::new(stream);
+        let (stream, paths) = match self.entrance.offer() {
+            Some(server) if is_secure => (secure(stream, server).await?, &self.paths.all),
+            _ if self.entrance.requires_tls() => (stream, &self.paths.in_clear),
+            _ => (stream, &self.paths.all),
+        };
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head_time)
+            .max_buf_size(HEAD_MAX)
+            .keep_alive(false)
+            .serve_connection(
+                TokioIo::new(stream),
+                TowerToHyperService::new(paths.clone()),
+            )
+            .await?;
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 mod api;
 mod documented;
+mod entrance;
 mod health;
 mod limits;
 mod metrics;

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::io;
 
-use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use crate::error::{DriverError, remedy};
 use crate::uring;
-use crate::worker::DriverError;
 
 /// An event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,18 +87,6 @@ impl Driver {
 fn open_connections_max() -> Option<u64> {
     let open_files = getrlimit(Resource::Nofile).current?;
     Some(open_files.saturating_sub(OTHER_FILES))
-}
-
-/// What to do so that io_uring is not refused any more.
-pub(crate) fn remedy(error: &io::Error) -> &'static str {
-    match Errno::from_io_error(error) {
-        Some(Errno::PERM | Errno::ACCESS) => {
-            "allow io_uring (seccomp profile of the container, sysctl kernel.io_uring_disabled)"
-        }
-        Some(Errno::NOMEM) => "raise the limit of locked memory (`ulimit -l`)",
-        Some(Errno::MFILE | Errno::NFILE) => "raise the limit of open files (`ulimit -n`)",
-        _ => "run Linux 6.8 or later with io_uring built in",
-    }
 }
 
 impl fmt::Display for Driver {

@@ -11,7 +11,7 @@ use events::Peer;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::balance::Balance;
-use crate::worker::DriverError;
+use crate::error::DriverError;
 
 /// The receiving end of one worker's mail. Dropping it ends the worker for those who post.
 pub struct Inbox<M> {

@@ -3,7 +3,8 @@
 use events::Handler;
 
 use crate::choice::Driver;
-use crate::worker::{DriverError, Worker};
+use crate::error::DriverError;
+use crate::worker::Worker;
 use crate::{epoll, uring};
 
 /// Runs `handler` on this thread until it is finished, and gives it back. A worker whose ring

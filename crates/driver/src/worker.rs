@@ -1,10 +1,9 @@
-//! What one worker is made of, and how it can fail.
+//! What one worker is made of.
 
-use std::io;
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::choice::{Driver, remedy};
+use crate::choice::Driver;
 use crate::clock::Clock;
 use crate::counters::DriverCounters;
 use crate::listener::Listeners;
@@ -30,42 +29,4 @@ pub struct Worker<M> {
     pub driver: Driver,
     /// Where this worker publishes what it counts.
     pub counters: Arc<DriverCounters>,
-}
-
-/// Why a worker could not start or go on: the operating system's fault, never a connection's.
-#[derive(Debug, thiserror::Error)]
-pub enum DriverError {
-    /// The event loop or a mailbox could not be set up.
-    #[error("cannot set up {what}: {source}; check the limit of open files")]
-    Setup {
-        /// What was being set up.
-        what: &'static str,
-        /// What the operating system says.
-        source: io::Error,
-    },
-    /// io_uring, which is wanted, is not to be had.
-    #[error("io_uring is refused: {cause}; {remedy}, or choose another driver")]
-    Refused {
-        /// What the operating system says.
-        cause: io::Error,
-        /// What to do about it.
-        remedy: &'static str,
-    },
-    /// Waiting for events failed.
-    #[error("cannot wait for events: {0}; report this as a defect")]
-    Wait(io::Error),
-}
-
-impl DriverError {
-    pub(crate) fn refused(cause: io::Error) -> Self {
-        let remedy = remedy(&cause);
-        Self::Refused { cause, remedy }
-    }
-
-    pub(crate) fn setup(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
-        move |errno| Self::Setup {
-            what,
-            source: errno.into(),
-        }
-    }
 }

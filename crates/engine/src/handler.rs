@@ -110,6 +110,7 @@ impl Handler for Engine {
             Mail::Woken(gate) => self.scheduler.woken(gate),
             Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
             Mail::RulesChanged => self.rules_changed(),
+            Mail::SettingsChanged(settings) => self.settings = settings,
             Mail::PasswordChecked(client, right) => self.password_checked(turn, client, right),
             Mail::PublicKey(client) => self.send_public_key(turn, client),
             Mail::AccountsChanged => self.follow_accounts(turn),

@@ -15,6 +15,7 @@ use crate::kill::{KillOrder, KillOutcome, Victim};
 use crate::limits::LimitsOrder;
 use crate::look::Look;
 use crate::report::Report;
+use crate::settings::Settings;
 use crate::strangers::Strangers;
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
@@ -237,6 +238,9 @@ pub enum Mail {
     Woken(GateId),
     /// Other limits are in force.
     RulesChanged,
+    /// Other settings hold from now on: for who comes, and whatever is looked up when it is needed. What is only
+    /// looked at when an engine is made stays as it was then.
+    SettingsChanged(Arc<Settings>),
     /// The password that a client sent was looked at, and is right or not.
     PasswordChecked(Key, bool),
     /// There is a public key, which a client waits for.
@@ -273,6 +277,7 @@ impl std::fmt::Debug for Mail {
             Mail::SchemasChanged => "SchemasChanged",
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",
+            Mail::SettingsChanged(_) => "SettingsChanged",
             Mail::PasswordChecked(..) => "PasswordChecked",
             Mail::PublicKey(_) => "PublicKey",
             Mail::AccountsChanged => "AccountsChanged",

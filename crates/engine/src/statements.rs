@@ -8,6 +8,9 @@ use crate::Engine;
 use crate::commands::Packet;
 use crate::prepared::{may_ask_for_schema, stays};
 
+/// Of what COM_REFRESH says is to be flushed.
+const HOSTS: u8 = 0x08;
+
 impl Engine {
     /// What a command does to the session, as far as it can be told before it runs.
     pub(crate) fn judge(&self, client: Key, packet: Packet<'_>) -> Statement {
@@ -36,6 +39,13 @@ impl Engine {
                 statement
             }
             Some(Command::StmtFetch | Command::StmtReset) => plain(Kind::Prepared),
+            // `mysqladmin flush-hosts`.
+            Some(Command::Refresh) if payload.get(1).is_some_and(|what| what & HOSTS != 0) => {
+                Statement {
+                    traits: Traits::FLUSHES_HOSTS,
+                    ..plain(Kind::Admin)
+                }
+            }
             // It adds to the list of conditions.
             Some(Command::FieldList) if self.flavor() == Flavor::MySql => Statement {
                 traits: Traits::READS_DIAGNOSTICS,

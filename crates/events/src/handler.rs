@@ -2,15 +2,9 @@
 
 use std::net::SocketAddr;
 
-use crate::io::{Handle, Io};
+use crate::io::{Handle, Io, Tag};
 use crate::time::Timestamp;
 use crate::tls::TlsFacts;
-
-/// What the handler wants to be told with each event of a connection: its own name for it.
-///
-/// The driver stores it beside the socket and never looks inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tag(pub u64);
 
 /// Where an accepted connection comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

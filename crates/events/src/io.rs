@@ -1,12 +1,17 @@
 //! What a state machine may ask of its driver.
 
-use crate::handler::Tag;
 use crate::time::Span;
 
 /// The driver's name for a connection: its place in the driver's table and how often that place
 /// was used before, so that a stale handle is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(pub u64);
+
+/// What the handler wants to be told with each event of a connection: its own name for it.
+///
+/// The driver stores it beside the socket and never looks inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(pub u64);
 
 /// How a connection is to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

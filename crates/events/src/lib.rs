@@ -17,8 +17,8 @@ mod recorder;
 mod time;
 mod tls;
 
-pub use handler::{ConnectError, Handler, HangUp, Peer, Tag};
-pub use io::{Close, Compression, Handle, Io, TlsSide};
+pub use handler::{ConnectError, Handler, HangUp, Peer};
+pub use io::{Close, Compression, Handle, Io, Tag, TlsSide};
 #[cfg(feature = "recorder")]
 pub use recorder::Recorder;
 pub use time::{Span, Timestamp};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use control::{Administrator, Desk};
+use control::{Administrator, Desk, Encryption, Entrance};
 use tokio::net::TcpListener;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
@@ -13,27 +13,39 @@ use tokio::task::JoinHandle;
 /// The listeners, running.
 pub(crate) struct Listeners(Vec<(&'static str, JoinHandle<std::io::Result<()>>)>);
 
+/// Who may come in there by these settings, and what is shown to those who speak TLS.
+pub(crate) fn entrance(admin: &config::Admin, server: &Arc<tls::Server>) -> Arc<Entrance> {
+    let encryption = match admin.tls {
+        config::TlsMode::Off => Encryption::Off,
+        config::TlsMode::Offer => Encryption::Offered(server.clone()),
+        config::TlsMode::Require => Encryption::Required(server.clone()),
+    };
+    let administrator = |account: &config::Administrator| Administrator {
+        user: account.login.user.clone(),
+        password: account.login.password.expose().to_owned().into(),
+        read_only: account.read_only,
+    };
+    let administrators = admin.accounts.iter().map(administrator).collect();
+    Arc::new(Entrance::new(encryption, administrators))
+}
+
 /// Starts those that the settings name; they end when `stopped` says so.
 pub(crate) async fn start(
-    settings: &config::Settings,
+    admin: &config::Admin,
     desk: &Arc<Desk>,
+    entrance: &Arc<Entrance>,
     stopped: &Receiver<bool>,
 ) -> anyhow::Result<Listeners> {
-    let admin = &settings.admin;
     let mut running = Vec::new();
+    let (desk, entrance) = (|| desk.clone(), || entrance.clone());
     if let Some(address) = admin.http {
         let listener = bind("admin.http", address).await?;
-        let serving = control::serve(listener, desk.clone(), until(stopped.clone()));
+        let serving = control::serve(listener, desk(), entrance(), until(stopped.clone()));
         running.push(("admin HTTP failed", tokio::spawn(serving)));
     }
     if let Some(address) = admin.sql {
         let listener = bind("admin.sql", address).await?;
-        if !address.ip().is_loopback() {
-            tracing::warn!(%address, "admin.sql is not encrypted and listens beyond this machine");
-        }
-        let administrators = administrators(&admin.accounts);
-        let until = until(stopped.clone());
-        let serving = control::serve_sql(listener, desk.clone(), administrators, until);
+        let serving = control::serve_sql(listener, desk(), entrance(), until(stopped.clone()));
         running.push(("admin SQL failed", tokio::spawn(serving)));
     }
     Ok(Listeners(running))
@@ -54,14 +66,6 @@ async fn bind(key: &'static str, address: SocketAddr) -> anyhow::Result<TcpListe
     let listener = listener.with_context(|| format!("{key}: cannot listen on {address}"))?;
     tracing::info!(%address, "{key} listening");
     Ok(listener)
-}
-
-fn administrators(accounts: &[config::Account]) -> Vec<Administrator> {
-    let administrator = |account: &config::Account| Administrator {
-        user: account.user.clone(),
-        password: account.password.expose().to_owned().into(),
-    };
-    accounts.iter().map(administrator).collect()
 }
 
 async fn until(mut stopped: Receiver<bool>) {

@@ -11,13 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use config::{BackendTls, TlsMode};
+use config::BackendTls;
 use tls::{Client, Identity, MadeHere, Parties, Server, Verify};
 use zeroize::Zeroizing;
 
 /// What is shown to clients and asked of backends.
 pub(crate) struct Certificates {
-    parties: Parties,
+    /// Towards clients and administrators. Always there: whether TLS is spoken is not decided here.
+    server: Arc<Server>,
+    client: Option<Arc<Client>>,
     /// What is shown where the configuration names nothing.
     own: Own,
 }
@@ -32,7 +34,8 @@ struct Own {
 
 /// What stands in the files now.
 struct Found {
-    server: Option<(Identity, Option<Vec<u8>>)>,
+    server: Identity,
+    client_ca: Option<Vec<u8>>,
     backend_ca: Option<Vec<u8>>,
     /// What the database is shown.
     shown_behind: Option<Identity>,
@@ -43,35 +46,41 @@ impl Certificates {
     pub(crate) fn load(settings: &config::Settings, beside: &Path) -> anyhow::Result<Self> {
         let mut own = Own::beside(beside);
         let read = read(settings, &mut own)?;
-        let mut parties = Parties::default();
-        if let Some((identity, client_ca)) = &read.server {
-            let server = Server::new(identity, client_ca.as_deref())
-                .with_context(|| format!("[tls]: {}", shown(settings, &own)))?;
-            parties.server = Some(Arc::new(server));
-        }
+        let server = Server::new(&read.server, read.client_ca.as_deref())
+            .with_context(|| format!("[tls]: {}", shown(settings, &own)))?;
+        let mut client = None;
         if let Some(host) = backend_host(settings) {
-            let client = Client::new(&host, read.verify(settings), read.shown_behind.as_ref());
-            let client = client.context("backend.tls")?;
-            parties.client = Some(Arc::new(client));
+            let made = Client::new(&host, read.verify(settings), read.shown_behind.as_ref());
+            client = Some(Arc::new(made.context("backend.tls")?));
         }
-        Ok(Self { parties, own })
+        Ok(Self {
+            server: Arc::new(server),
+            client,
+            own,
+        })
     }
 
     /// What the workers speak TLS with.
-    pub(crate) fn parties(&self) -> &Parties {
-        &self.parties
+    pub(crate) fn parties(&self) -> Parties {
+        Parties {
+            server: Some(self.server.clone()),
+            client: self.client.clone(),
+        }
+    }
+
+    /// What administrators are shown.
+    pub(crate) fn server(&self) -> &Arc<Server> {
+        &self.server
     }
 
     /// Reads the files again. Connections go on with what they began with. If something is wrong, all stays as
     /// it is.
     pub(crate) fn reload(&mut self, settings: &config::Settings) -> anyhow::Result<()> {
         let read = read(settings, &mut self.own)?;
-        if let (Some(server), Some((identity, client_ca))) = (&self.parties.server, &read.server) {
-            server
-                .replace(identity, client_ca.as_deref())
-                .with_context(|| format!("[tls]: {}", shown(settings, &self.own)))?;
-        }
-        if let Some(client) = &self.parties.client {
+        self.server
+            .replace(&read.server, read.client_ca.as_deref())
+            .with_context(|| format!("[tls]: {}", shown(settings, &self.own)))?;
+        if let Some(client) = &self.client {
             client
                 .replace(read.verify(settings), read.shown_behind.as_ref())
                 .context("backend.tls")?;
@@ -131,7 +140,7 @@ impl Own {
 pub(crate) fn backend_host(settings: &config::Settings) -> Option<String> {
     match &settings.backend.address {
         config::Address::Tcp { host, .. } if settings.backend.tls != BackendTls::Off => {
-            Some(host.trim_matches(['[', ']']).to_owned())
+            Some(host.clone())
         }
         _ => None,
     }
@@ -144,10 +153,9 @@ fn read(settings: &config::Settings, own: &mut Own) -> anyhow::Result<Found> {
         path.map(|path| fs::read(path).with_context(|| cannot_read(path)))
             .transpose()
     };
-    let server = match (tls.mode, &tls.certificate, &tls.key) {
-        (TlsMode::Off, ..) => None,
-        (_, Some(certificate), Some(key)) => Some(identity(certificate, key)?),
-        _ => Some(own.identity()?),
+    let server = match (&tls.certificate, &tls.key) {
+        (Some(certificate), Some(key)) => identity(certificate, key)?,
+        _ => own.identity()?,
     };
     let client_ca = authorities(&tls.client_ca)?;
     let backend = &settings.backend;
@@ -156,7 +164,8 @@ fn read(settings: &config::Settings, own: &mut Own) -> anyhow::Result<Found> {
         _ => None,
     };
     Ok(Found {
-        server: server.map(|identity| (identity, client_ca)),
+        server,
+        client_ca,
         backend_ca: authorities(&backend.tls_ca)?,
         shown_behind,
     })

@@ -1,32 +1,60 @@
 //! The accounts of the database on their way to the workers: who asks for them, and who is told. What they
 //! are and when they are read is the matter of `accounts` and of `control`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use accounts::{Configured, Directory, Register, Requires};
 use control::{Database, Orders};
 use driver::Postboxes;
 use engine::{AccountsOrder, Mail, Shared};
 use tokio::sync::watch;
+use zeroize::Zeroizing;
 
 use crate::database_tls;
 use crate::workers::Workers;
 
 /// Reads the accounts of the database.
 pub(crate) struct Reader {
-    register: Register,
+    register: Roll,
     database: Database,
     orders: Arc<Orders>,
     notice: Notice,
 }
 
-/// The accounts before the database was asked.
-pub(crate) fn register(settings: &config::Settings) -> Register {
-    let login = |account: &config::Account| {
-        let password = account.password.expose().to_owned();
-        (account.user.clone(), password.into())
-    };
-    let configured = |account: &config::Account| {
+/// All accounts, for whoever learns of others.
+#[derive(Clone)]
+pub(crate) struct Roll(Arc<Mutex<Register>>);
+
+impl Roll {
+    /// The accounts before the database was asked.
+    pub(crate) fn new(settings: &config::Settings) -> Self {
+        let ours = settings.monitor.as_ref().map(login);
+        let register = Register::new(configured(settings), ours);
+        Self(Arc::new(Mutex::new(register)))
+    }
+
+    /// Those that are known now.
+    pub(crate) fn directory(&self) -> Arc<Directory> {
+        self.open().directory()
+    }
+
+    /// Goes over to the accounts of these settings, beside the database's.
+    pub(crate) fn configure(&self, settings: &config::Settings, notice: &Notice) {
+        let mut register = self.open();
+        let changed = register.configure(configured(settings));
+        changed
+            .into_iter()
+            .for_each(|directory| control::Notice::changed(notice, directory));
+    }
+
+    /// Also if somebody failed while it was open: it is changed in one step.
+    fn open(&self) -> MutexGuard<'_, Register> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn configured(settings: &config::Settings) -> impl Iterator<Item = Configured> {
+    settings.accounts.iter().map(|account| {
         let (user, password) = login(account);
         Configured {
             user,
@@ -37,11 +65,12 @@ pub(crate) fn register(settings: &config::Settings) -> Register {
                 config::Require::X509 => Requires::X509,
             },
         }
-    };
-    Register::new(
-        settings.accounts.iter().map(configured),
-        settings.monitor.as_ref().map(login),
-    )
+    })
+}
+
+fn login(account: &config::Account) -> (String, Zeroizing<String>) {
+    let password = account.password.expose().to_owned();
+    (account.user.clone(), password.into())
 }
 
 impl Reader {
@@ -49,7 +78,7 @@ impl Reader {
     pub(crate) fn new(
         settings: &config::Settings,
         workers: &Workers,
-        register: Register,
+        register: Roll,
     ) -> anyhow::Result<Option<Self>> {
         let Some(monitor) = &settings.monitor else {
             return Ok(None);
@@ -75,10 +104,7 @@ impl Reader {
             register,
             database,
             orders,
-            notice: Notice {
-                shared: workers.shared.clone(),
-                postboxes: workers.postboxes.clone(),
-            },
+            notice: Notice::to(workers.shared.clone(), workers.postboxes.clone()),
         }))
     }
 
@@ -88,14 +114,28 @@ impl Reader {
             // An error means that the sender is gone: time to stop as well.
             let _gone = stopped.wait_for(|&stop| stop).await;
         };
-        control::read_accounts(self.register, self.database, self.orders, self.notice, stop).await;
+        control::read_accounts(
+            self.register.0,
+            self.database,
+            self.orders,
+            self.notice,
+            stop,
+        )
+        .await;
     }
 }
 
 /// Tells the workers.
-struct Notice {
+pub(crate) struct Notice {
     shared: Arc<Shared>,
     postboxes: Postboxes<Mail>,
+}
+
+impl Notice {
+    /// Those that share this and are reached so.
+    pub(crate) fn to(shared: Arc<Shared>, postboxes: Postboxes<Mail>) -> Self {
+        Self { shared, postboxes }
+    }
 }
 
 impl control::Notice for Notice {

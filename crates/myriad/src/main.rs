@@ -15,6 +15,7 @@ mod log;
 mod parent;
 mod passwords;
 mod quotas;
+mod reload;
 mod serve;
 mod workers;
 

@@ -1,7 +1,8 @@
 //! The limits of accounts and schemas: read from the configuration and from the file of what statements
-//! have set, put in force, and read again while the process runs.
+//! have set, and put in force.
 //!
-//! Owns the two files and their order. What a limit does is `admission`'s matter.
+//! Owns the two files and their order. What a limit does is `admission`'s matter; reading the configuration again is
+//! that of `reload`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,29 +17,33 @@ use events::Span;
 use session::statement::{Limit, Limits};
 
 use crate::certificates::Certificates;
+use crate::credentials::Roll;
+use crate::workers::Workers;
 
 /// Where the limits come from.
 pub(crate) struct Sources {
     /// The configuration file; `None` without one.
-    config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Where limits stand that statements have set.
     auto: PathBuf,
 }
 
-/// The limits of a running front door.
+/// What is in force, and what of it can change while the process runs.
 pub(crate) struct Book {
-    sources: Sources,
-    shared: Arc<Shared>,
-    postboxes: Postboxes<Mail>,
-    /// As they were read last.
-    settings: config::Settings,
-    /// What holds above that until they are read again.
-    trials: Trials,
-    certificates: Option<Certificates>,
+    pub(crate) sources: Sources,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) postboxes: Postboxes<Mail>,
+    /// As they hold now.
+    pub(crate) settings: config::Settings,
+    /// Limits that hold above that until the configuration is read again.
+    pub(crate) trials: Trials,
+    /// Read again with the configuration.
+    pub(crate) certificates: Certificates,
+    pub(crate) roll: Roll,
 }
 
 /// Limits on trial, of an account or of all others.
-type Trials = BTreeMap<Option<config::AccountName>, config::Limits>;
+pub(crate) type Trials = BTreeMap<Option<config::AccountName>, config::Limits>;
 
 impl Sources {
     /// Those of a configuration file, or of a private database in `folder`.
@@ -97,25 +102,20 @@ impl Sources {
 impl Book {
     /// For workers that run already, with the rules of `settings`.
     pub(crate) fn new(
-        sources: Sources,
-        settings: config::Settings,
-        shared: Arc<Shared>,
-        postboxes: Postboxes<Mail>,
+        (sources, settings): (Sources, config::Settings),
+        workers: &Workers,
+        certificates: Certificates,
+        roll: Roll,
     ) -> Self {
         Self {
             sources,
-            shared,
-            postboxes,
+            shared: workers.shared.clone(),
+            postboxes: workers.postboxes.clone(),
             settings,
             trials: Trials::new(),
-            certificates: None,
+            certificates,
+            roll,
         }
-    }
-
-    /// Together with these, which are read again when the configuration is.
-    pub(crate) fn with_certificates(mut self, certificates: Certificates) -> Self {
-        self.certificates = Some(certificates);
-        self
     }
 
     /// Sets limits for each of these, until the files are read again or for good; all of it or nothing.
@@ -153,51 +153,6 @@ impl Book {
         Ok(())
     }
 
-    /// Reads the files again and puts the limits in force, without touching a connection. What else has
-    /// changed holds from the next start on, and is named in the log. If a file is wrong, everything stays
-    /// as it is.
-    pub(crate) fn reload(&mut self) -> anyhow::Result<()> {
-        let settings = match &self.sources.config {
-            Some(path) => config::load(path)?,
-            None => self.settings.clone(),
-        };
-        let rules = self.sources.rules(&settings)?;
-        let changes = self.settings.changes(&settings);
-        for key in &changes.at_next_start {
-            tracing::warn!(
-                key,
-                "changed in the configuration; holds from the next start on"
-            );
-        }
-        // What waits for the next start is still as it was.
-        let mut in_force = self.settings.clone();
-        in_force.quotas = settings.quotas;
-        in_force.schemas = settings.schemas;
-        in_force.tls = config::Tls {
-            mode: in_force.tls.mode,
-            ..settings.tls
-        };
-        if settings.backend.tls == in_force.backend.tls {
-            in_force.backend.tls_ca = settings.backend.tls_ca;
-        }
-        if let Some(certificates) = &mut self.certificates {
-            certificates.reload(&in_force)?;
-        }
-        self.settings = in_force;
-        self.trials.clear();
-        self.put_in_force(rules);
-        tracing::info!(quotas_changed = changes.quotas, "configuration read again");
-        Ok(())
-    }
-
-    /// As [`Book::reload`]; what goes wrong is told in the log.
-    pub(crate) fn try_to_reload(&mut self) {
-        let reloaded = self.reload().context("nothing was changed");
-        if let Err(error) = reloaded {
-            tracing::error!("{error:#}");
-        }
-    }
-
     /// Keeps what a statement of a client has changed, puts it in force, and tells whoever asked.
     pub(crate) fn carry_out(&mut self, order: &LimitsOrder) {
         let kept = self.keep(&order.change);
@@ -231,7 +186,7 @@ impl Book {
         Ok(())
     }
 
-    fn put_in_force(&self, rules: admission::Rules) {
+    pub(crate) fn put_in_force(&self, rules: admission::Rules) {
         self.shared.admission.set_rules(rules);
         for worker in 0..self.postboxes.workers() {
             // A worker that has ended has nobody who waits.

@@ -59,22 +59,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if settings.accounts.is_empty() && settings.monitor.is_none() {
         tracing::warn!("nobody can log in: the configuration has no [monitor] and no [[account]]");
     }
-    let register = credentials::register(&settings);
+    let roll = credentials::Roll::new(&settings);
     let sources = Sources::new(arguments.config.as_deref(), &arguments.local_folder);
     let rules = sources.rules(&settings)?;
     doctor::warn_of_obstacles(&settings);
     let certificates = Certificates::load(&settings, sources.auto())?;
-    let shared = (rules, register.directory());
-    let workers = Workers::start(&settings, &listeners, shared, certificates.parties())?;
+    let shared = (rules, roll.directory());
+    let entrance = admin::entrance(&settings.admin, certificates.server());
+    let workers = Workers::start(&settings, &listeners, shared, &certificates.parties())?;
     for address in listeners.local_addresses() {
         tracing::info!(%address, backend = %settings.backend.address, "listening");
     }
     if arguments.local {
         println!("{}", local::invitation(&listeners.local_addresses()));
     }
-    let (shared, postboxes) = (workers.shared.clone(), workers.postboxes.clone());
-    let book = Book::new(sources, settings.clone(), shared, postboxes);
-    let book = book.with_certificates(certificates);
+    let read = (sources, settings.clone());
+    let book = Book::new(read, &workers, certificates, roll.clone());
     let book = Arc::new(Mutex::new(book));
     let (orders, ordered) = unbounded_channel();
     // Each client has one order under way at most.
@@ -83,8 +83,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let _ending = orders.send(order);
     });
     let office = Office { book, ordered };
-    let reader = credentials::Reader::new(&settings, &workers, register)?;
-    runtime.block_on(control(&settings, &workers, (signals, office), reader))?;
+    let reader = credentials::Reader::new(&settings, &workers, roll)?;
+    let office = (signals, office, entrance);
+    runtime.block_on(control(&settings, &workers, office, reader))?;
     workers.join()?;
     drop(listeners);
     if let Some(mut database) = database {
@@ -99,15 +100,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 async fn control(
     settings: &config::Settings,
     workers: &Workers,
-    (mut signals, mut office): (Signals, Office),
+    (mut signals, mut office, entrance): (Signals, Office, Arc<control::Entrance>),
     reader: Option<credentials::Reader>,
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let sql = Arc::new(quotas::Desk(office.book.clone()));
-    let facts = facts(settings, workers, draining.clone()).with_office(sql);
+    let book = office.book.clone();
+    let facts = facts(workers, draining.clone())
+        .with_office(sql)
+        .with_variables(move || quotas::open(&book).settings.entries());
     let desk = control::Desk::new(Arc::new(Posts(workers.postboxes.clone())), facts);
-    let listeners = admin::start(settings, &desk, &stopped).await?;
+    let listeners = admin::start(&settings.admin, &desk, &entrance, &stopped).await?;
     let reading = reader.map(|reader| tokio::spawn(reader.run(stopped.clone())));
     signals.end(&mut office).await;
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
@@ -124,20 +128,14 @@ async fn control(
     listeners.ended().await
 }
 
-fn facts(
-    settings: &config::Settings,
-    workers: &Workers,
-    draining: Arc<AtomicBool>,
-) -> control::Facts {
+fn facts(workers: &Workers, draining: Arc<AtomicBool>) -> control::Facts {
     let counters = workers.counters.clone();
     let shared = workers.shared.clone();
     let pin_reasons = engine::PinReason::ALL.iter().map(|reason| reason.name());
     let sums = move || driver::DriverCounts::sum(&counters);
     let memory = sums.clone();
-    let variables = settings.entries();
     control::Facts::new(shared, move || sums().each())
         .with_driver_memory(move || memory().memory())
-        .with_variables(move || variables.clone())
         .with_pin_reasons(pin_reasons)
         .with_draining(move || draining.load(Ordering::Relaxed))
 }
@@ -165,7 +163,7 @@ impl Signals {
         })
     }
 
-    /// Returns when the front door is to end. Until then SIGHUP has the limits read again.
+    /// Returns when the front door is to end. Until then SIGHUP has the configuration read again.
     async fn end(&mut self, office: &mut Office) {
         let Office { book, ordered } = office;
         loop {

@@ -121,17 +121,16 @@ fn resolve(address: &config::Address) -> anyhow::Result<Vec<Address>> {
     match address {
         config::Address::Unix(path) => Ok(vec![Address::Unix(path.clone())]),
         config::Address::Tcp { host, port } => {
-            let found = (host.trim_matches(['[', ']']), *port)
-                .to_socket_addrs()
-                .with_context(|| {
-                    format!("backend.address: the host name {host} does not resolve")
-                })?;
+            let found = (host.as_str(), *port).to_socket_addrs().with_context(|| {
+                format!("backend.address: the host name {host} does not resolve")
+            })?;
             Ok(found.map(Address::Tcp).collect())
         }
     }
 }
 
-fn engine_settings(
+/// The settings as the engine has them.
+pub(crate) fn engine_settings(
     settings: &config::Settings,
     workers: usize,
     accounts: Arc<Directory>,

@@ -59,7 +59,7 @@ impl Server {
     }
 
     /// For the next connection.
-    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+    pub fn config(&self) -> Arc<ServerConfig> {
         let now = self.now.read().unwrap_or_else(PoisonError::into_inner);
         now.config.clone()
     }

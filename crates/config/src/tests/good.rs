@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{
     AccountName, Address, AuthPlugin, Backend, Driver, Format, Level, Limits, Listen, OnDisconnect,
-    Overload, Quotas, Server, Settings, default_toml, parse,
+    Overload, Quotas, Server, Settings, TlsMode, default_toml, parse,
 };
 
 fn settings(text: &str) -> Settings {
@@ -164,7 +164,9 @@ fn every_key_of_the_others_arrives() {
     );
     assert_eq!(admin.sql, Some("127.0.0.1:6032".parse().unwrap()));
     let admins = admin.accounts.iter();
-    let admins: Vec<_> = admins.map(|a| (&*a.user, a.password.expose())).collect();
+    let admins: Vec<_> = admins
+        .map(|a| (&*a.login.user, a.login.password.expose()))
+        .collect();
     assert_eq!(admins, [("app", "other")]);
     assert_eq!((log.level, log.format), (Level::Trace, Format::Json));
 }
@@ -186,11 +188,12 @@ fn networks_of_load_balancers_are_read() {
 
 #[test]
 fn administrators_may_be_let_in_from_elsewhere() {
-    let text = "[admin]\nhttp = \"0.0.0.0:6080\"\nallow_remote = \"on\"\n";
-    assert_eq!(
-        settings(text).admin.http,
-        Some("0.0.0.0:6080".parse().unwrap())
-    );
+    let text = "[admin]\nhttp = \"0.0.0.0:6080\"\ntls = \"require\"\n[[admin.account]]\n\
+                user = \"scraper\"\npassword = \"p\"\nread_only = \"on\"\n";
+    let admin = settings(text).admin;
+    assert_eq!(admin.http, Some("0.0.0.0:6080".parse().unwrap()));
+    assert_eq!(admin.tls, TlsMode::Require);
+    assert!(admin.accounts[0].read_only);
 }
 
 #[test]

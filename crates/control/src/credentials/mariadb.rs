@@ -7,8 +7,9 @@ use admission::AccountName;
 use mysql_async::Row;
 use serde_json::Value;
 
+use super::facts::Facts;
+use super::rows::text;
 use super::sums::{Sums, sum};
-use super::tables::{Facts, text};
 
 pub(super) const USERS: &str = "global_priv";
 

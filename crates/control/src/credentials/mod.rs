@@ -3,14 +3,16 @@
 //!
 //! Owns when they are read, and who is told. What becomes of them is `accounts`' matter.
 
+mod facts;
 mod mariadb;
 mod mysql;
 mod orders;
+mod rows;
 mod sums;
 mod tables;
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use accounts::{Directory, Register};
@@ -42,9 +44,9 @@ pub trait Notice: Send + Sync {
     fn read(&self, order: AccountsOrder, read: bool);
 }
 
-/// Reads the accounts of a database until `stopped`.
+/// Reads the accounts of a database into `register` until `stopped`.
 pub async fn read_accounts(
-    mut register: Register,
+    register: Arc<Mutex<Register>>,
     mut database: Database,
     orders: Arc<Orders>,
     notice: impl Notice,
@@ -74,10 +76,14 @@ pub async fn read_accounts(
                 if std::mem::replace(&mut failing, false) {
                     tracing::info!("the database's accounts can be read again");
                 }
-                let changed = reading.and_then(|reading| register.update(reading));
-                changed
-                    .into_iter()
-                    .for_each(|directory| notice.changed(directory));
+                if let Some(reading) = reading {
+                    // Published before anybody else can change it: the last one published is the latest.
+                    let mut register = register.lock().unwrap_or_else(PoisonError::into_inner);
+                    let changed = register.update(reading);
+                    changed
+                        .into_iter()
+                        .for_each(|directory| notice.changed(directory));
+                }
             }
             Err(error) => {
                 database.forget();

@@ -6,8 +6,9 @@ use accounts::{Certain, Credential, Found, MULTI_FACTOR, Requires, Standing};
 use admission::AccountName;
 use mysql_async::Row;
 
+use super::facts::Facts;
+use super::rows::text;
 use super::sums::{Sums, sum};
-use super::tables::{Facts, text};
 
 pub(super) const USERS: &str = "user";
 

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use mysql_async::{Row, Value};
 
-use super::tables::text;
+use super::rows::text;
 
 /// User and host.
 pub(super) type Name = (String, String);

@@ -4,12 +4,14 @@
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
-use accounts::{Reading, View};
+use accounts::Reading;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Opts, OptsBuilder, Row, SslOpts, Value};
+use mysql_async::{Conn, Opts, OptsBuilder, Row, SslOpts};
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
+use super::facts::Facts;
+use super::rows::text;
 use super::sums::Sums;
 use super::{mariadb, mysql};
 
@@ -45,7 +47,6 @@ impl Database {
 
     /// One that is reached over TCP.
     pub fn over_tcp(host: &str, port: u16, user: &str, password: Zeroizing<String>) -> Self {
-        let host = host.trim_matches(['[', ']']);
         Self::at(Address::Tcp(host.to_owned(), port), user, password)
     }
 
@@ -181,75 +182,5 @@ impl Connected {
         let sums = format!("CHECKSUM TABLE {}", tables.join(","));
         let rows: Vec<Row> = self.connection.query(sums).await?;
         Ok(rows.iter().map(|row| text(row, "Checksum")).collect())
-    }
-}
-
-/// What the server says besides its tables.
-pub(super) struct Facts {
-    /// Now, in seconds, by its clock.
-    pub(super) now: u64,
-    /// After so many days a password expires that has no lifetime of its own; 0: never.
-    pub(super) lifetime_days: u64,
-    /// Our host as it sees it.
-    our_host: String,
-    resolves_names: bool,
-}
-
-impl Facts {
-    async fn ask(connection: &mut Conn) -> mysql_async::Result<Self> {
-        let facts: Option<(u64, u64, String, bool)> = connection
-            .query_first(
-                "SELECT UNIX_TIMESTAMP(),@@default_password_lifetime,\
-                 SUBSTRING_INDEX(USER(),'@',-1),@@skip_name_resolve",
-            )
-            .await?;
-        let (now, lifetime_days, our_host, skips) = facts.unwrap_or_default();
-        Ok(Self {
-            now,
-            lifetime_days,
-            our_host,
-            resolves_names: !skips,
-        })
-    }
-
-    /// With a clock and a lifetime.
-    #[cfg(test)]
-    pub(super) fn at(now: u64, lifetime_days: u64) -> Self {
-        Self {
-            now,
-            lifetime_days,
-            our_host: String::new(),
-            resolves_names: true,
-        }
-    }
-
-    fn view(&self, our_address: Option<IpAddr>, roles: u64) -> View {
-        let told: Option<IpAddr> = self.our_host.parse().ok();
-        View {
-            our_address: told.or(our_address),
-            our_host: told.is_none().then(|| self.our_host.clone()),
-            resolves_names: self.resolves_names,
-            roles,
-        }
-    }
-
-    /// Whether a password of that age has expired.
-    pub(super) fn has_expired(&self, changed_at: u64, lifetime_days: Option<u64>) -> bool {
-        let days = lifetime_days.unwrap_or(self.lifetime_days);
-        let lifetime = days.saturating_mul(24 * 60 * 60);
-        days > 0 && changed_at.saturating_add(lifetime) < self.now
-    }
-}
-
-/// A column of a row as text; `None` if it is NULL, or not there.
-pub(super) fn text(row: &Row, column: &str) -> Option<String> {
-    let columns = row.columns_ref().iter();
-    let place = columns
-        .map(|column| column.name_str())
-        .position(|name| name.eq_ignore_ascii_case(column))?;
-    match row.as_ref(place)? {
-        Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        Value::NULL => None,
-        other => Some(other.as_sql(true).trim_matches('\'').to_owned()),
     }
 }

@@ -11,11 +11,12 @@ use tokio::time::timeout;
 use wire::code;
 
 use super::error::SqlError;
-use super::login::{Administrator, login, refuse};
+use super::login::{Guard, login, refuse};
 use super::session::Session;
 use super::stream::{Ended, Stream};
 use crate::accept::receive;
 use crate::desk::Desk;
+use crate::entrance::Entrance;
 
 /// What a connection may take.
 #[derive(Clone, Copy, Debug)]
@@ -41,34 +42,28 @@ impl Default for Limits {
     }
 }
 
-/// Answers statements of these administrators until `shutdown`. There may be 32 connections; one more
+/// Answers statements of the administrators that may come in until `shutdown`. There may be 32 connections; one more
 /// is told so and closed. Fails only if the listener is of no use any more.
 pub async fn serve_sql(
     listener: TcpListener,
     desk: Arc<Desk>,
-    administrators: Vec<Administrator>,
+    entrance: Arc<Entrance>,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    serve_within(
-        Limits::default(),
-        (listener, desk),
-        administrators,
-        shutdown,
-    )
-    .await
+    serve_within(Limits::default(), (listener, desk), entrance, shutdown).await
 }
 
 /// The same with other limits.
 pub(crate) async fn serve_within(
     limits: Limits,
     (listener, desk): (TcpListener, Arc<Desk>),
-    administrators: Vec<Administrator>,
+    entrance: Arc<Entrance>,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let mut visits = Visits {
         house: Arc::new(House {
             desk,
-            administrators,
+            entrance,
             limits,
             next_id: AtomicU32::new(1),
         }),
@@ -82,7 +77,7 @@ pub(crate) async fn serve_within(
 
 struct House {
     desk: Arc<Desk>,
-    administrators: Vec<Administrator>,
+    entrance: Arc<Entrance>,
     limits: Limits,
     next_id: AtomicU32,
 }
@@ -131,17 +126,16 @@ impl House {
         let _ = socket.set_nodelay(true);
         let limits = &self.limits;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let mut stream = Stream::new(socket, limits.write_time);
-        let entry = (id, &self.administrators[..]);
-        let login = login(&mut stream, entry, limits.login_time);
+        let mut stream = Stream::new(Box::new(socket), limits.write_time);
+        let guard = Guard {
+            entrance: &self.entrance,
+            refused: &self.desk.tallies.logins_refused,
+            time: limits.login_time,
+        };
+        let login = login(&mut stream, id, &guard);
         let visitor = match timeout(limits.login_time, login).await {
             Ok(Ok(visitor)) => visitor,
             Ok(Err(ended)) => {
-                if matches!(ended, Ended::Refused) {
-                    let tally = &self.desk.tallies.sql_logins_refused;
-                    tally.fetch_add(1, Ordering::Relaxed);
-                    tracing::warn!("login of an administrator refused");
-                }
                 if let Ended::Malformed(_) = ended {
                     let error = SqlError::new(code::BAD_HANDSHAKE, b"08S01", "Bad handshake");
                     let _told: Result<(), Ended> = refuse(&mut stream, &error).await;

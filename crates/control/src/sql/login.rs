@@ -1,31 +1,35 @@
 //! The connection phase: who an administrator is. The password is known here, so either plugin is
 //! checked against the nonce, and nobody is ever asked for the password itself.
 
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use wire::{
     AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities, ExtendedCapabilities,
-    HandshakeResponse, InitialHandshake, Malformed, OkPacket, code,
+    HandshakeResponse, InitialHandshake, Malformed, OkPacket, SslRequest, code,
 };
-use zeroize::Zeroizing;
 
 use super::error::SqlError;
 use super::result_set::{STATUS, UTF8MB4};
 use super::stream::{Ended, Stream};
+use crate::entrance::Entrance;
 
-/// Who may log in.
-pub struct Administrator {
-    /// User name.
-    pub user: String,
-    /// Password; not empty. Overwritten when dropped.
-    pub password: Zeroizing<String>,
+/// What a login has to pass.
+pub(super) struct Guard<'a> {
+    pub(super) entrance: &'a Entrance,
+    /// Counts those who are refused.
+    pub(super) refused: &'a AtomicU64,
+    /// How long each packet may take.
+    pub(super) time: Duration,
 }
 
 /// Who has logged in.
 pub(super) struct Visitor {
     /// User name.
     pub(super) user: String,
+    /// Looks, and changes nothing.
+    pub(super) read_only: bool,
     /// What was negotiated.
     pub(super) capabilities: Capabilities,
 }
@@ -45,27 +49,26 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
 /// What a client is greeted with; it may prefer the other.
 const GREETED: AuthPlugin = AuthPlugin::CachingSha2Password;
 
-/// Goes through a login, within `time` for each packet. On refusal the client is told why.
+/// Goes through a login. On refusal the client is told why.
 pub(super) async fn login(
     stream: &mut Stream,
-    (id, administrators): (u32, &[Administrator]),
-    time: Duration,
+    id: u32,
+    guard: &Guard<'_>,
 ) -> Result<Visitor, Ended> {
     let nonce = nonce()?;
-    greet(stream, id, nonce).await?;
-    let payload = stream.read(time).await?;
+    let payload = hello(stream, (id, nonce), guard).await?;
     let response = HandshakeResponse::parse(&payload)?;
     let capabilities = response.capabilities & OFFERED;
     let user = String::from_utf8_lossy(response.user).into_owned();
-    let (plugin, proof) = proof(stream, &response, (nonce, time)).await?;
-    if !is_right(administrators, &user, |password| {
-        plugin.verify(password, &nonce, &proof)
-    }) {
+    let (plugin, proof) = proof(stream, &response, (nonce, guard.time)).await?;
+    let verify = |password: &[u8]| plugin.verify(password, &nonce, &proof);
+    let Some(administrator) = guard.entrance.admit(&user, verify) else {
+        guard.entrance.slow_down(guard.refused).await;
         let using = if proof.is_empty() { "NO" } else { "YES" };
         let text = format!("Access denied for user '{user}' (using password: {using})");
         let error = SqlError::new(code::ACCESS_DENIED, b"28000", text);
         return refuse(stream, &error).await;
-    }
+    };
     if let Some(schema) = response.schema {
         let text = format!("Unknown database '{}'", String::from_utf8_lossy(schema));
         let error = SqlError::new(code::UNKNOWN_SCHEMA, b"42000", text);
@@ -81,7 +84,32 @@ pub(super) async fn login(
     };
     ok.encode(&mut stream.out, stream.sequence_id, 0x00);
     stream.flush().await?;
-    Ok(Visitor { user, capabilities })
+    Ok(Visitor {
+        user,
+        read_only: administrator.read_only,
+        capabilities,
+    })
+}
+
+/// Greets a client. Returns its handshake response, which came over TLS if it asked for that.
+async fn hello(
+    stream: &mut Stream,
+    (id, nonce): (u32, [u8; 20]),
+    guard: &Guard<'_>,
+) -> Result<Vec<u8>, Ended> {
+    let offer = guard.entrance.offer();
+    greet(stream, (id, nonce), offer.is_some()).await?;
+    let payload = stream.read(guard.time).await?;
+    if let (true, Some(server)) = (SslRequest::is(&payload), offer) {
+        stream.secure(server).await?;
+        return stream.read(guard.time).await;
+    }
+    if guard.entrance.requires_tls() {
+        let text = "Connections using insecure transport are prohibited by admin.tls";
+        let error = SqlError::new(code::SECURE_TRANSPORT_REQUIRED, b"HY000", text);
+        return refuse(stream, &error).await;
+    }
+    Ok(payload)
 }
 
 /// Tells a client an error; what comes back ends the connection.
@@ -93,12 +121,18 @@ pub(super) async fn refuse<T>(stream: &mut Stream, error: &SqlError) -> Result<T
     Err(Ended::Refused)
 }
 
-async fn greet(stream: &mut Stream, connection_id: u32, nonce: [u8; 20]) -> Result<(), Ended> {
+async fn greet(
+    stream: &mut Stream,
+    (connection_id, nonce): (u32, [u8; 20]),
+    offers_tls: bool,
+) -> Result<(), Ended> {
+    let mut capabilities = OFFERED;
+    capabilities.set(Capabilities::SSL, offers_tls);
     let handshake = InitialHandshake {
         server_version: super::VERSION.as_bytes(),
         connection_id,
         nonce,
-        capabilities: OFFERED,
+        capabilities,
         extended: ExtendedCapabilities::empty(),
         collation: UTF8MB4 as u8,
         status: STATUS,
@@ -132,17 +166,6 @@ async fn proof(
     stream.sequence_id = request.encode(&mut stream.out, stream.sequence_id);
     stream.flush().await?;
     Ok((plugin, stream.read(time).await?))
-}
-
-/// An unknown user is checked against a password all the same: it must not be told apart by time.
-fn is_right(
-    administrators: &[Administrator],
-    user: &str,
-    verify: impl FnOnce(&[u8]) -> bool,
-) -> bool {
-    let found = administrators.iter().find(|known| known.user == user);
-    let password = found.map_or("\0", |known| &known.password);
-    verify(password.as_bytes()) && found.is_some()
 }
 
 /// Random bytes, none of which is 0.

@@ -29,7 +29,6 @@ mod stream;
 pub(crate) use listener::{Limits, serve_within};
 
 pub use listener::serve_sql;
-pub use login::Administrator;
 
 /// The version that clients are told: of a server whose clients ask for little.
 pub(crate) const VERSION: &str = concat!("8.0.11-Myriad-", env!("CARGO_PKG_VERSION"));

@@ -89,6 +89,10 @@ impl Session {
         };
         let tally = &self.desk.tallies.sql_statements;
         tally.fetch_add(1, Ordering::Relaxed);
+        if self.visitor.read_only && statement.changes() {
+            let text = "Access denied; this account is read_only";
+            return Ok(Err(SqlError::new(code::PRIVILEGE_DENIED, b"42000", text)));
+        }
         let warnings = std::mem::take(&mut self.warnings);
         match statement {
             Statement::Show(subject, filter) => {

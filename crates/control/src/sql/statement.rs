@@ -36,6 +36,21 @@ pub(super) enum Statement {
     Nothing,
 }
 
+impl Statement {
+    /// Whether it is more than looking.
+    pub(super) fn changes(&self) -> bool {
+        match self {
+            Self::Kill(_) | Self::Limit(..) | Self::Reload | Self::FlushHosts => true,
+            Self::Show(..)
+            | Self::ShowWarnings
+            | Self::ShowNothing(_)
+            | Self::Help
+            | Self::Select(_)
+            | Self::Nothing => false,
+        }
+    }
+}
+
 /// Every statement besides SHOW, and what it does.
 pub(super) const OTHERS: [(&str, &str); 8] = [
     ("KILL [CONNECTION] id", "ends a client connection"),
@@ -55,10 +70,7 @@ pub(super) const OTHERS: [(&str, &str); 8] = [
         "ALTER USER 'user'@'host' WITH limit value [...]",
         "sets limits of an account for good; also GRANT USAGE ON *.* TO",
     ),
-    (
-        "RELOAD",
-        "reads the limits in the configuration again; trials end",
-    ),
+    ("RELOAD", "reads the configuration again; trials end"),
     (
         "FLUSH HOSTS",
         "forgets which addresses failed to log in: none is blocked any more",

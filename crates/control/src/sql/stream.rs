@@ -5,16 +5,17 @@ use std::io;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use wire::{HEADER_LEN, Header};
+
+use crate::entrance::{Socket, secure};
 
 /// The longest payload that is taken, in bytes.
 pub(super) const PAYLOAD_MAX: usize = 64 << 10;
 
 /// A connection.
 pub(super) struct Stream {
-    socket: TcpStream,
+    socket: Socket,
     /// What is to be written.
     pub(super) out: Vec<u8>,
     /// Of the next packet that is written.
@@ -40,13 +41,21 @@ pub(super) enum Ended {
 }
 
 impl Stream {
-    pub(super) fn new(socket: TcpStream, write_time: Duration) -> Self {
+    pub(super) fn new(socket: Socket, write_time: Duration) -> Self {
         Self {
             socket,
             out: Vec::new(),
             sequence_id: 0,
             write_time,
         }
+    }
+
+    /// Goes on over TLS: what the client sends next is the beginning of it.
+    pub(super) async fn secure(&mut self, server: &tls::Server) -> Result<(), Ended> {
+        // Until it is secured there is nobody to talk to; nor afterwards, if that fails.
+        let socket = std::mem::replace(&mut self.socket, Box::new(tokio::io::empty()));
+        self.socket = secure(socket, server).await?;
+        Ok(())
     }
 
     /// The next payload.

@@ -12,27 +12,27 @@ use wire::{
     HandshakeResponse, InitialHandshake, Reader, write_packet,
 };
 
-use super::stage::{BOUND, Stage, answers, client_line, report};
-use crate::sql::{Administrator, Limits, serve_within};
+use super::stage::{BOUND, Stage, answers, client_line, entrance, report};
+use crate::entrance::Entrance;
+use crate::sql::{Limits, serve_within};
 
 const CAPABILITIES: Capabilities = Capabilities::PROTOCOL_41
     .union(Capabilities::SECURE_CONNECTION)
     .union(Capabilities::PLUGIN_AUTH);
 
-/// A listener for `admin` with the password `all`.
 async fn listener(stage: &Stage, limits: Limits) -> SocketAddr {
+    behind(entrance(), stage, limits).await
+}
+
+async fn behind(entrance: Entrance, stage: &Stage, limits: Limits) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let admin = Administrator {
-        user: "admin".into(),
-        password: "all".to_owned().into(),
-    };
     let place = (listener, stage.desk.clone());
     // It ends with the test's runtime.
     tokio::spawn(serve_within(
         limits,
         place,
-        vec![admin],
+        entrance.into(),
         std::future::pending(),
     ));
     address
@@ -235,6 +235,51 @@ async fn orders_to_kill_reach_the_worker() {
     ];
     let expected = expected.map(|(id, query)| Victim { id, query });
     assert_eq!(stage.fakes.killed(), expected);
+}
+
+#[tokio::test]
+async fn who_only_looks_changes_nothing() {
+    let stage = Stage::new([answers(report())]).await;
+    let address = listener(&stage, Limits::default()).await;
+    let plugin = b"caching_sha2_password";
+    let (mut client, told) = Client::login(address, plugin, ("scraper", "some")).await;
+    assert_eq!(told.first(), Some(&0x00), "{told:?}");
+    for change in [
+        "KILL QUERY 1073741824",
+        "KILL 1073741824",
+        "SET QUOTA app WEIGHT = 2",
+        "ALTER USER app WITH WEIGHT 2",
+        "FLUSH HOSTS",
+        "RELOAD",
+    ] {
+        assert_eq!(error(&client.ask(change).await).0, 1227, "{change}");
+    }
+    assert_eq!(stage.fakes.killed(), []);
+    assert_eq!(client.column("SELECT 1").await, ["1"]);
+    assert_eq!(client.column("SHOW SESSIONS").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_told_late_and_keeps_nobody_who_is_right() {
+    let stage = Stage::new([answers(report())]).await;
+    let hour = Duration::from_secs(3_600);
+    let limits = Limits {
+        login_time: 2 * hour,
+        ..Limits::default()
+    };
+    let address = behind(entrance().refusing_after(hour), &stage, limits).await;
+    let plugin = b"mysql_native_password";
+    let wrong = tokio::spawn(Client::login(address, plugin, ("admin", "none")));
+    let refused = &stage.desk.tallies.logins_refused;
+    let counted = async {
+        while refused.load(std::sync::atomic::Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(BOUND, counted).await.unwrap();
+    let mut right = Client::admin(address).await;
+    assert_eq!(right.column("SELECT 1").await, ["1"]);
+    assert!(!wrong.is_finished(), "it was told at once");
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::desk::Desk;
+use crate::entrance::{Administrator, Encryption, Entrance};
 use crate::serve::{Limits, serve_within};
 use crate::workers::ANSWER_TIME;
 use crate::{Facts, Workers};
@@ -203,6 +204,16 @@ impl Stage {
         limits: Limits,
         moods: impl IntoIterator<Item = Mood>,
     ) -> Self {
+        let open = Entrance::new(Encryption::Off, Vec::new());
+        Self::behind(open, (answer_time, limits), moods).await
+    }
+
+    /// Who may come in is said by `entrance`.
+    pub(super) async fn behind(
+        entrance: Entrance,
+        (answer_time, limits): (Duration, Limits),
+        moods: impl IntoIterator<Item = Mood>,
+    ) -> Self {
         let fakes = Fakes::new(moods);
         let shared = Shared::new(fakes.count(), 32);
         let draining = Arc::new(AtomicBool::new(false));
@@ -217,7 +228,8 @@ impl Stage {
         let (stop, stopped) = oneshot::channel::<()>();
         let workers: Arc<dyn Workers> = fakes.clone();
         let desk = Desk::within(answer_time, workers, facts);
-        let serving = tokio::spawn(serve_within(limits, listener, desk.clone(), async {
+        let place = (listener, desk.clone());
+        let serving = tokio::spawn(serve_within(limits, place, Arc::new(entrance), async {
             let _ = stopped.await;
         }));
         Self {
@@ -240,8 +252,13 @@ impl Stage {
     }
 
     pub(super) async fn ask(&self, method: &str, path: &str) -> Answer {
+        self.ask_with(method, path, "").await
+    }
+
+    /// With more header fields, each with its line end.
+    pub(super) async fn ask_with(&self, method: &str, path: &str, fields: &str) -> Answer {
         let mut stream = self.connect().await;
-        let head = format!("{method} {path} HTTP/1.1\r\nHost: myriad\r\n\r\n");
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: myriad\r\n{fields}\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
         Answer::parse(&rest(&mut stream).await)
     }
@@ -251,6 +268,20 @@ impl Stage {
         self.stop.send(()).unwrap();
         self.serving
     }
+}
+
+/// An entrance for `admin` with the password `all`, and for `scraper` with `some`, who only looks.
+pub(super) fn entrance() -> Entrance {
+    let administrator = |user: &str, password: &str, read_only| Administrator {
+        user: user.into(),
+        password: password.to_owned().into(),
+        read_only,
+    };
+    let administrators = vec![
+        administrator("admin", "all", false),
+        administrator("scraper", "some", true),
+    ];
+    Entrance::new(Encryption::Off, administrators).refusing_after(Duration::ZERO)
 }
 
 /// What a stand-in for the driver counts; the names are the driver's.

@@ -11,8 +11,9 @@ mod send;
 
 use events::Handler;
 
+use crate::error::DriverError;
 use crate::event_loop::{Effects, Loop};
-use crate::worker::{DriverError, Worker};
+use crate::worker::Worker;
 
 /// Runs `handler` on this thread until it is finished.
 pub(crate) fn run<H: Handler>(handler: H, worker: Worker<H::Mail>) -> Result<H, DriverError> {

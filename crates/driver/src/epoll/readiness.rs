@@ -9,8 +9,8 @@ use rustix::net::{Shutdown, shutdown, sockopt};
 use crate::connection::{Connection, Marks, Phase};
 use crate::counters::DriverCounts;
 use crate::doors::Doors;
+use crate::error::DriverError;
 use crate::event_loop::{Loop, Multiplexer};
-use crate::worker::DriverError;
 
 use super::poll::{EVENTS_MAX, Events, Poll, Token};
 

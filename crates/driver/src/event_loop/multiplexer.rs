@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::connection::Connection;
 use crate::counters::DriverCounts;
 use crate::doors::Doors;
-use crate::worker::DriverError;
+use crate::error::DriverError;
 
 use super::effects::Effects;
 use super::turn::Loop;

@@ -12,8 +12,9 @@ use events::{Handle, Handler, Io, Span, Timestamp};
 use crate::clock::Clock;
 use crate::counters::DriverCounters;
 use crate::doors::Doors;
+use crate::error::DriverError;
 use crate::mailbox::{Inbox, Letter};
-use crate::worker::{DriverError, Worker};
+use crate::worker::Worker;
 
 use super::effects::Effects;
 use super::multiplexer::Multiplexer;

@@ -11,8 +11,8 @@ use rustix::net::sockopt;
 use crate::connection::{Connection, Marks};
 use crate::counters::DriverCounts;
 use crate::doors::Doors;
+use crate::error::DriverError;
 use crate::event_loop::{Loop, Multiplexer};
-use crate::worker::DriverError;
 
 use super::rings::Rings;
 use super::seat::{Armed, Seat};

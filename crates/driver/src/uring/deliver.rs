@@ -5,8 +5,8 @@ use std::time::Duration;
 use events::Handler;
 
 use crate::connection::Phase;
+use crate::error::DriverError;
 use crate::event_loop::{Loop, Multiplexer};
-use crate::worker::DriverError;
 
 use super::completions::Completions;
 use super::kernel::Completion;

@@ -20,8 +20,9 @@ use std::io;
 
 use events::Handler;
 
+use crate::error::DriverError;
 use crate::event_loop::{Effects, Loop};
-use crate::worker::{DriverError, Worker};
+use crate::worker::Worker;
 
 use completions::Completions;
 

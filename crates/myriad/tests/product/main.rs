@@ -5,6 +5,8 @@
 //! about one subject; `support` holds the database, the front door and the clients.
 
 #[cfg(test)]
+mod admin_tls;
+#[cfg(test)]
 mod administration;
 #[cfg(test)]
 mod attributes;
@@ -70,6 +72,8 @@ mod queue;
 mod quotas;
 #[cfg(test)]
 mod relayed;
+#[cfg(test)]
+mod reload;
 #[cfg(test)]
 mod requires;
 #[cfg(test)]

@@ -157,6 +157,28 @@ fn an_address_where_handshakes_break_is_blocked_until_hosts_are_flushed() {
         let flushed = flush(&door.address(), "admin", "all");
         assert!(matches!(flushed[..], [Outcome::Ok(..)]), "{flushed:?}");
         assert!(Client::login(&address, &Login::default()).is_ok());
+        block();
+        assert_eq!(refresh(&door, "app", "secret"), Some(1227));
+        assert_eq!(door.metric("myriad_hosts_failed"), 1);
+        assert_eq!(refresh(&door, "admin", "all"), None);
+        assert!(Client::login(&address, &Login::default()).is_ok());
+    }
+}
+
+/// `mysqladmin flush-hosts`: the error that it gets, if it gets one.
+fn refresh(door: &FrontDoor, user: &str, password: &str) -> Option<u16> {
+    let login = Login {
+        user,
+        password,
+        ..Login::default()
+    };
+    let mut client = Client::login(&door.address(), &login).unwrap();
+    client.send(0x07, &[0x08]);
+    let outcomes = client.answer().unwrap().outcomes();
+    match outcomes[..] {
+        [Outcome::Ok(..)] => None,
+        [Outcome::Err(code, _)] => Some(code),
+        _ => panic!("{outcomes:?}"),
     }
 }
 

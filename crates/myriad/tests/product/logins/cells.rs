@@ -8,18 +8,28 @@ struct Plugin {
     servers: &'static [Server],
     /// Behind `IDENTIFIED`, `{}` being the password.
     identified: &'static str,
+    /// The database decides: an account of the configuration cannot have it.
+    relayed: bool,
 }
 
-const PLUGINS: [Plugin; 2] = [
+const PLUGINS: [Plugin; 3] = [
     Plugin {
         name: "native",
         servers: &[Server::MariaDb],
         identified: "VIA mysql_native_password USING PASSWORD('{}')",
+        relayed: false,
+    },
+    Plugin {
+        name: "ed25519",
+        servers: &[Server::MariaDb],
+        identified: "VIA ed25519 USING PASSWORD('{}')",
+        relayed: true,
     },
     Plugin {
         name: "sha2",
         servers: &[Server::MySql, Server::MySqlThreadPool],
         identified: "WITH caching_sha2_password BY '{}'",
+        relayed: false,
     },
 ];
 
@@ -65,6 +75,22 @@ pub(super) struct Cell {
     pub(super) user: String,
     pub(super) password: &'static str,
     pub(super) way: Way,
+}
+
+impl Cell {
+    /// Whether the account can stand in a configuration.
+    pub(super) fn is_configurable(&self) -> bool {
+        let is_its = |plugin: &Plugin| self.user.starts_with(&format!("m_{}", plugin.name));
+        !plugins().any(|plugin| plugin.relayed && is_its(plugin))
+    }
+}
+
+/// What the server needs for them, besides what it has.
+pub(super) fn installed() -> &'static str {
+    match Server::is_mariadb() {
+        true => "INSTALL SONAME 'auth_ed25519'",
+        false => "DO 0",
+    }
 }
 
 fn plugins() -> impl Iterator<Item = &'static Plugin> {
@@ -129,7 +155,7 @@ pub(super) fn configured(when: When) -> String {
         format!("[[account]]\nuser = \"{user}\"\npassword = \"{password}\"\n")
     };
     let mut text = "[[account]]\nuser = \"m_empty\"\n".to_owned();
-    for plugin in plugins() {
+    for plugin in plugins().filter(|plugin| !plugin.relayed) {
         let user = format!("m_{}", plugin.name);
         let changed = if when == When::Before { "right" } else { "new" };
         text += &section(&user, "right");

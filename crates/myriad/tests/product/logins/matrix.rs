@@ -4,13 +4,19 @@ use super::cells::{self, Cell, When};
 use super::programs::{self, Program, Target};
 use super::server::Reachable;
 use crate::from_server::{MONITOR, admin, grants_of_monitor, run};
-use crate::support::{FrontDoor, Server};
+use crate::support::{FrontDoor, Server, eventually};
 
 /// Where the front door knows accounts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Configured,
     Server,
+}
+
+impl Source {
+    fn has(self, cell: &Cell) -> bool {
+        self == Self::Server || cell.is_configurable()
+    }
 }
 
 #[test]
@@ -21,13 +27,15 @@ fn every_login_comes_out_as_on_the_server() {
          GRANT ALL ON *.* TO 'admin'@'localhost' WITH GRANT OPTION",
     );
     server.execute(&grants_of_monitor());
+    server.execute(cells::installed());
     let scratch = tempfile::tempdir().unwrap();
     let mut differences = Vec::new();
     for mut program in programs::all(scratch.path()) {
         let direct = directly(&server, &mut program);
         for source in [Source::Configured, Source::Server] {
             let through = through(&server, &mut program, source);
-            for (outcome, (when, cell, through)) in direct.iter().zip(&through) {
+            let direct_too = direct.iter().filter(|(_, cell, _)| source.has(cell));
+            for (outcome, (when, cell, through)) in direct_too.zip(&through) {
                 let expected = expected(&program, source, (outcome, &direct));
                 if !is_as_expected(source, cell, (&expected, through)) {
                     differences.push(format!(
@@ -44,9 +52,14 @@ fn every_login_comes_out_as_on_the_server() {
 /// When, what, and what came of it.
 type Outcome = (When, Cell, String);
 
-fn outcomes(program: &mut Program, when: When, target: Target<'_>) -> Vec<Outcome> {
+fn outcomes(
+    program: &mut Program,
+    (source, when): (Source, When),
+    target: Target<'_>,
+) -> Vec<Outcome> {
     let mut cells = cells::cells(when);
     cells.retain(|cell| program.knows_unix || cell.way != cells::Way::Unix);
+    cells.retain(|cell| source.has(cell));
     let told = program.log_in(&cells, target);
     let all = cells.into_iter().zip(told);
     all.map(|(cell, told)| (when, cell, told)).collect()
@@ -58,9 +71,9 @@ fn directly(server: &Reachable, program: &mut Program) -> Vec<Outcome> {
         tcp: server.tcp(),
         socket: server.socket(),
     };
-    let mut all = outcomes(program, When::Before, target);
+    let mut all = outcomes(program, (Source::Server, When::Before), target);
     server.execute(&cells::changes().join(";\n"));
-    all.extend(outcomes(program, When::After, target));
+    all.extend(outcomes(program, (Source::Server, When::After), target));
     all
 }
 
@@ -124,30 +137,29 @@ fn whoever(source: Source, told: &str) -> String {
 
 fn through(server: &Reachable, program: &mut Program, source: Source) -> Vec<Outcome> {
     server.execute(&cells::made());
-    let door = door(server, source, When::Before);
-    let mut all = through_door(&door, program, When::Before);
+    let configured = cells::configured(When::Before);
+    let settings = match source {
+        Source::Configured => &configured,
+        Source::Server => MONITOR,
+    };
+    let door = FrontDoor::start(&server.address(), &[settings]);
+    let mut all = through_door(&door, program, (source, When::Before));
     let mut admin = admin(&door);
     for sql in cells::changes() {
         run(&mut admin, &sql);
     }
-    // Changes of accounts in the configuration hold from the next start on.
-    let door = match source {
-        Source::Configured => self::door(server, source, When::After),
-        Source::Server => door,
-    };
-    all.extend(through_door(&door, program, When::After));
+    if source == Source::Configured {
+        door.reconfigure(&configured, &cells::configured(When::After));
+        eventually("the configuration read again", || {
+            let read = door.log().contains("configuration read again");
+            read.then_some(())
+        });
+    }
+    all.extend(through_door(&door, program, (source, When::After)));
     all
 }
 
-fn door(server: &Reachable, source: Source, when: When) -> FrontDoor {
-    let settings = match source {
-        Source::Configured => &cells::configured(when),
-        Source::Server => MONITOR,
-    };
-    FrontDoor::start(&server.address(), &[settings])
-}
-
-fn through_door(door: &FrontDoor, program: &mut Program, when: When) -> Vec<Outcome> {
+fn through_door(door: &FrontDoor, program: &mut Program, when: (Source, When)) -> Vec<Outcome> {
     let socket = door.socket();
     let target = Target {
         tcp: door.tcp(),
