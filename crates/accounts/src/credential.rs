@@ -106,10 +106,10 @@ impl Credential {
                 hash.is_proved_by(nonce, response)
             }
             Self::Sha2(hash) if plugin == AuthPlugin::CachingSha2Password => {
+                // Whether it is known must not be told by being quick.
                 let password = hash.password.get();
-                let proves =
-                    |known: &Zeroizing<String>| plugin.verify(known.as_bytes(), nonce, response);
-                password.is_some_and(proves)
+                let compared = password.map_or("\0", |known| known);
+                plugin.verify(compared.as_bytes(), nonce, response) && password.is_some()
             }
             Self::Native(_) | Self::Sha2(_) | Self::Other(_) | Self::Nothing => false,
         }

@@ -140,7 +140,7 @@ impl Engine {
 
     /// The login of `id` that is decided next.
     pub(crate) fn next_relay_of(&self, id: KeyId) -> Option<Key> {
-        let next = self.relays.next().filter(|&(_, of)| of == id);
+        let next = self.next_relay().filter(|&(_, of)| of == id);
         next.map(|(client, _)| client)
     }
 
@@ -208,7 +208,7 @@ impl Engine {
         }
         if self.is_locked_out(id) {
             // Where only logins bring connections, those that are there have to do.
-            if self.pool.owned(id) == 0 || !self.is_relayed(id) {
+            if !self.is_relayed(id) || !self.is_served(id) {
                 self.locked_out.push(id);
             }
             return false;

@@ -205,6 +205,10 @@ impl Engine {
         put_setup(outbox, backend, self.facts.as_ref());
         backend.put_query(outbox, PRIVILEGES);
         backend.expect(Purpose::ReadPrivileges(TextResultSet::default()));
+        if backend.dirty {
+            // Something has changed for all sessions since it began.
+            self.put_reset(turn, key);
+        }
     }
 
     /// The backend said what its account may do; it was the last thing to be asked of a new one.

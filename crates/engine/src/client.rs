@@ -16,8 +16,9 @@ use crate::capture::Capture;
 use crate::client_statements::ClientStatements;
 use crate::digests::Digest;
 use crate::holdings::Holdings;
+use crate::places::Place;
 use crate::retry::Retry;
-use crate::shared::{LoginSlot, PinSlot};
+use crate::shared::PinSlot;
 use crate::text_prepared::Texts;
 use crate::track_filter::TrackFilter;
 
@@ -26,8 +27,12 @@ use crate::track_filter::TrackFilter;
 pub(crate) enum State {
     /// Accepted; its initial handshake waits for the backend's version to be known.
     Greeting,
-    /// In the connection phase.
+    /// In the connection phase: it is to say something.
     Login,
+    /// In the connection phase: it is to answer a backend that decides its login.
+    Challenged,
+    /// In the connection phase: what it said is looked at, or its refusal is told later.
+    Judged,
     /// In the command phase; nothing runs, no backend is attached.
     Idle,
     /// Its next command waits for the right to run.
@@ -47,6 +52,9 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// The lists of those who have been greeted and are not let in.
+    pub(crate) const LOGINS: [Self; 3] = [Self::Login, Self::Challenged, Self::Judged];
+
     /// True of a client whose command has not been sent yet.
     pub(crate) fn waits(self) -> bool {
         matches!(self, State::Queued | State::Waiting(_) | State::ForLane(_))
@@ -131,7 +139,7 @@ pub(crate) struct Login {
     /// The plugin that the initial handshake named; `None` in COM_CHANGE_USER.
     pub greeted: Option<AuthPlugin>,
     /// The right to be here without having proved anything.
-    pub slot: Option<LoginSlot>,
+    pub place: Option<Place>,
     /// The level of zstd that it asks for.
     pub zstd_level: u8,
 }
@@ -168,6 +176,25 @@ pub(crate) enum LoginStep {
     Denied,
 }
 
+impl LoginStep {
+    /// The list of those who have come so far: whose turn it is.
+    pub(crate) fn state(&self) -> State {
+        match self {
+            Self::Beginning
+            | Self::Response
+            | Self::AuthSwitch { .. }
+            | Self::Password(_)
+            | Self::Encrypted(_) => State::Login,
+            Self::Relay(relaying) if matches!(relaying.stage, RelayStage::Client(_)) => {
+                State::Challenged
+            }
+            Self::Relay(_) | Self::Asking(_) | Self::Checking(_) | Self::Schema | Self::Denied => {
+                State::Judged
+            }
+        }
+    }
+}
+
 /// A login that a backend decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Relaying {
@@ -184,8 +211,8 @@ pub(crate) struct Relaying {
 /// How far a login has come that a backend decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RelayStage {
-    /// It waits for a connection.
-    Queued,
+    /// It waits for a connection, under this number.
+    Queued(u64),
     /// This backend is to say something.
     Backend(Key),
     /// The client is to answer this backend.
@@ -258,7 +285,9 @@ const HELD: ListId = ListId(4);
 const ASKING: ListId = ListId(5);
 const IN_LANE: ListId = ListId(6);
 const QUEUED: ListId = ListId(7);
-const FIXED: u32 = 8;
+const CHALLENGED: ListId = ListId(8);
+const JUDGED: ListId = ListId(9);
+const FIXED: u32 = 10;
 
 /// All client connections of a worker.
 pub(crate) struct Clients {
@@ -296,6 +325,23 @@ impl Clients {
             client.since = now;
         }
         self.roster.move_to(key, list(to));
+    }
+
+    /// The connection phase of a connection, if it is in that.
+    pub(crate) fn login_mut(&mut self, key: Key) -> Option<&mut Login> {
+        self.get_mut(key)?.login.as_deref_mut()
+    }
+
+    /// A login has come so far: it is on the list of those whose turn it is, too.
+    pub(crate) fn set_step(&mut self, key: Key, step: LoginStep, now: Timestamp) {
+        let Some(login) = self.login_mut(key) else {
+            return;
+        };
+        let to = step.state();
+        login.step = step;
+        if self.state(key) != Some(to) {
+            self.move_to(key, to, now);
+        }
     }
 
     /// The connection, which is in `state`, is as if it had come there just now.
@@ -336,6 +382,8 @@ impl Clients {
         Some(match self.roster.list_of(key)? {
             GREETING => State::Greeting,
             LOGIN => State::Login,
+            CHALLENGED => State::Challenged,
+            JUDGED => State::Judged,
             IDLE => State::Idle,
             ACTIVE => State::Active,
             HELD => State::Held,
@@ -384,6 +432,8 @@ fn list(state: State) -> ListId {
     match state {
         State::Greeting => GREETING,
         State::Login => LOGIN,
+        State::Challenged => CHALLENGED,
+        State::Judged => JUDGED,
         State::Idle => IDLE,
         State::Active => ACTIVE,
         State::Held => HELD,
@@ -398,7 +448,11 @@ fn list(state: State) -> ListId {
 fn may_follow(from: State, to: State) -> bool {
     match (from, to) {
         (State::Greeting, State::Login) => true,
-        (State::Login, State::Idle | State::Waiting(_) | State::Active) => true,
+        (State::Login, State::Challenged | State::Judged) => true,
+        (State::Challenged, State::Judged) | (State::Judged, State::Login | State::Challenged) => {
+            true
+        }
+        (State::Login | State::Judged, State::Idle | State::Waiting(_) | State::Active) => true,
         // COM_CHANGE_USER is a login.
         (State::Idle, State::Waiting(_) | State::Active | State::Login | State::Asking) => true,
         (State::Idle, State::ForLane(_) | State::InLane | State::Queued) => true,

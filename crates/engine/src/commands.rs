@@ -6,14 +6,11 @@ use membership::Key;
 use session::statement::{Flavor, Known};
 use wire::{Command, Complete, HEADER_LEN, Header, OkPacket, Payload, whole_packet, write_packet};
 
+use crate::binary_rows::Form;
 use crate::client::State;
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
-
-/// Buffers that are kept for the next inbox, and how large one may be to be kept.
-const SPARES: usize = 4_096;
-const SPARE_CAPACITY: usize = 4 << 10;
 
 /// A command as it came.
 #[derive(Clone, Copy)]
@@ -68,48 +65,21 @@ pub(crate) enum Taken {
 }
 
 impl Engine {
-    pub(crate) fn client_received<I: Io<Mail>>(
+    /// Takes as many commands off `bytes` as can be dealt with. Returns how many bytes that were.
+    pub(crate) fn consume<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
         bytes: &[u8],
-    ) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if client.inbox.is_empty() {
-            let used = self.consume(turn, key, bytes);
-            self.keep(turn, key, &bytes[used..]);
-        } else {
-            client.inbox.extend_from_slice(bytes);
-            self.consume_inbox(turn, key);
-        }
-    }
-
-    /// Goes on with what the client sent ahead.
-    pub(crate) fn consume_inbox<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let mut inbox = std::mem::take(&mut client.inbox);
-        let used = self.consume(turn, key, &inbox);
-        if used < inbox.len() {
-            inbox.drain(..used);
-            self.put_in_inbox(key, inbox);
-        } else {
-            self.recycle(inbox);
-        }
-        self.balance_receiving(turn, key);
-    }
-
-    /// Takes as many commands off `bytes` as can be dealt with. Returns how many bytes that were.
-    fn consume<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, bytes: &[u8]) -> usize {
+    ) -> usize {
         let mut at = 0;
         while at < bytes.len() {
             let used = match self.clients.state(key) {
                 // Closed meanwhile: what it sent ahead is of no use any more.
                 None => return bytes.len(),
-                Some(State::Login) => self.login_bytes(turn, key, &bytes[at..]),
+                Some(State::Login | State::Challenged | State::Judged) => {
+                    self.login_bytes(turn, key, &bytes[at..])
+                }
                 Some(State::Idle | State::Held) => self
                     .packet(turn, key, &bytes[at..])
                     .unwrap_or(bytes.len() - at),
@@ -212,7 +182,8 @@ impl Engine {
             Command::Query if may_be_kill(packet.text()) => {
                 return self.kill_command(turn, key, packet);
             }
-            Command::Query if self.answered_from_capture(turn, key, packet.text()) => {}
+            Command::Query
+                if self.answered_from_capture(turn, key, (packet.text(), Form::Text)) => {}
             Command::Query if self.answered_conditions(turn, key, packet.text()) => {}
             Command::ProcessKill => return self.kill_command(turn, key, packet),
             Command::StmtExecute
@@ -375,65 +346,6 @@ impl Engine {
             self.clients.renew(key, state, now);
         }
     }
-
-    /// Keeps bytes that cannot be dealt with yet.
-    fn keep<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, bytes: &[u8]) {
-        if bytes.is_empty() {
-            return;
-        }
-        let mut inbox = self.spares.pop().unwrap_or_default();
-        inbox.extend_from_slice(bytes);
-        self.put_in_inbox(key, inbox);
-        self.balance_receiving(turn, key);
-    }
-
-    /// Bytes that stay for later, behind what is there already: the command that stands for the
-    /// schema of a login was never sent by the client.
-    fn put_in_inbox(&mut self, key: Key, bytes: Vec<u8>) {
-        match self.clients.get_mut(key) {
-            Some(client) if client.inbox.is_empty() => client.inbox = bytes,
-            Some(client) => client.inbox.extend_from_slice(&bytes),
-            None => self.recycle(bytes),
-        }
-    }
-
-    /// A client that sends ahead while something runs is not read from until that is done: what
-    /// it may leave here is bounded by one read.
-    fn balance_receiving<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        let busy = matches!(
-            self.clients.state(key),
-            Some(
-                State::Queued
-                    | State::Waiting(_)
-                    | State::ForLane(_)
-                    | State::InLane
-                    | State::Active
-                    | State::Asking
-            )
-        );
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let busy = busy && !client.uploading;
-        let ahead = busy && sent_ahead(&client.inbox);
-        if ahead && !client.paused {
-            turn.io.pause_receive(client.handle);
-        } else if client.paused && !busy {
-            turn.io.resume_receive(client.handle);
-        } else {
-            return;
-        }
-        client.paused = ahead;
-    }
-
-    /// A buffer that is no longer needed.
-    pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
-        let keep = buffer.capacity() > 0 && buffer.capacity() <= SPARE_CAPACITY;
-        if keep && self.spares.len() < SPARES {
-            buffer.clear();
-            self.spares.push(buffer);
-        }
-    }
 }
 
 /// A command and the packets that it is sent on in. Those of a client that compresses are not counted, as nobody
@@ -479,12 +391,4 @@ fn may_be_kill(text: &[u8]) -> bool {
         text.trim_ascii_start().first(),
         Some(b'k' | b'K' | b'/' | b'#' | b'-')
     )
-}
-
-/// True if there is more in the inbox than the one command that waits.
-fn sent_ahead(inbox: &[u8]) -> bool {
-    match Header::parse(inbox) {
-        Some(header) => inbox.len() > HEADER_LEN + header.len,
-        None => !inbox.is_empty(),
-    }
 }

@@ -1,10 +1,11 @@
-//! Places in the connection phase when all are taken: whoever has taken longer than an honest client would gives
-//! its own to whoever comes. Decides nothing about those who have proved who they are.
+//! Places in the connection phase when all are taken: who gives its own to whoever comes. That is the oldest of the
+//! address that has most of them, unless it is the newcomer's own or has hardly more; else whoever has taken longer than an
+//! honest client would. Decides nothing about those who have proved who they are.
 
-use events::{Io, Span};
+use events::{Io, Peer, Span};
 use membership::Key;
 
-use crate::client::{Client, LoginStep, RelayStage, State};
+use crate::client::{Client, State};
 use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
 use crate::shared::LoginSlot;
@@ -12,51 +13,41 @@ use crate::{Engine, Mail, Turn};
 
 /// Who has been here for less may be about to answer. As many as there are places can come in that time, so that
 /// a storm of honest clients is turned away at the door and those within get on.
-const GRACE: Span = Span::from_secs(1);
-
-/// So many of the oldest are looked at: others, who wait for us, may be among them.
-const LOOKS: usize = 16;
+pub(crate) const GRACE: Span = Span::from_secs(1);
 
 impl Engine {
-    /// The right to be in the connection phase.
+    /// The right of a client that comes from there to be in the connection phase.
     pub(crate) fn place_to_log_in<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
+        peer: Peer,
     ) -> Option<LoginSlot> {
         let max = self.settings.max_logins;
         if let Some(slot) = self.shared.begin_login(max) {
             return Some(slot);
         }
-        let dawdler = self.dawdler(turn)?;
+        let leaves = self.places.beyond_fair(peer);
+        let leaves = leaves.or_else(|| self.dawdler(turn))?;
         let error = ClientError::too_many_connections();
-        self.refuse(turn, dawdler, &error, DisconnectReason::TooManyLogins);
+        self.refuse(turn, leaves, &error, DisconnectReason::TooManyLogins);
         self.shared.begin_login(max)
     }
 
-    /// The oldest of those who take their time.
+    /// Whoever has taken its time for longest, of those whose turn it is to say something.
     fn dawdler<I: Io<Mail>>(&self, turn: &Turn<'_, I>) -> Option<Key> {
-        let oldest = self.clients.iter(State::Login).take(LOOKS);
-        let mut late = oldest.take_while(|(_, client)| turn.now >= client.since + GRACE);
-        let found = late.find(|(_, client)| dawdles(client))?;
+        let lists = [State::Login, State::Challenged].into_iter();
+        let since = |&list: &State| self.clients.oldest(list);
+        let list = lists
+            .filter(|list| since(list).is_some())
+            .min_by_key(since)?;
+        let members = self.clients.iter(list);
+        let mut late = members.take_while(|(_, client)| turn.now >= client.since + GRACE);
+        // COM_CHANGE_USER needs no place.
+        let has_place = |client: &Client| {
+            let login = client.login.as_ref();
+            login.is_some_and(|login| login.place.is_some())
+        };
+        let found = late.find(|(_, client)| has_place(client))?;
         Some(found.0)
     }
-}
-
-/// True if the client has a place and it is its turn to say something.
-fn dawdles(client: &Client) -> bool {
-    client.login.as_ref().is_some_and(|login| {
-        let is_due = match &login.step {
-            LoginStep::Beginning
-            | LoginStep::Response
-            | LoginStep::AuthSwitch { .. }
-            | LoginStep::Password(_)
-            | LoginStep::Encrypted(_) => true,
-            LoginStep::Relay(relaying) => matches!(relaying.stage, RelayStage::Client(_)),
-            LoginStep::Asking(_)
-            | LoginStep::Checking(_)
-            | LoginStep::Schema
-            | LoginStep::Denied => false,
-        };
-        is_due && login.slot.is_some()
-    })
 }

@@ -55,15 +55,14 @@ impl Engine {
         key: Key,
         error: ClientError,
     ) {
-        let client = self.clients.get_mut(key);
-        let Some(login) = client.and_then(|client| client.login.as_mut()) else {
+        let Some(login) = self.clients.login_mut(key) else {
             return;
         };
         if !error.is_access_denied() {
             return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
         }
-        login.step = LoginStep::Denied;
-        login.slot = None;
+        login.place = None;
+        self.clients.set_step(key, LoginStep::Denied, turn.now);
         self.counters.logins_denied += 1;
         let Some(client) = self.clients.get(key) else {
             return;

@@ -150,11 +150,8 @@ impl Engine {
         key: Key,
         answered: Answered,
     ) {
-        let client = self.clients.get_mut(key);
-        let Some(login) = client.and_then(|client| client.login.as_mut()) else {
-            return;
-        };
-        login.step = LoginStep::Asking(Box::new(answered));
+        let step = LoginStep::Asking(Box::new(answered));
+        self.clients.set_step(key, step, turn.now);
         self.ask_for_accounts(turn, key);
     }
 
@@ -198,8 +195,8 @@ impl Engine {
     fn was_asked<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, read: bool) {
         let client = self.clients.get_mut(key);
         let login = client.and_then(|client| client.login.as_mut());
-        let step = login.map(|login| std::mem::replace(&mut login.step, LoginStep::Response));
-        let Some(LoginStep::Asking(answered)) = step else {
+        let step = login.map(|login| &login.step);
+        let Some(LoginStep::Asking(answered)) = step.cloned() else {
             if self.kept.contains_key(&key) {
                 self.accounts_changed_by(turn, key, read);
             }

@@ -5,6 +5,7 @@ use membership::Key;
 use pool::State as BackendState;
 use session::statement::PinReasons;
 use wire::{Capabilities, Piece, Told};
+use zeroize::Zeroize;
 
 use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose};
 use crate::client::{Client, State};
@@ -50,7 +51,7 @@ impl Engine {
             _ => None,
         };
         self.leave_key(key);
-        let Some(client) = self.clients.remove(key) else {
+        let Some(mut client) = self.clients.remove(key) else {
             return;
         };
         tracing::debug!(
@@ -71,6 +72,10 @@ impl Engine {
         if let Some(lane) = lane {
             self.leave_lane(turn, lane);
         }
+        if client.login.is_some() {
+            // A password may be in it.
+            client.inbox.zeroize();
+        }
         self.recycle(client.inbox);
     }
 
@@ -86,7 +91,7 @@ impl Engine {
         let begun = client
             .login
             .as_ref()
-            .is_some_and(|login| login.slot.is_some());
+            .is_some_and(|login| login.place.is_some());
         let broken = matches!(
             reason,
             DisconnectReason::ClientClosed
@@ -94,7 +99,7 @@ impl Engine {
                 | DisconnectReason::Malformed
                 | DisconnectReason::LoginTimeout
         );
-        if !begun || !broken || state != Some(State::Login) {
+        if !begun || !broken || !state.is_some_and(|state| State::LOGINS.contains(&state)) {
             return;
         }
         self.counters.handshakes_broken += 1;
@@ -349,8 +354,9 @@ impl Engine {
         turn.io.stop_accepting();
         self.draining = Some(turn.now + span);
         let waiting = self.waiting_states();
-        for state in [State::Greeting, State::Login, State::Idle]
+        for state in [State::Greeting, State::Idle]
             .into_iter()
+            .chain(State::LOGINS)
             .chain(waiting)
         {
             while let Some(key) = self.clients.first(state) {
@@ -383,6 +389,8 @@ impl Engine {
         // Those who asked a worker that has ended are never told.
         for state in [
             State::Login,
+            State::Challenged,
+            State::Judged,
             State::Idle,
             State::Held,
             State::Active,

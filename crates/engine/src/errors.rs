@@ -83,7 +83,8 @@ impl ClientError {
     /// Whether it says that the account or its password is wrong, and not that the backend would take the
     /// client for somebody else.
     pub(crate) fn is_access_denied(&self) -> bool {
-        self.code == code::ACCESS_DENIED && self.message.starts_with(DENIED)
+        let codes = [code::ACCESS_DENIED, code::ACCESS_DENIED_NO_PASSWORD];
+        codes.contains(&self.code) && self.message.starts_with(DENIED)
     }
 
     /// The handshake response cannot be read.
@@ -97,6 +98,13 @@ impl ClientError {
         let using = if using_password { "YES" } else { "NO" };
         let text = format!("{DENIED} '{user}'@'{host}' (using password: {using})");
         Self::new(code::ACCESS_DENIED, b"28000", text)
+    }
+
+    /// The same where no password would do, in the servers' words.
+    pub(crate) fn access_denied_whatever(user: &[u8], host: &str) -> Self {
+        let user = String::from_utf8_lossy(user);
+        let text = format!("{DENIED} '{user}'@'{host}'");
+        Self::new(code::ACCESS_DENIED_NO_PASSWORD, b"28000", text)
     }
 
     /// A login that comes neither over TLS nor over a unix socket.

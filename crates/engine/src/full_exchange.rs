@@ -62,14 +62,15 @@ impl Engine {
         let Some(login) = &mut client.login else {
             return;
         };
-        login.step = LoginStep::Password(Box::new(Answered {
+        let outbox = turn.io.outbox(client.handle);
+        login.sequence_id = AuthMoreData::FullAuthentication.encode(outbox, login.sequence_id);
+        let step = LoginStep::Password(Box::new(Answered {
             plugin: AuthPlugin::CachingSha2Password,
             user: claim.user.into(),
             schema: claim.schema.map(Into::into),
             response: claim.response.into(),
         }));
-        let outbox = turn.io.outbox(client.handle);
-        login.sequence_id = AuthMoreData::FullAuthentication.encode(outbox, login.sequence_id);
+        self.clients.set_step(key, step, turn.now);
         self.counters.full_authentications += 1;
     }
 
@@ -81,15 +82,13 @@ impl Engine {
         (answered, clear): (Box<Answered>, bool),
         payload: &[u8],
     ) -> Result<(), Malformed> {
-        let Some(client) = self.clients.get_mut(key) else {
+        let Some(client) = self.clients.get(key) else {
             return Ok(());
         };
         let nonce = client.origin.nonce;
-        let Some(login) = &mut client.login else {
-            return Ok(());
-        };
         if payload == REQUEST_PUBLIC_KEY {
-            login.step = LoginStep::Encrypted(answered);
+            let step = LoginStep::Encrypted(answered);
+            self.clients.set_step(key, step, turn.now);
             self.send_public_key(turn, key);
             return Ok(());
         }
@@ -100,7 +99,8 @@ impl Engine {
         } else {
             Sent::Encrypted(payload.to_vec(), nonce)
         };
-        login.step = LoginStep::Checking(answered.clone());
+        let step = LoginStep::Checking(answered.clone());
+        self.clients.set_step(key, step, turn.now);
         let account = self.account_claimed(key, &answered.user).cloned();
         let asker = (self.worker, key);
         let check = PasswordCheck {
@@ -149,13 +149,9 @@ impl Engine {
         key: Key,
         right: bool,
     ) {
-        let client = self.clients.get_mut(key);
-        let Some(login) = client.and_then(|client| client.login.as_mut()) else {
-            return;
-        };
-        let step = std::mem::replace(&mut login.step, LoginStep::Response);
-        let LoginStep::Checking(answered) = step else {
-            login.step = step;
+        let client = self.clients.get(key);
+        let step = client.and_then(|client| Some(&client.login.as_ref()?.step));
+        let Some(LoginStep::Checking(answered)) = step.cloned() else {
             return;
         };
         let claim = Claim {

@@ -110,6 +110,8 @@ impl Handler for Engine {
             Mail::Woken(gate) => self.scheduler.woken(gate),
             Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
             Mail::RulesChanged => self.rules_changed(),
+            Mail::RelayPlace(place) => self.relay_place_came(turn, place),
+            Mail::RelayWanted => self.relays_due(turn),
             Mail::SettingsChanged(settings) => self.settings = settings,
             Mail::PasswordChecked(client, right) => self.password_checked(turn, client, right),
             Mail::PublicKey(client) => self.send_public_key(turn, client),

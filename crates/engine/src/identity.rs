@@ -103,17 +103,18 @@ impl Engine {
         let Some(login) = &mut client.login else {
             return;
         };
-        login.step = LoginStep::AuthSwitch {
-            plugin,
-            user: claim.user.into(),
-            schema: claim.schema.map(Into::into),
-        };
         let request = AuthSwitchRequest {
             plugin: plugin.name(),
             data: &client.origin.nonce,
         };
         let outbox = turn.io.outbox(client.handle);
         login.sequence_id = request.encode(outbox, login.sequence_id);
+        let step = LoginStep::AuthSwitch {
+            plugin,
+            user: claim.user.into(),
+            schema: claim.schema.map(Into::into),
+        };
+        self.clients.set_step(key, step, turn.now);
         self.counters.auth_switches += 1;
     }
 
@@ -195,9 +196,9 @@ impl Engine {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        self.shared.strangers.proved(client.origin.peer);
+        self.shared.strangers.proved(client.origin.peer, turn.now);
         if let Some(login) = &mut client.login {
-            login.slot = None;
+            login.place = None;
             if tells {
                 let outbox = turn.io.outbox(client.handle);
                 login.sequence_id = AuthMoreData::FastAuthSuccess.encode(outbox, login.sequence_id);

@@ -138,6 +138,8 @@ impl Engine {
         let fixed = [
             State::Greeting,
             State::Login,
+            State::Challenged,
+            State::Judged,
             State::Idle,
             State::Active,
             State::InLane,
@@ -175,8 +177,10 @@ impl Engine {
         }
         self.check_hold(key, state)?;
         match state {
-            State::Greeting | State::Login => {
-                ensure(client.login.is_some(), "its connection phase is over")
+            State::Greeting => ensure(client.login.is_some(), "its connection phase is over"),
+            State::Login | State::Challenged | State::Judged => {
+                let step = client.login.as_ref().map(|login| login.step.state());
+                ensure(step == Some(state), "whose turn it is says another list")
             }
             State::Idle => {
                 ensure(client.login.is_none(), "its connection phase is not over")?;

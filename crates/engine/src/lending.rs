@@ -117,42 +117,40 @@ impl Engine {
         idle: Key,
         id: KeyId,
     ) -> bool {
-        if self.is_down_to_one(id) {
+        let rested = self.rested(turn, idle);
+        let other = self.needier_key(turn, id, rested);
+        let is_wanted = other.is_some() || self.worker_is_needier(turn, id, rested);
+        if !is_wanted || self.is_down_to_one(id) {
             return false;
         }
-        let rested = self.rested(turn, idle);
-        if let Some(other) = self.needier_key(turn, id, rested) {
-            self.counters.slots_lent += 1;
-            self.drop_backend(turn, idle);
+        self.counters.slots_lent += 1;
+        self.drop_backend(turn, idle);
+        if let Some(other) = other {
             self.grow(turn, other);
             self.serve(turn, id);
-            return true;
         }
-        let gives = self.worker_is_needier(turn, id, rested);
-        if gives {
-            self.counters.slots_lent += 1;
-            self.drop_backend(turn, idle);
-        }
-        gives
+        true
     }
 
     /// The idle connection that makes room for one of `id`: one of its own, since none of those suits if
     /// another one is to be opened, or one that its key gives up.
     pub(crate) fn spare<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, id: KeyId) -> Option<Key> {
-        let mut oldest: Option<(Key, Timestamp)> = None;
+        let (mut oldest, mut keeps) = (None, None);
         let claim = self.claim(id);
         // Those that rest are on one list, which is not in the way of what is asked of their keys.
         for at in 0..self.pool.resting() {
             let Some((of, idle, since)) = self.pool.oldest_idle_at(at) else {
                 continue;
             };
-            // A login that fails must not have cost its account a connection.
-            if self.is_down_to_one(of) || of == id && self.is_relayed(id) {
-                continue;
-            }
             let rested = turn.now.since(since);
             let is_older = oldest.is_none_or(|(_, before)| since < before);
-            if is_older && (of == id || gives_way(self.holder(of), claim, rested, turn.now)) {
+            let is_given = match of == id {
+                // A login that fails must not have cost its account a connection.
+                true => !self.is_relayed(id),
+                false => gives_way(self.holder(of), claim, rested, turn.now),
+            };
+            let mut keeps = || *keeps.get_or_insert_with(|| self.keeps_last_ones());
+            if is_older && is_given && !(self.would_lose_sessions(of) && keeps()) {
                 oldest = Some((idle, since));
             }
         }

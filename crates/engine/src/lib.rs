@@ -10,8 +10,10 @@
 //! |---|---|
 //! | `handler` | the events that drivers tell, each handed to what deals with it |
 //! | `login` | the connection phase of clients |
+//! | `places` | places in the connection phase, by address |
 //! | `dawdlers` | who gives its place in the connection phase to others |
 //! | `tls` | connections that become TLS connections |
+//! | `inbox` | what clients have sent and what is not dealt with |
 //! | `commands` | the command phase of clients: cutting and answering commands |
 //! | `permits` | the right of a statement to run, and waiting for it |
 //! | `limits` | limits that statements set |
@@ -33,8 +35,10 @@
 //! | `local_infile` | files that clients send for LOAD DATA LOCAL |
 //! | `identity` | who a client is |
 //! | `relay` | logins that a backend decides, its challenges being handed on |
+//! | `relay_places` | how many such logins there are at a time, and who waits |
 //! | `relayed` | the backend connections that such logins have brought |
 //! | `proxied` | clients behind a load balancer that says who they are |
+//! | `address` | what stands for an address in tables of those |
 //! | `strangers` | addresses that fail to log in |
 //! | `denial` | wrong passwords that are told later |
 //! | `full_exchange` | passwords that clients send as they are |
@@ -55,6 +59,7 @@
 //! | `roles` | the role of a session |
 //! | `routines` | what procedures leave in a session |
 //! | `holdings` | pins that end, because what was held is let go of |
+//! | `binary_rows` | conditions as rows of an execution |
 //! | `busy` | how many backends run statements alone at once |
 //! | `lanes` | backends that several sessions share |
 //! | `lane_patience` | how long the head of a lane may take |
@@ -74,6 +79,7 @@
 //! | `look` | what somebody who looks in is told of single clients and backends |
 //! | `memory` | what the clients take of it |
 
+mod address;
 mod answers;
 mod attach;
 mod awake;
@@ -82,6 +88,7 @@ mod backend_auth;
 mod backend_login;
 mod backend_setup;
 mod backend_statements;
+mod binary_rows;
 mod busy;
 mod capture;
 mod client;
@@ -105,6 +112,7 @@ mod grants;
 mod handler;
 mod holdings;
 mod identity;
+mod inbox;
 mod invariants;
 mod key_state;
 mod kill;
@@ -124,10 +132,12 @@ mod overtime;
 mod owner;
 mod permits;
 mod pin_log;
+mod places;
 mod prepared;
 mod proxied;
 mod read_back;
 mod relay;
+mod relay_places;
 mod relayed;
 mod report;
 mod retry;
@@ -197,8 +207,10 @@ pub struct Engine {
     asking: directory::Asking,
     /// Keys that cannot have a backend, whose clients are told so when the turn ends.
     locked_out: Vec<KeyId>,
-    /// Logins that backends decide.
-    relays: relay::Relays,
+    /// Who waits for a backend to decide its login.
+    relays: relay_places::RelayQueue,
+    /// Who is in the connection phase, by address.
+    places: places::Places,
     clients: Clients,
     pool: Pool<PoolKey, Backend>,
     /// One per key of the pool.
@@ -268,11 +280,6 @@ pub struct Engine {
     started: bool,
 }
 
-/// How many logins a worker has decided by backends at a time.
-fn most_relays(settings: &Settings, shared: &Shared) -> usize {
-    (settings.max_relays / shared.ledger.workers().max(1)).max(1)
-}
-
 /// One event's view of the world.
 struct Turn<'a, I> {
     io: &'a mut I,
@@ -305,10 +312,11 @@ impl Engine {
             accounts: settings.accounts.clone(),
             asking: directory::Asking::default(),
             locked_out: Vec::new(),
-            relays: relay::Relays::new(most_relays(&settings, &shared)),
+            relays: relay_places::RelayQueue::default(),
             settings,
             shared,
             worker,
+            places: places::Places::default(),
             clients: Clients::new(),
             pool: Pool::default(),
             keys: Vec::new(),

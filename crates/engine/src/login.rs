@@ -45,17 +45,17 @@ impl Engine {
             let error = ClientError::host_blocked(peer, self.flavor());
             return self.turn_away(turn, handle, (&error, DisconnectReason::HostBlocked));
         }
-        let Some(slot) = self.place_to_log_in(turn) else {
+        let Some(slot) = self.place_to_log_in(turn, peer) else {
             self.shared.client_gone();
             let error = ClientError::too_many_connections();
             return self.turn_away(turn, handle, (&error, DisconnectReason::TooManyLogins));
         };
-        let mut client = self.new_client(turn, handle, peer, nonce);
-        if let Some(login) = &mut client.login {
-            login.slot = Some(slot);
-        }
+        let client = self.new_client(turn, handle, peer, nonce);
         let id = client.id;
         let key = self.clients.insert(State::Greeting, client);
+        if let Some(login) = self.clients.login_mut(key) {
+            login.place = Some(self.places.give(slot, (peer, key)));
+        }
         self.ids.insert(id, key);
         if self.draining.is_some() {
             self.refuse(
@@ -100,7 +100,7 @@ impl Engine {
             step: LoginStep::Beginning,
             sequence_id: 0,
             greeted: None,
-            slot: None,
+            place: None,
             zstd_level: 0,
         };
         Client {
@@ -314,7 +314,7 @@ impl Engine {
             step: LoginStep::Response,
             sequence_id: 1,
             greeted: None,
-            slot: None,
+            place: None,
             zstd_level: 0,
         }));
         self.reset_session(key, collation);

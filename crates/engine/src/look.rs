@@ -264,7 +264,7 @@ fn schema(session: &SessionState) -> Option<String> {
 
 fn client_state(state: State) -> &'static str {
     match state {
-        State::Greeting | State::Login => "login",
+        State::Greeting | State::Login | State::Challenged | State::Judged => "login",
         State::Idle => "idle",
         State::Queued => "queued",
         State::Waiting(_) => "waiting",

@@ -11,9 +11,13 @@ use std::sync::atomic::Ordering;
 use events::Io;
 use membership::Key;
 use session::statement::{Flavor, Statement, Traits};
-use wire::{Command, Definitions, Fingerprint, Piece, PrepareOk, ServerStatus, statement_id};
+use wire::{
+    Command, Definitions, Fingerprint, Piece, PrepareOk, ServerStatus, asks_for_cursor,
+    statement_id,
+};
 
 use crate::backend::ClientCommand;
+use crate::binary_rows::Form;
 use crate::client::{Client, State};
 use crate::client_statements::{ClientStatement, LongData, STATEMENTS_MAX};
 use crate::commands::{Packet, Taken};
@@ -159,6 +163,7 @@ impl Engine {
                 let error = ClientError::no_open_cursor(id, self.flavor());
                 self.refuse_command(turn, key, &error);
             }
+            Command::StmtExecute if self.executed_from_capture(turn, key, packet) => {}
             _ if runs && too_much => {
                 self.drop_long_data(key, packet.payload);
                 self.refuse_command(turn, key, &ClientError::too_much_long_data());
@@ -177,6 +182,25 @@ impl Engine {
         }
         self.touch(key, turn.now);
         Taken::Now
+    }
+
+    /// Answers an execution of SHOW WARNINGS or SHOW ERRORS from the capture. MySQL may open a cursor for it.
+    fn executed_from_capture<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        packet: Packet<'_>,
+    ) -> bool {
+        let statement = self.clients.get(key);
+        let statement = statement.and_then(|client| client.statement(packet.payload));
+        let cursor = self.flavor() == Flavor::MySql && asks_for_cursor(packet.payload);
+        let Some(template) = statement
+            .map(|statement| statement.template.clone())
+            .filter(|_| !cursor)
+        else {
+            return false;
+        };
+        self.answered_from_capture(turn, key, (&template.text, Form::Binary))
     }
 
     fn unknown_statement<I: Io<Mail>>(

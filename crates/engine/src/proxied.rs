@@ -86,6 +86,8 @@ impl Engine {
         let peer = Peer::Tcp(address);
         if let Some(client) = self.clients.get_mut(key) {
             client.origin.peer = peer;
+            let place = client.login.as_mut().and_then(|login| login.place.as_mut());
+            place.into_iter().for_each(|place| place.moves_to(peer));
         }
         self.counters.proxy_headers += 1;
         if self

@@ -25,11 +25,13 @@ fn read_names(flavor: Flavor) -> &'static [u8] {
             b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
             FROM information_schema.USER_VARIABLES LIMIT 257"
         }
-        // Not everybody may.
+        // Not everybody may. A thread that the performance schema does not know has no variables there: then it is
+        // said by a row that no variable has.
         Flavor::MySql => {
             b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
             FROM performance_schema.user_variables_by_thread \
-            WHERE THREAD_ID=PS_CURRENT_THREAD_ID() LIMIT 257"
+            WHERE THREAD_ID=PS_CURRENT_THREAD_ID() \
+            UNION ALL SELECT NULL, NULL FROM DUAL WHERE PS_CURRENT_THREAD_ID() IS NULL LIMIT 257"
         }
     }
 }
@@ -110,7 +112,7 @@ impl Engine {
             Purpose::ReadFoundRows(rows) => self.learn_found_rows(key, &rows),
             Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
             Purpose::ReadRole(rows) => self.learn_role(key, &rows),
-            Purpose::ReadNames(rows) => self.learn_names(key, Some(&rows)),
+            Purpose::ReadNames(rows) => self.learn_names(key, Ok(&rows)),
             Purpose::ReadWarnings(read) => self.learn_warnings(key, *read),
             Purpose::ReadViews(rows) => self.learn_views(turn, key, Some(&rows)),
             Purpose::Reset | Purpose::Setup if self.awaits_clean(key) => {}

@@ -1,24 +1,20 @@
 //! Logins that a backend decides: whatever plugin the account has, its challenges are handed on to the client,
 //! and the client's answers to it. The connection that is opened so stays, as one of the account's (`relayed`).
 //!
-//! Owns who waits for that, what is handed on, and when the client is let in. A password is never seen here, but
+//! Owns what is handed on, and when the client is let in. A password is never seen here, but
 //! for those that plugins have clients send as they are; those pass, and are not kept.
-
-use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use accounts::Account;
 use events::{Close, Io};
 use membership::Key;
-use pool::{KeyId, Slot};
 use wire::{AuthSwitchRequest, Capabilities, ErrPacket, Malformed, code, write_packet};
 
-use crate::backend::PoolKey;
-use crate::client::{LoginStep, RelayStage, Relaying, State};
+use crate::backend::{Backend, PoolKey};
+use crate::client::{LoginStep, RelayStage, Relaying};
 use crate::counters::DisconnectReason;
 use crate::errors::{ClientError, host};
 use crate::identity::Claim;
+use crate::relay_places::RelayPlace;
 use crate::{Engine, Mail, Turn};
 
 /// The plugin that a backend is told to have been answered for. No account has it, so that each has its own
@@ -38,14 +34,6 @@ const DISCREET: [&[u8]; 9] = [
     b"authentication_windows_client",
 ];
 
-/// Whoever waits for a connection to log in over, and how many do so.
-#[derive(Debug)]
-pub(crate) struct Relays {
-    queue: VecDeque<(Key, KeyId)>,
-    open: Arc<AtomicUsize>,
-    most: usize,
-}
-
 /// A login that a backend decides, as the backend has it.
 #[derive(Debug)]
 pub(crate) struct Relay {
@@ -55,49 +43,12 @@ pub(crate) struct Relay {
     sequence_id: u8,
     /// The client has answered something.
     answered: bool,
-    _place: Place,
-}
-
-/// The right to decide a login. Dropping it gives it back.
-#[derive(Debug)]
-struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Relays {
-    /// At most so many at a time.
-    pub(crate) fn new(most: usize) -> Self {
-        Self {
-            queue: VecDeque::new(),
-            open: Arc::default(),
-            most,
-        }
-    }
-
-    /// Who is next, if one more may begin.
-    pub(crate) fn next(&self) -> Option<(Key, KeyId)> {
-        let has_room = self.open.load(Ordering::Relaxed) < self.most;
-        self.queue.front().copied().filter(|_| has_room)
-    }
-
-    /// How many may be decided at a time.
-    pub(crate) fn most(&self) -> usize {
-        self.most
-    }
-
-    fn place(&self) -> Place {
-        self.open.fetch_add(1, Ordering::Relaxed);
-        Place(self.open.clone())
-    }
+    _place: RelayPlace,
 }
 
 impl Relay {
     /// Of this client.
-    fn new(client: Key, place: Place) -> Box<Self> {
+    fn new(client: Key, place: RelayPlace) -> Box<Self> {
         Box::new(Self {
             client,
             sequence_id: 0,
@@ -119,21 +70,18 @@ impl Engine {
         if let Some(error) = self.why_not_relayed(key, account, claim) {
             return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
         }
-        let Some(client) = self.clients.get_mut(key) else {
+        let Some(client) = self.clients.get(key) else {
             return;
         };
         let of_client = PoolKey::new(account.number, client.capabilities, client.extended);
-        let Some(login) = &mut client.login else {
-            return;
-        };
-        login.step = LoginStep::Relay(Box::new(Relaying {
+        let id = self.key_id(&of_client);
+        let step = LoginStep::Relay(Box::new(Relaying {
             account: account.number,
             user: claim.user.into(),
             schema: claim.schema.map(Into::into),
-            stage: RelayStage::Queued,
+            stage: RelayStage::Queued(self.relays.add(key, id)),
         }));
-        let id = self.key_id(&of_client);
-        self.relays.queue.push_back((key, id));
+        self.clients.set_step(key, step, turn.now);
         self.open_relays(turn);
     }
 
@@ -158,31 +106,16 @@ impl Engine {
         self.check_behind(account, claim.user).err()
     }
 
-    /// Opens connections for those who wait for one, as far as there are slots.
-    pub(crate) fn open_relays<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        while let Some((client, id)) = self.relays.next() {
-            self.wake(id);
-            let Some(slot) = self.slot(turn, id) else {
-                return;
-            };
-            self.relays.queue.pop_front();
-            self.open_relay(turn, client, (id, slot));
-        }
-    }
-
-    fn open_relay<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        client: Key,
-        (id, slot): (KeyId, Slot),
-    ) {
-        let Some(record) = self.clients.get(client) else {
-            return;
-        };
-        let mut backend = self.new_backend(record.session.collation, turn.now);
-        backend.relay = Some(Relay::new(client, self.relays.place()));
-        let key = self.open_with(turn, (id, slot), backend);
-        self.set_stage(client, RelayStage::Backend(key));
+    /// A connection over which a backend decides the client's login.
+    pub(crate) fn relay_backend<I: Io<Mail>>(
+        &self,
+        turn: &Turn<'_, I>,
+        (client, place): (Key, RelayPlace),
+        collation: u8,
+    ) -> Backend {
+        let mut backend = self.new_backend(collation, turn.now);
+        backend.relay = Some(Relay::new(client, place));
+        backend
     }
 
     /// A packet of the backend that is to decide a login.
@@ -220,7 +153,7 @@ impl Engine {
             }
             _ => {}
         }
-        self.set_stage(client, RelayStage::Client(key));
+        self.set_stage(turn, client, RelayStage::Client(key));
         if let Some(record) = self.clients.get_mut(client)
             && let Some(login) = &mut record.login
         {
@@ -267,7 +200,7 @@ impl Engine {
         else {
             return Err(Malformed::Invalid("nothing was asked"));
         };
-        self.set_stage(key, RelayStage::Backend(backend));
+        self.set_stage(turn, key, RelayStage::Backend(backend));
         if let Some(record) = self.pool.get_mut(backend)
             && let Some(relay) = &mut record.relay
         {
@@ -305,7 +238,12 @@ impl Engine {
             return self.open_relays(turn);
         };
         self.counters.relayed_logins += 1;
+        let retired = self.pool.get(key).is_some_and(|backend| backend.retired);
         self.follow_credential(turn, id, &account);
+        if let Some(backend) = self.pool.get_mut(key) {
+            // It was opened with what proves the account now.
+            backend.retired = retired;
+        }
         self.keep_relayed(turn, key);
         let claim = Claim {
             user: &relaying.user,
@@ -326,6 +264,11 @@ impl Engine {
         let Ok(error) = ErrPacket::parse(payload) else {
             return self.give_up_connect(turn, key, "it refused the connection".to_owned());
         };
+        if [code::HOST_IS_BLOCKED, code::HOST_NOT_PRIVILEGED].contains(&error.code) {
+            // That is between it and the front door, whose address it tells.
+            let text = String::from_utf8_lossy(error.message);
+            return self.give_up_connect(turn, key, format!("it answered {} {text}", error.code));
+        }
         let backend = self.pool.get(key);
         let Some(client) = backend.and_then(|backend| Some(backend.relay.as_ref()?.client)) else {
             return;
@@ -355,15 +298,18 @@ impl Engine {
 
     /// What a server says of addresses is about the front door's, and here must be about the client's.
     fn as_told_to(&self, client: Key, error: &ErrPacket<'_>) -> Option<ClientError> {
-        if error.code != code::ACCESS_DENIED {
-            return None;
-        }
         let user = &self.relaying(client)?.user;
         let peer = self.clients.get(client)?.origin.peer;
         let yes = b"(using password: YES)";
         let using_password = error.message.windows(yes.len()).any(|part| part == yes);
         let host = host(peer, self.accounts.names_loopback());
-        Some(ClientError::access_denied(user, &host, using_password))
+        match error.code {
+            code::ACCESS_DENIED => Some(ClientError::access_denied(user, &host, using_password)),
+            code::ACCESS_DENIED_NO_PASSWORD => {
+                Some(ClientError::access_denied_whatever(user, &host))
+            }
+            _ => None,
+        }
     }
 
     /// The backend that was to decide a login is lost, and no longer in the pool.
@@ -383,7 +329,7 @@ impl Engine {
             return;
         };
         match relaying.stage {
-            RelayStage::Queued => self.relays.queue.retain(|(key, _)| *key != client),
+            RelayStage::Queued(number) => self.relays.leave(number),
             RelayStage::Backend(key) | RelayStage::Client(key) => {
                 if let Some(backend) = self.pool.remove(key) {
                     turn.io.close(backend.handle, Close::Abort);
@@ -408,19 +354,21 @@ impl Engine {
         }
     }
 
-    fn set_stage(&mut self, client: Key, stage: RelayStage) {
-        let record = self.clients.get_mut(client);
-        let login = record.and_then(|record| record.login.as_mut());
-        if let Some(LoginStep::Relay(relaying)) = login.map(|login| &mut login.step) {
+    pub(crate) fn set_stage<I: Io<Mail>>(
+        &mut self,
+        turn: &Turn<'_, I>,
+        client: Key,
+        stage: RelayStage,
+    ) {
+        if let Some(mut relaying) = self.take_relaying(client) {
             relaying.stage = stage;
+            let step = LoginStep::Relay(relaying);
+            self.clients.set_step(client, step, turn.now);
         }
     }
 
     /// The backend has decided, or never will.
     fn take_relaying(&mut self, client: Key) -> Option<Box<Relaying>> {
-        debug_assert!(
-            self.relaying(client).is_none() || self.clients.state(client) == Some(State::Login)
-        );
         let login = self.clients.get_mut(client)?.login.as_mut()?;
         match std::mem::replace(&mut login.step, LoginStep::Response) {
             LoginStep::Relay(relaying) => Some(relaying),

@@ -22,21 +22,28 @@ impl Engine {
     }
 
     /// True if there are sessions of `id` that would be lost with one of its connections, and that one is kept
-    /// for them. Not more than half of what the worker may have besides logins is kept so: nobody must starve
-    /// beside idle connections.
+    /// for them. Looks at all keys if it might be.
     pub(crate) fn is_down_to_one(&self, id: KeyId) -> bool {
-        if !self.has_lone_relayed(id) || self.logged_in(id) > 1 {
-            return false;
-        }
-        let kept = self.pool.key_ids().filter(|&id| self.has_lone_relayed(id));
-        let workers = self.shared.ledger.workers().max(1);
-        let share = self.shared.ledger.total() / workers;
-        kept.count() <= share.saturating_sub(self.relays.most()) / 2
+        self.would_lose_sessions(id) && self.keeps_last_ones()
     }
 
-    /// True if there are sessions of `id`, and a connection that only a login could bring again.
-    fn has_lone_relayed(&self, id: KeyId) -> bool {
-        self.keys[id.0 as usize].sessions > 0 && self.is_relayed(id) && self.logged_in(id) > 0
+    /// True if there are sessions of `id`, and one connection that only a login could bring again.
+    pub(crate) fn would_lose_sessions(&self, id: KeyId) -> bool {
+        self.has_relayed(id) && self.logged_in(id) == 1
+    }
+
+    /// True if last connections are kept. Not more than half of what there may be besides logins, over all
+    /// workers, are: nobody must starve beside idle connections.
+    pub(crate) fn keeps_last_ones(&self) -> bool {
+        let kept = self.pool.key_ids().filter(|&id| self.has_relayed(id));
+        let ledger = &self.shared.ledger;
+        let half = ledger.total().saturating_sub(self.settings.max_relays) / 2;
+        kept.count() <= part_of(half, self.worker, ledger.workers())
+    }
+
+    /// True if there are sessions of `id`, and connections that only a login could bring again.
+    fn has_relayed(&self, id: KeyId) -> bool {
+        self.keys[id.0 as usize].sessions > 0 && self.logged_in(id) > 0 && self.is_relayed(id)
     }
 
     fn logged_in(&self, id: KeyId) -> usize {
@@ -48,10 +55,6 @@ impl Engine {
         let Some(id) = self.pool.key_of(key) else {
             return;
         };
-        if let Some(backend) = self.pool.get_mut(key) {
-            // It is the one that was opened with what proves the account now.
-            backend.retired = false;
-        }
         let workers = self.shared.ledger.workers().max(1);
         let most = (self.settings.max_relayed_per_account / workers).max(1);
         while self.logged_in(id) > most {
@@ -76,12 +79,18 @@ impl Engine {
         while let Some((idle, _)) = self.pool.oldest_idle_of(id) {
             self.reset_backend(turn, idle);
         }
-        let busy = [
+        // What is being cleaned may have begun before.
+        let cleaned = self.pool.iter(id, BackendState::Resetting);
+        for key in cleaned.map(|(key, _)| key).collect::<Vec<_>>() {
+            self.put_reset(turn, key);
+        }
+        let later = [
+            BackendState::Connecting,
             BackendState::Active,
             BackendState::Lane,
             BackendState::Draining,
         ];
-        for state in busy {
+        for state in later {
             let members: Vec<Key> = self.pool.iter(id, state).map(|(key, _)| key).collect();
             for key in members {
                 if let Some(backend) = self.pool.get_mut(key) {
@@ -137,5 +146,29 @@ impl Engine {
             backend.expect(Purpose::Kill(victim));
         }
         true
+    }
+}
+
+/// How much of `total` falls to one of `workers`, so that all of it is given.
+fn part_of(total: usize, worker: usize, workers: usize) -> usize {
+    let workers = workers.max(1);
+    total / workers + usize::from(worker < total % workers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part_of;
+
+    #[test]
+    fn all_of_it_falls_to_somebody() {
+        for (total, workers, parts) in [
+            (3, 4, vec![1, 1, 1, 0]),
+            (0, 2, vec![0, 0]),
+            (9, 4, vec![3, 2, 2, 2]),
+        ] {
+            let given: Vec<_> = (0..workers).map(|at| part_of(total, at, workers)).collect();
+            assert_eq!(given, parts);
+        }
+        assert_eq!(part_of(5, 0, 0), 5);
     }
 }

@@ -122,7 +122,8 @@ impl Engine {
         let clients = |state| self.clients.count(state) as u64;
         let backends = |state| self.pool.count_all(state) as u64;
         let gauges = Gauges {
-            clients_login: clients(State::Greeting) + clients(State::Login),
+            clients_login: clients(State::Greeting)
+                + State::LOGINS.map(clients).iter().sum::<u64>(),
             clients_idle: clients(State::Idle),
             clients_waiting: self.pool.key_ids().map(waiting).sum(),
             clients_queued: clients(State::Queued),

@@ -161,9 +161,14 @@ impl Engine {
 }
 
 impl Backend {
-    /// Notes that a text prepares an XA transaction.
+    /// Notes that a statement prepares an XA transaction, or may: an execution does not say its text.
     fn note_xa(&mut self, statement: &Statement, text: &[u8]) {
-        if prepares_transaction(statement, text) {
+        if !statement.pins.contains(PinReason::Xa) {
+            return;
+        }
+        if text.is_empty() {
+            self.prepared_xa = self.prepared_xa.max(PreparedXa::Possible);
+        } else if prepares_transaction(text) {
             self.prepared_xa = PreparedXa::Certain;
         }
     }
@@ -238,11 +243,11 @@ impl Client {
     }
 }
 
-/// True if a text may prepare an XA transaction.
-fn prepares_transaction(statement: &Statement, text: &[u8]) -> bool {
+/// True if a text about an XA transaction may prepare it.
+fn prepares_transaction(text: &[u8]) -> bool {
     const PREPARE: &[u8] = b"prepare";
     let has = |part: &[u8]| part.eq_ignore_ascii_case(PREPARE);
-    statement.pins.contains(PinReason::Xa) && text.windows(PREPARE.len()).any(has)
+    text.windows(PREPARE.len()).any(has)
 }
 
 /// The text of a SIGNAL, of which SHOW WARNINGS does not tell all.

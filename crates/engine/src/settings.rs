@@ -17,8 +17,7 @@ pub struct Settings {
     pub max_connections: usize,
     /// Client connections over all workers that have not proved who they are; over it, ERR 1040.
     pub max_logins: usize,
-    /// So many logins are decided by backends at a time, over all workers, each having one for itself; at least
-    /// one per worker.
+    /// So many logins are decided by backends at a time, over all workers, each having one for itself.
     pub max_relays: usize,
     /// So many of the backend connections that such logins have brought are kept for an account, over all
     /// workers; at least one per worker and kind of client.

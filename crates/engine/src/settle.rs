@@ -74,7 +74,7 @@ impl Engine {
             (Purpose::ReadPrivileges(_), Ending::Err(_)) => {
                 self.learn_privileges(turn, key, None);
             }
-            (Purpose::ReadNames(_), Ending::Err(_)) => self.learn_names(key, None),
+            (Purpose::ReadNames(_), Ending::Err(error)) => self.learn_names(key, Err(error)),
             (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
             (Purpose::Kill(victim), _) => return self.kill_told(turn, key, victim),
             // A KILL that came late hit the ping, as it should.

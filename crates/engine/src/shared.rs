@@ -14,6 +14,7 @@ use crate::full_exchange::Checker;
 use crate::kill::{KillOrder, KillOutcome, Victim};
 use crate::limits::LimitsOrder;
 use crate::look::Look;
+use crate::relay_places::{RelayPlace, RelayPlaces};
 use crate::report::Report;
 use crate::settings::Settings;
 use crate::strangers::Strangers;
@@ -34,6 +35,8 @@ pub struct Shared {
     pub(crate) accounts: Published,
     /// Addresses that failed to log in.
     pub(crate) strangers: Strangers,
+    /// Logins that backends decide.
+    pub(crate) relays: Arc<RelayPlaces>,
     clients: AtomicUsize,
     logins: AtomicUsize,
     pinned: Arc<AtomicUsize>,
@@ -50,6 +53,7 @@ impl Shared {
             checker: OnceLock::new(),
             accounts: Published::default(),
             strangers: Strangers::default(),
+            relays: RelayPlaces::new(workers),
             clients: AtomicUsize::new(0),
             logins: AtomicUsize::new(0),
             pinned: Arc::default(),
@@ -238,6 +242,10 @@ pub enum Mail {
     Woken(GateId),
     /// Other limits are in force.
     RulesChanged,
+    /// A place to have a login decided by a backend, for this worker is short of them.
+    RelayPlace(RelayPlace),
+    /// Another worker is short of such places.
+    RelayWanted,
     /// Other settings hold from now on: for who comes, and whatever is looked up when it is needed. What is only
     /// looked at when an engine is made stays as it was then.
     SettingsChanged(Arc<Settings>),
@@ -277,6 +285,8 @@ impl std::fmt::Debug for Mail {
             Mail::SchemasChanged => "SchemasChanged",
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",
+            Mail::RelayPlace(_) => "RelayPlace",
+            Mail::RelayWanted => "RelayWanted",
             Mail::SettingsChanged(_) => "SettingsChanged",
             Mail::PasswordChecked(..) => "PasswordChecked",
             Mail::PublicKey(_) => "PublicKey",

@@ -4,11 +4,12 @@
 //! Owns the table, which all workers share: of fixed size, and looked at only while somebody logs in who is in it
 //! or fails. What is done about an address is the matter of `login` and `denial`.
 
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use events::{Peer, Span, Timestamp};
+
+use crate::address::is_here;
 
 const SHARDS: usize = 64;
 /// Addresses per shard; one more drives out whoever failed longest ago.
@@ -41,6 +42,16 @@ struct Stranger {
     /// Wrong passwords that are not forgiven yet, as of `since`.
     wrong: u32,
     since: Timestamp,
+    /// When somebody from there failed last.
+    seen: Timestamp,
+}
+
+impl Stranger {
+    /// How many wrong passwords are not forgiven yet.
+    fn unforgiven(&self, now: Timestamp) -> u32 {
+        let forgiven = now.since(self.since).as_us() / FORGIVEN_AFTER.as_us();
+        u64::from(self.wrong).saturating_sub(forgiven) as u32
+    }
 }
 
 impl Default for Strangers {
@@ -61,15 +72,21 @@ impl Strangers {
         }
     }
 
-    /// Somebody from there has logged in.
-    pub(crate) fn proved(&self, peer: Peer) {
-        self.look(peer, |stranger| stranger.broken = 0);
+    /// Somebody from there has logged in. Nothing is left to remember of it if all wrong passwords are forgiven.
+    pub(crate) fn proved(&self, peer: Peer, now: Timestamp) {
+        self.look(peer, |shard, at| {
+            shard[at].broken = 0;
+            if shard[at].unforgiven(now) == 0 {
+                shard.swap_remove(at);
+                self.known.fetch_sub(1, Ordering::Relaxed);
+            }
+        });
     }
 
     /// True if `max` handshakes in a row have broken there.
     pub(crate) fn is_blocked(&self, peer: Peer, max: Option<u32>) -> bool {
         max.is_some_and(|max| {
-            self.look(peer, |stranger| stranger.broken >= max)
+            self.look(peer, |shard, at| shard[at].broken >= max)
                 .unwrap_or(false)
         })
     }
@@ -81,9 +98,7 @@ impl Strangers {
             return Span::ZERO;
         };
         self.change(network, now, |stranger| {
-            let forgiven = now.since(stranger.since).as_us() / FORGIVEN_AFTER.as_us();
-            let left = u64::from(stranger.wrong).saturating_sub(forgiven) as u32;
-            stranger.wrong = (left + 1).min(WRONG_MAX);
+            stranger.wrong = (stranger.unforgiven(now) + 1).min(WRONG_MAX);
             stranger.since = now;
             delay(stranger.wrong)
         })
@@ -109,14 +124,14 @@ impl Strangers {
     }
 
     /// Looks at an address that may be known.
-    fn look<T>(&self, peer: Peer, look: impl FnOnce(&mut Stranger) -> T) -> Option<T> {
+    fn look<T>(&self, peer: Peer, look: impl FnOnce(&mut Vec<Stranger>, usize) -> T) -> Option<T> {
         if self.known.load(Ordering::Relaxed) == 0 {
             return None;
         }
         let network = network(peer)?;
         let mut shard = lock(&self.shards[place(network)]);
-        let stranger = shard.iter_mut().find(|known| known.network == network);
-        stranger.map(look)
+        let at = shard.iter().position(|known| known.network == network)?;
+        Some(look(&mut shard, at))
     }
 
     /// Changes what is known of an address, which is known from now on.
@@ -129,6 +144,7 @@ impl Strangers {
         let mut shard = lock(&self.shards[place(network)]);
         let known = shard.iter().position(|known| known.network == network);
         let at = known.unwrap_or_else(|| self.add(&mut shard, network, now));
+        shard[at].seen = now;
         change(&mut shard[at])
     }
 
@@ -138,11 +154,9 @@ impl Strangers {
             broken: 0,
             wrong: 0,
             since: now,
+            seen: now,
         };
-        let oldest = shard
-            .iter()
-            .enumerate()
-            .min_by_key(|(_, known)| known.since);
+        let oldest = shard.iter().enumerate().min_by_key(|(_, known)| known.seen);
         match oldest.map(|(at, _)| at) {
             Some(at) if shard.len() >= SHARD_MAX => {
                 self.driven_out.fetch_add(1, Ordering::Relaxed);
@@ -167,18 +181,9 @@ fn delay(wrong: u32) -> Span {
     Span::from_us(doubled.min(DELAY_MAX.as_us()))
 }
 
-/// What stands for an address: of IPv6 the network of a host, who may have all addresses in it. `None` for this
-/// machine, which the servers do not count either.
+/// What stands for an address; `None` for this machine, which the servers do not count either.
 fn network(peer: Peer) -> Option<u128> {
-    let Peer::Tcp(address) = peer else {
-        return None;
-    };
-    match address.ip().to_canonical() {
-        ip if ip.is_loopback() => None,
-        IpAddr::V4(ip) => Some(u128::from(u32::from(ip))),
-        // No IPv4 address is as large.
-        IpAddr::V6(ip) => Some(u128::from(ip) >> 64 << 64 | 1 << 63),
-    }
+    (!is_here(peer)).then(|| crate::address::network(peer))
 }
 
 fn place(network: u128) -> usize {
@@ -193,6 +198,8 @@ fn lock(shard: &Mutex<Vec<Stranger>>) -> MutexGuard<'_, Vec<Stranger>> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     fn peer(ip: &str) -> Peer {
@@ -212,7 +219,7 @@ mod tests {
             strangers.broke(bad, at(0));
         }
         assert!(!blocked(bad));
-        strangers.proved(bad);
+        strangers.proved(bad, at(0));
         for _ in 0..3 {
             assert!(!blocked(bad));
             strangers.broke(bad, at(1));
@@ -275,5 +282,41 @@ mod tests {
         }
         assert!(strangers.len() <= all && strangers.len() > all / 2);
         assert_eq!(strangers.driven_out(), 20_000 - strangers.len() as u64);
+    }
+
+    #[test]
+    fn whoever_failed_longest_ago_is_driven_out_first() {
+        let strangers = Strangers::default();
+        let who = |number: u32| {
+            let ip = std::net::Ipv4Addr::from(0x0a00_0000 + number);
+            Peer::Tcp((ip, 1).into())
+        };
+        strangers.broke(who(0), at(0));
+        let mut others = (1..).filter(|&other| {
+            let shard = |number| place(network(who(number)).unwrap());
+            shard(other) == shard(0)
+        });
+        for number in others.by_ref().take(SHARD_MAX - 1) {
+            strangers.broke(who(number), at(1));
+        }
+        strangers.broke(who(0), at(2));
+        strangers.broke(who(others.next().unwrap()), at(3));
+        assert_eq!(strangers.driven_out(), 1);
+        assert!(strangers.is_blocked(who(0), Some(2)), "it failed again");
+    }
+
+    #[test]
+    fn of_whom_nothing_is_left_to_hold_against_it_nothing_is_remembered() {
+        let strangers = Strangers::default();
+        let who = peer("10.0.0.1");
+        strangers.broke(who, at(0));
+        strangers.mistook(who, at(0));
+        strangers.proved(who, at(0));
+        assert_eq!(strangers.len(), 1, "a wrong password is not forgiven yet");
+        assert!(!strangers.is_blocked(who, Some(1)));
+        strangers.proved(who, at(2_000));
+        assert_eq!(strangers.len(), 0);
+        strangers.broke(peer("10.0.0.2"), at(2_000));
+        assert_eq!(strangers.len(), 1);
     }
 }

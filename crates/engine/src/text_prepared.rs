@@ -261,10 +261,11 @@ impl Engine {
         let hides = [PinReason::Call, PinReason::TextPrepared, PinReason::Unknown];
         let all = hides.iter().any(|&reason| statement.pins.contains(reason));
         let one = || match text_prepared(packet.text(), &facts.dialect(&client.session)?)? {
-            TextPrepared::Execute(name) | TextPrepared::Deallocate(name) => Some(name),
+            TextPrepared::Execute(name) => Some((name, false)),
+            TextPrepared::Deallocate(name) => Some((name, true)),
             TextPrepared::Prepare(..) => None,
         };
-        let one = if all { None } else { one() };
+        let (one, goes) = one().filter(|_| !all).unzip();
         let named = |name: &[u8]| all || one.as_deref() == Some(name);
         let outbox = turn.io.outbox(backend.handle);
         let mut brought = false;
@@ -274,9 +275,10 @@ impl Engine {
         for text in client.texts.iter().flat_map(|texts| &texts.list) {
             if named(&text.name) && backend.leftovers.prepared.id(&text.name) != Some(text.id) {
                 let dialect = facts.dialect(&text.state);
-                dialect
-                    .iter()
-                    .for_each(|dialect| backend.prepare(outbox, text, dialect));
+                dialect.iter().for_each(|dialect| match goes {
+                    Some(true) => backend.prepare_to_go(outbox, text),
+                    _ => backend.prepare(outbox, text, dialect),
+                });
                 brought |= dialect.is_some();
             }
         }
@@ -382,6 +384,19 @@ impl Backend {
         put_restore(outbox, self, &restore);
         self.session = state;
         self.put_query(outbox, &prepare_statement(&text.name, &text.text, dialect));
+        self.expect_text(text);
+    }
+
+    /// Prepares something that can be deallocated: what the text reads may be gone by now.
+    fn prepare_to_go(&mut self, outbox: &mut Vec<u8>, text: &Text) {
+        self.put_query(
+            outbox,
+            &[b"PREPARE `", &text.name[..], b"` FROM 'DO 1'"].concat(),
+        );
+        self.expect_text(text);
+    }
+
+    fn expect_text(&mut self, text: &Text) {
         self.expect(Purpose::Restore(RestorePart::Text(text.name.clone())));
         self.leftovers.prepared.put(&text.name, text.id);
     }

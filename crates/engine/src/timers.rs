@@ -27,6 +27,9 @@ impl Engine {
         let mut due = [
             client(State::Greeting, Some(settings.login_timeout)),
             client(State::Login, Some(settings.login_timeout)),
+            client(State::Challenged, Some(settings.login_timeout)),
+            client(State::Judged, Some(settings.login_timeout)),
+            self.relay_due(),
             client(State::Idle, settings.wait_timeout),
             client(State::Held, settings.idle_transaction_timeout),
             self.idle_due,
@@ -72,7 +75,8 @@ impl Engine {
     pub(crate) fn timers_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let settings = self.settings.clone();
         self.denials_due(turn);
-        for state in [State::Greeting, State::Login] {
+        self.relays_due(turn);
+        for state in [State::Greeting].into_iter().chain(State::LOGINS) {
             while let Some(key) = self.due(turn, state, Some(settings.login_timeout)) {
                 self.close_client(turn, key, DisconnectReason::LoginTimeout);
             }

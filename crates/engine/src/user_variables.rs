@@ -13,7 +13,7 @@ use session::{
     ColumnType, Restore, Told, UserValue, UserVariables, ask_for_user_variables,
     put_user_variables, same_user_variables,
 };
-use wire::{Command, Piece, TextResultSet, WalkError};
+use wire::{Command, ErrPacket, Piece, TextResultSet, WalkError, code};
 
 use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Due, Purpose};
@@ -117,7 +117,20 @@ fn column_type(fixed: &[u8; FIXED_PART]) -> ColumnType {
     }
 }
 
-/// A variable that MariaDB lists, and whether it is NULL. `None` if it cannot be carried.
+/// True if the account is never told which variables there are: by the next connection's server neither. Other
+/// errors, such as that of a KILL, concern this question alone.
+fn hides_list(error: &[u8]) -> bool {
+    const HIDES: [u16; 5] = [
+        code::SCHEMA_ACCESS_DENIED,
+        code::UNKNOWN_TABLE,
+        code::TABLE_ACCESS_DENIED,
+        code::COLUMN_ACCESS_DENIED,
+        code::NO_SUCH_TABLE,
+    ];
+    ErrPacket::parse(error).is_ok_and(|error| HIDES.contains(&error.code))
+}
+
+/// A variable that the server lists, and whether it is NULL. `None` if it cannot be carried.
 fn listed(row: &[Option<Vec<u8>>]) -> Option<(Box<[u8]>, bool)> {
     let [Some(name), Some(null)] = row else {
         return None;
@@ -417,7 +430,7 @@ impl Engine {
     }
 
     /// The backend told which variables there are: those that may be the attached session's are read back.
-    pub(crate) fn learn_names(&mut self, key: Key, rows: Option<&TextResultSet>) {
+    pub(crate) fn learn_names(&mut self, key: Key, answer: Result<&TextResultSet, &[u8]>) {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -426,15 +439,17 @@ impl Engine {
             backend.dirty = true;
             return;
         };
-        if rows.is_none() {
-            if let Some(id) = self.pool.key_of(key) {
+        if let Err(error) = answer {
+            if let Some(id) = self.pool.key_of(key).filter(|_| hides_list(error)) {
                 self.keys[id.0 as usize].hides_variables = true;
             }
         }
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        let names: Option<Vec<_>> = rows.and_then(|rows| rows.rows().map(listed).collect());
+        let names: Option<Vec<_>> = answer
+            .ok()
+            .and_then(|rows| rows.rows().map(listed).collect());
         let names = names.filter(|names| names.len() <= UNREAD_MAX);
         let Some(names) = names else {
             return self.pin_late(client, PinReason::UserVariable);
@@ -480,5 +495,41 @@ impl Engine {
             backend.leftovers.forget_unread();
             self.pin_late(client, PinReason::UserVariable);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_lasts_hides_the_list_from_an_account() {
+        for (code, hides) in [
+            (1142, true),
+            (1044, true),
+            (1146, true),
+            (1317, false),
+            (1205, false),
+        ] {
+            let mut packet = Vec::new();
+            let error = ErrPacket {
+                code,
+                sql_state: b"HY000",
+                message: b"no",
+            };
+            error.encode(&mut packet, 1, wire::Capabilities::PROTOCOL_41);
+            assert_eq!(hides_list(&packet[wire::HEADER_LEN..]), hides, "{code}");
+        }
+        assert!(!hides_list(b"malformed"));
+    }
+
+    #[test]
+    fn a_row_that_no_variable_has_is_none() {
+        let value = |text: &str| Some(text.as_bytes().to_vec());
+        assert_eq!(
+            listed(&[value("A"), value("1")]),
+            Some((Box::from(*b"a"), true))
+        );
+        assert_eq!(listed(&[None, None]), None);
     }
 }

@@ -99,6 +99,19 @@ mod tests {
     }
 
     #[test]
+    fn seeds_of_questions_that_failed_once_do_not_fail_again() {
+        let options = Options {
+            scenario: Some(Scenario::Questions),
+            ..Options::default()
+        };
+        // A global variable was set while a connection was being opened or cleaned, and a new session had it as
+        // it was before.
+        for seed in [2_282, 2_398, 2_869] {
+            run(seed, &options).unwrap_or_else(|failure| panic!("{failure}"));
+        }
+    }
+
+    #[test]
     fn seeds_of_quotas_that_failed_once_do_not_fail_again() {
         let options = Options {
             scenario: Some(Scenario::Quotas),

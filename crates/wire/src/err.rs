@@ -24,6 +24,14 @@ pub mod code {
     pub const SERVER_SHUTDOWN: u16 = 1053;
     /// `ER_PARSE_ERROR`.
     pub const PARSE_ERROR: u16 = 1064;
+    /// `ER_UNKNOWN_TABLE`.
+    pub const UNKNOWN_TABLE: u16 = 1109;
+    /// `ER_TABLEACCESS_DENIED_ERROR`: no right on this table.
+    pub const TABLE_ACCESS_DENIED: u16 = 1142;
+    /// `ER_COLUMNACCESS_DENIED_ERROR`: no right on this column.
+    pub const COLUMN_ACCESS_DENIED: u16 = 1143;
+    /// `ER_NO_SUCH_TABLE`.
+    pub const NO_SUCH_TABLE: u16 = 1146;
     /// `ER_UNKNOWN_ERROR`.
     pub const UNKNOWN_ERROR: u16 = 1105;
     /// `ER_NO_SUCH_THREAD`: KILL of a connection that is not there.
@@ -58,6 +66,8 @@ pub mod code {
     pub const UNKNOWN_STMT_HANDLER: u16 = 1243;
     /// `ER_NOT_SUPPORTED_YET`
     pub const NOT_SUPPORTED_YET: u16 = 1235;
+    /// `ER_ACCESS_DENIED_NO_PASSWORD_ERROR`: no password would do.
+    pub const ACCESS_DENIED_NO_PASSWORD: u16 = 1698;
     /// `ER_SPECIFIC_ACCESS_DENIED_ERROR`: a privilege is missing.
     pub const PRIVILEGE_DENIED: u16 = 1227;
     /// `ER_NOT_SUPPORTED_AUTH_MODE`: the client's authentication is too old.

@@ -9,6 +9,7 @@ use wire::{ErrPacket, Told, Translation};
 use super::{Answer, ReadWarnings, Refusal};
 use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
+use crate::binary_rows::Form;
 use crate::client::Client;
 use crate::{Engine, Mail, Turn};
 
@@ -128,7 +129,7 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        text: &[u8],
+        (text, form): (&[u8], Form),
     ) -> bool {
         if !may_be_show(text) {
             return false;
@@ -148,7 +149,7 @@ impl Engine {
         };
         let outbox = turn.io.outbox(client.handle);
         let translation = Translation::new(client.dialect(), 0);
-        list.tell(asked, (translation, told), outbox);
+        list.tell((asked, form), (translation, told), outbox);
         client.capture.row_count = -1;
         self.counters.local_answers += 1;
         true

@@ -7,6 +7,8 @@ use wire::{
     Told, Translation,
 };
 
+use crate::binary_rows::{Form, binary_condition};
+
 /// More than this is not kept for a session.
 const CAPTURE_MAX: usize = 64 << 10;
 
@@ -151,11 +153,16 @@ impl List {
     /// The answer to SHOW WARNINGS or SHOW ERRORS, told to a client.
     pub(crate) fn tell(
         &self,
-        asked: Diagnostics,
+        (asked, form): (Diagnostics, Form),
         (translation, told): (Translation, Told<'_>),
         outbox: &mut Vec<u8>,
     ) {
-        replay(&selected(&self.answer, asked), translation, told, outbox);
+        let answer = selected(&self.answer, asked);
+        let answer = match form {
+            Form::Text => answer,
+            Form::Binary => in_binary(&answer),
+        };
+        replay(&answer, translation, told, outbox);
     }
 
     /// Adds those that another answer to SHOW WARNINGS has.
@@ -234,6 +241,19 @@ fn selected(answer: &[u8], asked: Diagnostics) -> Vec<u8> {
             }
         }
         out.push(piece.bytes());
+    });
+    out.bytes
+}
+
+/// The same answer with the rows of an execution.
+fn in_binary(answer: &[u8]) -> Vec<u8> {
+    let mut out = Packets::default();
+    each_packet(answer, |piece| {
+        let row = match piece {
+            Piece::Row(packet) => binary_condition(packet),
+            _ => None,
+        };
+        out.push(row.as_deref().unwrap_or(piece.bytes()));
     });
     out.bytes
 }

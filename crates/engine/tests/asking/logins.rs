@@ -205,3 +205,35 @@ fn a_client_is_called_what_the_database_calls_it() {
         assert!(text.contains(&format!("'app'@'{host}'")), "{text}");
     }
 }
+
+#[test]
+fn of_two_addresses_neither_takes_all_places() {
+    let (here, there) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let mut stage = Stage::with_places(4);
+    let mut connect = |ip| {
+        let (client, _) = stage.connect_from(ip);
+        (client, stage.wire.has_closed(client))
+    };
+    let flood: Vec<_> = (0..4).map(|_| connect(here).0).collect();
+    assert!(connect(here).1, "it has all that there are");
+    assert_eq!([(); 2].map(|()| connect(there).1), [false, false]);
+    assert!(connect(there).1 && connect(here).1, "each has half of them");
+    let gone = flood.iter().map(|client| stage.wire.has_closed(*client));
+    assert_eq!(gone.collect::<Vec<_>>(), [true, true, false, false]);
+}
+
+#[test]
+fn those_who_wait_for_a_refusal_do_not_hide_who_dawdles() {
+    let mut stage = Stage::with_places(1);
+    stage.publish(&[("app", SECRET)]);
+    for _ in 0..60 {
+        stage.log_in("app", "wrong");
+        let orders = stage.take_orders();
+        stage.answer(&orders, true);
+    }
+    let (silent, _) = stage.connect();
+    stage.now = Timestamp::ZERO + Span::from_secs(1);
+    let (client, _) = stage.log_in("app", "secret");
+    assert!(stage.wire.has_closed(silent));
+    assert_eq!(stage.told(client), Told::Ok);
+}

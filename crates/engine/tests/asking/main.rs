@@ -2,8 +2,12 @@
 //! bounded. And those who do not belong: who fails is made to wait or turned away, and load balancers are believed.
 
 #[cfg(test)]
+mod alike;
+#[cfg(test)]
 mod logins;
 #[cfg(test)]
 mod outsiders;
+#[cfg(test)]
+mod relays;
 #[cfg(test)]
 mod stage;

@@ -122,12 +122,6 @@ fn begin_and_leave(stage: &mut Stage, ip: Ipv4Addr) {
     stage.turn();
 }
 
-fn say(stage: &mut Stage, tag: Tag, bytes: &[u8]) {
-    let now = stage.now;
-    stage.engine.received(&mut stage.wire, tag, bytes, now);
-    stage.turn();
-}
-
 /// The error that a client was told.
 fn error(stage: &mut Stage, client: Handle) -> (u16, String) {
     let bytes = stage.wire.take(client);
@@ -146,9 +140,9 @@ fn a_load_balancer_says_who_the_client_is() {
     for cut in [1, 5, 11, header.len() - 1, header.len()] {
         let mut stage = known();
         let (client, tag) = stage.connect_from(BALANCER);
-        say(&mut stage, tag, &header[..cut]);
+        stage.say(tag, &header[..cut]);
         assert_eq!(stage.told(client), Told::Nothing);
-        say(&mut stage, tag, &header[cut..]);
+        stage.say(tag, &header[cut..]);
         stage.respond(tag, ("eve", "wrong"));
         let orders = stage.take_orders();
         stage.answer(&orders, true);
@@ -159,7 +153,7 @@ fn a_load_balancer_says_who_the_client_is() {
     // A second header is none.
     let mut stage = known();
     let (client, tag) = stage.connect_from(BALANCER);
-    say(&mut stage, tag, &[&header[..], header].concat());
+    stage.say(tag, &[&header[..], header].concat());
     assert_eq!(error(&mut stage, client).0, 1043);
 }
 
@@ -169,7 +163,7 @@ fn a_load_balancer_may_say_nothing_or_speak_for_itself() {
     for header in [&b""[..], b"PROXY UNKNOWN\r\n", &local] {
         let mut stage = known();
         let (client, tag) = stage.connect_from(BALANCER);
-        say(&mut stage, tag, header);
+        stage.say(tag, header);
         stage.respond(tag, ("eve", "wrong"));
         let orders = stage.take_orders();
         stage.answer(&orders, true);
@@ -182,11 +176,7 @@ fn a_load_balancer_may_say_nothing_or_speak_for_itself() {
 fn nobody_else_is_believed() {
     let mut stage = known();
     let (client, tag) = stage.connect_from(HERE);
-    say(
-        &mut stage,
-        tag,
-        b"PROXY TCP4 10.0.0.2 10.9.9.9 1111 3306\r\n",
-    );
+    stage.say(tag, b"PROXY TCP4 10.0.0.2 10.9.9.9 1111 3306\r\n");
     let (code, text) = error(&mut stage, client);
     assert_eq!(
         (code, &*text),
@@ -194,7 +184,7 @@ fn nobody_else_is_believed() {
     );
     assert!(stage.wire.has_closed(client));
     let (client, tag) = stage.connect_from(BALANCER);
-    say(&mut stage, tag, b"PROXY TCP4 10.0.0.2\r\n");
+    stage.say(tag, b"PROXY TCP4 10.0.0.2\r\n");
     assert_eq!(
         error(&mut stage, client),
         (1105, "Failed to parse proxy header".to_owned())
@@ -208,14 +198,14 @@ fn who_is_behind_a_load_balancer_is_counted_by_itself() {
     for _ in 0..5 {
         begin_and_leave(&mut stage, BALANCER);
         let (_, tag) = stage.connect_from(BALANCER);
-        say(&mut stage, tag, header);
+        stage.say(tag, header);
         let now = stage.now;
         stage
             .engine
             .hung_up(&mut stage.wire, tag, HangUp::Closed, now);
     }
     let (client, tag) = stage.connect_from(BALANCER);
-    say(&mut stage, tag, header);
+    stage.say(tag, header);
     assert_eq!(error(&mut stage, client).0, 1129);
     let (client, _) = stage.log_in_from(BALANCER, "app", "secret");
     assert_eq!(stage.told(client), Told::Ok, "the balancer itself");

@@ -7,8 +7,8 @@ use accounts::{Configured, Credential, Found, Reading, Register, Requires, Stand
 use engine::{AccountName, AccountsOrder, Engine, Mail, ProxyNetwork, Settings, Shared};
 use events::{ConnectError, Handle, Handler, Peer, Recorder, Span, Tag, Timestamp};
 use wire::{
-    Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
-    NATIVE_PASSWORD, native_password, whole_packet,
+    AuthPlugin, Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
+    whole_packet,
 };
 
 /// Of "secret" and of "other".
@@ -23,6 +23,7 @@ pub(crate) const BALANCER: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
 pub(crate) enum Told {
     Nothing,
     Greeting,
+    Question,
     Ok,
     Err(u16, String),
 }
@@ -37,6 +38,8 @@ pub(crate) struct Stage {
     clients: u64,
     /// What the client that connected last was greeted with.
     nonce: [u8; 20],
+    /// The backend cannot be reached.
+    unreachable: bool,
 }
 
 impl Stage {
@@ -48,6 +51,15 @@ impl Stage {
 
     /// The same with so many places for those who have not proved who they are.
     pub(crate) fn with_places(max_logins: usize) -> Self {
+        let settings = Settings {
+            max_logins,
+            ..Settings::default()
+        };
+        Self::of_worker((&Shared::new(1, 8), 0), settings)
+    }
+
+    /// The same of one of several workers, with other settings.
+    pub(crate) fn of_worker((shared, worker): (&Arc<Shared>, usize), settings: Settings) -> Self {
         let ours = ("monitor".to_owned(), "x".to_owned().into());
         let register = Register::new(Vec::<Configured>::new(), Some(ours));
         let settings = Settings {
@@ -55,14 +67,13 @@ impl Stage {
             login_timeout: Span::from_secs(10),
             max_connect_errors: Some(5),
             proxy_networks: vec![ProxyNetwork::Ip(BALANCER.into(), 32)],
-            max_logins,
-            ..Settings::default()
+            ..settings
         };
-        let shared = Shared::new(1, 8);
+        let shared = shared.clone();
         let orders: Arc<Mutex<Vec<AccountsOrder>>> = Arc::default();
         let ordered = orders.clone();
         shared.read_accounts_with(move |order| ordered.lock().unwrap().push(order));
-        let engine = Engine::new(Arc::new(settings), shared.clone(), 0, [7; 32]);
+        let engine = Engine::new(Arc::new(settings), shared.clone(), worker, [7; 32]);
         let mut stage = Self {
             engine,
             wire: Recorder::default(),
@@ -72,6 +83,7 @@ impl Stage {
             now: Timestamp::ZERO,
             clients: 0,
             nonce: [0; 20],
+            unreachable: true,
         };
         stage.turn();
         stage
@@ -79,6 +91,9 @@ impl Stage {
 
     pub(crate) fn turn(&mut self) {
         self.engine.turn_ended(&mut self.wire, self.now);
+        if !self.unreachable {
+            return self.engine.check_invariants().unwrap();
+        }
         for tag in std::mem::take(&mut self.wire.asked) {
             let error = ConnectError::Os(111);
             let wire = &mut self.wire;
@@ -133,7 +148,17 @@ impl Stage {
     }
 
     /// The handshake response of the client that connected last.
-    pub(crate) fn respond(&mut self, tag: Tag, (user, password): (&str, &str)) {
+    pub(crate) fn respond(&mut self, tag: Tag, login: (&str, &str)) {
+        self.respond_by(tag, AuthPlugin::NativePassword, login);
+    }
+
+    /// The same with another plugin.
+    pub(crate) fn respond_by(
+        &mut self,
+        tag: Tag,
+        plugin: AuthPlugin,
+        (user, password): (&str, &str),
+    ) {
         let usual =
             Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION | Capabilities::PLUGIN_AUTH;
         let response = HandshakeResponse {
@@ -142,9 +167,9 @@ impl Stage {
             max_packet_size: 1 << 24,
             collation: 45,
             user: user.as_bytes(),
-            auth_response: &native_password(password.as_bytes(), &self.nonce),
+            auth_response: &plugin.response(password.as_bytes(), &self.nonce),
             schema: None,
-            auth_plugin: NATIVE_PASSWORD,
+            auth_plugin: plugin.name(),
             attributes: b"",
         };
         let mut bytes = Vec::new();
@@ -162,6 +187,7 @@ impl Stage {
         match payload[0] {
             0 => Told::Ok,
             10 => Told::Greeting,
+            0xfe => Told::Question,
             _ => {
                 let error = ErrPacket::parse(payload).unwrap();
                 Told::Err(
@@ -174,9 +200,20 @@ impl Stage {
 
     /// The database says that there are these; the workers were not told by mail.
     pub(crate) fn publish(&mut self, accounts: &[(&str, &str)]) {
-        let found = accounts.iter().map(|(user, hash)| Found {
-            name: AccountName::new(*user, "%"),
-            credential: Credential::native(hash),
+        let native = accounts
+            .iter()
+            .map(|(user, hash)| (*user, Credential::native(hash)));
+        self.publish_all(native);
+    }
+
+    /// The same with whatever proves them.
+    pub(crate) fn publish_all<'a>(
+        &mut self,
+        accounts: impl IntoIterator<Item = (&'a str, Credential)>,
+    ) {
+        let found = accounts.into_iter().map(|(user, credential)| Found {
+            name: AccountName::new(user, "%"),
+            credential,
             standing: Standing::Open,
             requires: Requires::Nothing,
             privileges: 0,
@@ -188,6 +225,32 @@ impl Stage {
         if let Some(directory) = self.register.update(reading) {
             self.shared.publish_accounts(directory);
         }
+    }
+
+    /// From now on connections to the backend are made, and stay in `wire.asked`. The database has one account,
+    /// and only it can tell who is that.
+    pub(crate) fn ask_the_database(&mut self, user: &str) {
+        self.unreachable = false;
+        let found = Found {
+            name: AccountName::new(user, "%"),
+            credential: Credential::Other("client_ed25519".into()),
+            standing: Standing::Open,
+            requires: Requires::Nothing,
+            privileges: 0,
+        };
+        let reading = Reading {
+            accounts: vec![found],
+            view: View::default(),
+        };
+        let directory = self.register.update(reading).unwrap();
+        self.shared.publish_accounts(directory);
+    }
+
+    /// Bytes come for a client or from a backend.
+    pub(crate) fn say(&mut self, tag: Tag, bytes: &[u8]) {
+        let now = self.now;
+        self.engine.received(&mut self.wire, tag, bytes, now);
+        self.turn();
     }
 
     /// The database has no accounts, and names for addresses or not.

@@ -1,11 +1,15 @@
 //! Prepared statements that follow their session from backend to backend: each step of a life runs on
 //! another one, and is answered as the database itself answers it.
 
+use wire::Capabilities;
+
 use crate::binary::Step::{
     Close, Execute, ExecuteLong, ExecuteRaw, Fetch, LongData, Prepare, Reset, Text,
 };
 use crate::binary::{ENDINGS, Life, Step, contains, prepare_schema};
-use crate::support::{Client, Database, FrontDoor, Packet, Server, USUAL, eventually};
+use crate::support::{
+    Client, Database, FrontDoor, Login, Outcome, Packet, Server, USUAL, eventually,
+};
 
 const CURSOR: u8 = 1;
 
@@ -375,6 +379,71 @@ fn a_statement_that_asks_for_the_counts_of_its_backend_stays_there() {
     assert_eq!(told[0].payload[0], 0, "{told:?}");
     assert_eq!(text(&second.step(Execute(0, &[1]))), "x1");
     assert_eq!(door.metric("myriad_backend_resets_total"), 0);
+}
+
+#[test]
+fn executions_are_told_conditions_of_another_backend() {
+    const SCRIPT: [&str; 9] = [
+        "DROP TABLE IF EXISTS nothing",
+        "SHOW WARNINGS",
+        "SHOW WARNINGS",
+        "SHOW ERRORS",
+        "SELECT * FROM nothing",
+        "SHOW ERRORS",
+        "SHOW WARNINGS LIMIT 1",
+        "DROP TABLE IF EXISTS nothing, neither",
+        "SHOW WARNINGS LIMIT 1, 5",
+    ];
+    let database = Database::shared();
+    prepare_schema(&database, "carried_conditions");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+    let mut mover = Mover::new(&door, "carried_conditions");
+    for capabilities in ENDINGS {
+        let login = Login {
+            capabilities: capabilities | Capabilities::CONNECT_WITH_DB,
+            ..Login::to("carried_conditions")
+        };
+        let mut told = |address, moves: bool| {
+            let mut client = Client::login(address, &login).unwrap();
+            let ask = |sql: &&str| {
+                let between = || {
+                    if moves {
+                        mover.turn();
+                    }
+                };
+                client.execute(sql, between)
+            };
+            SCRIPT.iter().map(ask).collect::<Vec<_>>()
+        };
+        let direct = told(database.address(), false);
+        let through = told(&door.address(), true);
+        for ((sql, direct), through) in SCRIPT.iter().zip(direct).zip(through) {
+            assert_eq!(direct, through, "{sql}, {capabilities:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_prepared_by_name_can_be_given_up_though_its_table_is_gone() {
+    let database = Database::shared();
+    prepare_schema(&database, "carried_gone");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+    let mut mover = Mover::new(&door, "carried_gone");
+    let mut client = Client::new(&door.address(), "carried_gone");
+    for (sql, succeeds) in [
+        ("PREPARE p FROM 'SELECT a FROM t'", true),
+        ("DROP TABLE t", true),
+        ("EXECUTE p", false),
+        ("DEALLOCATE PREPARE p", true),
+        ("DEALLOCATE PREPARE p", false),
+    ] {
+        mover.turn();
+        let told = client.run(sql);
+        let done = matches!(told[..], [Outcome::Ok(_)]);
+        assert_eq!(done, succeeds, "{sql}: {told:?}");
+    }
+    let pins = door.metric("myriad_pins_total{reason=\"text_prepared\"}");
+    assert_eq!(pins, 0);
 }
 
 #[test]

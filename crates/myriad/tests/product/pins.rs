@@ -212,6 +212,34 @@ fn a_read_that_nobody_waits_for_is_ended() {
     assert_eq!(door.metric("myriad_orphans_killed_total"), 1);
 }
 
+/// How a client prepares a transaction of XA.
+#[derive(Clone, Copy)]
+enum XaWay {
+    Texts,
+    Procedure,
+    Prepared,
+}
+
+fn prepare_transaction(client: &mut Client, way: XaWay, insert: &str) {
+    let steps = ["XA START 'n'", insert, "XA END 'n'", "XA PREPARE 'n'"];
+    let body = steps.join("; ");
+    let create = format!("CREATE OR REPLACE PROCEDURE hidden() BEGIN {body}; END");
+    let statements = match way {
+        XaWay::Texts | XaWay::Prepared => &steps[..],
+        XaWay::Procedure => &[&create, "CALL hidden()"],
+    };
+    for statement in statements {
+        let told = match way {
+            XaWay::Prepared => client.execute(statement, || ()).outcomes(),
+            XaWay::Texts | XaWay::Procedure => client.run(statement),
+        };
+        assert!(
+            matches!(told[..], [Outcome::Ok(_)]),
+            "{statement}: {told:?}"
+        );
+    }
+}
+
 /// What a transaction of XA has prepared outlives the session: somebody else ends it, and whoever has the
 /// front door's connections next can write.
 #[test]
@@ -222,26 +250,12 @@ fn a_prepared_transaction_is_left_to_whoever_ends_it() {
     database.execute("CREATE TABLE prepared_xa.t (a INT PRIMARY KEY)");
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
     let client = || Client::new(&door.address(), "prepared_xa");
-    for (number, resets, hidden) in [
-        (1, false, false),
-        (2, true, false),
-        (3, false, true),
-        (4, true, true),
-    ] {
+    let ways = [XaWay::Texts, XaWay::Procedure, XaWay::Prepared];
+    let cases = ways.into_iter().flat_map(|way| [(way, false), (way, true)]);
+    for (number, (way, resets)) in cases.enumerate() {
         let mut first = client();
         let insert = format!("INSERT INTO t VALUES ({number})");
-        let steps = ["XA START 'n'", &insert, "XA END 'n'", "XA PREPARE 'n'"];
-        let body = steps.join("; ");
-        let create = format!("CREATE PROCEDURE hidden_{number}() BEGIN {body}; END");
-        let call = format!("CALL hidden_{number}()");
-        let hides = [create.as_str(), &call];
-        for statement in if hidden { &hides[..] } else { &steps[..] } {
-            let told = first.run(statement);
-            assert!(
-                matches!(told[..], [Outcome::Ok(_)]),
-                "{statement}: {told:?}"
-            );
-        }
+        prepare_transaction(&mut first, way, &insert);
         if resets {
             first.send(COM_RESET_CONNECTION, b"");
             first.answer().unwrap();

@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 use super::identifier;
 use super::keyword::Keyword;
 use super::lexer::Lexer;
-use super::substitute::{Known, variable_name};
+use super::substitute::Known;
 use super::token::Token;
 
 /// `SHOW WARNINGS` or `SHOW ERRORS`, with its LIMIT.
@@ -65,7 +65,7 @@ fn selected(text: &[u8], mut lexer: Lexer<'_>) -> Option<(Known, Vec<u8>)> {
             let call = [lexer.next(), lexer.next()];
             (call == [Token::Mark(b'('), Token::Mark(b')')]).then_some(known)?
         }
-        Token::SystemVariable => Known::of_variable(&variable_name(&mut lexer)?)?,
+        Token::SystemVariable => Known::read(&mut lexer)?,
         _ => return None,
     };
     let written = text.get(start..lexer.place().end)?;

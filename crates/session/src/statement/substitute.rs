@@ -58,7 +58,19 @@ impl Known {
         find(&known, name)
     }
 
-    pub(super) fn of_variable(name: &[u8]) -> Option<Self> {
+    /// The variable whose name is next. One of the other scope is left to the server, which refuses it.
+    pub(super) fn read(lexer: &mut Lexer<'_>) -> Option<Self> {
+        let scope = lexer.clone().next().identifier()?;
+        let known = Self::of_variable(&variable_name(lexer)?)?;
+        let others: &[&[u8]] = match known.is_of_last_statement() {
+            true => &[b"global"],
+            false => &[b"session", b"local"],
+        };
+        let refused = others.iter().any(|other| scope.eq_ignore_ascii_case(other));
+        (!refused).then_some(known)
+    }
+
+    fn of_variable(name: &[u8]) -> Option<Self> {
         let known = [
             (&b"warning_count"[..], Self::WarningCount),
             (b"error_count", Self::ErrorCount),
@@ -133,6 +145,8 @@ struct Edit<'a> {
     /// Still in the first statement.
     first: bool,
     depth: u32,
+    /// In a list of assignments.
+    sets: bool,
     item: Option<Item>,
     /// What came before: a point makes a name of what follows.
     before: Before,
@@ -153,6 +167,8 @@ enum Before {
     /// The end of an expression: a word right behind it is an alias.
     Operand,
     As,
+    /// What is set comes next.
+    Target,
     Other,
 }
 
@@ -165,6 +181,7 @@ impl<'a> Edit<'a> {
             copied: 0,
             first: true,
             depth: 0,
+            sets: false,
             item: None,
             before: Before::Start,
         }
@@ -180,10 +197,7 @@ impl<'a> Edit<'a> {
                 let call = [ahead.next(), ahead.next()];
                 (call == [Token::Mark(b'('), Token::Mark(b')')]).then_some(known)?
             }
-            Token::SystemVariable => {
-                let name = variable_name(&mut ahead)?;
-                Known::of_variable(&name)?
-            }
+            Token::SystemVariable if self.before != Before::Target => Known::read(&mut ahead)?,
             _ => return None,
         };
         self.lexer = ahead;
@@ -234,7 +248,17 @@ impl<'a> Edit<'a> {
                     named: false,
                 });
             }
-            self.before = Before::Other;
+            self.sets = keyword == Keyword::Set;
+            self.before = match self.sets {
+                true => Before::Target,
+                false => Before::Other,
+            };
+            return;
+        }
+        // Behind `SET STATEMENT … FOR` is a statement.
+        self.sets &= keyword != Keyword::Select;
+        if self.sets && self.depth == 0 && token == Token::Mark(b',') {
+            self.before = Before::Target;
             return;
         }
         if self.depth == 0 && self.item.is_some() {

@@ -11,9 +11,11 @@ use wire::{
     HandshakeResponse, Header, InitialHandshake, OkPacket, REQUEST_PUBLIC_KEY, write_packet,
 };
 
-use super::{Address, Answer, LIMIT, Outcome, Packet, Shape, tls};
+use super::{Address, Answer, LIMIT, Outcome, Packet, Part, Shape, tls};
 
 const COM_QUERY: u8 = 0x03;
+const COM_STMT_PREPARE: u8 = 0x16;
+const COM_STMT_EXECUTE: u8 = 0x17;
 
 /// What today's clients negotiate.
 pub(crate) const USUAL: Capabilities = Capabilities::LONG_PASSWORD
@@ -216,6 +218,20 @@ impl Client {
         write_packet(&mut bytes, 0, &[&[COM_QUERY], sql.as_bytes()].concat());
         self.stream.get_mut().write_all(&bytes)?;
         Ok(self.answer()?.outcomes())
+    }
+
+    /// Prepares and executes a statement by commands; `between` is called before it is executed. The answer to
+    /// the last of them. The statement stays.
+    pub(crate) fn execute(&mut self, sql: &str, between: impl FnOnce()) -> Answer {
+        self.send(COM_STMT_PREPARE, sql.as_bytes());
+        let prepared = self.answer_of(Shape::Prepare).unwrap();
+        let (Part::PrepareOk, first) = &prepared.packets[0] else {
+            return prepared;
+        };
+        between();
+        let id = &first.payload[1..5];
+        self.send(COM_STMT_EXECUTE, &[id, &[0, 1, 0, 0, 0]].concat());
+        self.answer().unwrap()
     }
 
     /// The first column of the first row of one statement's result set.

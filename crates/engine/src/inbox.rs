@@ -1,0 +1,161 @@
+//! What clients have sent and what is not dealt with: the only buffer that a client owns, and only while there is
+//! something in it.
+//!
+//! Owns how these buffers come and go, and that nothing of a login stays in them. What is in them is the matter of
+//! `commands` and `login`.
+
+use events::Io;
+use membership::Key;
+use wire::{HEADER_LEN, Header};
+use zeroize::Zeroize;
+
+use crate::client::State;
+use crate::{Engine, Mail, Turn};
+
+/// Buffers that are kept for the next inbox, and how large one may be to be kept.
+const SPARES: usize = 4_096;
+const SPARE_CAPACITY: usize = 4 << 10;
+
+impl Engine {
+    pub(crate) fn client_received<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        bytes: &[u8],
+    ) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.inbox.is_empty() {
+            let used = self.consume(turn, key, bytes);
+            self.keep(turn, key, &bytes[used..]);
+        } else {
+            if client.login.is_some() {
+                make_room(&mut client.inbox, bytes.len());
+            }
+            client.inbox.extend_from_slice(bytes);
+            self.consume_inbox(turn, key);
+        }
+    }
+
+    /// Goes on with what the client sent ahead.
+    pub(crate) fn consume_inbox<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut inbox = std::mem::take(&mut client.inbox);
+        let is_secret = client.login.is_some();
+        let used = self.consume(turn, key, &inbox);
+        match is_secret {
+            true => forget_front(&mut inbox, used),
+            false => drop(inbox.drain(..used)),
+        }
+        match inbox.is_empty() {
+            true => self.recycle(inbox),
+            false => self.put_in_inbox(key, inbox),
+        }
+        self.balance_receiving(turn, key);
+    }
+
+    /// Keeps bytes that cannot be dealt with yet.
+    fn keep<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let mut inbox = self.spares.pop().unwrap_or_default();
+        inbox.extend_from_slice(bytes);
+        self.put_in_inbox(key, inbox);
+        self.balance_receiving(turn, key);
+    }
+
+    /// Bytes that stay for later, behind what is there already: the command that stands for the
+    /// schema of a login was never sent by the client.
+    fn put_in_inbox(&mut self, key: Key, bytes: Vec<u8>) {
+        match self.clients.get_mut(key) {
+            Some(client) if client.inbox.is_empty() => client.inbox = bytes,
+            Some(client) => client.inbox.extend_from_slice(&bytes),
+            None => self.recycle(bytes),
+        }
+    }
+
+    /// A client that sends ahead while something runs is not read from until that is done: what
+    /// it may leave here is bounded by one read.
+    fn balance_receiving<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let busy = matches!(
+            self.clients.state(key),
+            Some(
+                State::Queued
+                    | State::Waiting(_)
+                    | State::ForLane(_)
+                    | State::InLane
+                    | State::Active
+                    | State::Asking
+            )
+        );
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let busy = busy && !client.uploading;
+        let ahead = busy && sent_ahead(&client.inbox);
+        if ahead && !client.paused {
+            turn.io.pause_receive(client.handle);
+        } else if client.paused && !busy {
+            turn.io.resume_receive(client.handle);
+        } else {
+            return;
+        }
+        client.paused = ahead;
+    }
+
+    /// A buffer that is no longer needed.
+    pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
+        let keep = buffer.capacity() > 0 && buffer.capacity() <= SPARE_CAPACITY;
+        if keep && self.spares.len() < SPARES {
+            buffer.clear();
+            self.spares.push(buffer);
+        }
+    }
+}
+
+/// Makes room for so many bytes more behind what may be a password, of which no copy is left elsewhere.
+fn make_room(secret: &mut Vec<u8>, more: usize) {
+    if secret.capacity() - secret.len() < more {
+        let mut larger = Vec::with_capacity(2 * (secret.len() + more));
+        larger.extend_from_slice(secret);
+        std::mem::replace(secret, larger).zeroize();
+    }
+}
+
+/// Takes what has been dealt with, and may be a password, off the front.
+fn forget_front(secret: &mut Vec<u8>, used: usize) {
+    let rest = secret.split_off(used);
+    std::mem::replace(secret, rest).zeroize();
+}
+
+/// True if there is more in the inbox than the one command that waits.
+fn sent_ahead(inbox: &[u8]) -> bool {
+    match Header::parse(inbox) {
+        Some(header) => inbox.len() > HEADER_LEN + header.len,
+        None => !inbox.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_with_a_secret_grows_and_shrinks_to_what_it_should_hold() {
+        let mut secret = Vec::with_capacity(4);
+        for part in [b"se".as_slice(), b"cret", b" and a command"] {
+            make_room(&mut secret, part.len());
+            let before = secret.as_ptr();
+            secret.extend_from_slice(part);
+            assert_eq!(secret.as_ptr(), before, "it was moved and a copy left");
+        }
+        forget_front(&mut secret, 6);
+        assert_eq!(secret, b" and a command");
+        forget_front(&mut secret, 14);
+        assert!(secret.is_empty());
+    }
+}
