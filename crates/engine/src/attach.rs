@@ -14,10 +14,9 @@ use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa};
 use crate::backend_auth::BackendLogin;
 use crate::backend_setup::SQL_MODE;
 use crate::backend_statements::BackendStatements;
-use crate::capture::Source;
 use crate::client::State;
 use crate::commands::{Packet, Taken};
-use crate::diagnostics::Warnings;
+use crate::conditions::Source;
 use crate::facts::Facts;
 use crate::owner::Owner;
 use crate::user_variables::Leftovers;
@@ -373,7 +372,6 @@ impl Engine {
             login_role: None,
             status: ServerStatus::AUTOCOMMIT,
             insert_id: InsertId::Known(0),
-            warnings: Warnings::None,
             source: Source::default(),
             statements: BackendStatements::default(),
             exchanges: VecDeque::new(),

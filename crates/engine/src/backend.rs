@@ -12,8 +12,8 @@ use wire::ServerStatus;
 
 use crate::backend_auth::BackendLogin;
 use crate::backend_statements::BackendStatements;
-use crate::capture::{ReadWarnings, Source};
-use crate::diagnostics::{Counts, Warnings};
+use crate::conditions::{Does, ReadWarnings, Source};
+use crate::diagnostics::Counts;
 use crate::digests::Digest;
 use crate::effect::{Act, Effect};
 use crate::limits::Keeping;
@@ -86,9 +86,7 @@ pub(crate) struct Backend {
     pub status: ServerStatus,
     /// What LAST_INSERT_ID() is on it.
     pub insert_id: InsertId,
-    /// Whose warnings it has.
-    pub warnings: Warnings,
-    /// What gave them, as far as it matters.
+    /// What its last answer was to, for whoever asks about conditions.
     pub source: Source,
     /// What is prepared on it.
     pub statements: BackendStatements,
@@ -235,6 +233,14 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// True for what the front door asks for itself: a client is not told how that fares.
+    pub(crate) fn is_question(&self) -> bool {
+        !matches!(
+            self,
+            Self::Command(_) | Self::Restore(_) | Self::Prepare(_) | Self::Repeat
+        )
+    }
+
     /// True for what a KILL may end: a client's command, or what is prepared for one, without which it does not
     /// run.
     pub(crate) fn may_be_ended(&self) -> bool {
@@ -273,8 +279,8 @@ pub(crate) struct ClientCommand {
     pub pins: PinReasons,
     /// What the answer said besides rows.
     pub counts: Counts,
-    /// No warnings of before are left after it.
-    pub clears_warnings: bool,
+    /// What it does to the list of conditions.
+    pub does: Does,
     /// What it takes hold of or lets go of; boxed, because few do.
     pub effect: Option<Box<Effect>>,
     /// What it does to texts that are prepared by name; boxed, because few do.

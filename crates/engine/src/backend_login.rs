@@ -12,7 +12,6 @@ use crate::backend::{PoolKey, Purpose};
 use crate::backend_auth::{BackendLogin, Challenge, Greeted};
 use crate::backend_setup::put_setup;
 use crate::counters::DisconnectReason;
-use crate::diagnostics::Warnings;
 use crate::facts::Facts;
 use crate::{Engine, Mail, Turn};
 
@@ -219,9 +218,6 @@ impl Engine {
         key: Key,
         rows: Option<&TextResultSet>,
     ) {
-        if let (Some(backend), None) = (self.pool.get_mut(key), rows) {
-            backend.warnings = Warnings::Foreign;
-        }
         if let Some(id) = self.pool.key_of(key) {
             let count = rows.and_then(|rows| rows.first(0));
             let state = &mut self.keys[id.0 as usize];

@@ -8,7 +8,6 @@ use session::Charset;
 use wire::{Command, TextResultSet};
 
 use crate::backend::{Backend, Purpose};
-use crate::diagnostics::Warnings;
 use crate::dispatch::put_command;
 use crate::facts::{Facts, Modes};
 use crate::roles::role;
@@ -89,7 +88,6 @@ impl Engine {
         let is_new = backend.is_new();
         backend.session = session;
         backend.insert_id = crate::backend::InsertId::Known(0);
-        backend.warnings = Warnings::None;
         backend.leftovers = crate::user_variables::Leftovers::default();
         (backend.dirty, backend.counted_rows) = (false, false);
         // A command may wait for a clean backend.

@@ -6,11 +6,9 @@ use membership::Key;
 use session::statement::{Flavor, Known};
 use wire::{Command, Complete, HEADER_LEN, Header, OkPacket, Payload, whole_packet, write_packet};
 
-use crate::backend::Backend;
 use crate::binary_rows::Form;
 use crate::client::State;
 use crate::counters::DisconnectReason;
-use crate::diagnostics::Warnings;
 use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
 
@@ -171,7 +169,7 @@ impl Engine {
     ) -> Taken {
         self.counters.commands += 1;
         let Some(command) = packet.payload.first().copied().and_then(Command::from_byte) else {
-            self.answer_err(turn, key, &ClientError::unknown_command());
+            self.refuse_command(turn, key, &ClientError::unknown_command());
             self.touch(key, turn.now);
             return Taken::Now;
         };
@@ -217,7 +215,7 @@ impl Engine {
                 self.answer_ok(turn, key);
             }
             Command::ChangeUser => self.change_user(turn, key, &packet.payload[1..]),
-            _ => self.answer_err(turn, key, &ClientError::refused(command)),
+            _ => self.refuse_command(turn, key, &ClientError::refused(command)),
         }
         self.touch(key, turn.now);
         Taken::Now
@@ -285,13 +283,29 @@ impl Engine {
         self.touch(key, turn.now);
     }
 
-    /// Answers a command with ERR.
+    /// Answers a statement with ERR.
     pub(crate) fn answer_err<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
         error: &ClientError,
     ) {
+        self.put_err(turn, key, error);
+        self.keep_refusal(key, error, true);
+    }
+
+    /// Answers a command with ERR that is no statement, or does not get as far as that.
+    pub(crate) fn refuse_command<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        error: &ClientError,
+    ) {
+        self.put_err(turn, key, error);
+        self.keep_refusal(key, error, false);
+    }
+
+    fn put_err<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, error: &ClientError) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -301,24 +315,16 @@ impl Engine {
             .packet()
             .encode(outbox, sequence_id, wire::Capabilities::PROTOCOL_41);
         self.counters.local_answers += 1;
-        self.keep_refusal(key, error);
     }
 
-    /// The session can ask about an ERR of the front door's own as about any.
-    fn keep_refusal(&mut self, key: Key, error: &ClientError) {
-        let adds = self.flavor() == Flavor::MySql;
+    /// The session can ask about an ERR of the front door's own as about any. MySQL adds that of a command which is
+    /// no statement to what there is.
+    fn keep_refusal(&mut self, key: Key, error: &ClientError, is_statement: bool) {
+        let adds = !is_statement && self.flavor() == Flavor::MySql;
         let client = self.clients.get_mut(key);
-        let Some(client) = client.filter(|client| client.login.is_none()) else {
-            return;
-        };
-        let backend = client.backend.and_then(|key| self.pool.get_mut(key));
-        let newer = |backend: &&mut Backend| backend.warnings.are_of_client();
-        let backend = backend.filter(newer);
-        let more = adds && (backend.is_some() || client.capture.has_conditions());
-        if client.capture.refused(&error.packet(), more)
-            && let Some(backend) = backend
-        {
-            backend.warnings = Warnings::Foreign;
+        if let Some(client) = client.filter(|client| client.login.is_none()) {
+            client.capture.row_count = -1;
+            client.capture.conditions.refused(error, adds);
         }
     }
 

@@ -8,7 +8,6 @@ use wire::ServerStatus;
 use crate::backend::{Due, InsertId, PreparedXa, Purpose};
 use crate::client::State;
 use crate::counters::DisconnectReason;
-use crate::diagnostics::Warnings;
 use crate::timers::carried_timeout;
 use crate::{Engine, Mail, Turn};
 
@@ -35,14 +34,14 @@ impl Engine {
         let Some(client) = self.clients.get(client_key) else {
             return;
         };
-        if backend.warnings == Warnings::More {
-            return self.read_warnings(turn, key);
+        let holds = client.holds_backend();
+        let is_due = client.capture.conditions.has_more() || !holds;
+        if is_due && self.read_warnings(turn, key) {
+            return;
         }
-        if client.holds_backend() {
+        if holds {
             self.clients.move_to(client_key, State::Held, turn.now);
             self.bound_unread(key);
-        } else if backend.warnings == Warnings::OfClient {
-            return self.read_warnings(turn, key);
         } else if self.read_found_rows(turn, key)
             || self.read_insert_id(turn, key)
             || self.read_user_variables(turn, key)
@@ -75,6 +74,7 @@ impl Engine {
     fn detach<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client_key: Key, key: Key) {
         if let Some(client) = self.clients.get_mut(client_key) {
             client.backend = None;
+            client.capture.conditions.lose();
             // Also where the statement that would have pinned it was never sent.
             client.unpin();
         }
@@ -120,9 +120,6 @@ impl Engine {
         }
         if backend.insert_id == InsertId::OfClient {
             backend.insert_id = InsertId::Unknown;
-        }
-        if backend.warnings.are_of_client() {
-            backend.warnings = Warnings::Foreign;
         }
         let carried = carried_timeout(backend);
         self.rest(turn, key);

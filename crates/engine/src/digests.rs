@@ -8,6 +8,7 @@ use pool::KeyId;
 
 use crate::answers::Ending;
 use crate::backend::ClientCommand;
+use crate::conditions::Does;
 
 /// Where one digest may stand: the table has so many sets of so many places.
 const SETS: usize = 1_024;
@@ -35,22 +36,29 @@ pub(crate) struct Digest(u64);
 impl Digest {
     /// No plain read.
     pub(crate) const NONE: Self = Self(0);
-    const CLEARS: u64 = 1 << 63;
+    const REPLACES: u64 = 1 << 63;
 
-    /// The digest of a statement's number within a key of the pool and a schema. `clears`: the list of
-    /// warnings is empty after such a statement.
-    pub(crate) fn new(number: u64, (id, schema): (KeyId, Option<&[u8]>), clears: bool) -> Self {
+    /// The digest of a statement's number within a key of the pool and a schema, and what such a read does to
+    /// the list of conditions.
+    pub(crate) fn new(number: u64, (id, schema): (KeyId, Option<&[u8]>), does: Does) -> Self {
         let mut hash = number ^ u64::from(id.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for &byte in schema.unwrap_or_default() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
-        let hash = (hash ^ hash >> 32) & !Self::CLEARS | 1;
-        Self(if clears { hash | Self::CLEARS } else { hash })
+        let hash = (hash ^ hash >> 32) & !Self::REPLACES | 1;
+        Self(if does == Does::Replaces {
+            hash | Self::REPLACES
+        } else {
+            hash
+        })
     }
 
-    /// True if no warnings of before are left after such a statement.
-    pub(crate) fn clears_warnings(self) -> bool {
-        self.0 & Self::CLEARS != 0
+    /// What such a read does to the list of conditions.
+    pub(crate) fn does(self) -> Does {
+        match self.0 & Self::REPLACES {
+            0 => Does::Keeps,
+            _ => Does::Replaces,
+        }
     }
 }
 
@@ -285,7 +293,7 @@ mod tests {
     };
 
     fn digest(number: u64) -> Digest {
-        Digest::new(number, (KeyId(0), Some(b"shop")), true)
+        Digest::new(number, (KeyId(0), Some(b"shop")), Does::Replaces)
     }
 
     fn at(ms: u64) -> Timestamp {

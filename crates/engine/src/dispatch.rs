@@ -10,7 +10,6 @@ use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, write_packet};
 use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
 use crate::client::State;
 use crate::commands::{Packet, Taken};
-use crate::diagnostics::Warnings;
 use crate::errors::ClientError;
 use crate::named::executes;
 use crate::roles::put_role;
@@ -41,6 +40,7 @@ impl Engine {
             self.clean_attached(turn, client);
             return Taken::Later;
         }
+        self.note_restore(turn, client, &restore);
         let Some(record) = self.clients.get_mut(client) else {
             return Taken::Now;
         };
@@ -59,7 +59,6 @@ impl Engine {
         // A plain read could share the write (rule 5), but that its tables are no views with
         // side effects is more than a text can tell.
         let must_await = texts || restore.can_fail && !restore.is_empty();
-        self.counters.restores += u64::from(!restore.is_empty());
         let outbox = turn.io.outbox(backend.handle);
         backend.statements.put_closes(outbox);
         put_restore(outbox, backend, &restore);
@@ -80,14 +79,36 @@ impl Engine {
             return Taken::Later;
         }
         if must_await {
-            self.pool
-                .get_mut(backend_key)
-                .iter_mut()
-                .for_each(|backend| backend.due |= Due::COMMAND);
+            self.await_answers(backend_key);
             return Taken::Later;
         }
         self.send(turn, client, packet, statement);
         Taken::Now
+    }
+
+    /// A backend is about to be brought to the state of its session, which may empty the list of conditions, or have
+    /// it tell of what is deprecated.
+    fn note_restore<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        restore: &Restore,
+    ) {
+        if restore.is_empty() {
+            return;
+        }
+        self.counters.restores += 1;
+        let backend = self.clients.get(client).and_then(|client| client.backend);
+        if let Some(backend) = backend {
+            self.read_warnings(turn, backend);
+        }
+    }
+
+    /// The command at the front of the client's inbox goes on when all that was sent before it was answered.
+    fn await_answers(&mut self, backend: Key) {
+        if let Some(backend) = self.pool.get_mut(backend) {
+            backend.due |= Due::COMMAND;
+        }
     }
 
     /// Answers a statement that cannot be run. False if it can.
@@ -180,10 +201,6 @@ impl Engine {
 /// Appends the commands of a restore and notes that their answers will come.
 pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: &Restore) {
     if !restore.set.is_empty() {
-        if backend.warnings == Warnings::None {
-            // Setting what is deprecated gives some, such as character sets that MySQL will give up.
-            backend.warnings = Warnings::Foreign;
-        }
         backend.put_query(outbox, &restore.set);
         backend.expect(Purpose::Restore(RestorePart::Set));
     }

@@ -8,8 +8,8 @@ use session::statement::{Dialect, Holding, Kind, PinReason, Statement, Traits, h
 use wire::{Command, Piece, asks_for_cursor};
 
 use crate::Engine;
-use crate::aftermath::clears_warnings;
 use crate::commands::Packet;
+use crate::conditions::Does;
 use crate::holdings;
 use crate::named::names_statement;
 use crate::prepared::Preparing;
@@ -139,7 +139,7 @@ impl Engine {
         }
         let meaning = Meaning {
             statement,
-            clears_warnings: clears_warnings(&statement, text, self.flavor()),
+            does: Does::of_statement(&statement, text, self.flavor()),
             kills: self.victim_for_ever(key, text),
             mentions: mentions.unwrap_or_default().into(),
         };

@@ -165,6 +165,7 @@ impl Engine {
             return;
         };
         client.backend = None;
+        client.capture.conditions.lose();
         let pins = client.pins;
         client.unpin();
         self.clients.move_to(key, State::Idle, turn.now);
@@ -252,6 +253,7 @@ impl Engine {
             return;
         };
         client.backend = None;
+        client.capture.conditions.lose();
         if unsent && !client.holds_backend() {
             let id = client.key;
             self.wake(id);

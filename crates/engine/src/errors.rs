@@ -29,6 +29,15 @@ impl ClientError {
         }
     }
 
+    /// What a backend told.
+    pub(crate) fn told(error: &ErrPacket<'_>) -> Self {
+        Self {
+            code: error.code,
+            sql_state: error.sql_state.try_into().unwrap_or(*b"HY000"),
+            message: String::from_utf8_lossy(error.message).into_owned(),
+        }
+    }
+
     fn new(code: u16, sql_state: &[u8; 5], message: impl Into<String>) -> Self {
         Self {
             code,

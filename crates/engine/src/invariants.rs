@@ -162,6 +162,10 @@ impl Engine {
             attached == client.backend.is_some(),
             "a backend is attached exactly while active or held",
         )?;
+        ensure(
+            attached || !client.capture.conditions.needs_backend(),
+            "its conditions are on a backend that may be somebody else's",
+        )?;
         if let Some(backend) = client.backend {
             let back = self.pool.get(backend).and_then(|backend| backend.client);
             ensure(back == Some(key), "its backend does not point back")?;

@@ -11,12 +11,12 @@ use pool::{Choice, Fit, KeyId, State as BackendState};
 use session::statement::{Kind, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, ServerStatus, Shape, Translation};
 
-use crate::aftermath::clears_warnings;
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::client::{Client, State};
 use crate::commands::Packet;
+use crate::conditions::{Answer, Does};
 use crate::counters::DisconnectReason;
-use crate::diagnostics::{Counts, Warnings};
+use crate::diagnostics::Counts;
 use crate::digests::{Bounds, Digest, Sample};
 use crate::overtime::Allowance;
 use crate::retry::{COMMAND_MAX, Retry};
@@ -118,9 +118,9 @@ impl Engine {
         if !plain {
             return Digest::NONE;
         }
-        let clears = clears_warnings(statement, packet.text(), self.flavor());
+        let does = Does::of_statement(statement, packet.text(), self.flavor());
         let schema = client.session.schema.as_deref();
-        Digest::new(statement.digest, (client.key, schema), clears)
+        Digest::new(statement.digest, (client.key, schema), does)
     }
 
     /// What counts as fast and small enough for a lane.
@@ -314,11 +314,6 @@ impl Engine {
         command: &ClientCommand,
         sample: Sample,
     ) {
-        if let Some(backend) = self.pool.get_mut(lane)
-            && sample.odd
-        {
-            backend.warnings = Warnings::Foreign;
-        }
         let bounds = self.lane_bounds();
         self.lane_patience.note(sample.service, turn.now);
         self.digests
@@ -351,11 +346,17 @@ impl Engine {
         let failed = odd && !command.counts.warned;
         self.counters.statement_errors += u64::from(failed);
         client.capture.answered(command, failed);
-        if odd {
-            let packet = wire::whole_packet(&client.inbox);
-            if let Ok(packet) = &packet {
+        match wire::whole_packet(&client.inbox).ok().filter(|_| odd) {
+            Some(packet) => {
+                let count = command.counts.warnings.max(u16::from(failed));
                 let text = client.text(packet.payload.bytes());
-                client.capture.repeatable(text);
+                client.capture.conditions.repeatable(text, count);
+            }
+            None => {
+                let conditions = &mut client.capture.conditions;
+                conditions.answered(command.does, &Answer::default());
+                // The next command may come to another backend.
+                conditions.lose();
             }
         }
         self.drop_first_command(key);
@@ -382,7 +383,7 @@ fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientComman
         traits: Traits::PURE_READ,
         pins: PinReasons::NONE,
         counts: Counts::default(),
-        clears_warnings: client.digest.clears_warnings(),
+        does: client.digest.does(),
         effect: None,
         texts: None,
         answered: false,

@@ -47,11 +47,10 @@
 //! | `backend_setup` | cleaning a backend, and learning what a session begins with |
 //! | `backend_auth` | who we are, proved to backends |
 //! | `answers` | what backends say, on its way to clients |
-//! | `diagnostics` | warnings and row counts, captured and asked for |
-//! | `aftermath` | what statements leave of those before them |
+//! | `diagnostics` | row counts, captured and asked for |
 //! | `track_filter` | what of changes to its session a client is told |
-//! | `capture` | the form in which they are kept |
-//! | `conditions` | GET DIAGNOSTICS |
+//! | `capture` | what is kept of a session's last statement |
+//! | `conditions` | what SHOW WARNINGS and its like tell: where that is, and telling it (a folder) |
 //! | `rewrite` | what is sent in place of a text that asks for what the front door knows better |
 //! | `read_back` | what only backends know, asked of them |
 //! | `user_variables` | user variables, carried from backend to backend |
@@ -81,7 +80,6 @@
 //! | `memory` | what the clients take of it |
 
 mod address;
-mod aftermath;
 mod answers;
 mod attach;
 mod awake;

@@ -124,7 +124,7 @@ impl Engine {
             digest: Digest::NONE,
             session: SessionState::new(0, &self.interner),
             last_insert_id: 0,
-            capture: Capture::new(),
+            capture: Capture::default(),
             backend: None,
             since: turn.now,
             inbox: Vec::new(),
@@ -345,8 +345,10 @@ impl Engine {
         client.last_insert_id = 0;
         // Neither server forgets that number.
         let found_rows = client.capture.found_rows;
-        client.capture = Capture::new();
-        client.capture.found_rows = found_rows;
+        client.capture = Capture {
+            found_rows,
+            ..Capture::default()
+        };
         if let Some(statements) = &mut client.statements {
             statements.close_all();
         }

@@ -11,9 +11,7 @@ use membership::Key;
 use wire::{Capabilities, Command, ErrPacket, ResponseWalk, Shape, code};
 
 use crate::backend::{Backend, Due, Exchange, Purpose};
-use crate::capture::Refusal;
 use crate::commands::Packet;
-use crate::diagnostics::Warnings;
 use crate::dispatch::put_command;
 use crate::named::{executes, need};
 use crate::prepared::Preparing;
@@ -88,16 +86,14 @@ impl Engine {
         error: &[u8],
     ) {
         self.counters.prepare_errors += 1;
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let refusal = Refusal::of(error);
         let Ok(error) = ErrPacket::parse(error) else {
             return;
         };
-        // SHOW WARNINGS would tell of it, and a transaction may be gone.
-        backend.warnings = Warnings::OfClient;
-        backend.source.refusal = refusal;
+        self.fail_for_client(key, &error);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        // A transaction may be gone.
         backend.due |= Due::PING;
         let awaited = backend.due.contains(Due::COMMAND);
         let Some(client_key) = backend.client.filter(|_| awaited) else {

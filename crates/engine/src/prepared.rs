@@ -161,12 +161,12 @@ impl Engine {
             }
             Command::StmtFetch if !cursor => {
                 let error = ClientError::no_open_cursor(id, self.flavor());
-                self.answer_err(turn, key, &error);
+                self.refuse_command(turn, key, &error);
             }
             Command::StmtExecute if self.executed_from_capture(turn, key, packet) => {}
             _ if runs && too_much => {
                 self.drop_long_data(key, packet.payload);
-                self.answer_err(turn, key, &ClientError::too_much_long_data());
+                self.refuse_command(turn, key, &ClientError::too_much_long_data());
             }
             _ => {
                 if let Some(victim) = kills.filter(|_| runs) {
@@ -213,7 +213,7 @@ impl Engine {
         if !matches!(command, Command::StmtClose | Command::StmtSendLongData) {
             let id = statement_id(packet.payload).unwrap_or_default();
             let error = ClientError::unknown_statement(id, command, self.flavor());
-            self.answer_err(turn, key, &error);
+            self.refuse_command(turn, key, &error);
         }
         self.touch(key, turn.now);
         Taken::Now
@@ -236,7 +236,7 @@ impl Engine {
             return false;
         }
         self.counters.prepares_refused += 1;
-        self.answer_err(turn, key, &ClientError::too_many_statements(count));
+        self.refuse_command(turn, key, &ClientError::too_many_statements(count));
         true
     }
 

@@ -40,20 +40,20 @@ impl Engine {
     /// Asks the backend what must be known before anything else happens. False if nothing is due.
     pub(crate) fn read_back<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
         let flavor = self.flavor();
-        let Some(backend) = self.pool.get_mut(key) else {
+        let Some(due) = self.pool.get(key).map(|backend| backend.due) else {
             return true;
         };
         let asks = Due::CHARSET | Due::TABLES | Due::ROLE | Due::NAMES;
-        if !backend.due.contains(Due::PING) && backend.due.intersects(asks) {
-            // A question of ours empties the list of conditions, and is one that counts rows.
-            if backend.warnings.are_of_client() {
-                self.read_warnings(turn, key);
-                return true;
-            }
-            if backend.counted_rows {
-                return self.read_found_rows(turn, key);
-            }
+        // A question of ours empties the list of conditions, and is one that counts rows.
+        if !due.contains(Due::PING)
+            && due.intersects(asks)
+            && (self.read_warnings(turn, key) || self.read_found_rows(turn, key))
+        {
+            return true;
         }
+        let Some(backend) = self.pool.get_mut(key) else {
+            return true;
+        };
         if backend.due.contains(Due::PING) {
             put_command(turn.io.outbox(backend.handle), Command::Ping, b"");
             backend.expect(Purpose::Ping);

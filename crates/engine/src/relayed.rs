@@ -7,7 +7,6 @@ use pool::{KeyId, State as BackendState};
 
 use crate::backend::Purpose;
 use crate::counters::DisconnectReason;
-use crate::diagnostics::Warnings;
 use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
 
@@ -145,7 +144,6 @@ impl Engine {
             let text = format!("KILL QUERY {target}");
             backend.put_query(turn.io.outbox(backend.handle), text.as_bytes());
             backend.expect(Purpose::Kill(victim));
-            backend.warnings = Warnings::Foreign;
         }
         true
     }

@@ -36,14 +36,17 @@ pub(crate) enum Retry {
 }
 
 impl Backend {
-    /// Keeps a command as long as it may be sent again, should this backend be lost.
+    /// Keeps a command as long as it may be sent again, should this backend be lost; not one that is `rewritten`.
     pub(crate) fn keep_for_retry(
         &mut self,
         (client, statement): (&Client, &Statement),
         packet: Packet<'_>,
+        rewritten: bool,
     ) {
+        self.replay.clear();
         let within = !client.status.contains(ServerStatus::AUTOCOMMIT) || client.holds_backend();
-        if statement.traits.contains(Traits::PURE_READ)
+        if !rewritten
+            && statement.traits.contains(Traits::PURE_READ)
             && !within
             && client.retry == Retry::Fresh
             && client.login.is_none()

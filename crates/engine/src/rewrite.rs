@@ -104,13 +104,15 @@ pub(crate) fn prepared_text(
     client: &Client,
     settings: &Settings,
 ) -> Option<Vec<u8>> {
-    let fits = text.len() <= TEXT_MAX;
+    if text.len() > TEXT_MAX {
+        return None;
+    }
     let lists = lists_connections(text);
     let constant = |known| match known {
         Known::ConnectionId if lists => None,
         known => constant(known, client, settings),
     };
-    fits.then(|| substitute(text, dialect, constant)).flatten()
+    substitute(text, dialect, constant)
 }
 
 /// True if a text may look for its own connection in a list of the server's, which has the ids of backends.

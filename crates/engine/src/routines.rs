@@ -16,7 +16,6 @@ use wire::{Command, ServerStatus, TextResultSet};
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::client::{Client, State};
 use crate::commands::Packet;
-use crate::diagnostics::Warnings;
 use crate::{Engine, Mail, Turn};
 
 /// So many procedures are known at a time.
@@ -138,13 +137,9 @@ impl Engine {
     pub(crate) fn learn_routine<I: Io<Mail>>(
         &mut self,
         turn: &Turn<'_, I>,
-        (key, read): (Key, &ReadRoutine),
+        read: &ReadRoutine,
         told: bool,
     ) {
-        if let (Some(backend), false) = (self.pool.get_mut(key), told) {
-            // SHOW WARNINGS would tell of it.
-            backend.warnings = Warnings::Foreign;
-        }
         let facts = self.facts.as_ref();
         let body = read.rows.first(0).filter(|_| told).and_then(unhex);
         let body = body.zip(facts).and_then(|(text, facts)| {

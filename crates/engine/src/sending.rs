@@ -1,18 +1,18 @@
 //! A command as the backend gets it: what must be brought across for it, what is sent in its place,
 //! and what is remembered until its answer comes.
 
-use events::Io;
+use events::{Io, Timestamp};
 use membership::Key;
 use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
-use crate::aftermath::clears_warnings;
 use crate::backend::{
     Backend, ClientCommand, Exchange, InsertId, PreparedXa, Purpose, RestorePart,
 };
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::diagnostics::{Counts, Warnings};
+use crate::conditions::Does;
+use crate::diagnostics::Counts;
 use crate::digests::Digest;
 use crate::dispatch::put_command_of;
 use crate::effect::Effect;
@@ -40,7 +40,7 @@ impl Engine {
         self.forget_defined(turn, &statement);
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
-        let clears = self.clears(client_key, packet, &statement);
+        let does = self.does(client_key, packet, &statement);
         let texts = self.text_effect(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
         let keeping = self.reads_accounts_after(&statement, text, keeping);
@@ -54,33 +54,37 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
-        let live = backend.live();
+        let live = backend.live(client.capture.conditions.is_there());
         let rewrite = own_text.or_else(|| {
             let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         let rewrite = rewrite.or_else(|| tls::status(&statement, text, client));
-        bring_across(outbox, backend, (client, &statement), rewrite.as_ref());
+        let reads = client.needs_none_there(&statement, does);
+        bring_across(
+            outbox,
+            (backend, reads),
+            (client, &statement),
+            rewrite.as_ref(),
+        );
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
         backend.source.signal = signal(packet, &statement);
-        backend.replay.clear();
-        if rewritten.is_none() {
-            backend.keep_for_retry((client, &statement), packet);
-        }
+        backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
         let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
         if !effect.as_ref().is_some_and(Effect::is_of_text) {
             client.holds_unseen(&statement);
         }
         self.counters.statements += u64::from(packet.is_statement());
+        let kept = client.keeps_definitions_of(packet.payload, &statement);
         let command = ClientCommand {
             client: Some(client_key),
-            translation: translation(client, (packet, &statement), sequence_id),
+            translation: translation(client, packet, (sequence_id, kept)),
             kind: statement.kind,
             traits: statement.traits,
             pins,
             counts: Counts::default(),
-            clears_warnings: clears,
+            does,
             effect: effect.map(Box::new),
             texts,
             answered: false,
@@ -89,12 +93,10 @@ impl Engine {
             until,
             timed_out: false,
             digest: backend.replayed(client.digest),
-            keeps_definitions_of: client.keeps_definitions_of(packet.payload, &statement),
+            keeps_definitions_of: kept,
         };
         backend.note_xa(&statement, text);
-        backend.head_since = turn.now;
-        let walk = ResponseWalk::shaped(shape(packet.payload), true, sequence_id);
-        backend.expect_answer(walk, command);
+        backend.expect_answer(turn.now, (packet, sequence_id), command);
     }
 
     /// What a statement may define as something else is not known any more.
@@ -138,25 +140,22 @@ impl Engine {
         pins
     }
 
-    /// True if the list of warnings is empty after the command, unless it gives some itself.
-    fn clears(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> bool {
+    /// What the command does to the list of conditions.
+    fn does(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Does {
         let command = packet.payload.first().copied().and_then(Command::from_byte);
-        let is_statement = !matches!(
-            command,
-            Some(Command::FieldList | Command::Statistics | Command::Debug | Command::ProcessKill)
-        );
-        if self.flavor() == Flavor::MySql && !is_statement {
-            return false;
+        let flavor = self.flavor();
+        if let Some(does) = command.and_then(|command| Does::of_command(command, flavor)) {
+            return does;
         }
         let executed = self.clients.get(client);
         let executed = executed
             .filter(|_| executes(packet.payload))
             .and_then(|client| client.statement(packet.payload));
         match executed {
-            Some(prepared) => prepared.template.meaning.clears_warnings,
+            Some(prepared) => prepared.template.meaning.does,
             None => self
-                .text_clears(client, packet)
-                .unwrap_or_else(|| clears_warnings(statement, packet.text(), self.flavor())),
+                .text_does(client, packet)
+                .unwrap_or_else(|| Does::of_statement(statement, packet.text(), flavor)),
         }
     }
 }
@@ -175,18 +174,24 @@ impl Backend {
     }
 
     /// Notes that the answer to a client's command will come.
-    fn expect_answer(&mut self, walk: ResponseWalk, command: ClientCommand) {
+    fn expect_answer(
+        &mut self,
+        now: Timestamp,
+        (packet, sequence_id): (Packet<'_>, u8),
+        command: ClientCommand,
+    ) {
+        self.head_since = now;
         self.exchanges.push_back(Exchange {
-            walk,
+            walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),
             purpose: Purpose::Command(command),
             bytes: 0,
         });
     }
 
     /// What the backend knows of the session's last statement.
-    fn live(&self) -> Live {
+    fn live(&self, warnings: bool) -> Live {
         Live {
-            warnings: self.warnings == Warnings::OfClient,
+            warnings,
             found_rows: self.counted_rows,
         }
     }
@@ -223,6 +228,12 @@ fn put_packet(
 }
 
 impl Client {
+    /// True if a command must find its backend's list of conditions empty.
+    fn needs_none_there(&self, statement: &Statement, does: Does) -> bool {
+        let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
+        self.capture.conditions.needs_none_there(asks, does)
+    }
+
     /// The statement that a command executes, if the client keeps its column definitions: those of reads, as the
     /// server has it of all that is no procedure.
     fn keeps_definitions_of(&self, payload: &[u8], statement: &Statement) -> Option<u32> {
@@ -250,17 +261,14 @@ fn signal(packet: Packet<'_>, statement: &Statement) -> Option<Box<[u8]>> {
 /// How the client is told the answer to a command whose last packet was sent with `sequence_id`.
 fn translation(
     client: &Client,
-    (packet, statement): (Packet<'_>, &Statement),
-    sequence_id: u8,
+    packet: Packet<'_>,
+    (sequence_id, keeps_definitions_of): (u8, Option<u32>),
 ) -> Translation {
     let login = client.login.as_ref();
     let sent = packet.sequence_id.wrapping_sub(sequence_id);
     let offset = login.map_or(sent, |login| login.sequence_id.wrapping_sub(1));
     let mut translation = Translation::new(client.dialect(), offset);
-    if client
-        .keeps_definitions_of(packet.payload, statement)
-        .is_some()
-    {
+    if keeps_definitions_of.is_some() {
         let executed = client.statement(packet.payload);
         translation = translation.with_kept(executed.and_then(|executed| executed.definitions));
     }
@@ -287,16 +295,16 @@ fn put_own_tracking(outbox: &mut Vec<u8>, (client, backend): (&mut Client, &mut 
 /// What the statement reads of the session and the backend does not have goes before it.
 fn bring_across(
     outbox: &mut Vec<u8>,
-    backend: &mut Backend,
+    (backend, needs_no_conditions): (&mut Backend, bool),
     (client, statement): (&mut Client, &Statement),
     rewrite: Option<&Rewrite>,
 ) {
+    if rewrite.is_none() && needs_no_conditions {
+        backend.clear_conditions(outbox);
+    }
     let own = client.tracks.contains(TrackFilter::OWN);
     if statement.pins.contains(PinReason::SessionTracking) && !own {
         put_own_tracking(outbox, (client, backend));
-    }
-    if rewrite.is_none() && statement.traits.contains(Traits::READS_DIAGNOSTICS) {
-        backend.clear_warnings(outbox);
     }
     if let Some(value) = rewrite.and_then(|rewrite| rewrite.insert_id) {
         if backend.insert_id == InsertId::OfClient {

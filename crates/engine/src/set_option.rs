@@ -24,7 +24,7 @@ impl Engine {
     ) -> bool {
         let id = self.clients.get(key).map(|client| client.key);
         if id.is_some_and(|id| self.is_relayed(id)) {
-            self.answer_err(turn, key, &ClientError::option_of_relayed());
+            self.refuse_command(turn, key, &ClientError::option_of_relayed());
             return true;
         }
         let Some(client) = self.clients.get_mut(key) else {

@@ -9,9 +9,7 @@ use wire::{ErrPacket, ServerStatus, code};
 
 use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
-use crate::capture::Refusal;
 use crate::counters::DisconnectReason;
-use crate::diagnostics::Warnings;
 use crate::digests::Sample;
 use crate::retry::Retry;
 use crate::{Engine, Mail, Turn};
@@ -34,6 +32,10 @@ impl Engine {
         let since = std::mem::replace(&mut backend.head_since, turn.now);
         let service = turn.now.since(since).saturating_sub(turn.io.told_late());
         let bytes = exchange.bytes;
+        if *ending != Ending::Ok && exchange.purpose.is_question() {
+            // SHOW WARNINGS would tell of it.
+            self.lose_conditions(key);
+        }
         match (exchange.purpose, ending) {
             (Purpose::Command(mut command), _) if lane => {
                 self.query_answered(turn, key, &mut command);
@@ -59,10 +61,10 @@ impl Engine {
             (Purpose::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
             (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat | Purpose::Reselect, _) => {}
-            (Purpose::EndXa, ending) => backend.retired |= *ending != Ending::Ok,
-            (Purpose::ReadTables(read), ending) => self.learn_tables(turn, (key, &read), ending),
+            (Purpose::EndXa, ending) => self.xa_ended(key, *ending == Ending::Ok),
+            (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
             (Purpose::ReadRoutine(read), ending) => {
-                self.learn_routine(turn, (key, &read), *ending == Ending::Ok);
+                self.learn_routine(turn, &read, *ending == Ending::Ok);
             }
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::ReadUserVariables(read), ending) => {
@@ -76,15 +78,24 @@ impl Engine {
             (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
             (Purpose::Kill(victim), _) => return self.kill_told(turn, key, victim),
             // A KILL that came late hit the ping, as it should.
-            (Purpose::Ping, Ending::Err(_)) => {
-                backend.due |= Due::PING;
-                // SHOW WARNINGS would tell of it; what it told before is lost.
-                backend.warnings = Warnings::Foreign;
-            }
+            (Purpose::Ping, Ending::Err(_)) => self.ping_again(key),
             (_, Ending::Err(error)) => return self.backend_refuses_us(turn, key, error),
             (purpose, Ending::Ok) => self.learned(turn, key, purpose),
         }
         self.goes_on(turn, key);
+    }
+
+    /// The backend was asked to roll back: it refuses if an XA transaction was prepared on it.
+    fn xa_ended(&mut self, key: Key, rolled_back: bool) {
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.retired |= !rolled_back;
+        }
+    }
+
+    fn ping_again(&mut self, key: Key) {
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.due |= Due::PING;
+        }
     }
 
     /// A backend refused a command of ours that cannot fail on a sound connection.
@@ -140,7 +151,7 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        if command.traits.contains(Traits::SETS_CHARSET) {
+        if command.traits.contains(Traits::SETS_CHARSET) && !refused_whole(command.kind, ending) {
             backend.due |= Due::CHARSET;
         }
         if command.traits.contains(Traits::SETS_ROLE) {
@@ -162,7 +173,6 @@ impl Engine {
             backend.insert_id = InsertId::OfClient;
         }
         backend.note_hidden(command, ending);
-        backend.note_warnings(command, ending);
         backend.note_found_rows(command, failed);
         if let Some(client) = command
             .client
@@ -176,6 +186,7 @@ impl Engine {
             client.capture.answered(command, failed);
             client.retry = Retry::Fresh;
         }
+        self.note_conditions(key, command, ending);
         self.call_answered(key, command);
         self.statement_answered(key, command, failed);
         if let Some(client) = command.client {
@@ -244,13 +255,13 @@ impl Engine {
         error: &[u8],
     ) {
         self.counters.restore_errors += 1;
+        if let Ok(error) = ErrPacket::parse(error) {
+            self.fail_for_client(key, &error);
+        }
         let id = self.pool.key_of(key);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        // SHOW WARNINGS would tell of it, whoever asks.
-        backend.warnings = Warnings::OfClient;
-        backend.source.refusal = Refusal::of(error);
         match part {
             RestorePart::Schema(previous) => {
                 backend.session.schema = previous;
@@ -353,6 +364,17 @@ fn returned_rows(command: &ClientCommand) -> bool {
 /// True of an INSERT of several rows that may have generated an id before it failed.
 fn failed_later(command: &ClientCommand, ending: &Ending) -> bool {
     command.traits.contains(Traits::GENERATES_ID) && matches!(ending, Ending::Err(_))
+}
+
+/// True if a SET was refused for the name of a character set or collation: both servers look at all that it sets
+/// before they set any of it, so it has changed nothing.
+fn refused_whole(kind: Kind, ending: &Ending) -> bool {
+    let Ending::Err(error) = ending else {
+        return false;
+    };
+    let code = ErrPacket::parse(error).map(|error| error.code);
+    let unknown = matches!(code, Ok(code::UNKNOWN_CHARSET | code::UNKNOWN_COLLATION));
+    unknown && kind == Kind::Set
 }
 
 /// True if an ERR leaves open whether there is a transaction: it has no status flags (rule 9).

@@ -12,6 +12,7 @@ use std::sync::{Arc, Weak};
 use session::Binding;
 use session::statement::{Mention, Statement};
 
+use crate::conditions::Does;
 use crate::kill::Victim;
 
 /// The table is looked through for what is gone whenever it has doubled, and not below so many.
@@ -37,8 +38,8 @@ pub(crate) struct Template {
 pub(crate) struct Meaning {
     /// What running it does.
     pub statement: Statement,
-    /// Running it empties the list of warnings.
-    pub clears_warnings: bool,
+    /// What running it does to the list of conditions.
+    pub does: Does,
     /// The client of ours that it ends: the server does not know that one.
     pub kills: Option<Victim>,
     /// The user variables that it mentions.
@@ -121,7 +122,7 @@ pub(crate) mod tests {
     pub(crate) fn meaning(text: &[u8]) -> Meaning {
         Meaning {
             statement: classify(text, &Dialect::new(Flavor::MariaDb, 101_119)),
-            clears_warnings: false,
+            does: Does::Keeps,
             kills: None,
             mentions: Box::default(),
         }

@@ -13,10 +13,10 @@ use session::statement::{
 use session::{SessionState, plan};
 use wire::Command;
 
-use crate::aftermath::clears_warnings;
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
 use crate::client::Client;
 use crate::commands::Packet;
+use crate::conditions::Does;
 use crate::dispatch::put_restore;
 use crate::{Engine, Mail, Turn};
 
@@ -36,8 +36,8 @@ pub(crate) struct Text {
     state: SessionState,
     /// What running it does.
     statement: Statement,
-    /// Running it empties the list of warnings.
-    clears_warnings: bool,
+    /// What running it does to the list of conditions.
+    does: Does,
     /// No two have the same.
     id: u64,
 }
@@ -154,7 +154,7 @@ impl Engine {
         (room && text.len() <= BYTES_MAX && is_carried(&inner)).then(|| Text {
             name,
             state: client.session.clone(),
-            clears_warnings: clears_warnings(&inner, &text, self.flavor()),
+            does: Does::of_statement(&inner, &text, self.flavor()),
             statement: Statement {
                 traits: inner.traits - (Traits::PURE_READ | Traits::BARE_BEGIN),
                 ..inner
@@ -195,14 +195,14 @@ impl Engine {
         }))
     }
 
-    /// True if running the text that a command names empties the list of warnings; `None` if it names
-    /// none that is known.
-    pub(crate) fn text_clears(&self, client: Key, packet: Packet<'_>) -> Option<bool> {
+    /// What running the text that a command names does to the list of conditions; `None` if it names none that
+    /// is known.
+    pub(crate) fn text_does(&self, client: Key, packet: Packet<'_>) -> Option<Does> {
         let client = self.clients.get(client)?;
         let texts = client.texts.as_ref()?;
         let dialect = self.facts.as_ref()?.dialect(&client.session)?;
         match text_prepared(packet.text(), &dialect)? {
-            TextPrepared::Execute(name) => Some(texts.get(&name)?.clears_warnings),
+            TextPrepared::Execute(name) => Some(texts.get(&name)?.does),
             _ => None,
         }
     }

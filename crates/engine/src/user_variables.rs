@@ -19,7 +19,6 @@ use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::diagnostics::Warnings;
 use crate::named::executes;
 use crate::shared::PinLimits;
 use crate::text_prepared::Prepared;
@@ -306,7 +305,8 @@ impl Engine {
                 let digest = self.digest(key, packet, statement);
                 !self.digests.is_base(digest, turn.now)
             }
-            Kind::Show | Kind::Explain | Kind::Set => true,
+            Kind::Show => !statement.traits.contains(Traits::READS_DIAGNOSTICS),
+            Kind::Explain | Kind::Set => true,
             _ => false,
         }
     }
@@ -440,8 +440,6 @@ impl Engine {
             return;
         };
         if let Err(error) = answer {
-            // SHOW WARNINGS would tell of it.
-            backend.warnings = Warnings::Foreign;
             if let Some(id) = self.pool.key_of(key).filter(|_| hides_list(error)) {
                 self.keys[id.0 as usize].hides_variables = true;
             }

@@ -10,7 +10,6 @@ use wire::{TextResultSet, whole_packet};
 
 use crate::answers::Ending;
 use crate::backend::{ClientCommand, Due, Purpose};
-use crate::diagnostics::Warnings;
 use crate::digests::{Digest, Sample};
 use crate::retry::question;
 use crate::{Engine, Mail, Turn};
@@ -97,13 +96,9 @@ impl Engine {
     pub(crate) fn learn_tables<I: Io<Mail>>(
         &mut self,
         turn: &Turn<'_, I>,
-        (key, read): (Key, &ReadTables),
+        read: &ReadTables,
         ending: &Ending,
     ) {
-        if let (Some(backend), true) = (self.pool.get_mut(key), *ending != Ending::Ok) {
-            // SHOW WARNINGS would tell of it.
-            backend.warnings = Warnings::Foreign;
-        }
         let base = *ending == Ending::Ok && read.rows.first(0) == Some(b"0");
         self.digests
             .learn_tables(read.digest, (base, read.epoch), turn.now);

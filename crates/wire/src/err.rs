@@ -44,6 +44,10 @@ pub mod code {
     pub const PACKETS_OUT_OF_ORDER: u16 = 1156;
     /// `ER_TOO_MANY_USER_CONNECTIONS`: an account's limit on what runs at once.
     pub const TOO_MANY_USER_CONNECTIONS: u16 = 1203;
+    /// `ER_UNKNOWN_CHARACTER_SET`.
+    pub const UNKNOWN_CHARSET: u16 = 1115;
+    /// `ER_UNKNOWN_COLLATION`.
+    pub const UNKNOWN_COLLATION: u16 = 1273;
     /// `ER_UNKNOWN_SYSTEM_VARIABLE`.
     pub const UNKNOWN_SYSTEM_VARIABLE: u16 = 1193;
     /// `ER_LOCK_DEADLOCK`.

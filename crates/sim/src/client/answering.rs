@@ -90,6 +90,7 @@ impl Client {
         let Some(answer) = answers.last() else {
             return Ok(());
         };
+        self.model.caused.told(answers);
         match (excuse, ran) {
             (Excuse::Failed, Some(_)) => return Err(ran_and_was_told(sent, answer)),
             (Excuse::NotRun, ran) => {

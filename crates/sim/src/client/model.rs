@@ -1,6 +1,7 @@
 //! What a client's own session is, and what it therefore must be told: a session and tables of its
 //! own, on which each of its statements is run once more.
 
+mod caused;
 mod statements;
 mod told;
 
@@ -12,9 +13,11 @@ use super::{Profile, Request, Sent};
 use crate::catalog;
 use crate::database::sql::Sql;
 use crate::database::{
-    Condition, Execution, NO_SUCH_TABLE, Outcome, Session, Storage, Work, uses_table,
+    Condition, Execution, NO_SUCH_TABLE, Outcome, Session, Storage, TRUNCATED_VALUE, Work,
+    uses_table,
 };
 use crate::failure::{Broken, Rule, ensure};
+use caused::Caused;
 use told::{says, wrong};
 
 const ALONE: usize = 0;
@@ -36,6 +39,8 @@ pub(crate) struct Model {
     row_count_unknown: bool,
     /// The same of FOUND_ROWS().
     found_rows_unknown: bool,
+    /// What SHOW WARNINGS may tell of at all.
+    pub(crate) caused: Caused,
     /// Where its transaction, or what pins it, lives.
     home: Option<usize>,
     was_pinned: bool,
@@ -59,6 +64,7 @@ impl Model {
             diagnostics_unknown: false,
             row_count_unknown: false,
             found_rows_unknown: false,
+            caused: Caused::default(),
             home: None,
             was_pinned: false,
             left: None,
@@ -71,9 +77,11 @@ impl Model {
         self.work().rollback();
         self.storage.release_names(ALONE);
         let storage = std::mem::take(&mut self.storage);
-        let moved = self.moved;
+        let (moved, found_rows) = (self.moved, self.session.found_rows);
         *self = Self::new(profile);
         (self.storage, self.moved) = (storage, moved);
+        // Neither server forgets that number.
+        self.session.found_rows = found_rows;
         if let Some(schema) = &profile.schema {
             self.session.select(schema);
         }
@@ -209,6 +217,9 @@ impl Model {
             Sql::FoundRows => self.found_rows_unknown,
             _ => false,
         };
+        if sql.asks_for_conditions() {
+            self.caused.check(answer)?;
+        }
         match (sql.inner(), answer) {
             (_, Answer::Rows { .. }) if unknown => Ok(()),
             (Sql::Insert, Answer::Ok { insert_id, .. }) if *insert_id > 0 => {
@@ -286,6 +297,7 @@ impl Model {
     /// A KILL may have replaced what SHOW WARNINGS would say.
     pub(crate) fn loses_diagnostics(&mut self) {
         self.diagnostics_unknown = true;
+        self.caused.note(wire::code::QUERY_INTERRUPTED);
     }
 
     /// The front door told an error of its own.
@@ -368,6 +380,9 @@ impl Model {
 
     fn run(&mut self, sql: &Sql) -> Outcome {
         let outcome = self.work().run(sql);
+        if *sql.inner() == Sql::Warn {
+            self.caused.note(TRUNCATED_VALUE);
+        }
         self.diagnostics_unknown &= !settles_diagnostics(sql, &outcome);
         if !self.session.in_transaction {
             self.session.undo.clear();

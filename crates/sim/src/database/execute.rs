@@ -14,7 +14,7 @@ const TABLE_EXISTS: u16 = 1050;
 const UNKNOWN_TABLE: u16 = 1051;
 const UNKNOWN_VARIABLE: u16 = 1193;
 const BROKEN_ROW: u16 = 1030;
-const TRUNCATED_VALUE: u16 = 1292;
+pub(crate) const TRUNCATED_VALUE: u16 = 1292;
 pub(crate) const LOCK_WAIT_TIMEOUT: u16 = 1205;
 
 /// One statement at work.

@@ -36,7 +36,7 @@ use sql::Sql;
 
 pub(crate) use answer::{Outcome, PARAMETERS, Row};
 pub(crate) use connection::{Execution, Running};
-pub(crate) use execute::{LOCK_WAIT_TIMEOUT, NO_SUCH_TABLE, Work, uses_table};
+pub(crate) use execute::{LOCK_WAIT_TIMEOUT, NO_SUCH_TABLE, TRUNCATED_VALUE, Work, uses_table};
 pub(crate) use health::{Health, Incidents};
 pub(crate) use prepared::{Binding, LAST};
 pub(crate) use session::{Condition, Session};

@@ -108,8 +108,13 @@ impl Session {
         let schema = self.schema.take();
         let mut statements = std::mem::take(&mut self.statements);
         statements.close_all();
-        *self = Self::new(self.collation);
-        (self.schema, self.statements) = (schema, statements);
+        *self = Self {
+            schema,
+            statements,
+            // Neither server forgets that number.
+            found_rows: self.found_rows,
+            ..Self::new(self.collation)
+        };
     }
 
     pub(crate) fn has_autocommit(&self) -> bool {

@@ -11,10 +11,9 @@ use session::statement::{
 use session::{ColumnType, Told, UserValue, sqlstate};
 use wire::Command;
 
-use crate::capture::Condition;
+use super::list::Condition;
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::diagnostics::Warnings;
 use crate::errors::ClientError;
 use crate::facts::Facts;
 use crate::{Engine, Mail, Turn};
@@ -66,8 +65,9 @@ impl Engine {
         let (client, facts) = (self.clients.get(key)?, self.facts.as_ref()?);
         let asked = get_diagnostics(text, &facts.dialect(&client.session)?)?;
         let backend = client.backend.and_then(|key| self.pool.get(key));
-        let live = backend.is_some_and(|backend| backend.warnings == Warnings::OfClient);
-        if client.capture.must_repeat() {
+        let conditions = &client.capture.conditions;
+        let live = conditions.is_there();
+        if conditions.must_repeat() {
             return Some(Answer::Backend);
         }
         let known = |name: &[u8]| {
@@ -77,7 +77,7 @@ impl Engine {
         Some(match asked {
             Asked::OfStatement(items) => of_statement(client, items, live),
             _ if live || was_signalled(client) => Answer::Backend,
-            Asked::Otherwise | Asked::OfCondition(..) if !client.capture.has_warnings() => {
+            Asked::Otherwise | Asked::OfCondition(..) if conditions.list().is_none() => {
                 Answer::Backend
             }
             Asked::Otherwise => Answer::Nobody,
@@ -115,11 +115,8 @@ impl Engine {
         if !asks || is_text && may_be_get(packet.text()) {
             return false;
         }
-        self.clients.get(client).is_some_and(|client| {
-            let backend = client.backend.and_then(|backend| self.pool.get(backend));
-            let live = backend.is_some_and(|backend| backend.warnings == Warnings::OfClient);
-            !live && client.capture.has_warnings()
-        })
+        let client = self.clients.get(client);
+        client.is_some_and(|client| client.capture.conditions.list().is_some())
     }
 }
 
@@ -135,8 +132,8 @@ fn may_be_get(text: &[u8]) -> bool {
 
 /// True if the backend knows more of the conditions, once what gave them has run again.
 fn was_signalled(client: &Client) -> bool {
-    let conditions = client.capture.conditions();
-    conditions.is_some_and(|conditions| conditions.were_signalled())
+    let list = client.capture.conditions.list();
+    list.is_some_and(|list| list.signal().is_some())
 }
 
 /// How many conditions there are is known to the backend alone, if it has newer ones.
@@ -144,9 +141,9 @@ fn of_statement(client: &Client, items: Vec<(Box<[u8]>, StatementItem)>, live: b
     let value = |item| match item {
         StatementItem::Number if live => None,
         StatementItem::Number => {
-            let conditions = client.capture.conditions();
-            let number = conditions.map_or(0, |conditions| conditions.len());
-            Some(UserValue::unsigned(number))
+            let list = client.capture.conditions.list();
+            let number = list.map_or(0, |list| list.count(false));
+            Some(UserValue::unsigned(number.unsigned_abs()))
         }
         StatementItem::RowCount => Some(UserValue::integer(client.capture.row_count)),
     };
@@ -162,8 +159,8 @@ fn of_condition(
     number: u64,
     items: Vec<(Box<[u8]>, ConditionItem)>,
 ) -> Answer {
-    let conditions = client.capture.conditions();
-    let Some(condition) = conditions.and_then(|conditions| conditions.get(number)) else {
+    let list = client.capture.conditions.list();
+    let Some(condition) = list.and_then(|list| list.get(number)) else {
         // The server says that there is none, which is another condition.
         return Answer::Backend;
     };

@@ -1,0 +1,169 @@
+//! A session's list of conditions, brought to where it is asked for: read back from the backend that has it, told
+//! from what is known, or had on another backend by running again what gave it.
+
+use events::Io;
+use membership::Key;
+use session::statement::{Kind, Statement, Traits, show_diagnostics};
+use wire::{ErrPacket, Told, Translation};
+
+use super::{Answer, ReadWarnings, Refusal};
+use crate::answers::Ending;
+use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
+use crate::binary_rows::Form;
+use crate::client::Client;
+use crate::{Engine, Mail, Turn};
+
+/// Reads what nobody needs, from a table of its own: that empties the list of conditions on both
+/// servers. Statements without a table leave it on MariaDB.
+const CLEAR: &[u8] = b"SELECT 1 FROM (SELECT 1) AS cleared";
+
+/// Longer texts are not looked at for a question.
+const QUESTION_MAX: usize = 256;
+
+impl Backend {
+    /// Makes sure that a question about the last statement is not answered with somebody else's.
+    pub(crate) fn clear_conditions(&mut self, outbox: &mut Vec<u8>) {
+        // What is read to empty the list is counted, too.
+        self.ask_for_found_rows(outbox);
+        self.put_query(outbox, CLEAR);
+        self.expect(Purpose::Restore(RestorePart::Warnings));
+    }
+
+    /// If the session asks for conditions that must be had once more, what gave them runs again. True if so.
+    pub(crate) fn repeat(
+        &mut self,
+        outbox: &mut Vec<u8>,
+        (client, statement): (&mut Client, &Statement),
+    ) -> bool {
+        let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
+        let gets = statement.kind == Kind::Diagnostics;
+        let conditions = &mut client.capture.conditions;
+        let Some(text) = conditions.repeated(gets).filter(|_| asks) else {
+            return false;
+        };
+        // It may give none this time.
+        self.clear_conditions(outbox);
+        self.put_query(outbox, &text);
+        self.expect(Purpose::Repeat);
+        conditions.repeats();
+        true
+    }
+}
+
+impl Engine {
+    /// A command of the attached session was answered.
+    pub(crate) fn note_conditions(&mut self, key: Key, command: &ClientCommand, ending: &Ending) {
+        let answer = Answer {
+            warnings: command.counts.warnings,
+            warned: command.counts.warned,
+            error: match ending {
+                Ending::Err(error) => ErrPacket::parse(error).ok(),
+                Ending::Ok => None,
+            },
+        };
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.source.refusal = answer.error.as_ref().and_then(Refusal::of);
+        }
+        let client = command.client.and_then(|key| self.clients.get_mut(key));
+        if let Some(client) = client {
+            client.capture.conditions.answered(command.does, &answer);
+        }
+    }
+
+    /// What is done for the attached session's command failed, and that is the command's answer.
+    pub(crate) fn fail_for_client(&mut self, key: Key, error: &ErrPacket<'_>) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        backend.source.refusal = Refusal::of(error);
+        let client = backend.client.and_then(|key| self.clients.get_mut(key));
+        if let Some(client) = client {
+            client.capture.conditions.failed();
+        }
+    }
+
+    /// Asks the backend for the conditions of the attached session that only it has. False if it has none.
+    pub(crate) fn read_warnings<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return false;
+        };
+        let client = backend.client.and_then(|key| self.clients.get_mut(key));
+        let Some(adds) = client.and_then(|client| client.capture.conditions.read()) else {
+            return false;
+        };
+        backend.put_query(turn.io.outbox(backend.handle), b"SHOW WARNINGS");
+        let read = ReadWarnings::new(adds, std::mem::take(&mut backend.source));
+        backend.expect(Purpose::ReadWarnings(Box::new(read)));
+        self.counters.read_backs += 1;
+        true
+    }
+
+    /// The backend told the conditions.
+    pub(crate) fn learn_warnings(&mut self, key: Key, read: ReadWarnings) {
+        let client = self.pool.get(key).and_then(|backend| backend.client);
+        if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
+            let results = client
+                .session
+                .charset
+                .as_ref()
+                .map(|charset| &charset.results);
+            let is_utf8 = |name: &Option<Box<[u8]>>| {
+                name.as_ref().is_none_or(|name| name.starts_with(b"utf8"))
+            };
+            let is_utf8 = results.is_some_and(is_utf8);
+            client.capture.conditions.learn(read, is_utf8);
+        }
+    }
+
+    /// The backend's list is that of something of our own: what of the attached session's was there is lost.
+    pub(crate) fn lose_conditions(&mut self, key: Key) {
+        let client = self.pool.get(key).and_then(|backend| backend.client);
+        if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
+            client.capture.conditions.lose();
+        }
+    }
+
+    /// Answers SHOW WARNINGS and SHOW ERRORS from what is known. False if the command is another, there
+    /// is nothing to show, or the backend at hand knows better.
+    pub(crate) fn answered_from_capture<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (text, form): (&[u8], Form),
+    ) -> bool {
+        if !may_be_show(text) {
+            return false;
+        }
+        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
+            return false;
+        };
+        let asked = facts
+            .dialect(&client.session)
+            .and_then(|dialect| show_diagnostics(text, &dialect));
+        let (Some(asked), Some(list)) = (asked, client.capture.conditions.list()) else {
+            return false;
+        };
+        let told = Told {
+            status: client.status,
+            ..Told::default()
+        };
+        let outbox = turn.io.outbox(client.handle);
+        let translation = Translation::new(client.dialect(), 0);
+        list.tell((asked, form), (translation, told), outbox);
+        client.capture.row_count = -1;
+        self.counters.local_answers += 1;
+        true
+    }
+}
+
+/// True for texts that may ask for warnings, so that the others are not looked at twice.
+fn may_be_show(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let begins = match text.first() {
+        Some(b's' | b'S') => text
+            .get(..4)
+            .is_some_and(|word| word.eq_ignore_ascii_case(b"show")),
+        first => matches!(first, Some(b'/' | b'#' | b'-')),
+    };
+    begins && text.len() <= QUESTION_MAX
+}

@@ -1,0 +1,217 @@
+//! What a command does to the list of conditions, by its class and the server's flavor. Keeps nothing itself.
+//!
+//! MySQL empties the list before every statement that is not about it; MariaDB for those that use tables, and
+//! before the first condition that a statement gives.
+
+use session::statement::{Flavor, Kind, Statement, Traits};
+use wire::Command;
+
+/// What a command does to the list of conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Does {
+    /// What there was is gone; what it gives itself is the list.
+    Replaces,
+    /// What there was stays, unless it gives some itself: then those are the list.
+    Keeps,
+    /// The same of several statements: whether one of them has emptied the list on the backend is more than
+    /// their answers tell.
+    Several {
+        /// One of them empties it, as far as the text tells.
+        empties: bool,
+    },
+    /// It tells of the list, and leaves it.
+    Asks,
+    /// It tells of the list, and adds what goes wrong with that: GET DIAGNOSTICS, RESIGNAL.
+    Gets,
+    /// It adds what it gives.
+    Adds,
+    /// It adds its error, if it fails.
+    AddsError,
+    /// It is no statement, and says how long the list is.
+    Tells,
+}
+
+impl Does {
+    /// What a command does that runs no statement, or prepares one; `None` of one that runs a statement.
+    pub(crate) fn of_command(command: Command, flavor: Flavor) -> Option<Self> {
+        match (command, flavor) {
+            (Command::Query | Command::StmtExecute | Command::StmtBulkExecute, _) => None,
+            (_, Flavor::MariaDb) => Some(Self::Keeps),
+            (Command::StmtPrepare, Flavor::MySql) => Some(Self::Replaces),
+            (Command::InitDb, Flavor::MySql) => Some(Self::AddsError),
+            // At least that the command will be given up.
+            (Command::FieldList, Flavor::MySql) => Some(Self::Adds),
+            (_, Flavor::MySql) => Some(Self::Tells),
+        }
+    }
+
+    /// What a statement does.
+    pub(crate) fn of_statement(statement: &Statement, text: &[u8], flavor: Flavor) -> Self {
+        let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
+        let is_mysql = flavor == Flavor::MySql;
+        match statement.kind {
+            Kind::Multiple if asks => Self::Several { empties: is_mysql },
+            Kind::Multiple => Self::Several {
+                empties: is_mysql || uses_tables(statement, text),
+            },
+            Kind::Diagnostics if asks => Self::Gets,
+            // MySQL forgets the list with the statement that reads its length as a variable.
+            Kind::Select | Kind::Do | Kind::Set if asks && is_mysql => Self::Replaces,
+            _ if asks => Self::Asks,
+            _ if is_mysql || uses_tables(statement, text) => Self::Replaces,
+            _ => Self::Keeps,
+        }
+    }
+}
+
+/// Words one of which is in each definition that uses tables.
+const DEFINE: [&[u8]; 7] = [
+    b"table",
+    b"tables",
+    b"truncate",
+    b"view",
+    b"index",
+    b"trigger",
+    b"sequence",
+];
+
+/// These, or one of the above, are in each text of several statements, or of a compound one, that uses tables.
+const READ_OR_WRITE: [&[u8]; 15] = [
+    b"call",
+    b"from",
+    b"into",
+    b"insert",
+    b"replace",
+    b"update",
+    b"delete",
+    b"load",
+    b"execute",
+    b"show",
+    b"explain",
+    b"describe",
+    b"desc",
+    b"analyze",
+    b"handler",
+];
+
+/// True if a statement of MariaDB uses tables, as far as the words of its text tell.
+fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
+    let has = |wanted: &[&[u8]]| has_one_of(text, &[wanted]);
+    match statement.kind {
+        Kind::Select | Kind::Do | Kind::Set => has(&[b"from"]),
+        Kind::Explain => has(&[b"from"]) || !has(&[b"select"]),
+        Kind::Show if statement.traits.contains(Traits::KEEPS_FOUND_ROWS) => {
+            has(&[b"table", b"view", b"sequence"])
+        }
+        Kind::Ddl | Kind::Admin => has(&DEFINE),
+        Kind::Lock => !statement.traits.contains(Traits::RELEASES_TABLE_LOCKS),
+        Kind::Insert
+        | Kind::Replace
+        | Kind::Update
+        | Kind::Delete
+        | Kind::Load
+        | Kind::Show
+        | Kind::Handler
+        | Kind::Unknown => true,
+        Kind::Call | Kind::Multiple => has_one_of(text, &[&READ_OR_WRITE, &DEFINE]),
+        Kind::Empty
+        | Kind::Use
+        | Kind::Begin
+        | Kind::Commit
+        | Kind::Rollback
+        | Kind::Savepoint
+        | Kind::Account
+        | Kind::Kill
+        | Kind::Xa
+        | Kind::Prepared
+        | Kind::Diagnostics => false,
+    }
+}
+
+/// True if one of the words is in a text.
+fn has_one_of(text: &[u8], wanted: &[&[&[u8]]]) -> bool {
+    let mut words = text.split(|byte| !byte.is_ascii_alphanumeric() && !b"_$".contains(byte));
+    words.any(|found| {
+        let mut wanted = wanted.iter().copied().flatten();
+        !found.is_empty() && wanted.any(|word| found.eq_ignore_ascii_case(word))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use session::statement::{Dialect, classify};
+
+    use super::*;
+
+    const SEVERAL: Does = Does::Several { empties: true };
+    const SEVERAL_KEEP: Does = Does::Several { empties: false };
+
+    #[test]
+    fn what_a_statement_does_depends_on_its_class_and_the_server() {
+        for (text, mariadb, mysql) in [
+            ("SELECT 1", Does::Keeps, Does::Replaces),
+            ("SELECT a FROM t", Does::Replaces, Does::Replaces),
+            ("SET @a = 1", Does::Keeps, Does::Replaces),
+            ("DO (SELECT 1 FROM t)", Does::Replaces, Does::Replaces),
+            ("BEGIN", Does::Keeps, Does::Replaces),
+            ("COMMIT", Does::Keeps, Does::Replaces),
+            ("RELEASE SAVEPOINT s", Does::Keeps, Does::Replaces),
+            ("USE shop", Does::Keeps, Does::Replaces),
+            ("INSERT INTO t VALUES (1)", Does::Replaces, Does::Replaces),
+            ("CREATE TABLE t (a INT)", Does::Replaces, Does::Replaces),
+            ("CREATE DATABASE d", Does::Keeps, Does::Replaces),
+            ("UNLOCK TABLES", Does::Keeps, Does::Replaces),
+            ("SHOW TABLES", Does::Replaces, Does::Replaces),
+            ("SHOW GRANTS", Does::Keeps, Does::Replaces),
+            ("CALL p()", Does::Replaces, Does::Replaces),
+            ("SIGNAL SQLSTATE '45000'", Does::Keeps, Does::Replaces),
+            ("SHOW WARNINGS", Does::Asks, Does::Asks),
+            ("SHOW ERRORS LIMIT 1", Does::Asks, Does::Asks),
+            ("SHOW COUNT(*) WARNINGS", Does::Asks, Does::Asks),
+            ("SELECT @@warning_count", Does::Asks, Does::Replaces),
+            ("GET DIAGNOSTICS @a = NUMBER", Does::Gets, Does::Gets),
+            ("SELECT 1; SELECT 2", SEVERAL_KEEP, SEVERAL),
+            ("SELECT 1; SELECT a FROM t", SEVERAL, SEVERAL),
+            ("SELECT 1; SHOW WARNINGS", SEVERAL_KEEP, SEVERAL),
+        ] {
+            for (flavor, version, expected) in [
+                (Flavor::MariaDb, 101_119, mariadb),
+                (Flavor::MySql, 90_700, mysql),
+            ] {
+                let statement = classify(text.as_bytes(), &Dialect::new(flavor, version));
+                let does = Does::of_statement(&statement, text.as_bytes(), flavor);
+                assert_eq!(does, expected, "{text} on {flavor:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_command_does_that_runs_no_statement_is_known_by_its_name() {
+        for (command, mysql) in [
+            (Command::StmtPrepare, Does::Replaces),
+            (Command::InitDb, Does::AddsError),
+            (Command::FieldList, Does::Adds),
+            (Command::SetOption, Does::Tells),
+            (Command::StmtReset, Does::Tells),
+            (Command::StmtFetch, Does::Tells),
+            (Command::Statistics, Does::Tells),
+        ] {
+            assert_eq!(Does::of_command(command, Flavor::MySql), Some(mysql));
+            assert_eq!(
+                Does::of_command(command, Flavor::MariaDb),
+                Some(Does::Keeps)
+            );
+        }
+        assert_eq!(Does::of_command(Command::Query, Flavor::MySql), None);
+        assert_eq!(Does::of_command(Command::StmtExecute, Flavor::MySql), None);
+    }
+
+    #[test]
+    fn words_are_found_whole_and_in_any_case() {
+        let finds = |text: &str| has_one_of(text.as_bytes(), &[&READ_OR_WRITE, &DEFINE]);
+        assert!(finds("SELECT 1 From t"));
+        assert!(finds("  call p()"));
+        assert!(!finds("SELECT from_unixtime(1), @table_x"));
+        assert!(!finds(""));
+    }
+}

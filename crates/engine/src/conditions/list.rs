@@ -1,0 +1,289 @@
+//! A list of conditions that is known by value: the answer to SHOW WARNINGS as a backend gave it, what can be taken
+//! from it, and how it is told again. When it is asked for, and whom, is not decided here.
+
+use session::statement::Diagnostics;
+use wire::{
+    ErrPacket, HEADER_LEN, Header, OkPacket, Piece, ResponseWalk, ServerStatus, TextResultSet,
+    Told, Translation,
+};
+
+use crate::binary_rows::{Form, binary_condition};
+
+/// More than this is not kept for a session.
+const CAPTURE_MAX: usize = 64 << 10;
+
+/// The number and SQLSTATE of an ERR packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// The number.
+    pub code: u16,
+    /// The SQLSTATE.
+    pub state: [u8; 5],
+}
+
+impl Refusal {
+    /// What an ERR packet says.
+    pub(crate) fn of(error: &ErrPacket<'_>) -> Option<Self> {
+        Some(Self {
+            code: error.code,
+            state: error.sql_state.try_into().ok()?,
+        })
+    }
+}
+
+/// The statement that was answered last.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    /// The ERR packet, if that was the answer.
+    pub refusal: Option<Refusal>,
+    /// The text, if it was a SIGNAL.
+    pub signal: Option<Box<[u8]>>,
+}
+
+/// The answer to a SHOW WARNINGS of our own, as far as it has come.
+pub(crate) struct ReadWarnings {
+    answer: Vec<u8>,
+    /// It tells what came on top of what is known.
+    adds: bool,
+    /// What gave the warnings.
+    source: Source,
+}
+
+impl ReadWarnings {
+    /// No answer yet.
+    pub(crate) fn new(adds: bool, source: Source) -> Self {
+        Self {
+            answer: Vec::new(),
+            adds,
+            source,
+        }
+    }
+
+    /// Keeps a piece of the answer, within bounds.
+    pub(crate) fn keep(&mut self, piece: &Piece<'_>) {
+        if self.answer.len() <= CAPTURE_MAX {
+            self.answer.extend_from_slice(piece.bytes());
+        }
+    }
+
+    /// It tells what came on top of what is known.
+    pub(crate) fn adds(&self) -> bool {
+        self.adds
+    }
+
+    /// The list, once the answer is complete, behind what was known `before`. `None` if it is more than is kept.
+    pub(super) fn list(self, before: Option<Box<List>>, is_utf8: bool) -> Option<Box<List>> {
+        if self.answer.len() > CAPTURE_MAX {
+            return None;
+        }
+        let Some(mut list) = before else {
+            return Some(Box::new(List {
+                answer: self.answer.into(),
+                source: self.source,
+                is_utf8,
+            }));
+        };
+        list.add(&self.answer);
+        Some(list)
+    }
+}
+
+/// The conditions of a statement.
+#[derive(Debug)]
+pub(crate) struct List {
+    /// The answer to SHOW WARNINGS, as the backend gave it.
+    answer: Box<[u8]>,
+    /// What gave them.
+    source: Source,
+    /// The messages are in UTF-8.
+    is_utf8: bool,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Condition {
+    /// The number.
+    pub code: u16,
+    /// The SQLSTATE, if it was told.
+    pub state: Option<[u8; 5]>,
+    /// The text, in UTF-8; `None` if it may be another one than the server has.
+    pub message: Option<Vec<u8>>,
+}
+
+impl List {
+    /// How many there are, or only errors.
+    pub(crate) fn count(&self, errors: bool) -> i64 {
+        let mut rows = 0;
+        each_packet(&self.answer, |piece| {
+            rows += i64::from(matches!(piece, Piece::Row(_)) && (!errors || is_error(piece)));
+        });
+        rows
+    }
+
+    /// The condition with this number, the first being 1.
+    pub(crate) fn get(&self, number: u64) -> Option<Condition> {
+        let mut rows = TextResultSet::default();
+        let mut sound = true;
+        each_packet(&self.answer, |piece| sound &= rows.piece(piece).is_ok());
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        let row = rows.rows().nth(index).filter(|_| sound)?;
+        let [Some(level), Some(code), Some(message)] = row else {
+            return None;
+        };
+        let code = str::from_utf8(code).ok()?.parse().ok()?;
+        let refused = self
+            .source
+            .refusal
+            .filter(|error| error.code == code && level == b"Error");
+        // What another character set does not have has become question marks.
+        let plain = |byte: &u8| matches!(byte, 1..=0x7e) && *byte != b'?';
+        let sure = self.is_utf8 && str::from_utf8(message).is_ok() || message.iter().all(plain);
+        Some(Condition {
+            code,
+            state: refused.map(|error| error.state),
+            message: sure.then(|| message.clone()),
+        })
+    }
+
+    /// The SIGNAL that gave them: SHOW WARNINGS tells a part of what that says.
+    pub(crate) fn signal(&self) -> Option<&[u8]> {
+        self.source.signal.as_deref()
+    }
+
+    /// The answer to SHOW WARNINGS or SHOW ERRORS, told to a client.
+    pub(crate) fn tell(
+        &self,
+        (asked, form): (Diagnostics, Form),
+        (translation, told): (Translation, Told<'_>),
+        outbox: &mut Vec<u8>,
+    ) {
+        let answer = selected(&self.answer, asked);
+        let answer = match form {
+            Form::Text => answer,
+            Form::Binary => in_binary(&answer),
+        };
+        replay(&answer, translation, told, outbox);
+    }
+
+    /// Adds those that another answer to SHOW WARNINGS has.
+    fn add(&mut self, more: &[u8]) {
+        let mut packets = Packets::default();
+        let mut end = Vec::new();
+        each_packet(&self.answer, |piece| match piece {
+            Piece::RowsEnd(bytes) => end.extend_from_slice(bytes),
+            piece => packets.push(piece.bytes()),
+        });
+        each_packet(more, |piece| {
+            if matches!(piece, Piece::Row(_)) {
+                packets.push(piece.bytes());
+            }
+        });
+        packets.push(&end);
+        self.answer = packets.bytes.into();
+    }
+}
+
+/// Packets of an answer, counted anew.
+struct Packets {
+    bytes: Vec<u8>,
+    sequence_id: u8,
+}
+
+impl Default for Packets {
+    fn default() -> Self {
+        Self {
+            bytes: Vec::new(),
+            sequence_id: 1,
+        }
+    }
+}
+
+impl Packets {
+    fn push(&mut self, packet: &[u8]) {
+        let Some((header, payload)) = packet.split_at_checked(HEADER_LEN) else {
+            return;
+        };
+        self.bytes.extend_from_slice(&header[..HEADER_LEN - 1]);
+        self.bytes.push(self.sequence_id);
+        self.bytes.extend_from_slice(payload);
+        self.sequence_id = self.sequence_id.wrapping_add(1);
+    }
+}
+
+/// The packets of a captured answer. It was complete and right when it was captured.
+fn each_packet(answer: &[u8], mut each: impl FnMut(&Piece<'_>)) {
+    let mut walk = ResponseWalk::new(true, 0);
+    let mut at = 0;
+    while let Ok(Some(piece)) = walk.next(&answer[at..]) {
+        at += piece.bytes().len();
+        each(&piece);
+    }
+}
+
+/// True if a row of SHOW WARNINGS is an error.
+fn is_error(row: &Piece<'_>) -> bool {
+    row.payload().starts_with(b"\x05Error")
+}
+
+/// The captured answer with the rows that are asked for.
+fn selected(answer: &[u8], asked: Diagnostics) -> Vec<u8> {
+    let mut out = Packets::default();
+    let mut rows = 0;
+    let end = asked.offset.saturating_add(asked.rows);
+    each_packet(answer, |piece| {
+        if matches!(piece, Piece::Row(_)) {
+            if asked.errors && !is_error(piece) {
+                return;
+            }
+            rows += 1;
+            if rows <= asked.offset || rows > end {
+                return;
+            }
+        }
+        out.push(piece.bytes());
+    });
+    out.bytes
+}
+
+/// The same answer with the rows of an execution.
+fn in_binary(answer: &[u8]) -> Vec<u8> {
+    let mut out = Packets::default();
+    each_packet(answer, |piece| {
+        let row = match piece {
+            Piece::Row(packet) => binary_condition(packet),
+            _ => None,
+        };
+        out.push(row.as_deref().unwrap_or(piece.bytes()));
+    });
+    out.bytes
+}
+
+/// Tells a captured answer again.
+fn replay(answer: &[u8], mut translation: Translation, mut told: Told<'_>, outbox: &mut Vec<u8>) {
+    each_packet(answer, |piece| {
+        if let Some(header) = Header::parse(piece.bytes()) {
+            told.next_sequence_id = header.sequence_id.wrapping_add(1);
+        }
+        // The status flags are those of now, not of when it was captured.
+        let end = match piece {
+            Piece::RowsEnd(packet) => with_status(packet, told.status),
+            _ => Vec::new(),
+        };
+        let done = match end.is_empty() {
+            true => translation.piece(piece, &told, outbox),
+            false => translation.piece(&Piece::RowsEnd(&end), &told, outbox),
+        };
+        debug_assert!(done.is_ok(), "a captured answer is malformed");
+    });
+}
+
+/// The packet that ends rows, with other status flags; empty if it is malformed.
+fn with_status(packet: &[u8], status: ServerStatus) -> Vec<u8> {
+    let mut end = Vec::new();
+    if let (Some(header), Some(payload)) = (Header::parse(packet), packet.get(HEADER_LEN..))
+        && let Ok(ok) = OkPacket::parse(payload)
+    {
+        OkPacket { status, ..ok }.encode(&mut end, header.sequence_id, 0xfe);
+    }
+    end
+}

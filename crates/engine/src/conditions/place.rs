@@ -1,0 +1,251 @@
+//! Where a session's list of conditions is, and what becomes of that: one state, which answers and questions move.
+//! Asks nobody; how a list is brought to where it is needed is in `ask`.
+
+use std::borrow::Cow;
+
+use wire::{ErrPacket, code};
+
+use super::{Does, List, ReadWarnings};
+use crate::errors::ClientError;
+
+/// A server takes no longer message from a SIGNAL, in characters. Source: MESSAGE_TEXT in "SIGNAL Statement" of the
+/// MySQL manual; MariaDB takes 512.
+const MESSAGE_MAX: usize = 128;
+
+/// Where the list is.
+#[derive(Debug, Default)]
+enum Place {
+    /// There is none: it is empty, or was lost.
+    #[default]
+    Nowhere,
+    /// On the attached backend, and empty.
+    Empty,
+    /// Here, by value.
+    Known(Box<List>),
+    /// Here, and on the attached backend what came on top of it.
+    More(Box<List>),
+    /// On the attached backend.
+    There,
+    /// A plain read gave it in a lane, and must run again to have it.
+    Again(Box<Repeat>),
+    /// It is an ERR that no backend has given in a statement.
+    Own(Box<ClientError>),
+}
+
+/// A statement that must run again.
+#[derive(Debug)]
+struct Repeat {
+    text: Box<[u8]>,
+}
+
+/// What an answer says of conditions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Answer<'a> {
+    /// How many warnings there are after it.
+    pub warnings: u16,
+    /// A part of it told of warnings.
+    pub warned: bool,
+    /// The ERR packet that it ended with.
+    pub error: Option<ErrPacket<'a>>,
+}
+
+/// A session's list of conditions.
+#[derive(Debug, Default)]
+pub(crate) struct Conditions {
+    place: Place,
+    /// How many there are, as the answer told; that may be more than are in the list.
+    count: u16,
+}
+
+impl Conditions {
+    /// A command was answered.
+    pub(crate) fn answered(&mut self, does: Does, answer: &Answer<'_>) {
+        let failed = answer.error.is_some();
+        if matches!(does, Does::AddsError | Does::Tells) && !failed {
+            return;
+        }
+        self.place = std::mem::take(&mut self.place).after(does, answer);
+        let empties = matches!(does, Does::Replaces | Does::Several { empties: true });
+        if failed || answer.warnings > 0 {
+            self.count = answer.warnings.max(u16::from(failed));
+        } else if empties {
+            self.count = 0;
+        }
+    }
+
+    /// Something that is done for the session's command failed on its backend, and that is the command's answer.
+    pub(crate) fn failed(&mut self) {
+        (self.place, self.count) = (Place::There, 1);
+    }
+
+    /// The front door itself answered with an ERR. `adds`: to what there is, which then stays as it is.
+    pub(crate) fn refused(&mut self, error: &ClientError, adds: bool) {
+        if !adds || matches!(self.place, Place::Nowhere) {
+            (self.place, self.count) = (Place::own(&error.packet()), 1);
+        }
+    }
+
+    /// A read in a lane gave so many conditions, which were not read.
+    pub(crate) fn repeatable(&mut self, text: &[u8], count: u16) {
+        self.place = Place::Again(Box::new(Repeat { text: text.into() }));
+        self.count = count;
+    }
+
+    /// What must run on a backend so that the list is there; `gets` for a question that SHOW WARNINGS does not
+    /// answer in full.
+    pub(crate) fn repeated(&self, gets: bool) -> Option<Cow<'_, [u8]>> {
+        match &self.place {
+            Place::Again(repeat) => Some(Cow::Borrowed(&repeat.text)),
+            Place::Own(error) => signal(&error.packet()).map(Cow::Owned),
+            Place::Known(list) if gets => list.signal().map(Cow::Borrowed),
+            _ => None,
+        }
+    }
+
+    /// That was sent.
+    pub(crate) fn repeats(&mut self) {
+        self.place = Place::There;
+    }
+
+    /// The backend is asked for the list, before it does what may change that: whether for what came on top of what
+    /// is known. `None` if there is nothing to ask for.
+    pub(crate) fn read(&mut self) -> Option<bool> {
+        let adds = match self.place {
+            Place::There => Some(false),
+            Place::More(_) => Some(true),
+            _ => None,
+        };
+        self.lose();
+        adds
+    }
+
+    /// Takes over what a backend told. Of more than is kept nothing is known.
+    pub(crate) fn learn(&mut self, read: ReadWarnings, is_utf8: bool) {
+        let before = match std::mem::take(&mut self.place) {
+            Place::Known(list) if read.adds() => Some(list),
+            _ => None,
+        };
+        let list = read.list(before, is_utf8);
+        self.place = list.map_or(Place::Nowhere, Place::Known);
+    }
+
+    /// What the backend has is the session's list no more.
+    pub(crate) fn lose(&mut self) {
+        self.place = match std::mem::take(&mut self.place) {
+            Place::Empty | Place::There => Place::Nowhere,
+            Place::More(list) => Place::Known(list),
+            other => other,
+        };
+    }
+
+    /// True if the list is that of the attached backend, and not known here.
+    pub(crate) fn is_there(&self) -> bool {
+        self.place.is_there()
+    }
+
+    /// True if some of the list, or all of it, is that of the attached backend.
+    pub(crate) fn needs_backend(&self) -> bool {
+        self.is_there() || self.has_more()
+    }
+
+    /// True if there are some on top of what is known: they must be read before anything else.
+    pub(crate) fn has_more(&self) -> bool {
+        matches!(self.place, Place::More(_))
+    }
+
+    /// True if something must run again before somebody asks.
+    pub(crate) fn must_repeat(&self) -> bool {
+        matches!(self.place, Place::Again(_) | Place::Own(_))
+    }
+
+    /// True if a command that `asks` for the list, or adds to it, must find that of its backend empty, because it is
+    /// not the session's.
+    pub(crate) fn needs_none_there(&self, asks: bool, does: Does) -> bool {
+        // A single error is known without asking.
+        let by_value = does == Does::AddsError && matches!(self.place, Place::Nowhere);
+        asks && !self.is_there() && !by_value
+    }
+
+    /// The list, if it is known.
+    pub(crate) fn list(&self) -> Option<&List> {
+        match &self.place {
+            Place::Known(list) | Place::More(list) => Some(list),
+            Place::Nowhere | Place::Empty | Place::There | Place::Again(_) | Place::Own(_) => None,
+        }
+    }
+
+    /// `@@warning_count` or, with `errors`, `@@error_count`, as far as that is known here.
+    pub(crate) fn count(&self, errors: bool) -> i64 {
+        let told = self.list().map_or(0, |list| list.count(errors));
+        let counted = if errors { 0 } else { i64::from(self.count) };
+        told.max(counted)
+    }
+}
+
+impl Place {
+    /// Where the list is after an answer that says something of it.
+    fn after(self, does: Does, answer: &Answer<'_>) -> Self {
+        let gave = answer.error.is_some() || answer.warned;
+        let code = answer.error.as_ref().map(|error| error.code);
+        match (does, self, answer.error.as_ref()) {
+            (Does::Gets, before, _) if code == Some(code::NOT_STACKED) => before,
+            (Does::Gets, before, _) if matches!(code, None | Some(code::NOT_RESIGNALLED)) => {
+                if gave { before.more() } else { before }
+            }
+            (Does::Adds, before, _) => before.more(),
+            (Does::AddsError | Does::Tells, Self::Nowhere, Some(error)) => Self::own(error),
+            (Does::AddsError, before, _) => before.more(),
+            (Does::Tells, Self::Empty, _) => Self::There,
+            (Does::Tells, before, _) => before,
+            // MySQL has not come to the text yet, and so has not emptied its list.
+            (Does::Replaces, _, Some(error)) if error.code == code::TOO_MANY_STATEMENTS => {
+                Self::own(error)
+            }
+            _ if gave => Self::There,
+            (Does::Replaces, _, _) => Self::Empty,
+            (Does::Several { empties: true }, before, _) if !before.is_there() => Self::Nowhere,
+            (_, before, _) => before,
+        }
+    }
+
+    /// An ERR packet by value. If no SIGNAL can say it, nothing is left of it but that it was one.
+    fn own(error: &ErrPacket<'_>) -> Self {
+        match signal(error) {
+            Some(_) => Self::Own(Box::new(ClientError::told(error))),
+            None => Self::Nowhere,
+        }
+    }
+
+    /// The same, and what a backend has added that had nothing else.
+    fn more(self) -> Self {
+        match self {
+            Self::Known(list) | Self::More(list) => Self::More(list),
+            Self::Nowhere | Self::Empty | Self::There | Self::Again(_) | Self::Own(_) => {
+                Self::There
+            }
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        matches!(self, Self::Empty | Self::There)
+    }
+}
+
+/// A statement that gives this error, read alike in every `sql_mode` and character set.
+fn signal(error: &ErrPacket<'_>) -> Option<Vec<u8>> {
+    let harmless = |byte: &u8| byte.is_ascii_graphic() && *byte != b'\\' || *byte == b' ';
+    if error.message.len() > MESSAGE_MAX || !error.message.iter().all(harmless) {
+        return None;
+    }
+    let (state, message) = (
+        str::from_utf8(error.sql_state),
+        str::from_utf8(error.message),
+    );
+    let (state, message) = (state.ok()?, message.ok()?.replace('\'', "''"));
+    let code = error.code;
+    let text = format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{message}'");
+    Some(text.into_bytes())
+}
+
+#[cfg(test)]
+mod tests;
