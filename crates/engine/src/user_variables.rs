@@ -439,10 +439,10 @@ impl Engine {
             backend.dirty = true;
             return;
         };
-        if let Err(error) = answer {
-            if let Some(id) = self.pool.key_of(key).filter(|_| hides_list(error)) {
-                self.keys[id.0 as usize].hides_variables = true;
-            }
+        if answer.is_err_and(hides_list)
+            && let Some(id) = self.pool.key_of(key)
+        {
+            self.keys[id.0 as usize].hides_variables = true;
         }
         let Some(backend) = self.pool.get_mut(key) else {
             return;
