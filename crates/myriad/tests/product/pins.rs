@@ -223,10 +223,10 @@ enum XaWay {
 fn prepare_transaction(client: &mut Client, way: XaWay, insert: &str) {
     let steps = ["XA START 'n'", insert, "XA END 'n'", "XA PREPARE 'n'"];
     let body = steps.join("; ");
-    let create = format!("CREATE OR REPLACE PROCEDURE hidden() BEGIN {body}; END");
+    let create = format!("CREATE PROCEDURE hidden() BEGIN {body}; END");
     let statements = match way {
         XaWay::Texts | XaWay::Prepared => &steps[..],
-        XaWay::Procedure => &[&create, "CALL hidden()"],
+        XaWay::Procedure => &["DROP PROCEDURE IF EXISTS hidden", &create, "CALL hidden()"],
     };
     for statement in statements {
         let told = match way {
