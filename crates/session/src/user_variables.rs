@@ -101,12 +101,8 @@ impl UserValue {
         let from = self.sample.iter().position(|&byte| byte == b'\'')? + 1;
         let digits = self.sample.get(from..)?;
         let digits = &digits[..digits.iter().position(|&byte| byte == b'\'')?];
-        let byte = |pair: &[u8]| {
-            let byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
-            (byte.is_ascii() && byte != 0).then_some(byte)
-        };
-        let text: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
-        text.filter(|_| !self.null)
+        let plain = |byte: &u8| byte.is_ascii() && *byte != 0;
+        bytes_of(digits).filter(|text| !self.null && text.iter().all(plain))
     }
 
     /// Appends the assignment of the value to `name`. What type a NULL has depends, on MySQL, on what
@@ -147,13 +143,29 @@ fn number(column: ColumnType, value: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
+fn bytes_of(digits: &[u8]) -> Option<Vec<u8>> {
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+    digits.chunks(2).map(byte).collect()
+}
+
+/// False of text that servers take from a client, with a warning, and that they refuse behind `_utf8mb3`.
+fn is_well_formed(told: &Told<'_>) -> bool {
+    let longest = match told.charset {
+        b"utf8mb4" => 4,
+        b"utf8mb3" | b"utf8" => 3,
+        _ => return true,
+    };
+    let fits = |text: &str| text.chars().all(|char| char.len_utf8() <= longest);
+    bytes_of(told.hex).is_some_and(|bytes| str::from_utf8(&bytes).is_ok_and(fits))
+}
+
 fn text(told: &Told<'_>) -> Option<Vec<u8>> {
     let is_name = |name: &[u8]| {
         let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         !name.is_empty() && name.iter().all(plain)
     };
     let is_known = is_name(told.charset) && is_name(told.collation);
-    if !is_known || !told.hex.iter().all(u8::is_ascii_hexdigit) {
+    if !is_known || !told.hex.iter().all(u8::is_ascii_hexdigit) || !is_well_formed(told) {
         return None;
     }
     Some(match told.collation {
@@ -339,6 +351,33 @@ mod tests {
             collation: b"a b",
         };
         assert_eq!(UserValue::told(&told), None);
+    }
+
+    #[test]
+    fn text_that_its_character_set_does_not_have_is_not_carried() {
+        let carried = |charset: &str, hex: &str| {
+            let collation = format!("{charset}_bin");
+            let told = Told {
+                column: ColumnType::Text,
+                value: Some(b"as it may be"),
+                hex: hex.as_bytes(),
+                charset: charset.as_bytes(),
+                collation: collation.as_bytes(),
+            };
+            UserValue::told(&told).is_some()
+        };
+        let (grin, cut, umlaut) = ("F09F9880", "E282", "C3A4");
+        for (charset, hex, expected) in [
+            ("utf8mb3", grin, false),
+            ("utf8mb3", cut, false),
+            ("utf8mb3", umlaut, true),
+            ("utf8", grin, false),
+            ("utf8mb4", grin, true),
+            ("utf8mb4", cut, false),
+            ("latin1", cut, true),
+        ] {
+            assert_eq!(carried(charset, hex), expected, "{charset} {hex}");
+        }
     }
 
     #[test]

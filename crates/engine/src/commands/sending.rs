@@ -61,7 +61,7 @@ impl Engine {
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         let rewrite = rewrite.or_else(|| tls::status(&statement, text, client));
-        let reads = client.needs_none_there(&statement, does);
+        let reads = client.needs_none_there(packet.payload, &statement, does);
         bring_across(
             outbox,
             (backend, reads),
@@ -230,8 +230,10 @@ fn put_packet(
 
 impl Client {
     /// True if a command must find its backend's list of conditions empty.
-    fn needs_none_there(&self, statement: &Statement, does: Does) -> bool {
-        let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
+    fn needs_none_there(&self, payload: &[u8], statement: &Statement, does: Does) -> bool {
+        // Its answer says how long the list is on MySQL.
+        let counts = does == Does::Tells && payload.first() == Some(&(Command::SetOption as u8));
+        let asks = counts || statement.traits.contains(Traits::READS_DIAGNOSTICS);
         self.capture.conditions.needs_none_there(asks, does)
     }
 

@@ -55,6 +55,8 @@ pub(crate) struct Conditions {
     place: Place,
     /// How many there are, as the answer told; that may be more than are in the list.
     count: u16,
+    /// The answer was an ERR, which is counted though the list may have no room for it.
+    failed: bool,
 }
 
 impl Conditions {
@@ -66,29 +68,29 @@ impl Conditions {
         }
         self.place = std::mem::take(&mut self.place).after(does, answer);
         let empties = matches!(does, Does::Replaces | Does::Several { empties: true });
-        if failed || answer.warnings > 0 {
+        if failed || answer.warnings > 0 || empties {
             self.count = answer.warnings.max(u16::from(failed));
-        } else if empties {
-            self.count = 0;
+            self.failed = failed;
         }
     }
 
     /// Something that is done for the session's command failed on its backend, and that is the command's answer.
     pub(crate) fn failed(&mut self) {
-        (self.place, self.count) = (Place::There, 1);
+        (self.place, self.count, self.failed) = (Place::There, 1, true);
     }
 
     /// The front door itself answered with an ERR. `adds`: to what there is, which then stays as it is.
     pub(crate) fn refused(&mut self, error: &ClientError, adds: bool) {
         if !adds || matches!(self.place, Place::Nowhere) {
-            (self.place, self.count) = (Place::own(&error.packet()), 1);
+            self.place = Place::own(&error.packet());
+            (self.count, self.failed) = (1, true);
         }
     }
 
     /// A read in a lane gave so many conditions, which were not read.
     pub(crate) fn repeatable(&mut self, text: &[u8], count: u16) {
         self.place = Place::Again(Box::new(Repeat { text: text.into() }));
-        self.count = count;
+        (self.count, self.failed) = (count, false);
     }
 
     /// What must run on a backend so that the list is there; `gets` for a question that SHOW WARNINGS does not
@@ -177,8 +179,11 @@ impl Conditions {
     /// `@@warning_count` or, with `errors`, `@@error_count`, as far as that is known here.
     pub(crate) fn count(&self, errors: bool) -> i64 {
         let told = self.list().map_or(0, |list| list.count(errors));
-        let counted = if errors { 0 } else { i64::from(self.count) };
-        told.max(counted)
+        let counted = match errors {
+            true => u16::from(self.failed),
+            false => self.count,
+        };
+        told.max(i64::from(counted))
     }
 }
 

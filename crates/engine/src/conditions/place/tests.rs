@@ -179,12 +179,24 @@ fn the_number_is_that_of_the_last_answer_that_says_something_of_the_list() {
     );
     assert_eq!(conditions.count(false), 2);
     conditions.answered(Does::Replaces, &failed(1146));
-    assert_eq!((conditions.count(false), conditions.count(true)), (1, 0));
+    assert_eq!((conditions.count(false), conditions.count(true)), (1, 1));
     assert_eq!(conditions.read(), Some(false));
     conditions.learn(read(false, 1), true);
     assert_eq!((conditions.count(false), conditions.count(true)), (1, 1));
     conditions.answered(Does::Replaces, &OK);
     assert_eq!((conditions.count(false), conditions.count(true)), (0, 0));
+}
+
+#[test]
+fn an_error_is_counted_though_the_list_has_no_room_for_it() {
+    let mut conditions = at("there");
+    assert_eq!(conditions.read(), Some(false));
+    conditions.learn(read(false, 0), true);
+    assert_eq!((conditions.count(false), conditions.count(true)), (1, 1));
+    conditions.answered(Does::Keeps, &OK);
+    assert_eq!((conditions.count(false), conditions.count(true)), (1, 1));
+    conditions.answered(Does::Replaces, &WARNED);
+    assert_eq!((conditions.count(false), conditions.count(true)), (2, 0));
 }
 
 #[test]

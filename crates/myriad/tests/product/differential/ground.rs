@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use wire::{Capabilities, InitialHandshake};
 
-use super::known::Case;
+use super::case::Case;
 use super::player::{NO_ANSWER, Told, play};
 use crate::support::{Address, Client, LIMIT, Login, Outcome, Server, eventually};
 

@@ -1,25 +1,13 @@
 //! What is known to differ, as `docs/DIFFERENCES.md` tells it: by the lines of a session and both answers to
 //! the last of them.
 
-use std::collections::BTreeMap;
-use std::iter::zip;
-use std::ops::Range;
-
+use super::case::{CHARSET, Case, TYPE, asks};
 use crate::support::Server;
-
-/// A session up to where it differs.
-pub(super) struct Case<'a> {
-    pub(super) lines: &'a [String],
-    pub(super) direct: &'a [String],
-    pub(super) through: &'a [String],
-    /// What the lines before were answered with, on either side.
-    pub(super) before: &'a [Vec<String>],
-}
 
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 34] = [
+const KNOWN: [Known; 36] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -121,9 +109,11 @@ const KNOWN: [Known; 34] = [
         let failed = case.refused().any(several) && Server::is_mariadb();
         case.last().contains("FOUND_ROWS()") && failed && case.same_rows_but_one()
     }),
-    ("a CALL that asks for a cursor", |case| {
+    ("parameters in the answer to a prepared CALL", |case| {
         let without_eof = case.lines[0].contains("-DEPRECATE_EOF");
-        let opens = case.last().starts_with("\\cursor") && case.has(&["CALL "]);
+        let runs = ["\\cursor", "\\execute", "\\again"];
+        let runs = runs.iter().any(|word| case.last().starts_with(word));
+        let opens = runs && case.has(&["CALL "]);
         let more = case.through.len() == case.direct.len() + 1;
         let ends = case
             .through
@@ -194,8 +184,22 @@ const KNOWN: [Known; 34] = [
     ("that a statement was prepared to set", |case| {
         let asks =
             ["CHARSET(@", "COLLATION(@", "COERCIBILITY(@"].map(|call| case.last().contains(call));
-        case.has(&["\\prepare"]) && asks.contains(&true) && !Server::is_mariadb()
+        let sets = case.has(&["\\prepare"]) || case.sets_from_no_row();
+        sets && asks.contains(&true) && !Server::is_mariadb()
     }),
+    ("warning 6414 about tables of several", |case| {
+        case.names_other_engine() && case.same_but_mixed_engines() && !Server::is_mariadb()
+    }),
+    (
+        "of `max_error_count` = 0, after COM_RESET_CONNECTION",
+        |case| {
+            let resets = case.resets() && case.has(&["max_error_count = 0"]);
+            resets
+                && case.last().contains("_count")
+                && case.same_rows_but_one()
+                && Server::is_mariadb()
+        },
+    ),
     ("`at row N` in an error about a parameter", |case| {
         let cut = |line: &String| {
             line.rsplit_once(" at row ")
@@ -209,205 +213,12 @@ const KNOWN: [Known; 34] = [
     }),
 ];
 
-/// Where the parts of a column definition stand in the last twelve bytes of it. Source: "Column Definition" in
-/// the MySQL manual.
-const CHARSET: Range<usize> = 0..6;
-const TYPE: Range<usize> = 0..10;
-
-/// ERR 1235 as it stands in an answer.
-const NOT_YET: &str = "\\xff\\xd3\\x04";
-
 impl Case<'_> {
     /// The words of the document about the difference in the answers to the last line, if it is known.
     pub(super) fn known(&self) -> Option<&'static str> {
         let known = KNOWN.iter().find(|(_, is)| is(self));
         known.map(|(words, _)| *words)
     }
-
-    fn last(&self) -> &str {
-        self.lines.last().map_or("", String::as_str)
-    }
-
-    /// True if one of the lines has one of these words.
-    fn has(&self, words: &[&str]) -> bool {
-        let has = |line: &String| words.iter().any(|word| line.contains(word));
-        self.lines.iter().any(has)
-    }
-
-    fn resets(&self) -> bool {
-        self.has(&["\\reset_connection"])
-    }
-
-    /// True if a character set was set, in whatever way.
-    fn names_charset(&self) -> bool {
-        self.sets_charset() || self.has(&["NAMES"])
-    }
-
-    /// True if one of the variables of character sets was set by itself.
-    fn sets_charset(&self) -> bool {
-        self.has(&["collation_connection =", "character_set_", "SET CHAR"])
-    }
-
-    fn is_refused(&self) -> bool {
-        let first = self.through.first();
-        first.is_some_and(|first| first.contains(NOT_YET))
-    }
-
-    /// True if the last line asks about the statement before it; on MySQL some commands do.
-    fn asks(&self) -> bool {
-        let pings = ["\\ping", "\\set_option"].map(|command| self.last().starts_with(command));
-        pings.contains(&true) && !Server::is_mariadb() || asks(self.last())
-    }
-
-    /// True if a prepared statement was executed with values of different types.
-    fn retypes(&self) -> bool {
-        let mut types = BTreeMap::new();
-        self.lines.iter().any(|line| {
-            let mut words = line.split(' ');
-            let executes = matches!(words.next(), Some("\\execute" | "\\cursor"));
-            let name = words.next();
-            let kinds = words
-                .map(|value| value.split(':').next())
-                .collect::<Vec<_>>();
-            let before = executes
-                .then(|| types.insert(name, kinds.clone()))
-                .flatten();
-            before.is_some_and(|before| before != kinds)
-        })
-    }
-
-    /// True if the answers differ in nothing but that a schema is told, directly.
-    fn only_schema_is_told(&self) -> bool {
-        let [direct, through] = [self.direct, self.through].map(|answer| answer.join("\n"));
-        let told = direct.find("\"USE ").and_then(|at| {
-            let end = direct[at + 1..].find('"')?;
-            Some((
-                &direct[..at],
-                direct[at + end + 2..].trim_start_matches(", "),
-            ))
-        });
-        let rest = told.map(|(before, behind)| format!("{before}{behind}"));
-        // Without anything to tell, the packet is shown in another way.
-        rest.is_some_and(|rest| rest == through || rest.ends_with("[]"))
-    }
-
-    /// True if only definitions of columns differ, and in this part only.
-    fn same_but(&self, part: Range<usize>) -> bool {
-        let same = |(direct, through): (&String, &String)| {
-            let [direct_rest, through_rest] =
-                [direct, through].map(|line| column_without(line, &part));
-            direct == through || direct_rest.is_some() && direct_rest == through_rest
-        };
-        self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
-    }
-
-    /// True if the answers are the same once `direct` stands for `through`.
-    fn same_but_for(&self, direct: &str, through: &str) -> bool {
-        let replaced = self.direct.iter().map(|line| line.replace(direct, through));
-        replaced.eq(self.through.iter().cloned())
-    }
-
-    /// True if no line before was answered with rows that `FOUND_ROWS()` counts.
-    fn found_nothing(&self) -> bool {
-        let begins = ["SHOW WARNINGS", "SHOW ERRORS", "EXPLAIN", "HELP", "\\where"];
-        let counts = |(line, told): (&String, &Vec<String>)| {
-            let begins_with = |packet: Option<&String>, word| {
-                packet.is_some_and(|packet| packet.starts_with(word))
-            };
-            let failed = begins_with(told.last(), "Err");
-            let rows = !failed && begins_with(told.first(), "ColumnCount");
-            rows && !begins.iter().any(|word| line.starts_with(word))
-        };
-        let anew = ["\\reset_connection", "\\change_user"];
-        let anew = |line: &String| anew.iter().any(|command| line.starts_with(command));
-        let from = self.lines[..self.before.len()].iter().rposition(anew);
-        let from = from.unwrap_or_default();
-        !zip(&self.lines[from..], &self.before[from..]).any(counts)
-    }
-
-    /// True if one of the answers has only more words.
-    fn same_count(&self) -> bool {
-        let begins = |told: &[String]| {
-            told.first()
-                .and_then(|told| told.split("] ").nth(1)?.get(..12).map(str::to_owned))
-        };
-        let [direct, through] = [self.direct, self.through].map(begins);
-        direct.is_some() && direct == through
-    }
-
-    /// True if only one row differs.
-    fn same_rows_but_one(&self) -> bool {
-        let differs = |pair: &(&String, &String)| pair.0 != pair.1;
-        let different = zip(self.direct, self.through).filter(differs);
-        let mut rows = different.map(|(direct, _)| direct.starts_with("Row "));
-        self.direct.len() == self.through.len()
-            && rows.next() == Some(true)
-            && rows.next().is_none()
-    }
-
-    /// True if the only difference is a number, which is 1 through the front door.
-    fn shows_one(&self) -> bool {
-        self.same_rows_but_one() && self.through.iter().any(|line| line.contains(r"\x011"))
-    }
-
-    /// The lines before that were answered with an ERR.
-    fn refused(&self) -> impl Iterator<Item = &str> {
-        let is_err = |told: &Vec<String>| told.last().is_some_and(|told| told.starts_with("Err"));
-        zip(self.lines, self.before)
-            .filter(move |(_, told)| is_err(told))
-            .map(|(line, _)| line.as_str())
-    }
-
-    /// True if an earlier line was answered with an ERR that the front door may have thought of.
-    fn was_refused_by_name(&self) -> bool {
-        let begins = [
-            "\\execute",
-            "\\again",
-            "\\cursor",
-            "\\fetch",
-            "\\reset ",
-            "\\unknown",
-        ];
-        self.refused()
-            .any(|line| begins.iter().any(|word| line.starts_with(word)))
-    }
-}
-
-/// True if a text asks about the statement before it.
-fn asks(text: &str) -> bool {
-    let words = ["SHOW ", "ROW_COUNT", "FOUND_ROWS", "_count", "GET "];
-    words.iter().any(|word| text.contains(word))
-}
-
-/// A column definition without this part of its end; `None` of any other packet.
-fn column_without(line: &str, part: &Range<usize>) -> Option<Vec<u8>> {
-    let (_, shown) = line.strip_prefix("Column #")?.split_once("] ")?;
-    let mut bytes = unescaped(shown)?;
-    let end = bytes.len().checked_sub(12)?;
-    bytes.get_mut(end + part.start..end + part.end)?.fill(0);
-    Some(bytes)
-}
-
-/// The bytes that `escape_ascii` has shown.
-fn unescaped(shown: &str) -> Option<Vec<u8>> {
-    let mut chars = shown.bytes();
-    let mut bytes = Vec::new();
-    while let Some(byte) = chars.next() {
-        bytes.push(match byte {
-            b'\\' => match chars.next()? {
-                b'x' => {
-                    let digits = [chars.next()?, chars.next()?];
-                    u8::from_str_radix(str::from_utf8(&digits).ok()?, 16).ok()?
-                }
-                b'n' => b'\n',
-                b'r' => b'\r',
-                b't' => b'\t',
-                other => other,
-            },
-            byte => byte,
-        });
-    }
-    Some(bytes)
 }
 
 #[test]
@@ -457,6 +268,42 @@ fn a_difference_is_known_only_where_it_is_said_to_be() {
         told,
         r#"Ok #1 OkPacket { 0 } ["a=1"]"#
     ));
+    let mixed = r"Row #3 [9] \x07Warning\x046414\xa9Combining";
+    let end = "RowsEnd #4 [7] e";
+    let ok = |affected: u8, warnings: u8| {
+        format!(
+            r"Ok #1 [8] \x00\x{affected:02x}\x00\x02\x00\x{warnings:02x}\x00( Warnings: {warnings}"
+        )
+    };
+    let after = "x\nDELETE FROM m\nUPDATE t SET n = 1";
+    let shown = is_known(
+        "x\nDELETE FROM m\nSHOW WARNINGS",
+        &format!("{mixed}\n{end}"),
+        end,
+    );
+    assert_eq!(shown, !Server::is_mariadb());
+    assert_eq!(is_known(after, &ok(2, 1), &ok(2, 0)), !Server::is_mariadb());
+    assert!(!is_known(after, &ok(2, 2), &ok(2, 0)));
+    assert!(!is_known(after, &ok(3, 1), &ok(2, 0)));
+    assert!(!is_known("x\nUPDATE t SET n = 1", &ok(2, 1), &ok(2, 0)));
+    assert!(!is_known(
+        "x\nSET max = 1\nUPDATE t SET n = 1",
+        &ok(2, 1),
+        &ok(2, 0)
+    ));
+    let shown = ["6414", "6415"].map(|code| mixed.replace("6414", code));
+    assert!(!is_known(
+        "x\nDELETE FROM m\nSHOW WARNINGS",
+        &shown[0],
+        &shown[1]
+    ));
+    let collation = "x\nSELECT @a := n FROM t WHERE 0\nSELECT COLLATION(@a)";
+    let (own, binary) = ("Row #3 [4] own", "Row #3 [7] binary");
+    assert_eq!(is_known(collation, own, binary), !Server::is_mariadb());
+    assert!(!is_known("x\nSELECT @a\nSELECT COLLATION(@a)", own, binary));
+    let count = "x\nSET max_error_count = 0\n\\reset_connection\nSELECT @@warning_count";
+    let (one, none) = (r"Row #3 [2] \x011", r"Row #3 [2] \x010");
+    assert_eq!(is_known(count, one, none), Server::is_mariadb());
     let (direct, through) = ("Err x at row 0", "Err x at row 1");
     assert!(is_known("x\nCALL p()", direct, through));
     assert!(!is_known("x\nCALL p()", direct, "Err y at row 0"));

@@ -8,6 +8,7 @@
 //! `MYRIAD_DIFFERENTIAL_SECONDS` has it search for so long, beyond the first seeds; `MYRIAD_DIFFERENTIAL_SEED`
 //! says with which seed to begin.
 
+mod case;
 mod crowd;
 mod grammar;
 mod ground;

@@ -1,0 +1,266 @@
+//! A session up to where it differs, and what can be asked about it. Which differences are known is in `known`.
+
+use std::collections::BTreeMap;
+use std::iter::zip;
+use std::ops::Range;
+
+use crate::support::Server;
+
+/// A session up to where it differs.
+pub(super) struct Case<'a> {
+    pub(super) lines: &'a [String],
+    pub(super) direct: &'a [String],
+    pub(super) through: &'a [String],
+    /// What the lines before were answered with, on either side.
+    pub(super) before: &'a [Vec<String>],
+}
+
+/// Where the parts of a column definition stand in the last twelve bytes of it. Source: "Column Definition" in
+/// the MySQL manual.
+pub(super) const CHARSET: Range<usize> = 0..6;
+pub(super) const TYPE: Range<usize> = 0..10;
+
+/// ERR 1235 as it stands in an answer.
+const NOT_YET: &str = "\\xff\\xd3\\x04";
+
+impl Case<'_> {
+    pub(super) fn last(&self) -> &str {
+        self.lines.last().map_or("", String::as_str)
+    }
+
+    /// True if one of the lines has one of these words.
+    pub(super) fn has(&self, words: &[&str]) -> bool {
+        let has = |line: &String| words.iter().any(|word| line.contains(word));
+        self.lines.iter().any(has)
+    }
+
+    pub(super) fn resets(&self) -> bool {
+        self.has(&["\\reset_connection"])
+    }
+
+    /// True if a character set was set, in whatever way.
+    pub(super) fn names_charset(&self) -> bool {
+        self.sets_charset() || self.has(&["NAMES"])
+    }
+
+    /// True if one of the variables of character sets was set by itself.
+    pub(super) fn sets_charset(&self) -> bool {
+        self.has(&["collation_connection =", "character_set_", "SET CHAR"])
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        let first = self.through.first();
+        first.is_some_and(|first| first.contains(NOT_YET))
+    }
+
+    /// True if the last line asks about the statement before it; on MySQL some commands do.
+    pub(super) fn asks(&self) -> bool {
+        let pings = ["\\ping", "\\set_option"].map(|command| self.last().starts_with(command));
+        pings.contains(&true) && !Server::is_mariadb() || asks(self.last())
+    }
+
+    /// True if a prepared statement was executed with values of different types.
+    pub(super) fn retypes(&self) -> bool {
+        let mut types = BTreeMap::new();
+        self.lines.iter().any(|line| {
+            let mut words = line.split(' ');
+            let executes = matches!(words.next(), Some("\\execute" | "\\cursor"));
+            let name = words.next();
+            let kinds = words
+                .map(|value| value.split(':').next())
+                .collect::<Vec<_>>();
+            let before = executes
+                .then(|| types.insert(name, kinds.clone()))
+                .flatten();
+            before.is_some_and(|before| before != kinds)
+        })
+    }
+
+    /// True if the answers differ in nothing but that a schema is told, directly.
+    pub(super) fn only_schema_is_told(&self) -> bool {
+        let [direct, through] = [self.direct, self.through].map(|answer| answer.join("\n"));
+        let told = direct.find("\"USE ").and_then(|at| {
+            let end = direct[at + 1..].find('"')?;
+            Some((
+                &direct[..at],
+                direct[at + end + 2..].trim_start_matches(", "),
+            ))
+        });
+        let rest = told.map(|(before, behind)| format!("{before}{behind}"));
+        // Without anything to tell, the packet is shown in another way.
+        rest.is_some_and(|rest| rest == through || rest.ends_with("[]"))
+    }
+
+    /// True if only definitions of columns differ, and in this part only.
+    pub(super) fn same_but(&self, part: Range<usize>) -> bool {
+        let same = |(direct, through): (&String, &String)| {
+            let [direct_rest, through_rest] =
+                [direct, through].map(|line| column_without(line, &part));
+            direct == through || direct_rest.is_some() && direct_rest == through_rest
+        };
+        self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
+    }
+
+    /// True if the answers are the same once `direct` stands for `through`.
+    pub(super) fn same_but_for(&self, direct: &str, through: &str) -> bool {
+        let replaced = self.direct.iter().map(|line| line.replace(direct, through));
+        replaced.eq(self.through.iter().cloned())
+    }
+
+    /// True if a line before assigns in its rows, and there was none.
+    pub(super) fn sets_from_no_row(&self) -> bool {
+        let is_row = |packet: &String| packet.starts_with("Row ");
+        zip(self.lines, self.before)
+            .any(|(line, told)| line.contains(":=") && !told.iter().any(is_row))
+    }
+
+    /// True if one of the lines names the table that is not InnoDB's.
+    pub(super) fn names_other_engine(&self) -> bool {
+        let mut words = self.lines.iter().flat_map(|line| line.split([' ', '\'']));
+        words.any(|word| word == "m")
+    }
+
+    /// True if the only difference is that one of the answers tells of warning 6414, or counts it.
+    pub(super) fn same_but_mixed_engines(&self) -> bool {
+        // Without the numbers of packets.
+        let rest = |answer: &[String]| {
+            let rest = answer.iter().filter(|line| !line.contains("\\x046414"));
+            let shown = |line: &String| match line.split_once("] ") {
+                Some((_, shown)) => shown.to_owned(),
+                None => line.clone(),
+            };
+            rest.map(shown).collect::<Vec<_>>()
+        };
+        let told =
+            self.direct.len() != self.through.len() && rest(self.direct) == rest(self.through);
+        let lists = ["SHOW WARNINGS", "SHOW ERRORS"];
+        let counts = self.asks() && !lists.iter().any(|word| self.last().starts_with(word));
+        let counted = |(direct, through): (&String, &String)| {
+            let same = counts || ok_before_warnings(direct).is_some();
+            direct == through
+                || same
+                    && ok_before_warnings(direct) == ok_before_warnings(through)
+                    && is_one_more(direct, through)
+        };
+        told || self.direct.len() == self.through.len()
+            && zip(self.direct, self.through).all(counted)
+    }
+
+    /// True if no line before was answered with rows that `FOUND_ROWS()` counts.
+    pub(super) fn found_nothing(&self) -> bool {
+        let begins = ["SHOW WARNINGS", "SHOW ERRORS", "EXPLAIN", "HELP", "\\where"];
+        let counts = |(line, told): (&String, &Vec<String>)| {
+            let begins_with = |packet: Option<&String>, word| {
+                packet.is_some_and(|packet| packet.starts_with(word))
+            };
+            let failed = begins_with(told.last(), "Err");
+            let rows = !failed && begins_with(told.first(), "ColumnCount");
+            rows && !begins.iter().any(|word| line.starts_with(word))
+        };
+        let anew = ["\\reset_connection", "\\change_user"];
+        let anew = |line: &String| anew.iter().any(|command| line.starts_with(command));
+        let from = self.lines[..self.before.len()].iter().rposition(anew);
+        let from = from.unwrap_or_default();
+        !zip(&self.lines[from..], &self.before[from..]).any(counts)
+    }
+
+    /// True if one of the answers has only more words.
+    pub(super) fn same_count(&self) -> bool {
+        let begins = |told: &[String]| {
+            told.first()
+                .and_then(|told| told.split("] ").nth(1)?.get(..12).map(str::to_owned))
+        };
+        let [direct, through] = [self.direct, self.through].map(begins);
+        direct.is_some() && direct == through
+    }
+
+    /// True if only one row differs.
+    pub(super) fn same_rows_but_one(&self) -> bool {
+        let differs = |pair: &(&String, &String)| pair.0 != pair.1;
+        let different = zip(self.direct, self.through).filter(differs);
+        let mut rows = different.map(|(direct, _)| direct.starts_with("Row "));
+        self.direct.len() == self.through.len()
+            && rows.next() == Some(true)
+            && rows.next().is_none()
+    }
+
+    /// True if the only difference is a number, which is 1 through the front door.
+    pub(super) fn shows_one(&self) -> bool {
+        self.same_rows_but_one() && self.through.iter().any(|line| line.contains(r"\x011"))
+    }
+
+    /// The lines before that were answered with an ERR.
+    pub(super) fn refused(&self) -> impl Iterator<Item = &str> {
+        let is_err = |told: &Vec<String>| told.last().is_some_and(|told| told.starts_with("Err"));
+        zip(self.lines, self.before)
+            .filter(move |(_, told)| is_err(told))
+            .map(|(line, _)| line.as_str())
+    }
+
+    /// True if an earlier line was answered with an ERR that the front door may have thought of.
+    pub(super) fn was_refused_by_name(&self) -> bool {
+        let begins = [
+            "\\execute",
+            "\\again",
+            "\\cursor",
+            "\\fetch",
+            "\\reset ",
+            "\\unknown",
+        ];
+        self.refused()
+            .any(|line| begins.iter().any(|word| line.starts_with(word)))
+    }
+}
+
+/// True if a text asks about the statement before it.
+pub(super) fn asks(text: &str) -> bool {
+    let words = ["SHOW ", "ROW_COUNT", "FOUND_ROWS", "_count", "GET "];
+    words.iter().any(|word| text.contains(word))
+}
+
+/// A column definition without this part of its end; `None` of any other packet.
+fn column_without(line: &str, part: &Range<usize>) -> Option<Vec<u8>> {
+    let (_, shown) = line.strip_prefix("Column #")?.split_once("] ")?;
+    let mut bytes = unescaped(shown)?;
+    let end = bytes.len().checked_sub(12)?;
+    bytes.get_mut(end + part.start..end + part.end)?.fill(0);
+    Some(bytes)
+}
+
+/// The bytes that `escape_ascii` has shown.
+fn unescaped(shown: &str) -> Option<Vec<u8>> {
+    let mut chars = shown.bytes();
+    let mut bytes = Vec::new();
+    while let Some(byte) = chars.next() {
+        bytes.push(match byte {
+            b'\\' => match chars.next()? {
+                b'x' => {
+                    let digits = [chars.next()?, chars.next()?];
+                    u8::from_str_radix(str::from_utf8(&digits).ok()?, 16).ok()?
+                }
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                other => other,
+            },
+            byte => byte,
+        });
+    }
+    Some(bytes)
+}
+
+/// An OK packet up to its number of warnings; `None` of any other packet.
+fn ok_before_warnings(line: &str) -> Option<Vec<u8>> {
+    let shown = line.strip_prefix("Ok ")?;
+    match shown.split_once("warnings: ") {
+        Some((before, _)) => Some(before.into()),
+        None => Some(unescaped(shown.split_once("] ")?.1)?.get(..5)?.to_vec()),
+    }
+}
+
+/// True if nothing differs but a number, by one: in the packet, and in its words.
+fn is_one_more(direct: &str, through: &str) -> bool {
+    let digit = |(a, b): &(u8, u8)| a.is_ascii_digit() && b.is_ascii_digit() && a.abs_diff(*b) == 1;
+    let differ = || zip(direct.bytes(), through.bytes()).filter(|(a, b)| a != b);
+    direct.len() == through.len() && differ().count() <= 2 && differ().all(|pair| digit(&pair))
+}
