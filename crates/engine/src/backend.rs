@@ -1,5 +1,13 @@
 //! Backend connections: the record of each, and what is under way on it.
 
+pub(crate) mod auth;
+pub(crate) mod busy;
+pub(crate) mod facts;
+pub(crate) mod key_state;
+pub(crate) mod lending;
+mod login;
+pub(crate) mod setup;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -10,20 +18,20 @@ use session::SessionState;
 use session::statement::{Kind, PinReasons, Traits};
 use wire::ServerStatus;
 
-use crate::backend_auth::BackendLogin;
-use crate::backend_statements::BackendStatements;
+use crate::backend::auth::BackendLogin;
+use crate::carried::effect::{Act, Effect};
+use crate::carried::routines::ReadRoutine;
+use crate::carried::user_variables::{Leftovers, ReadVariables};
+use crate::commands::local_infile::Upload;
 use crate::conditions::{Does, ReadWarnings, Source};
 use crate::diagnostics::Counts;
-use crate::digests::Digest;
-use crate::effect::{Act, Effect};
-use crate::limits::Keeping;
-use crate::local_infile::Upload;
+use crate::lanes::digests::Digest;
+use crate::lanes::views::ReadTables;
+use crate::login::relay::Relay;
+use crate::permits::limits::Keeping;
 use crate::prepared::Preparing;
-use crate::relay::Relay;
-use crate::routines::ReadRoutine;
-use crate::text_prepared::TextEffect;
-use crate::user_variables::{Leftovers, ReadVariables};
-use crate::views::ReadTables;
+use crate::prepared::backend_statements::BackendStatements;
+use crate::prepared::by_name::TextEffect;
 use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSet, Translation};
 
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).

@@ -12,15 +12,15 @@ use wire::{
 
 use admission::Seat;
 
-use crate::capture::Capture;
-use crate::client_statements::ClientStatements;
-use crate::digests::Digest;
-use crate::holdings::Holdings;
-use crate::places::Place;
-use crate::retry::Retry;
+use crate::carried::holdings::Holdings;
+use crate::carried::track_filter::TrackFilter;
+use crate::diagnostics::capture::Capture;
+use crate::endings::retry::Retry;
+use crate::lanes::digests::Digest;
+use crate::login::places::Place;
+use crate::prepared::by_name::Texts;
+use crate::prepared::client_statements::ClientStatements;
 use crate::shared::PinSlot;
-use crate::text_prepared::Texts;
-use crate::track_filter::TrackFilter;
 
 /// The state of a client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

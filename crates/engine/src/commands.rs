@@ -1,15 +1,27 @@
 //! The command phase of clients: packets are cut out of what arrives, and each command is
 //! answered here, sent to a backend, or kept until it can be.
 
+pub(crate) mod answers;
+mod attach;
+mod detach;
+pub(crate) mod dispatch;
+mod inbox;
+pub(crate) mod local_infile;
+pub(crate) mod rewrite;
+mod sending;
+mod set_option;
+pub(crate) mod settle;
+mod statements;
+
 use events::{Io, Timestamp};
 use membership::Key;
 use session::statement::{Flavor, Known};
 use wire::{Command, Complete, HEADER_LEN, Header, OkPacket, Payload, whole_packet, write_packet};
 
-use crate::binary_rows::Form;
 use crate::client::State;
-use crate::counters::DisconnectReason;
+use crate::conditions::binary_rows::Form;
 use crate::errors::ClientError;
+use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
 /// A command as it came.

@@ -1,6 +1,8 @@
 //! What a session can ask about the rows of its last statement (rule 10): counted from the answer itself, and
 //! `FOUND_ROWS()` read back where rows were counted that were never sent. Conditions are in `conditions`.
 
+pub(crate) mod capture;
+
 use events::Io;
 use membership::Key;
 use session::statement::{Kind, Traits};

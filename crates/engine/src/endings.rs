@@ -1,5 +1,9 @@
 //! How connections end: hang-ups, losses, refusals, draining.
 
+pub(crate) mod kill;
+pub(crate) mod orphans;
+pub(crate) mod retry;
+
 use events::{Close, HangUp, Io, Span, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
@@ -9,9 +13,9 @@ use zeroize::Zeroize;
 
 use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose};
 use crate::client::{Client, State};
-use crate::counters::DisconnectReason;
+use crate::endings::retry::Retry;
 use crate::errors::ClientError;
-use crate::retry::Retry;
+use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
 /// How often clients that do not take their answers are looked at.
@@ -284,7 +288,11 @@ impl Engine {
             return;
         };
         if !backend.is_working() && backend.login.is_none() {
-            crate::dispatch::put_command(turn.io.outbox(backend.handle), wire::Command::Quit, b"");
+            crate::commands::dispatch::put_command(
+                turn.io.outbox(backend.handle),
+                wire::Command::Quit,
+                b"",
+            );
         }
         turn.io.close(backend.handle, Close::Flush);
         self.slot_returned(turn);

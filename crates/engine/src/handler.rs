@@ -2,8 +2,8 @@
 
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
 
-use crate::counters::DisconnectReason;
 use crate::owner::Owner;
+use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
 impl Handler for Engine {

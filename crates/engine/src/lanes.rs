@@ -5,6 +5,11 @@
 //! Only reads that are known to be fast and small share a lane, and only sessions whose state is the
 //! lane's: nothing is restored in one. A read that finds an idle backend goes there at once.
 
+pub(crate) mod digests;
+pub(crate) mod patience;
+mod trouble;
+pub(crate) mod views;
+
 use events::{Io, Timestamp};
 use membership::Key;
 use pool::{Choice, Fit, KeyId, State as BackendState};
@@ -15,11 +20,11 @@ use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::client::{Client, State};
 use crate::commands::Packet;
 use crate::conditions::{Answer, Does};
-use crate::counters::DisconnectReason;
 use crate::diagnostics::Counts;
-use crate::digests::{Bounds, Digest, Sample};
-use crate::overtime::Allowance;
-use crate::retry::{COMMAND_MAX, Retry};
+use crate::endings::retry::{COMMAND_MAX, Retry};
+use crate::lanes::digests::{Bounds, Digest, Sample};
+use crate::permits::overtime::Allowance;
+use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
 /// So many reads are in a lane at most.

@@ -1,5 +1,19 @@
 //! The connection phase of clients.
 
+mod address;
+mod dawdlers;
+pub(crate) mod denial;
+pub(crate) mod directory;
+pub(crate) mod full_exchange;
+mod identity;
+pub(crate) mod places;
+pub(crate) mod proxied;
+pub(crate) mod relay;
+pub(crate) mod relay_places;
+mod relayed;
+pub(crate) mod strangers;
+pub(crate) mod tls;
+
 use events::{Close, Compression, Handle, Io, Peer, Tag};
 use membership::Key;
 use session::SessionState;
@@ -9,17 +23,17 @@ use wire::{
     Malformed, OkPacket, PacketWriter, ServerStatus, whole_packet,
 };
 
-use crate::capture::Capture;
+use crate::backend::facts::Facts;
+use crate::carried::track_filter::{TrackFilter, put_schema};
 use crate::client::{Client, Login, LoginStep, Origin, State};
-use crate::counters::DisconnectReason;
-use crate::digests::Digest;
+use crate::diagnostics::capture::Capture;
+use crate::endings::retry::Retry;
 use crate::errors::ClientError;
-use crate::facts::Facts;
-use crate::identity::{Asked, Claim};
+use crate::lanes::digests::Digest;
+use crate::login::identity::{Asked, Claim};
 use crate::owner::Owner;
-use crate::retry::Retry;
+use crate::report::counters::DisconnectReason;
 use crate::settings::TlsMode;
-use crate::track_filter::{TrackFilter, put_schema};
 use crate::{Engine, Mail, Turn};
 
 /// No handshake response is longer: user, schema and connection attributes have limits of their

@@ -5,6 +5,11 @@
 //! or a permit; and whether there is a backend for one more. From then on the permit is beside the command,
 //! and a transaction's is with its backend. Who may run and who is next is decided by `admission`.
 
+mod grants;
+pub(crate) mod limits;
+pub(crate) mod overtime;
+mod seats;
+
 use admission::{Arrival, Capacity, Decision, Left, Needs, Permit, Place, Rejection, Step, Why};
 use events::{Io, Span, Timestamp};
 use membership::Key;
@@ -12,13 +17,13 @@ use pool::{KeyId, Pool, State as BackendState};
 use session::statement::{Kind, Statement, Traits};
 use wire::ServerStatus;
 
+use crate::backend::busy::Busy;
 use crate::backend::{Backend, ClientCommand, Due, PoolKey};
-use crate::busy::Busy;
 use crate::client::{Client, Clients, State};
 use crate::commands::{Packet, Taken};
-use crate::counters::DisconnectReason;
 use crate::errors::ClientError;
-use crate::overtime::Allowance;
+use crate::permits::overtime::Allowance;
+use crate::report::counters::DisconnectReason;
 use crate::{Engine, KeyState, Mail, Turn};
 
 /// What a client holds whose statement has not been sent.

@@ -5,6 +5,13 @@
 //! Owns the commands that need no backend, and what becomes of a session when they are answered. How a
 //! backend comes to have a statement is in `on_demand`, what it is sent is in `named`.
 
+pub(crate) mod backend_statements;
+pub(crate) mod by_name;
+pub(crate) mod client_statements;
+pub(crate) mod named;
+mod on_demand;
+pub(crate) mod templates;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -17,14 +24,14 @@ use wire::{
 };
 
 use crate::backend::ClientCommand;
-use crate::binary_rows::Form;
+use crate::carried::effect::Act;
 use crate::client::{Client, State};
-use crate::client_statements::{ClientStatement, LongData, STATEMENTS_MAX};
 use crate::commands::{Packet, Taken};
-use crate::effect::Act;
+use crate::conditions::binary_rows::Form;
 use crate::errors::ClientError;
-use crate::named::executes;
-use crate::templates::Template;
+use crate::prepared::client_statements::{ClientStatement, LongData, STATEMENTS_MAX};
+use crate::prepared::named::executes;
+use crate::prepared::templates::Template;
 use crate::{Engine, Mail, Turn};
 
 /// So many bytes of texts are kept for the sessions of a worker.

@@ -1,5 +1,9 @@
 //! What somebody who looks in is told. Gauges are lengths of the lists that decide.
 
+pub(crate) mod counters;
+pub(crate) mod look;
+mod memory;
+
 use std::sync::atomic::Ordering;
 
 use admission::AccountReport;
@@ -8,7 +12,7 @@ use session::statement::PinReason;
 
 use crate::Engine;
 use crate::client::State;
-use crate::counters::Counters;
+use crate::report::counters::Counters;
 
 /// How many there are now, on one worker or on all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

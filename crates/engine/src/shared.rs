@@ -9,15 +9,15 @@ use events::Span;
 use membership::Key;
 use pool::Ledger;
 
-use crate::directory::{AccountsOrder, Published};
-use crate::full_exchange::Checker;
-use crate::kill::{KillOrder, KillOutcome, Victim};
-use crate::limits::LimitsOrder;
-use crate::look::Look;
-use crate::relay_places::{RelayPlace, RelayPlaces};
+use crate::endings::kill::{KillOrder, KillOutcome, Victim};
+use crate::login::directory::{AccountsOrder, Published};
+use crate::login::full_exchange::Checker;
+use crate::login::relay_places::{RelayPlace, RelayPlaces};
+use crate::login::strangers::Strangers;
+use crate::permits::limits::LimitsOrder;
 use crate::report::Report;
+use crate::report::look::Look;
 use crate::settings::Settings;
-use crate::strangers::Strangers;
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
 pub const FIRST_CONNECTION_ID: u32 = 1 << 30;

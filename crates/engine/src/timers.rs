@@ -8,9 +8,9 @@ use pool::State as BackendState;
 
 use crate::backend::Backend;
 use crate::client::State;
-use crate::counters::DisconnectReason;
+use crate::endings::retry::Retry;
 use crate::errors::ClientError;
-use crate::retry::Retry;
+use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
 /// How long setting up or cleaning a backend connection may take, rolling back included.

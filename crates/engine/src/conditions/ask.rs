@@ -7,10 +7,10 @@ use session::statement::{Kind, Statement, Traits, show_diagnostics};
 use wire::{ErrPacket, Told, Translation};
 
 use super::{Answer, ReadWarnings, Refusal};
-use crate::answers::Ending;
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
-use crate::binary_rows::Form;
 use crate::client::Client;
+use crate::commands::answers::Ending;
+use crate::conditions::binary_rows::Form;
 use crate::{Engine, Mail, Turn};
 
 /// Reads what nobody needs, from a table of its own: that empties the list of conditions on both

@@ -12,10 +12,10 @@ use session::{ColumnType, Told, UserValue, sqlstate};
 use wire::Command;
 
 use super::list::Condition;
+use crate::backend::facts::Facts;
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::errors::ClientError;
-use crate::facts::Facts;
 use crate::{Engine, Mail, Turn};
 
 /// Longer texts are not looked at.

@@ -7,7 +7,7 @@ use wire::{
     Told, Translation,
 };
 
-use crate::binary_rows::{Form, binary_condition};
+use crate::conditions::binary_rows::{Form, binary_condition};
 
 /// More than this is not kept for a session.
 const CAPTURE_MAX: usize = 64 << 10;

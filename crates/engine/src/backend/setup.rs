@@ -1,0 +1,133 @@
+//! What makes a backend one that anybody can get: cleaning it, asking it what a session begins with, and learning
+//! that. Logging in is the matter of `backend_login`.
+
+use events::Io;
+use membership::Key;
+use pool::State as BackendState;
+use session::Charset;
+use wire::{Command, TextResultSet};
+
+use crate::backend::facts::{Facts, Modes};
+use crate::backend::{Backend, Purpose};
+use crate::carried::roles::role;
+use crate::commands::dispatch::put_command;
+use crate::{Engine, Mail, Turn};
+
+/// The tracker is on for all that it can tell; of a transaction, what only the next one is to have.
+const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
+    session_track_system_variables='*',session_track_transaction_info='CHARACTERISTICS'";
+
+const FACTS: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
+    @@collation_connection,@@sql_mode";
+
+/// The same of servers that have roles.
+const FACTS_AND_ROLE: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
+    @@collation_connection,@@sql_mode,CURRENT_ROLE()";
+
+/// The variable that a capability flag adds to.
+pub(crate) const SQL_MODE: &[u8] = b"sql_mode";
+
+impl Engine {
+    /// Cleans a backend for whoever comes next.
+    pub(crate) fn reset_backend<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        self.pool.move_to(key, BackendState::Resetting, turn.now);
+        if let Some(id) = self.pool.key_of(key) {
+            self.wake(id);
+        }
+        self.put_reset(turn, key);
+    }
+
+    /// Sends what cleans a backend, whoever is attached to it.
+    pub(crate) fn put_reset<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        self.counters.backend_resets += 1;
+        let outbox = turn.io.outbox(backend.handle);
+        put_command(outbox, Command::ResetConnection, b"");
+        if let Some(facts) = &self.facts {
+            let collation = facts.collation_after_reset(backend.session.collation);
+            backend.session.collation = collation;
+        }
+        backend.expect(Purpose::Reset);
+        if let Some(schema) = &backend.session.schema {
+            // MariaDB leaves it selected, and forgets its character set.
+            put_command(outbox, Command::InitDb, schema);
+            backend.expect(Purpose::Reselect);
+        }
+        backend.due = crate::backend::Due::empty();
+        backend.statements.forget_all();
+        put_setup(outbox, backend, self.facts.as_ref());
+    }
+
+    /// The backend said what a session begins with.
+    pub(crate) fn learn_session(&mut self, key: Key, facts: &TextResultSet) {
+        let flavor = self.flavor();
+        let has_roles = self.facts.as_ref().is_some_and(Facts::has_roles);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let mut session = session::SessionState::new(backend.session.collation, &self.interner);
+        session.schema.clone_from(&backend.session.schema);
+        // Neither does COM_RESET_CONNECTION change the role (rule 3).
+        let role = role(facts.first(4), flavor).unwrap_or_default();
+        match &backend.login_role {
+            _ if !has_roles => {}
+            None => backend.login_role = Some(role),
+            Some(_) if role.is_empty() => backend.retired = true,
+            Some(login) if role == *login => {}
+            Some(_) => session.set_role(Some(&role)),
+        }
+        session.charset = charset(facts).map(|charset| self.interner.charset(charset));
+        // A collation that MariaDB does not know is the server's default for a new connection, and after
+        // a reset that of whoever had the server's thread before.
+        let teaches = backend.is_new() || self.charsets.get(session.collation).is_none();
+        if let (Some(charset), true) = (&session.charset, teaches) {
+            self.charsets.learn(session.collation, charset.clone());
+        }
+        let is_new = backend.is_new();
+        backend.session = session;
+        backend.insert_id = crate::backend::InsertId::Known(0);
+        backend.leftovers = crate::carried::user_variables::Leftovers::default();
+        (backend.dirty, backend.counted_rows) = (false, false);
+        // A command may wait for a clean backend.
+        backend.due &= crate::backend::Due::COMMAND;
+        if let Some(sql_mode) = facts.first(3) {
+            self.learn_sql_mode(key, sql_mode, is_new);
+        }
+    }
+
+    /// The flag CLIENT_IGNORE_SPACE adds to the `sql_mode` of a new connection, and what it adds is lost
+    /// with a reset: so it is carried as if those sessions had set it.
+    fn learn_sql_mode(&mut self, key: Key, sql_mode: &[u8], is_new: bool) {
+        let Some(id) = self.pool.key_of(key) else {
+            return;
+        };
+        if !self.pool.key(id).adds_to_sql_mode() {
+            if let Some(known) = &mut self.facts {
+                known.modes = Modes::of(sql_mode);
+            }
+        } else if let (Some(backend), true) = (self.pool.get_mut(key), is_new) {
+            self.keys[id.0 as usize].sql_mode = Some(sql_mode.into());
+            let session = &mut backend.session;
+            session.set_variable(SQL_MODE, sql_mode, &mut self.interner);
+        }
+    }
+}
+
+pub(crate) fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend, facts: Option<&Facts>) {
+    backend.put_query(outbox, SETUP);
+    backend.expect(Purpose::Setup);
+    let roles = facts.is_some_and(Facts::has_roles);
+    backend.put_query(outbox, if roles { FACTS_AND_ROLE } else { FACTS });
+    backend.expect(Purpose::ReadFacts(TextResultSet::default()));
+}
+
+/// The character sets in the first three columns.
+pub(crate) fn charset(rows: &TextResultSet) -> Option<Charset> {
+    Some(Charset {
+        client: rows.first(0)?.into(),
+        results: rows.first(1).map(Into::into),
+        collation: rows.first(2)?.into(),
+    })
+}

@@ -1,0 +1,13 @@
+//! What follows a session from backend to backend besides what its state lists, how it is learned, and what
+//! cannot follow. Owns no data: each file here owns one kind.
+
+pub(crate) mod effect;
+pub(crate) mod holdings;
+pub(crate) mod pin_log;
+pub(crate) mod read_back;
+pub(crate) mod roles;
+pub(crate) mod routines;
+pub(crate) mod schemas;
+pub(crate) mod track_filter;
+pub(crate) mod tracking;
+pub(crate) mod user_variables;

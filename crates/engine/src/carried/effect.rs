@@ -1,0 +1,176 @@
+//! What a command will do to what its session holds on a backend, as far as that can be told from the
+//! command: remembered with it until its answer comes. Owns the telling; what is held is in `holdings`,
+//! what a prepared statement's answer changes in `prepared`.
+
+use membership::Key;
+use session::Binding;
+use session::statement::{Dialect, Holding, Kind, PinReason, Statement, Traits, holding};
+use wire::{Command, Piece, asks_for_cursor};
+
+use crate::Engine;
+use crate::carried::holdings;
+use crate::commands::Packet;
+use crate::commands::rewrite::{self, prepared_text};
+use crate::conditions::Does;
+use crate::prepared::Preparing;
+use crate::prepared::named::names_statement;
+use crate::prepared::templates::Meaning;
+
+/// What a command does to what is held, and the row it is answered with, which may come in parts.
+pub(crate) struct Effect {
+    act: Act,
+    row: Vec<u8>,
+}
+
+/// What a command does. Statements have the client's ids.
+pub(crate) enum Act {
+    /// What a text does.
+    Text(Holding),
+    /// COM_STMT_PREPARE.
+    Prepares(Preparing),
+    /// A COM_STMT_EXECUTE that asks for a cursor, or ends one.
+    Executes(u32),
+    /// COM_STMT_FETCH.
+    Fetches(u32),
+    /// COM_STMT_RESET.
+    Resets(u32),
+}
+
+/// More of a row is not looked at.
+const ROW_MAX: usize = ONE.len() + 1;
+
+/// A row with the number one and nothing else.
+const ONE: &[u8] = b"\x011";
+
+impl Effect {
+    /// What a text does.
+    pub(crate) fn of_text(holding: Holding) -> Self {
+        let (act, row) = (Act::Text(holding), Vec::new());
+        Self { act, row }
+    }
+
+    /// What a command about a prepared statement does.
+    pub(crate) fn of_statement(act: Act) -> Self {
+        let row = Vec::new();
+        Self { act, row }
+    }
+
+    /// True for what a text does.
+    pub(crate) fn is_of_text(&self) -> bool {
+        matches!(self.act, Act::Text(_))
+    }
+
+    /// True if the answer was a row with the number one and nothing else.
+    pub(crate) fn is_one(&self) -> bool {
+        self.row == ONE
+    }
+
+    /// What the command does.
+    pub(crate) fn act(&self) -> &Act {
+        &self.act
+    }
+
+    /// What is prepared in place of a client's text.
+    pub(crate) fn text_in_place_of(&self, text: &[u8]) -> Option<&[u8]> {
+        match &self.act {
+            Act::Prepares(preparing) => {
+                Some(&preparing.template.text[..]).filter(|own| *own != text)
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes note of a piece of the answer.
+    pub(crate) fn note(&mut self, piece: &Piece<'_>) {
+        match (&mut self.act, piece) {
+            (Act::Prepares(preparing), _) => preparing.note(piece),
+            (Act::Text(_), Piece::Row(_) | Piece::Rest(_)) => self.row(piece),
+            _ => {}
+        }
+    }
+
+    /// The beginning of a row, or the rest of it. What was the rest of something before it is forgotten.
+    fn row(&mut self, piece: &Piece<'_>) {
+        let bytes = match piece {
+            Piece::Rest(bytes) => bytes,
+            _ => {
+                self.row.clear();
+                piece.payload()
+            }
+        };
+        let room = ROW_MAX.saturating_sub(self.row.len());
+        self.row.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+impl Engine {
+    /// What the command will do to what the session holds, if that can be told.
+    pub(crate) fn effect(
+        &mut self,
+        client: Key,
+        packet: Packet<'_>,
+        (statement, dialect): (&Statement, Option<&Dialect>),
+    ) -> Option<Effect> {
+        let act = match packet.payload.first().copied().and_then(Command::from_byte) {
+            Some(Command::StmtPrepare) => {
+                let stays = statement.pins.contains(PinReason::Prepared);
+                self.preparing(client, packet.text(), stays)
+            }
+            _ => self.act_on_statement(client, packet.payload),
+        };
+        if act.is_some() {
+            return act.map(Effect::of_statement);
+        }
+        let dialect = dialect.filter(|_| holdings::concerns(statement))?;
+        holding(packet.text(), dialect).map(Effect::of_text)
+    }
+
+    /// What COM_STMT_PREPARE of a text does.
+    fn preparing(&mut self, key: Key, text: &[u8], stays: bool) -> Option<Act> {
+        let mut statement = self.judge_text(key, text);
+        let uses = statement.traits.contains(Traits::USES_USER_VARIABLES);
+        let mentions = self.mentions_of_text(key, text).filter(|_| uses);
+        if uses && mentions.is_none() {
+            statement.pins.insert(PinReason::UserVariable);
+        }
+        // What is carried for texts is not for these: whoever runs them stays.
+        if statement.traits.contains(Traits::SETS_UNSCOPED) {
+            statement.pins.insert(PinReason::UntrackedVariable);
+        }
+        let meaning = Meaning {
+            statement,
+            does: Does::of_statement(&statement, text, self.flavor()),
+            kills: self.victim_for_ever(key, text),
+            mentions: mentions.unwrap_or_default().into(),
+        };
+        let client = self.clients.get(key)?;
+        let keeps = client.dialect().cache_metadata;
+        // The server ends what has its own id.
+        let own = (rewrite::concerns(&statement) && statement.kind != Kind::Kill)
+            .then(|| self.facts.as_ref()?.dialect(&client.session))
+            .flatten()
+            .and_then(|dialect| prepared_text((text, &dialect), client, &self.settings));
+        let text = own.as_deref().unwrap_or(text);
+        let binding = Binding::of(&client.session, &mut self.interner);
+        let template = self.templates.get((text, binding), || meaning);
+        let mut preparing = Preparing::new(template);
+        preparing.stays = stays;
+        preparing.keeps = keeps.then(Box::default);
+        Some(Act::Prepares(preparing))
+    }
+
+    /// What a command does to the cursor of a prepared statement.
+    fn act_on_statement(&self, client: Key, payload: &[u8]) -> Option<Act> {
+        if !names_statement(payload) {
+            return None;
+        }
+        let client = self.clients.get(client)?;
+        let id = client.statement(payload)?.id;
+        match Command::from_byte(*payload.first()?)? {
+            Command::StmtFetch => Some(Act::Fetches(id)),
+            Command::StmtReset => Some(Act::Resets(id)),
+            _ if asks_for_cursor(payload) || client.has_cursor(id) => Some(Act::Executes(id)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Pins that end before the session does: what it holds on its backend is listed as far as it has
+//! names, and when the last is let go of, the reason is gone.
+
+use std::sync::Arc;
+
+use membership::Key;
+use session::statement::{Holding, Kind, PinReason, PinReasons, Statement, TableName, Traits};
+
+use crate::Engine;
+use crate::backend::{ClientCommand, PreparedXa};
+use crate::carried::effect::{Act, Effect};
+use crate::client::Client;
+
+/// A temporary table: schema and name.
+type QualifiedName = (Option<Arc<[u8]>>, Box<[u8]>);
+
+/// What a pinned session holds.
+#[derive(Debug, Default)]
+pub(crate) struct Holdings {
+    tables: Vec<QualifiedName>,
+    handlers: Vec<Box<[u8]>>,
+    /// User-level locks, each as often as it was got.
+    locks: u32,
+    /// Prepared statements that stay on this backend, by the client's ids.
+    pub(crate) prepared: Vec<u32>,
+    /// Those with an open cursor.
+    pub(crate) cursors: Vec<u32>,
+    /// Of these, more may be held than is listed: they last until the session ends or is reset.
+    uncertain: PinReasons,
+}
+
+/// The reasons whose end is seen from the list.
+const LISTED: [PinReason; 5] = [
+    PinReason::Prepared,
+    PinReason::Cursor,
+    PinReason::TemporaryTable,
+    PinReason::Handler,
+    PinReason::UserLock,
+];
+
+/// Those of them that are about prepared statements. When they end, nothing is left behind.
+const OF_STATEMENTS: [PinReason; 2] = [PinReason::Prepared, PinReason::Cursor];
+
+/// True if the text must be looked at for what it takes hold of or lets go of.
+pub(crate) fn concerns(statement: &Statement) -> bool {
+    statement.traits.intersects(Traits::RELEASES)
+        || LISTED.iter().any(|&reason| statement.pins.contains(reason))
+}
+
+impl Client {
+    /// A statement is about to be sent whose effect on what is held cannot be told from its text.
+    pub(crate) fn holds_unseen(&mut self, statement: &Statement) {
+        let renames = statement.kind == Kind::Ddl && self.pins.contains(PinReason::TemporaryTable);
+        let unseen = LISTED.into_iter().filter(|&reason| {
+            !OF_STATEMENTS.contains(&reason) && statement.pins.contains(reason)
+                || renames && reason == PinReason::TemporaryTable
+        });
+        let unseen: PinReasons = unseen.collect();
+        if !unseen.is_empty() {
+            self.holdings.get_or_insert_default().uncertain |= unseen;
+        }
+    }
+
+    /// A prepared statement is closed. True if it was a reason to be pinned, which is over.
+    pub(crate) fn let_go_of_statement(&mut self, id: u32) -> bool {
+        let Some(holdings) = &mut self.holdings else {
+            return false;
+        };
+        let held = holdings.prepared.contains(&id) || holdings.cursors.contains(&id);
+        holdings.prepared.retain(|&prepared| prepared != id);
+        holdings.cursors.retain(|&cursor| cursor != id);
+        let over = holdings.let_go();
+        for reason in OF_STATEMENTS {
+            if held && over.contains(reason) {
+                self.pins.remove(reason);
+            }
+        }
+        if held && self.pins.is_empty() {
+            self.unpin();
+        }
+        held
+    }
+
+    /// The reasons that are over with the answer to `command`.
+    fn ended(&mut self, command: &ClientCommand, failed: bool) -> PinReasons {
+        let mut ended = PinReasons::NONE;
+        if !failed && command.kind != Kind::Multiple {
+            let sent = (command.kind, command.traits);
+            ended = released(sent);
+        }
+        if failed && command.kind == Kind::Lock && command.pins.contains(PinReason::LockTables) {
+            // It was the first, and has locked nothing.
+            ended.insert(PinReason::LockTables);
+        }
+        if let Some(effect) = &command.effect {
+            let schema = self.session.schema.clone();
+            let holdings = self.holdings.get_or_insert_default();
+            if !failed {
+                holdings.take(effect, schema);
+            }
+            ended |= holdings.let_go();
+        }
+        ended
+            .iter()
+            .filter(|&reason| self.pins.contains(reason))
+            .collect()
+    }
+}
+
+/// The reasons that a statement which succeeded has ended, whatever was held.
+fn released((kind, traits): (Kind, Traits)) -> PinReasons {
+    let mut ended = PinReasons::NONE;
+    if traits.contains(Traits::RELEASES_TABLE_LOCKS) {
+        ended.insert(PinReason::LockTables);
+        ended.insert(PinReason::GlobalReadLock);
+    }
+    if kind == Kind::Begin {
+        // LOCK TABLES ends with the next transaction. FLUSH TABLES WITH READ LOCK does not.
+        ended.insert(PinReason::LockTables);
+    }
+    if traits.contains(Traits::XA_ENDS) {
+        ended.insert(PinReason::Xa);
+    }
+    ended
+}
+
+impl Holdings {
+    /// Takes over what a statement did.
+    fn take(&mut self, effect: &Effect, schema: Option<Arc<[u8]>>) {
+        let Act::Text(holding) = effect.act() else {
+            return;
+        };
+        let is_one = effect.is_one();
+        match holding {
+            Holding::CreatesTable(name) => {
+                let name = qualified(name, schema);
+                if !self.tables.contains(&name) {
+                    self.tables.push(name);
+                }
+            }
+            Holding::DropsTables(names) => {
+                for name in names {
+                    let name = qualified(name, schema.clone());
+                    self.tables.retain(|table| *table != name);
+                }
+            }
+            Holding::OpensHandler(name) => self.handlers.push(name.clone()),
+            Holding::ClosesHandler(name) => self.handlers.retain(|handler| handler != name),
+            Holding::ReadsHandler => {}
+            Holding::GetsLock => self.locks += u32::from(is_one),
+            Holding::ReleasesLock => self.locks = self.locks.saturating_sub(u32::from(is_one)),
+            Holding::ReleasesAllLocks => {
+                self.locks = 0;
+                self.uncertain.remove(PinReason::UserLock);
+            }
+        }
+    }
+
+    /// The listed reasons for which nothing is held.
+    fn let_go(&self) -> PinReasons {
+        let held = [
+            !self.prepared.is_empty(),
+            !self.cursors.is_empty(),
+            !self.tables.is_empty(),
+            !self.handlers.is_empty(),
+            self.locks > 0,
+        ];
+        LISTED
+            .into_iter()
+            .zip(held)
+            .filter(|&(reason, held)| !held && !self.uncertain.contains(reason))
+            .map(|(reason, _)| reason)
+            .collect()
+    }
+}
+
+fn qualified(name: &TableName, schema: Option<Arc<[u8]>>) -> QualifiedName {
+    let written = name.schema.as_deref().map(Arc::from);
+    (written.or(schema), name.table.clone())
+}
+
+impl Engine {
+    /// Takes back the reasons to be pinned that ended with this answer.
+    pub(crate) fn end_pins(&mut self, key: Key, command: &ClientCommand, failed: bool) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.pins.is_empty() {
+            return;
+        }
+        let ended = client.ended(command, failed);
+        if ended.is_empty() {
+            return;
+        }
+        ended.iter().for_each(|reason| client.pins.remove(reason));
+        self.counters.pins_ended += 1;
+        // Should more be left than was listed, nobody else may find it.
+        let leaves = ended.iter().any(|reason| !OF_STATEMENTS.contains(&reason));
+        if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
+            backend.dirty |= leaves;
+            if ended.contains(PinReason::Xa) {
+                backend.prepared_xa = PreparedXa::No;
+            }
+        }
+        if client.pins.is_empty() {
+            client.unpin();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use session::statement::{Dialect, Flavor, classify};
+
+    use super::*;
+
+    #[test]
+    fn what_a_statement_releases() {
+        const TABLES: &[PinReason] = &[PinReason::LockTables];
+        const ALL_TABLES: &[PinReason] = &[PinReason::LockTables, PinReason::GlobalReadLock];
+        for (text, ended) in [
+            ("UNLOCK TABLES", ALL_TABLES),
+            // The global read lock stays.
+            ("BEGIN", TABLES),
+            ("BEGIN WORK", TABLES),
+            ("START TRANSACTION READ ONLY", TABLES),
+            ("START TRANSACTION WITH CONSISTENT SNAPSHOT", TABLES),
+            ("COMMIT", &[]),
+            ("ROLLBACK", &[]),
+            ("SET autocommit=0", &[]),
+            ("BEGIN NOT ATOMIC SELECT 1; END", &[]),
+            ("FLUSH TABLES", &[]),
+            ("XA COMMIT 'x'", &[PinReason::Xa]),
+        ] {
+            let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+            let found = classify(text.as_bytes(), &dialect);
+            let sent = (found.kind, found.traits);
+            let expected: PinReasons = ended.iter().copied().collect();
+            assert_eq!(released(sent), expected, "{text}");
+        }
+    }
+}

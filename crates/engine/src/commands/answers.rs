@@ -1,0 +1,410 @@
+//! What backends say: each piece goes to the client of the command it answers, or is taken in if
+//! the command was ours.
+
+use events::Io;
+use membership::Key;
+use session::is_charset_variable;
+use session::statement::{Flavor, Kind, PinReason, Traits};
+use wire::{
+    Fingerprint, OkPacket, Piece, Reader, ServerStatus, StateChange, TextResultSet, Told, WalkError,
+};
+
+use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
+use crate::carried::tracking;
+use crate::client::{Client, State};
+use crate::{Engine, Mail, Turn};
+
+/// How an answer ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// With an OK packet, or with the end of rows.
+    Ok,
+    /// With an ERR packet, whose payload this is.
+    Err(Vec<u8>),
+}
+
+/// How far the bytes at hand brought the answer that is due.
+enum Progress {
+    /// More bytes are needed.
+    Incomplete,
+    /// This answer is complete.
+    Complete(Ending),
+}
+
+impl Purpose {
+    /// Keeps a piece of the answer to a command of ours.
+    fn collect(&mut self, piece: &Piece<'_>) -> Result<(), WalkError> {
+        match self {
+            Self::ReadFacts(rows)
+            | Self::ReadInsertId(rows)
+            | Self::ReadFoundRows(rows)
+            | Self::ReadCharset(rows)
+            | Self::ReadRole(rows)
+            | Self::ReadNames(rows)
+            | Self::ReadPrivileges(rows)
+            | Self::ReadRight(rows)
+            | Self::ReadViews(rows) => {
+                collect(rows, piece)?;
+            }
+            Self::Prepare(preparing) => preparing.note(piece),
+            Self::ReadUserVariables(read) => read.piece(piece)?,
+            Self::ReadWarnings(read) => read.keep(piece),
+            Self::ReadTables(read) => collect(&mut read.rows, piece)?,
+            Self::ReadRoutine(read) => collect(&mut read.rows, piece)?,
+            Self::Command(_)
+            | Self::Restore(_)
+            | Self::Repeat
+            | Self::EndXa
+            | Self::Reset
+            | Self::Reselect
+            | Self::Setup
+            | Self::Kill(_)
+            | Self::Ping => {}
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    pub(crate) fn backend_received<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        bytes: &[u8],
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let mut inbox = std::mem::take(&mut backend.inbox);
+        let carried_over = !inbox.is_empty();
+        if carried_over {
+            inbox.extend_from_slice(bytes);
+        }
+        let used = match self.answers(turn, key, if carried_over { &inbox } else { bytes }) {
+            Ok(used) => used,
+            Err(error) => {
+                tracing::warn!(backend = ?key, %error, "backend does not follow the protocol; closed");
+                return self.backend_broken(turn, key);
+            }
+        };
+        match carried_over {
+            true => drop(inbox.drain(..used)),
+            false => inbox.extend_from_slice(&bytes[used..]),
+        }
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.inbox = inbox;
+            self.hold_back(turn, key);
+            self.take_upload(turn, key);
+        }
+    }
+
+    /// Deals with all complete pieces of `input`. Returns how many bytes that were.
+    fn answers<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        input: &[u8],
+    ) -> Result<usize, WalkError> {
+        let mut at = 0;
+        while at < input.len() {
+            let Some(backend) = self.pool.get(key) else {
+                return Ok(input.len());
+            };
+            if backend.login.is_some() {
+                let used = self.backend_login_bytes(turn, key, &input[at..]);
+                if used == 0 {
+                    break;
+                }
+                at += used;
+                continue;
+            }
+            let (used, progress) = self.answer(turn, key, &input[at..])?;
+            at += used;
+            match progress {
+                Progress::Complete(ending) => self.answered(turn, key, &ending),
+                Progress::Incomplete => break,
+            }
+        }
+        Ok(at)
+    }
+
+    /// Goes through the answer to the oldest command under way.
+    fn answer<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        input: &[u8],
+    ) -> Result<(usize, Progress), WalkError> {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return Ok((input.len(), Progress::Incomplete));
+        };
+        // Taken out while it is worked on; the queue behind it cannot change meanwhile.
+        let Some(mut exchange) = backend.exchanges.pop_front() else {
+            return Err(WalkError::AfterEnd);
+        };
+        let progress = self.pieces(turn, key, &mut exchange, input);
+        if let Purpose::Command(command) = &mut exchange.purpose {
+            command.translation.flushed();
+        }
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.exchanges.push_front(exchange);
+        }
+        progress
+    }
+
+    fn pieces<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        exchange: &mut Exchange,
+        input: &[u8],
+    ) -> Result<(usize, Progress), WalkError> {
+        let mut at = 0;
+        while let Some(piece) = exchange.walk.next(&input[at..])? {
+            at += piece.bytes().len();
+            exchange.bytes += piece.bytes().len();
+            let ending = self.piece(turn, key, exchange, &piece)?;
+            if let Some(ending) = ending.filter(|_| exchange.walk.is_done()) {
+                return Ok((at, Progress::Complete(ending)));
+            }
+        }
+        Ok((at, Progress::Incomplete))
+    }
+
+    fn piece<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        exchange: &mut Exchange,
+        piece: &Piece<'_>,
+    ) -> Result<Option<Ending>, WalkError> {
+        let mut told = Told {
+            next_sequence_id: exchange.walk.next_sequence_id(),
+            ..Told::default()
+        };
+        let (mut block, flavor) = (Vec::new(), self.flavor());
+        if let Purpose::Command(command) = &mut exchange.purpose {
+            command.note(piece);
+        }
+        let ending = match piece {
+            Piece::Ok(_) | Piece::RowsEnd(_) => {
+                let ok = OkPacket::parse(piece.payload())?;
+                self.status_of(key, exchange, &ok, &mut block);
+                Some(Ending::Ok)
+            }
+            Piece::Err(_) => Some(Ending::Err(piece.payload().to_vec())),
+            Piece::LocalInfile(_) => {
+                self.file_asked_for(turn, key, exchange);
+                None
+            }
+            // Definitions of columns may be the last of what is told of a prepared statement.
+            _ => exchange.walk.is_done().then_some(Ending::Ok),
+        };
+        match &mut exchange.purpose {
+            Purpose::Command(command) => {
+                let client = command.client.and_then(|client| self.clients.get(client));
+                // What a client is told of its login is said when the answer is complete.
+                let Some(client) = client.filter(|client| client.login.is_none()) else {
+                    return Ok(ending);
+                };
+                told.state_changes = &block;
+                told.status = client.status;
+                command.answered = true;
+                let outbox = turn.io.outbox(client.handle);
+                let begin = outbox.len();
+                command.tell(piece, (&told, flavor), outbox)?;
+                if let Piece::PrepareOk(_) = piece {
+                    client.name_statement(&mut outbox[begin..]);
+                }
+                if let (Piece::ColumnsEnd(_), Some(id)) = (piece, command.keeps_definitions_of) {
+                    let told = (id, command.translation.kept());
+                    self.definitions_told(command.client, told);
+                }
+            }
+            purpose => purpose.collect(piece)?,
+        }
+        Ok(ending)
+    }
+
+    /// The client has the column definitions of an execution, and keeps them.
+    fn definitions_told(&mut self, client: Option<Key>, (id, told): (u32, Option<Fingerprint>)) {
+        let client = client.and_then(|client| self.clients.get_mut(client));
+        let statements = client.and_then(|client| client.statements.as_mut());
+        if let Some(statement) = statements.and_then(|statements| statements.get_mut(id)) {
+            statement.definitions = told;
+        }
+    }
+
+    /// Takes over what an OK packet says of the session.
+    fn status_of(
+        &mut self,
+        key: Key,
+        exchange: &mut Exchange,
+        ok: &OkPacket<'_>,
+        block: &mut Vec<u8>,
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        backend.status = ok.status;
+        let Purpose::Command(command) = &mut exchange.purpose else {
+            return self.next_transaction_told(key, &exchange.purpose, ok);
+        };
+        command.counts.affected = ok.affected_rows;
+        command.counts.warnings = ok.warnings;
+        command.counts.warned |= ok.warnings > 0;
+        let client = command
+            .client
+            .and_then(|client| self.clients.get_mut(client));
+        if ok.last_insert_id != 0 {
+            backend.insert_id = crate::backend::InsertId::OfClient;
+        }
+        if ok.status.contains(ServerStatus::DB_DROPPED) {
+            self.known_schemas.forget_all();
+        }
+        // By now SET STATEMENT has put them back, which the server does not say.
+        let kept = !command.traits.contains(Traits::FOR_STATEMENT);
+        let changes = ok.changes().filter(|change| kept || !is_variable(change));
+        let Some(client) = client else {
+            // Nobody is left whose state this is: the next session finds the backend reset.
+            // A reset keeps the schema, so that must be known all the same.
+            let states = &mut [&mut backend.session];
+            let tracked = tracking::take_over(changes, states, &mut self.interner);
+            backend.dirty |= tracked.changed;
+            return;
+        };
+        client.status = ok.status - ServerStatus::OF_STATEMENT;
+        if command.traits.contains(Traits::SESSION_TRACKING) {
+            client.tracks.follow(ok, command.kind == Kind::Set);
+        }
+        if ok.state_changes.is_empty() {
+            return;
+        }
+        let states = &mut [&mut backend.session, &mut client.session];
+        let tracked = tracking::take_over(changes, states, &mut self.interner);
+        if tracked.charset {
+            backend.due |= crate::backend::Due::CHARSET;
+        }
+        // Whoever has no role yet may not use what a role has opened.
+        let known = client.session.schema.as_ref();
+        let known = known.filter(|_| tracked.schema && client.session.role().is_none());
+        if let Some(schema) = known {
+            self.known_schemas.learn(client.key, schema);
+        }
+        client.put_changes(ok, block);
+        let Some(key) = command.client else { return };
+        if tracked.schema {
+            self.follow_schema(key);
+        }
+        if tracked.unrestorable {
+            self.pin_late(key, PinReason::Unknown);
+        }
+        if tracked.state {
+            self.changed_unseen(key, command, tracked.schema);
+        }
+    }
+
+    /// Takes a backend's answers no faster than its client takes them (rule 8).
+    fn hold_back<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        if self.is_lane(key) {
+            return self.hold_back_lane(turn, key);
+        }
+        let limit = self.answers_ahead(turn);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some((client_key, client)) = backend
+            .client
+            .and_then(|client| Some((client, self.clients.get(client)?)))
+        else {
+            return;
+        };
+        let unsent = turn.io.unsent(client.handle);
+        if unsent > limit && !backend.paused && !backend.exchanges.is_empty() {
+            backend.paused = true;
+            turn.io.pause_receive(backend.handle);
+            turn.io.notify_drained(client.handle);
+            self.counters.answers_held += 1;
+            self.stall(turn, client_key, unsent);
+        }
+    }
+
+    /// Bytes of an answer that may wait for their client now.
+    pub(crate) fn answers_ahead<I: Io<Mail>>(&self, turn: &Turn<'_, I>) -> usize {
+        match turn.io.unsent_total() > self.settings.answer_buffer_total {
+            true => 0,
+            false => self.settings.answer_buffer,
+        }
+    }
+
+    /// The client took all that was there for it.
+    pub(crate) fn client_drained<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
+        self.stalls.retain(|stall| stall.client != client);
+        let lane = match self.clients.state(client) {
+            Some(State::InLane) => self.place_in_lane(client),
+            _ => None,
+        };
+        let lane = lane.filter(|&(_, place)| place == 0).map(|(lane, _)| lane);
+        let attached = self.clients.get(client).and_then(|client| client.backend);
+        let backend = attached.or(lane);
+        if let Some(backend) = backend.and_then(|key| self.pool.get_mut(key))
+            && backend.paused
+        {
+            backend.paused = false;
+            turn.io.resume_receive(backend.handle);
+        }
+    }
+}
+
+/// True of a system variable, but for those that are read back.
+fn is_variable(change: &StateChange<'_>) -> bool {
+    matches!(change, StateChange::SystemVariable { name, .. } if !is_charset_variable(name))
+}
+
+fn collect(rows: &mut TextResultSet, piece: &Piece<'_>) -> Result<(), WalkError> {
+    Ok(rows.piece(piece)?)
+}
+
+impl Client {
+    /// Appends what it is told of changes to its session.
+    fn put_changes(&self, ok: &OkPacket<'_>, block: &mut Vec<u8>) {
+        if !self.dialect().session_track {
+            return;
+        }
+        self.tracks.pass(Reader::new(ok.state_changes), block);
+    }
+}
+
+impl ClientCommand {
+    /// Tells the client a piece of its answer.
+    fn tell(
+        &mut self,
+        piece: &Piece<'_>,
+        (told, flavor): (&Told<'_>, Flavor),
+        outbox: &mut Vec<u8>,
+    ) -> Result<(), WalkError> {
+        if let (Some(keeping), Piece::Ok(_)) = (&mut self.keeping, piece) {
+            // It is told once what the statement changes is kept.
+            self.translation.piece(piece, told, &mut keeping.answer)?;
+            return Ok(());
+        }
+        let replaced = self.overtime_error(piece, flavor);
+        let replaced = replaced.as_deref().map(Piece::Err);
+        let piece = replaced.as_ref().unwrap_or(piece);
+        self.translation.piece(piece, told, outbox)?;
+        Ok(())
+    }
+}
+
+impl Backend {
+    /// True if answers are due.
+    pub(crate) fn is_working(&self) -> bool {
+        !self.exchanges.is_empty()
+    }
+
+    /// True until it has answered what every new connection is asked.
+    pub(crate) fn is_new(&self) -> bool {
+        let last = self.exchanges.back();
+        last.is_some_and(|exchange| matches!(exchange.purpose, Purpose::ReadPrivileges(_)))
+    }
+}

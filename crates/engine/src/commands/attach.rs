@@ -1,0 +1,408 @@
+//! Finding a backend for a command: one that is free, one that can be opened, or a place in the
+//! queue.
+
+use std::collections::VecDeque;
+
+use admission::Permit;
+use events::{Handle, Io, Timestamp};
+use membership::Key;
+use pool::{Choice, Fit, KeyId, Slot, State as BackendState};
+use session::{SessionState, same_user_variables};
+use wire::ServerStatus;
+
+use crate::backend::auth::BackendLogin;
+use crate::backend::facts::Facts;
+use crate::backend::setup::SQL_MODE;
+use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa};
+use crate::carried::user_variables::Leftovers;
+use crate::client::State;
+use crate::commands::{Packet, Taken};
+use crate::conditions::Source;
+use crate::owner::Owner;
+use crate::prepared::backend_statements::BackendStatements;
+use crate::{Engine, Mail, Turn};
+
+impl Engine {
+    /// Sends a client's command to its backend, or to one that is free; else it waits.
+    pub(crate) fn attach_and_send<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        packet: Packet<'_>,
+    ) -> Taken {
+        let Some(record) = self.clients.get(client) else {
+            return Taken::Now;
+        };
+        let (attached, id) = (record.backend.is_some(), record.key);
+        let statement = self.judge(client, packet);
+        if let Some(taken) = self.limits_command(turn, client, packet, &statement) {
+            return taken;
+        }
+        if attached {
+            self.force_permit(turn, client, packet, &statement);
+            return self.dispatch(turn, client, packet, statement);
+        }
+        let eligible = self.may_share(turn, client, packet, &statement);
+        if let Some(taken) = self.ask_permit(turn, client, packet, &statement) {
+            return taken;
+        }
+        if eligible && self.join_lane(turn, client, packet) {
+            return Taken::Later;
+        }
+        let queue = match eligible {
+            true => State::ForLane(id),
+            false => State::Waiting(id),
+        };
+        // Whoever waits already comes first; and a lane is deepened before another backend is woken.
+        if self.clients.count(queue) == 0
+            && !(eligible && self.has_lane(client))
+            && let Choice::Attach(backend) = self.choose(client)
+            && self.passes_gate(turn, id)
+        {
+            self.attach(turn, client, backend);
+            return self.dispatch(turn, client, packet, statement);
+        }
+        self.counters.queued += 1;
+        self.clients.move_to(client, queue, turn.now);
+        self.wake(id);
+        self.grow(turn, id);
+        Taken::Later
+    }
+
+    /// Gives lanes and idle backends of `id` to the sessions that wait for one, the longest waiting
+    /// first, and opens more if there are not enough.
+    pub(crate) fn serve<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        while self.serve_one(turn, id) {}
+        self.grow(turn, id);
+    }
+
+    fn serve_one<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) -> bool {
+        let (alone, shared) = (State::Waiting(id), State::ForLane(id));
+        let lane_first = match (self.clients.oldest(alone), self.clients.oldest(shared)) {
+            (Some(alone), Some(shared)) => shared < alone,
+            (alone, _) => alone.is_none(),
+        };
+        let order = if lane_first {
+            [shared, alone]
+        } else {
+            [alone, shared]
+        };
+        order
+            .into_iter()
+            .any(|queue| match self.clients.first(queue) {
+                Some(first) if queue == shared => self.serve_lanes(turn, first),
+                Some(first) => self.serve_alone(turn, first),
+                None => false,
+            })
+    }
+
+    /// Sends what waits, if a backend is free for it.
+    pub(crate) fn serve_alone<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) -> bool {
+        let Choice::Attach(backend) = self.choose(client) else {
+            return false;
+        };
+        let Some(record) = self.clients.get(client) else {
+            return false;
+        };
+        let (id, waited) = (record.key, turn.now.since(record.since));
+        if !self.passes_gate(turn, id) {
+            return false;
+        }
+        self.counters.queue_wait.record(waited);
+        self.attach(turn, client, backend);
+        self.send_from_inbox(turn, client);
+        true
+    }
+
+    /// Who waits for a backend of its own. Nobody, if the key has as many at work as are good for it.
+    pub(crate) fn first_in_need(&self, id: KeyId) -> Option<Key> {
+        let since = |key: &Key| self.clients.get(*key).map(|client| client.since);
+        let first = [self.first_listed_in_need(id), self.first_queued_in_need(id)];
+        let first = first.into_iter().flatten().min_by_key(since);
+        first.filter(|_| self.may_go_alone(id))
+    }
+
+    /// Whoever has waited longest of those who wait for nothing but a backend, whatever the limits.
+    fn first_listed_in_need(&self, id: KeyId) -> Option<Key> {
+        let lane = self.clients.first(State::ForLane(id));
+        let lane = lane.filter(|&first| !self.has_lane(first));
+        let since = |key: &Key| self.clients.get(*key).map(|client| client.since);
+        let alone = self.clients.first(State::Waiting(id));
+        [alone, lane].into_iter().flatten().min_by_key(since)
+    }
+
+    /// Since when somebody has waited for a backend of its own.
+    pub(crate) fn in_need_since(&self, id: KeyId) -> Option<Timestamp> {
+        let first = [self.first_in_need(id), self.next_relay_of(id)];
+        let since = |key: Key| self.clients.get(key).map(|client| client.since);
+        first.into_iter().flatten().filter_map(since).min()
+    }
+
+    /// The login of `id` that is decided next.
+    pub(crate) fn next_relay_of(&self, id: KeyId) -> Option<Key> {
+        let next = self.next_relay().filter(|&(_, of)| of == id);
+        next.map(|(client, _)| client)
+    }
+
+    /// The same for all keys.
+    pub(crate) fn serve_all<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        self.each_awake(|engine, id| engine.serve(turn, id));
+    }
+
+    /// Sends the command that waits at the front of the client's inbox.
+    pub(crate) fn send_from_inbox<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
+        let Some(record) = self.clients.get_mut(client) else {
+            return;
+        };
+        let mut inbox = std::mem::take(&mut record.inbox);
+        let Ok(packet) = wire::whole_packet(&inbox) else {
+            debug_assert!(false, "a command waits that is not complete");
+            return;
+        };
+        let (consumed, sequence_id) = (packet.consumed, packet.sequence_id);
+        let payload = packet.payload.bytes();
+        let raw = Packet {
+            raw: &inbox[..consumed],
+            payload,
+            attributes: record.attributes(payload).unwrap_or_default(),
+            sequence_id,
+        };
+        let statement = self.judge(client, raw);
+        let taken = self.dispatch(turn, client, raw, statement);
+        if taken == Taken::Now {
+            self.drop_long_data(client, payload);
+            drop(packet);
+            inbox.drain(..consumed);
+        }
+        match self.clients.get_mut(client) {
+            Some(record) if !inbox.is_empty() => record.inbox = inbox,
+            _ => self.recycle(inbox),
+        }
+        if self.clients.state(client) == Some(State::Idle) {
+            self.consume_inbox(turn, client);
+        }
+    }
+
+    /// Opens connections for those who wait, as far as there are slots.
+    pub(crate) fn grow<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        while let Some(first) = self.first_listed_in_need(id)
+            && self.open_for(turn, id, first)
+        {}
+        while let Some(first) = self.first_queued_in_need(id)
+            && self.open_for(turn, id, first)
+        {}
+        if self.next_relay_of(id).is_some() {
+            self.open_relays(turn);
+        }
+    }
+
+    /// Opens a connection for a client, and those behind it. False if none is needed, or none can be had.
+    fn open_for<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, first: Key) -> bool {
+        let opens = self.choose(first) == Choice::Open && self.passes_gate(turn, id);
+        if !opens || !self.may_open(id) || self.backing_off(turn, id) {
+            return false;
+        }
+        if self.is_unreachable(id) && self.pool.first(id, BackendState::Connecting).is_some() {
+            // One is enough to find out whether the backend is back.
+            return false;
+        }
+        if self.is_locked_out(id) {
+            // Where only logins bring connections, those that are there have to do.
+            if !self.is_relayed(id) || !self.is_served(id) {
+                self.locked_out.push(id);
+            }
+            return false;
+        }
+        let Some(slot) = self.slot(turn, id) else {
+            return false;
+        };
+        let collation = self
+            .clients
+            .get(first)
+            .map_or(0, |client| client.session.collation);
+        self.open(turn, id, slot, collation);
+        true
+    }
+
+    /// A connection of the first account, so that clients can be told the server's version.
+    pub(crate) fn probe<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        let Some(account) = self.accounts.for_probe() else {
+            return self.learn_nothing(turn);
+        };
+        let nobody = PoolKey::new(
+            account,
+            wire::Capabilities::empty(),
+            wire::ExtendedCapabilities::empty(),
+        );
+        let id = self.key_id(&nobody);
+        match self.slot(turn, id) {
+            Some(slot) => self.open(turn, id, slot, Facts::unknown("").collation),
+            None => self.learn_nothing(turn),
+        }
+    }
+
+    /// No backend could be asked: clients are told what the settings say.
+    pub(crate) fn learn_nothing<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        if self.facts.is_none() {
+            self.learn_facts(turn, Facts::unknown(&self.settings.server_version));
+        }
+    }
+
+    fn choose(&mut self, key: Key) -> Choice {
+        self.resolve_charset(key);
+        let Some(client) = self.clients.get(key) else {
+            return Choice::Wait;
+        };
+        let queued = self.scheduler.without_backend(client.key.0);
+        let waiters = (self.clients.count(State::Waiting(client.key)) + queued).max(1);
+        let suits = |backend: &Backend| fit(backend, &client.session);
+        let choice = self.pool.choose(client.key, waiters, suits);
+        if choice == Choice::Open && self.takes_common_schema(key) {
+            return self.choose(key);
+        }
+        choice
+    }
+
+    /// Says in full what the collation of the handshake, and its flags, stand for, as soon as that is known.
+    pub(crate) fn resolve_charset(&mut self, client: Key) {
+        let Some(client) = self.clients.get_mut(client) else {
+            return;
+        };
+        let session = &mut client.session;
+        if session.charset.is_none() {
+            session.charset = self.charsets.get(session.collation).cloned();
+        }
+        let sql_mode = &self.keys[client.key.0 as usize].sql_mode;
+        if let Some(sql_mode) = sql_mode
+            && session.variables.get(SQL_MODE).is_none()
+        {
+            session.set_variable(SQL_MODE, sql_mode, &mut self.interner);
+        }
+    }
+
+    fn attach<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key, backend: Key) {
+        self.pool.move_to(backend, BackendState::Active, turn.now);
+        self.clients.move_to(client, State::Active, turn.now);
+        if let Some(record) = self.clients.get_mut(client) {
+            record.backend = Some(backend);
+        }
+        if let Some(record) = self.pool.get_mut(backend) {
+            record.client = Some(client);
+        }
+    }
+
+    /// The command was answered without the backend that was just attached for it.
+    pub(crate) fn attach_in_vain<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key) {
+        drop(self.take_permit(client));
+        self.forget_intent(client);
+        if self.clients.state(client) != Some(State::Active) {
+            return;
+        }
+        let Some(record) = self.clients.get_mut(client) else {
+            return;
+        };
+        let Some(backend) = record.backend.take() else {
+            return;
+        };
+        self.clients.move_to(client, State::Idle, turn.now);
+        if let Some(record) = self.pool.get_mut(backend) {
+            record.client = None;
+        }
+        self.rest(turn, backend);
+    }
+
+    fn backing_off<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {
+        self.keys[id.0 as usize]
+            .retry_at
+            .is_some_and(|at| turn.now < at)
+    }
+
+    /// A slot for `id`: from the budget, or that of an idle connection.
+    pub(crate) fn slot<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) -> Option<Slot> {
+        if let Some(slot) = self.shared.ledger.take(self.worker) {
+            return Some(slot);
+        }
+        let victim = self.spare(turn, id)?;
+        self.counters.slots_lent += 1;
+        self.drop_backend(turn, victim);
+        self.shared.ledger.take(self.worker)
+    }
+
+    /// Opens the connection of `id` that is kept for KILL.
+    pub(crate) fn open_reserved<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        let backend = self.new_backend(Facts::unknown("").collation, turn.now);
+        let slot = self.shared.ledger.reserve(self.worker);
+        let key = self.pool.insert_reserved(id, slot, backend, turn.now);
+        self.wake(id);
+        self.connect(turn, key);
+    }
+
+    fn open<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, slot: Slot, collation: u8) {
+        let backend = self.new_backend(collation, turn.now);
+        self.open_with(turn, (id, slot), backend);
+    }
+
+    /// Opens this connection of `id`.
+    pub(crate) fn open_with<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        (id, slot): (KeyId, Slot),
+        backend: Backend,
+    ) -> Key {
+        let key = self.pool.insert(id, slot, backend, turn.now);
+        self.wake(id);
+        self.connect(turn, key);
+        key
+    }
+
+    fn connect<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let handle = turn.io.connect(Owner::Backend(key).tag());
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.handle = handle;
+        }
+    }
+
+    pub(crate) fn new_backend(&self, collation: u8, now: Timestamp) -> Backend {
+        Backend {
+            handle: Handle(0),
+            login: Some(BackendLogin::Handshake),
+            relay: None,
+            connection_id: 0,
+            session: SessionState::new(collation, &self.interner),
+            login_role: None,
+            status: ServerStatus::AUTOCOMMIT,
+            insert_id: InsertId::Known(0),
+            source: Source::default(),
+            statements: BackendStatements::default(),
+            exchanges: VecDeque::new(),
+            inbox: Vec::new(),
+            client: None,
+            paused: false,
+            opened: now,
+            head_since: now,
+            retired: false,
+            due: Due::empty(),
+            counted_rows: false,
+            upload: None,
+            replay: Vec::new(),
+            orphaned: None,
+            transaction: Permit::NONE,
+            kill_outstanding: false,
+            dirty: false,
+            prepared_xa: PreparedXa::No,
+            attributes: false,
+            leftovers: Leftovers::default(),
+        }
+    }
+}
+
+fn fit(backend: &Backend, wanted: &SessionState) -> Fit {
+    if backend.session.matches(wanted) {
+        let same = same_user_variables(backend.session.user.as_ref(), wanted.user.as_ref());
+        if same { Fit::Same } else { Fit::Near }
+    } else if backend.session.can_become(wanted) {
+        Fit::Restorable
+    } else {
+        Fit::Never
+    }
+}

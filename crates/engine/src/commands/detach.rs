@@ -1,0 +1,140 @@
+//! A session parts from its backend, which goes to the next one, clean (rule 3). The counterpart of `attach`.
+
+use events::Io;
+use membership::Key;
+use pool::State as BackendState;
+use wire::ServerStatus;
+
+use crate::backend::{Due, InsertId, PreparedXa, Purpose};
+use crate::client::State;
+use crate::report::counters::DisconnectReason;
+use crate::timers::carried_timeout;
+use crate::{Engine, Mail, Turn};
+
+impl Engine {
+    /// Nothing is under way on this backend: does what is due, or lets go of it.
+    pub(crate) fn settle<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        if self.awaits_kill(key) {
+            return;
+        }
+        if self.read_back(turn, key) {
+            return;
+        }
+        self.end_transaction(turn, key);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some(client_key) = backend.client else {
+            return self.free(turn, key);
+        };
+        if backend.due.contains(Due::COMMAND) {
+            backend.due -= Due::COMMAND;
+            return self.send_from_inbox(turn, client_key);
+        }
+        let Some(client) = self.clients.get(client_key) else {
+            return;
+        };
+        let holds = client.holds_backend();
+        let is_due = client.capture.conditions.has_more() || !holds;
+        if is_due && self.read_warnings(turn, key) {
+            return;
+        }
+        if holds {
+            self.clients.move_to(client_key, State::Held, turn.now);
+            self.bound_unread(key);
+        } else if self.read_found_rows(turn, key)
+            || self.read_insert_id(turn, key)
+            || self.read_user_variables(turn, key)
+        {
+            return;
+        } else {
+            self.detach(turn, client_key, key);
+        }
+        if self.awaits_limits(turn, client_key) {
+            return;
+        }
+        if self.draining.is_some() && self.clients.state(client_key) == Some(State::Idle) {
+            return self.close_client(turn, client_key, DisconnectReason::Drain);
+        }
+        self.consume_inbox(turn, client_key);
+    }
+
+    /// A session that holds a backend begins anew: only when that is clean, and all locks are
+    /// gone, its command goes on.
+    pub(crate) fn reset_attached<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
+        let Some(record) = self.clients.get_mut(client) else {
+            return;
+        };
+        let Some(key) = record.backend else { return };
+        record.unpin();
+        self.clients.move_to(client, State::Active, turn.now);
+        self.reset_backend(turn, key);
+    }
+
+    fn detach<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client_key: Key, key: Key) {
+        if let Some(client) = self.clients.get_mut(client_key) {
+            client.backend = None;
+            client.capture.conditions.lose();
+            // Also where the statement that would have pinned it was never sent.
+            client.unpin();
+        }
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.client = None;
+        }
+        self.clients.move_to(client_key, State::Idle, turn.now);
+        self.rekey(client_key);
+        self.free(turn, key);
+    }
+
+    /// No session is attached: the backend goes to the next one, clean (rule 3).
+    pub(crate) fn free<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let new = self.pool.state(key) == Some(BackendState::Resetting);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let too_old = self
+            .settings
+            .backend_max_age
+            .is_some_and(|max| turn.now.since(backend.opened) > max);
+        backend.orphaned = None;
+        let retired = backend.retired;
+        let id = self.pool.key_of(key);
+        if retired || too_old && !id.is_some_and(|id| self.is_down_to_one(id)) {
+            self.drop_backend(turn, key);
+            return self.serve_all(turn);
+        }
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        if std::mem::take(&mut backend.prepared_xa) == PreparedXa::Possible {
+            let end = b"ROLLBACK AND NO CHAIN NO RELEASE";
+            backend.put_query(turn.io.outbox(backend.handle), end);
+            return backend.expect(Purpose::EndXa);
+        }
+        if backend.dirty || backend.status.contains(ServerStatus::IN_TRANS) {
+            if new {
+                tracing::warn!("a reset left a backend in a transaction; closed");
+                return self.backend_broken(turn, key);
+            }
+            return self.reset_backend(turn, key);
+        }
+        if backend.insert_id == InsertId::OfClient {
+            backend.insert_id = InsertId::Unknown;
+        }
+        let carried = carried_timeout(backend);
+        self.rest(turn, key);
+        self.close_before(carried.map(|timeout| turn.now + timeout));
+        let Some(id) = self.pool.key_of(key) else {
+            return;
+        };
+        if new {
+            // Whoever it was opened for comes first: given away unused, it would only go round.
+            self.serve(turn, id);
+            self.admit_waiters(turn);
+        }
+        let idle = self.pool.state(key) == Some(BackendState::Idle);
+        if idle && !self.give_way(turn, key, id) {
+            self.serve(turn, id);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A command on its way to the backend: what the statement is, what must be restored first, and
+//! what may share a write (rule 5).
+
+use events::Io;
+use membership::Key;
+use session::statement::{Flavor, Kind, Statement};
+use session::{Restore, SessionState, plan};
+use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, write_packet};
+
+use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
+use crate::carried::roles::put_role;
+use crate::client::State;
+use crate::commands::{Packet, Taken};
+use crate::errors::ClientError;
+use crate::prepared::named::executes;
+use crate::prepared::templates::Template;
+use crate::shared::PinLimits;
+use crate::{Engine, Mail, Turn};
+
+impl Engine {
+    /// Sends an attached client's command, what it needs restored before it.
+    pub(crate) fn dispatch<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        packet: Packet<'_>,
+        statement: Statement,
+    ) -> Taken {
+        if self.ask_for_routine(turn, client, (packet, &statement)) {
+            return Taken::Later;
+        }
+        if self.refuses(turn, client, (packet, &statement)) {
+            return Taken::Now;
+        }
+        let texts = self.bring_texts(turn, client, (packet, &statement));
+        let missing = self.missing(client, packet);
+        let bound = self.bound(client, (packet, &statement), missing.as_deref());
+        let mut restore = self.restore(client, bound.as_ref());
+        if self.bring_user_variables(turn, client, (packet, &statement), &mut restore) {
+            self.clean_attached(turn, client);
+            return Taken::Later;
+        }
+        self.note_restore(turn, client, &restore);
+        let Some(record) = self.clients.get_mut(client) else {
+            return Taken::Now;
+        };
+        let Some(backend_key) = record.backend else {
+            return Taken::Now;
+        };
+        let Some(backend) = self.pool.get_mut(backend_key) else {
+            return Taken::Now;
+        };
+        let wanted = bound.as_ref().unwrap_or(&record.session);
+        let selects = statement.kind == Kind::Use && missing.is_none();
+        if selects {
+            // It would be replaced at once; and if it is gone, this is the way out.
+            restore.schema = None;
+        }
+        // A plain read could share the write (rule 5), but that its tables are no views with
+        // side effects is more than a text can tell.
+        let must_await = texts || restore.can_fail && !restore.is_empty();
+        let outbox = turn.io.outbox(backend.handle);
+        backend.statements.put_closes(outbox);
+        put_restore(outbox, backend, &restore);
+        if !selects {
+            backend.session.schema.clone_from(&wanted.schema);
+        }
+        backend.session.take_all_but_schema(wanted);
+        if self.clients.state(client) != Some(State::Active) {
+            self.clients.move_to(client, State::Active, turn.now);
+        }
+        if let (Some(template), false) = (&missing, must_await) {
+            self.prepare_on_demand(turn, backend_key, template.clone());
+            return Taken::Later;
+        }
+        if missing.is_none()
+            && (self.ask_for_views(turn, client, packet) || self.ask_for_right(turn, client))
+        {
+            return Taken::Later;
+        }
+        if must_await {
+            self.await_answers(backend_key);
+            return Taken::Later;
+        }
+        self.send(turn, client, packet, statement);
+        Taken::Now
+    }
+
+    /// A backend is about to be brought to the state of its session, which may empty the list of conditions, or have
+    /// it tell of what is deprecated.
+    fn note_restore<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        restore: &Restore,
+    ) {
+        if restore.is_empty() {
+            return;
+        }
+        self.counters.restores += 1;
+        let backend = self.clients.get(client).and_then(|client| client.backend);
+        if let Some(backend) = backend {
+            self.read_warnings(turn, backend);
+        }
+    }
+
+    /// The command at the front of the client's inbox goes on when all that was sent before it was answered.
+    fn await_answers(&mut self, backend: Key) {
+        if let Some(backend) = self.pool.get_mut(backend) {
+            backend.due |= Due::COMMAND;
+        }
+    }
+
+    /// Answers a statement that cannot be run. False if it can.
+    fn refuses<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+    ) -> bool {
+        let error = if let Err(max) = self.takes_pin(client, statement) {
+            self.counters.pins_rejected += 1;
+            ClientError::too_many_pinned(max)
+        } else if self.asks_in_vain(client, packet, statement) {
+            ClientError::diagnostics_elsewhere()
+        } else {
+            return false;
+        };
+        self.answer_err(turn, client, &error);
+        self.attach_in_vain(turn, client);
+        self.touch(client, turn.now);
+        true
+    }
+
+    /// The state in which a statement must be prepared that the client's backend lacks, or runs, if that is another
+    /// one than its session's.
+    fn bound(
+        &mut self,
+        client: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+        missing: Option<&Template>,
+    ) -> Option<SessionState> {
+        let Some(missing) = missing else {
+            return self.while_running(client, packet, statement);
+        };
+        let client = self.clients.get(client)?;
+        let mut state = missing.binding.over(&client.session, &mut self.interner);
+        // Where the next transaction only reads, what writes cannot be prepared.
+        state.set_next_transaction(b"");
+        Some(state)
+    }
+
+    /// The state in which a statement runs that was prepared in another schema. MySQL would select that schema
+    /// by itself, but then says that the session has changed, as if a trigger had set a variable.
+    fn while_running(
+        &self,
+        client: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> Option<SessionState> {
+        let switches = self.flavor() == Flavor::MySql && statement.kind != Kind::Use;
+        if !switches || !executes(packet.payload) {
+            return None;
+        }
+        let client = self.clients.get(client)?;
+        let prepared = client.statement(packet.payload)?;
+        prepared.template.binding.while_running(&client.session)
+    }
+
+    /// What brings the client's backend to the state of its session, or another one, but for user variables.
+    fn restore(&self, client: Key, bound: Option<&SessionState>) -> Restore {
+        let Some(client) = self.clients.get(client) else {
+            return Restore::default();
+        };
+        let wanted = bound.unwrap_or(&client.session);
+        match client.backend.and_then(|key| self.pool.get(key)) {
+            Some(backend) if !backend.session.matches(wanted) => plan(&backend.session, wanted),
+            _ => Restore::default(),
+        }
+    }
+
+    /// Takes the right to be pinned, if the statement needs it and the session does not have it. `Err` holds
+    /// how many others do.
+    fn takes_pin(&mut self, client: Key, statement: &Statement) -> Result<(), usize> {
+        let client = self.clients.get_mut(client);
+        let Some(client) = client.filter(|_| !statement.pins.is_empty()) else {
+            return Ok(());
+        };
+        if client.pin_slot.is_none() {
+            let limits = PinLimits {
+                of_all: self.settings.max_pinned,
+                of_account: self.settings.max_pinned_per_account,
+            };
+            let account = self.accounts.account(client.account).ok_or(0_usize)?;
+            client.pin_slot = Some(self.shared.pin(&account.pinned, limits)?);
+        }
+        Ok(())
+    }
+}
+
+/// Appends the commands of a restore and notes that their answers will come.
+pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: &Restore) {
+    if !restore.set.is_empty() {
+        backend.put_query(outbox, &restore.set);
+        backend.expect(Purpose::Restore(RestorePart::Set));
+    }
+    if let Some(role) = &restore.role {
+        put_role(outbox, backend, role);
+    }
+    if let Some(schema) = &restore.schema {
+        put_command(outbox, Command::InitDb, schema);
+        let previous = backend.session.schema.clone();
+        backend.expect(Purpose::Restore(RestorePart::Schema(previous)));
+    }
+    for statement in &restore.next {
+        backend.put_query(outbox, statement);
+        backend.expect(Purpose::Restore(RestorePart::Set));
+    }
+}
+
+/// Appends a command of our own.
+pub(crate) fn put_command(outbox: &mut Vec<u8>, command: Command, argument: &[u8]) {
+    put_command_of(outbox, command, [b"", argument]);
+}
+
+/// The same with an argument of two parts.
+pub(crate) fn put_command_of(outbox: &mut Vec<u8>, command: Command, argument: [&[u8]; 2]) {
+    let [first, second] = argument;
+    if first.len() + second.len() < wire::MAX_PAYLOAD - 1 {
+        let mut packet = PacketWriter::begin(outbox, 0);
+        packet.payload().push(command as u8);
+        packet.payload().extend_from_slice(first);
+        packet.payload().extend_from_slice(second);
+        packet.finish();
+    } else {
+        write_packet(outbox, 0, &[&[command as u8], first, second].concat());
+    }
+}
+
+impl Backend {
+    /// Appends a COM_QUERY of our own.
+    pub(crate) fn put_query(&self, outbox: &mut Vec<u8>, text: &[u8]) {
+        let attributes = match self.attributes {
+            true => NO_ATTRIBUTES,
+            false => b"",
+        };
+        put_command_of(outbox, Command::Query, [attributes, text]);
+    }
+
+    /// Notes that the answer to a command of ours will come.
+    pub(crate) fn expect(&mut self, purpose: Purpose) {
+        self.exchanges.push_back(Exchange {
+            walk: ResponseWalk::new(true, 0),
+            purpose,
+            bytes: 0,
+        });
+    }
+}

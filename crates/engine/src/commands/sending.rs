@@ -1,0 +1,338 @@
+//! A command as the backend gets it: what must be brought across for it, what is sent in its place,
+//! and what is remembered until its answer comes.
+
+use events::{Io, Timestamp};
+use membership::Key;
+use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
+use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
+
+use crate::backend::{
+    Backend, ClientCommand, Exchange, InsertId, PreparedXa, Purpose, RestorePart,
+};
+use crate::carried::effect::Effect;
+use crate::carried::holdings;
+use crate::carried::read_back::READ_INSERT_ID;
+use crate::carried::track_filter::TrackFilter;
+use crate::client::Client;
+use crate::commands::Packet;
+use crate::commands::dispatch::put_command_of;
+use crate::commands::rewrite::{self, Live, Rewrite, rewrite};
+use crate::commands::settle::defines;
+use crate::commands::statements::shape;
+use crate::conditions::Does;
+use crate::diagnostics::Counts;
+use crate::lanes::digests::Digest;
+use crate::login::tls;
+use crate::permits::overtime::Allowance;
+use crate::prepared::named::{executes, names_statement, put_named};
+use crate::{Engine, Mail, Turn};
+
+impl Engine {
+    /// Sends a command to the client's backend, which is in the session's state.
+    pub(crate) fn send<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client_key: Key,
+        packet: Packet<'_>,
+        statement: Statement,
+    ) {
+        let text = packet.text();
+        let dialect = self.dialect_if_needed(client_key, &statement);
+        self.forget_defined(turn, &statement);
+        let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
+        let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
+        let does = self.does(client_key, packet, &statement);
+        let texts = self.text_effect(client_key, packet, &statement);
+        let (keeping, own_text) = self.take_intent(client_key);
+        let keeping = self.reads_accounts_after(&statement, text, keeping);
+        let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
+        let flavor = self.flavor();
+        let Some(client) = self.clients.get_mut(client_key) else {
+            return;
+        };
+        let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
+            return;
+        };
+        let outbox = turn.io.outbox(backend.handle);
+        self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
+        let live = backend.live(client.capture.conditions.is_there());
+        let rewrite = own_text.or_else(|| {
+            let dialect = dialect.as_ref()?;
+            rewrite(&statement, (text, dialect), (client, live), &self.settings)
+        });
+        let rewrite = rewrite.or_else(|| tls::status(&statement, text, client));
+        let reads = client.needs_none_there(&statement, does);
+        bring_across(
+            outbox,
+            (backend, reads),
+            (client, &statement),
+            rewrite.as_ref(),
+        );
+        let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
+        let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
+        backend.source.signal = signal(packet, &statement);
+        backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
+        let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
+        if !effect.as_ref().is_some_and(Effect::is_of_text) {
+            client.holds_unseen(&statement);
+        }
+        self.counters.statements += u64::from(packet.is_statement());
+        let kept = client.keeps_definitions_of(packet.payload, &statement);
+        let command = ClientCommand {
+            client: Some(client_key),
+            translation: translation(client, packet, (sequence_id, kept)),
+            kind: statement.kind,
+            traits: statement.traits,
+            pins,
+            counts: Counts::default(),
+            does,
+            effect: effect.map(Box::new),
+            texts,
+            answered: false,
+            permit,
+            keeping,
+            until,
+            timed_out: false,
+            digest: backend.replayed(client.digest),
+            keeps_definitions_of: kept,
+        };
+        backend.note_xa(&statement, text);
+        backend.expect_answer(turn.now, (packet, sequence_id), command);
+    }
+
+    /// What a statement may define as something else is not known any more.
+    fn forget_defined<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, statement: &Statement) {
+        if defines(statement.kind, statement.traits) {
+            self.forget_schemas(turn);
+        }
+    }
+
+    /// How the session's texts are read, if this one must be looked at again.
+    fn dialect_if_needed(&self, client: Key, statement: &Statement) -> Option<Dialect> {
+        let needed = rewrite::concerns(statement)
+            || holdings::concerns(statement)
+            || !statement.pins.is_empty();
+        let session = &self.clients.get(client).filter(|_| needed)?.session;
+        self.facts.as_ref()?.dialect(session)
+    }
+
+    /// Pins the session for what the statement does. Returns the reasons that are new.
+    fn add_pins(
+        &mut self,
+        client: Key,
+        statement: &Statement,
+        (text, dialect): (&[u8], Option<&Dialect>),
+    ) -> PinReasons {
+        if statement.pins.is_empty() {
+            return PinReasons::NONE;
+        }
+        let Some(client) = self.clients.get_mut(client) else {
+            return PinReasons::NONE;
+        };
+        let is_new = |&reason: &PinReason| !client.pins.contains(reason);
+        let pins: PinReasons = statement.pins.iter().filter(is_new).collect();
+        pins.iter().for_each(|reason| self.counters.pinned(reason));
+        client.pins |= pins;
+        if let (false, Some(dialect)) = (pins.is_empty(), dialect) {
+            let account = self.accounts.account(client.account);
+            let user = account.map_or("", |account| account.user());
+            self.pin_log.note(pins, user, (text, dialect));
+        }
+        pins
+    }
+
+    /// What the command does to the list of conditions.
+    fn does(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Does {
+        let command = packet.payload.first().copied().and_then(Command::from_byte);
+        let flavor = self.flavor();
+        if let Some(does) = command.and_then(|command| Does::of_command(command, flavor)) {
+            return does;
+        }
+        let executed = self.clients.get(client);
+        let executed = executed
+            .filter(|_| executes(packet.payload))
+            .and_then(|client| client.statement(packet.payload));
+        match executed {
+            Some(prepared) => prepared.template.meaning.does,
+            None => self
+                .text_does(client, packet)
+                .unwrap_or_else(|| Does::of_statement(statement, packet.text(), flavor)),
+        }
+    }
+}
+
+impl Backend {
+    /// Notes that a statement prepares an XA transaction, or may: an execution does not say its text.
+    fn note_xa(&mut self, statement: &Statement, text: &[u8]) {
+        if !statement.pins.contains(PinReason::Xa) {
+            return;
+        }
+        if text.is_empty() {
+            self.prepared_xa = self.prepared_xa.max(PreparedXa::Possible);
+        } else if prepares_transaction(text) {
+            self.prepared_xa = PreparedXa::Certain;
+        }
+    }
+
+    /// Notes that the answer to a client's command will come.
+    fn expect_answer(
+        &mut self,
+        now: Timestamp,
+        (packet, sequence_id): (Packet<'_>, u8),
+        command: ClientCommand,
+    ) {
+        self.head_since = now;
+        self.exchanges.push_back(Exchange {
+            walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),
+            purpose: Purpose::Command(command),
+            bytes: 0,
+        });
+    }
+
+    /// What the backend knows of the session's last statement.
+    fn live(&self, warnings: bool) -> Live {
+        Live {
+            warnings,
+            found_rows: self.counted_rows,
+        }
+    }
+
+    /// The digest of a command that was kept; none of one that was not.
+    fn replayed(&self, digest: Digest) -> Digest {
+        match self.replay.is_empty() {
+            true => Digest::NONE,
+            false => digest,
+        }
+    }
+}
+
+/// Appends a command, or what is sent in its place. Returns the sequence id of its last packet.
+fn put_packet(
+    outbox: &mut Vec<u8>,
+    (client, backend): (&mut Client, &mut Backend),
+    (packet, rewritten): (Packet<'_>, Option<&[u8]>),
+    flavor: Flavor,
+) -> u8 {
+    match rewritten {
+        Some(text) => {
+            let command = packet.payload.first().copied();
+            let command = command.and_then(Command::from_byte);
+            let parts = [packet.attributes(), text];
+            put_command_of(outbox, command.unwrap_or(Command::Query), parts);
+        }
+        None if names_statement(packet.payload) => {
+            return put_named(outbox, (client, backend), packet, flavor);
+        }
+        None => outbox.extend_from_slice(packet.raw),
+    }
+    packet.sequence_id
+}
+
+impl Client {
+    /// True if a command must find its backend's list of conditions empty.
+    fn needs_none_there(&self, statement: &Statement, does: Does) -> bool {
+        let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
+        self.capture.conditions.needs_none_there(asks, does)
+    }
+
+    /// The statement that a command executes, if the client keeps its column definitions: those of reads, as the
+    /// server has it of all that is no procedure.
+    fn keeps_definitions_of(&self, payload: &[u8], statement: &Statement) -> Option<u32> {
+        let keeps = self.dialect().cache_metadata && statement.kind == Kind::Select;
+        let executed = (keeps && executes(payload)).then(|| self.statement(payload));
+        executed.flatten().map(|executed| executed.id)
+    }
+}
+
+/// True if a text about an XA transaction may prepare it.
+fn prepares_transaction(text: &[u8]) -> bool {
+    const PREPARE: &[u8] = b"prepare";
+    let has = |part: &[u8]| part.eq_ignore_ascii_case(PREPARE);
+    text.windows(PREPARE.len()).any(has)
+}
+
+/// The text of a SIGNAL, of which SHOW WARNINGS does not tell all.
+fn signal(packet: Packet<'_>, statement: &Statement) -> Option<Box<[u8]>> {
+    let signals = statement.kind == Kind::Diagnostics
+        && !statement.traits.contains(Traits::READS_DIAGNOSTICS)
+        && packet.payload.first() == Some(&(Command::Query as u8));
+    signals.then(|| packet.text().into())
+}
+
+/// How the client is told the answer to a command whose last packet was sent with `sequence_id`.
+fn translation(
+    client: &Client,
+    packet: Packet<'_>,
+    (sequence_id, keeps_definitions_of): (u8, Option<u32>),
+) -> Translation {
+    let login = client.login.as_ref();
+    let sent = packet.sequence_id.wrapping_sub(sequence_id);
+    let offset = login.map_or(sent, |login| login.sequence_id.wrapping_sub(1));
+    let mut translation = Translation::new(client.dialect(), offset);
+    if keeps_definitions_of.is_some() {
+        let executed = client.statement(packet.payload);
+        translation = translation.with_kept(executed.and_then(|executed| executed.definitions));
+    }
+    match asks_for_cursor(packet.payload) {
+        true => translation.with_cursor(),
+        false => translation,
+    }
+}
+
+/// From now on the session itself says what its backend tracks, beginning with the server's defaults. But for
+/// the list of variables: as long as that is the front door's, all of them are followed.
+fn put_own_tracking(outbox: &mut Vec<u8>, (client, backend): (&mut Client, &mut Backend)) {
+    backend.put_query(
+        outbox,
+        b"SET session_track_schema=DEFAULT,session_track_state_change=DEFAULT,\
+        session_track_transaction_info=DEFAULT",
+    );
+    backend.expect(Purpose::Restore(RestorePart::Set));
+    // Nobody else could be served there.
+    backend.dirty = true;
+    client.tracks |= TrackFilter::OWN;
+}
+
+/// What the statement reads of the session and the backend does not have goes before it.
+fn bring_across(
+    outbox: &mut Vec<u8>,
+    (backend, needs_no_conditions): (&mut Backend, bool),
+    (client, statement): (&mut Client, &Statement),
+    rewrite: Option<&Rewrite>,
+) {
+    if rewrite.is_none() && needs_no_conditions {
+        backend.clear_conditions(outbox);
+    }
+    let own = client.tracks.contains(TrackFilter::OWN);
+    if statement.pins.contains(PinReason::SessionTracking) && !own {
+        put_own_tracking(outbox, (client, backend));
+    }
+    if let Some(value) = rewrite.and_then(|rewrite| rewrite.insert_id) {
+        if backend.insert_id == InsertId::OfClient {
+            // The value that is about to be replaced is known to nobody else.
+            backend.put_query(outbox, READ_INSERT_ID);
+            backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
+        }
+        put_insert_id(outbox, backend, value);
+    } else if needs_insert_id(statement)
+        && backend.insert_id != InsertId::OfClient
+        && backend.insert_id != InsertId::Known(client.last_insert_id)
+    {
+        put_insert_id(outbox, backend, client.last_insert_id);
+    }
+}
+
+/// True if what the statement does depends on LAST_INSERT_ID(), or if it may leave that as it is:
+/// an INSERT with an explicit id does, and is read back all the same.
+fn needs_insert_id(statement: &Statement) -> bool {
+    statement
+        .traits
+        .intersects(Traits::READS_LAST_INSERT_ID | Traits::UNKNOWN_CALL | Traits::GENERATES_ID)
+        || matches!(statement.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
+}
+
+fn put_insert_id(outbox: &mut Vec<u8>, backend: &mut Backend, id: u64) {
+    backend.put_query(outbox, format!("SET last_insert_id={id}").as_bytes());
+    backend.expect(Purpose::Restore(RestorePart::InsertId));
+    backend.insert_id = InsertId::Known(id);
+}

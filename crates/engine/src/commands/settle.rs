@@ -1,0 +1,396 @@
+//! What follows an answer: whether the session keeps its backend, and who
+//! gets it next.
+
+use events::Io;
+use membership::Key;
+use pool::State as BackendState;
+use session::statement::{Kind, PinReason, Traits};
+use wire::{ErrPacket, ServerStatus, code};
+
+use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
+use crate::commands::answers::Ending;
+use crate::endings::retry::Retry;
+use crate::lanes::digests::Sample;
+use crate::report::counters::DisconnectReason;
+use crate::{Engine, Mail, Turn};
+
+impl Engine {
+    /// The answer to the oldest command under way is complete.
+    pub(crate) fn answered<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        ending: &Ending,
+    ) {
+        let lane = self.is_lane(key);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some(exchange) = backend.exchanges.pop_front() else {
+            return;
+        };
+        let since = std::mem::replace(&mut backend.head_since, turn.now);
+        let service = turn.now.since(since).saturating_sub(turn.io.told_late());
+        let bytes = exchange.bytes;
+        if *ending != Ending::Ok && exchange.purpose.is_question() {
+            // SHOW WARNINGS would tell of it.
+            self.lose_conditions(key);
+        }
+        match (exchange.purpose, ending) {
+            (Purpose::Command(mut command), _) if lane => {
+                self.query_answered(turn, key, &mut command);
+                let sample = Sample::new((service, bytes), &command, ending);
+                self.lane_answered(turn, key, &command, sample);
+            }
+            (Purpose::Command(mut command), _) => {
+                self.query_answered(turn, key, &mut command);
+                self.texts_answered(key, &mut command, *ending != Ending::Ok);
+                let sample = Sample::new((service, bytes), &command, ending);
+                self.learn_read(turn, key, &command, sample);
+                self.answered_alone(turn, key);
+                self.command_answered(turn, key, &command, ending);
+                self.end_transaction(turn, key);
+                let keeping = command.keeping.filter(|_| *ending == Ending::Ok);
+                if let Some((client, keeping)) = command.client.zip(keeping) {
+                    self.keep_limits(turn, client, *keeping);
+                }
+            }
+            (Purpose::Restore(part), Ending::Err(error)) => {
+                self.restore_failed(turn, key, part, error);
+            }
+            (Purpose::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
+            (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
+            (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat | Purpose::Reselect, _) => {}
+            (Purpose::EndXa, ending) => self.xa_ended(key, *ending == Ending::Ok),
+            (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
+            (Purpose::ReadRoutine(read), ending) => {
+                self.learn_routine(turn, &read, *ending == Ending::Ok);
+            }
+            (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
+            (Purpose::ReadUserVariables(read), ending) => {
+                self.learn_user_variables(key, &read, ending);
+            }
+            // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked.
+            (Purpose::ReadPrivileges(_), Ending::Err(_)) => {
+                self.learn_privileges(turn, key, None);
+            }
+            (Purpose::ReadNames(_), Ending::Err(error)) => self.learn_names(key, Err(error)),
+            (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
+            (Purpose::Kill(victim), _) => return self.kill_told(turn, key, victim),
+            // A KILL that came late hit the ping, as it should.
+            (Purpose::Ping, Ending::Err(_)) => self.ping_again(key),
+            (_, Ending::Err(error)) => return self.backend_refuses_us(turn, key, error),
+            (purpose, Ending::Ok) => self.learned(turn, key, purpose),
+        }
+        self.goes_on(turn, key);
+    }
+
+    /// The backend was asked to roll back: it refuses if an XA transaction was prepared on it.
+    fn xa_ended(&mut self, key: Key, rolled_back: bool) {
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.retired |= !rolled_back;
+        }
+    }
+
+    fn ping_again(&mut self, key: Key) {
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.due |= Due::PING;
+        }
+    }
+
+    /// A backend refused a command of ours that cannot fail on a sound connection.
+    fn backend_refuses_us<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, error: &[u8]) {
+        let is_new = self.pool.get(key).is_some_and(Backend::is_new);
+        let parsed = ErrPacket::parse(error);
+        if is_new
+            && parsed
+                .as_ref()
+                .is_ok_and(|error| error.code == code::MUST_SET_PASSWORD)
+        {
+            // An account whose password has expired is let in, and refused all that it may ask for.
+            self.relay_expired(turn, key);
+            return self.backend_refused(turn, key, error);
+        }
+        let error = parsed.map_or_else(
+            |_| String::from_utf8_lossy(error).into_owned(),
+            |error| format!("{} {}", error.code, String::from_utf8_lossy(error.message)),
+        );
+        if is_new {
+            // The next one would fare alike: that has to wait.
+            let text = format!("it refused a command of the front door: {error}");
+            return self.give_up_connect(turn, key, text);
+        }
+        tracing::warn!(error, "backend refused a command of the front door; closed");
+        self.backend_broken(turn, key);
+    }
+
+    /// What is due once an answer was dealt with.
+    pub(crate) fn goes_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        if self.has_kill_outstanding(key) {
+            let id = self.pool.key_of(key);
+            id.into_iter().for_each(|id| self.send_kills(turn, id));
+        }
+        // A login that was refused closed its client, and that let go of the backend already.
+        if self.pool.state(key) != Some(BackendState::Idle)
+            && self
+                .pool
+                .get(key)
+                .is_some_and(|backend| !backend.is_working())
+        {
+            self.settle(turn, key);
+        }
+    }
+
+    fn command_answered<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        command: &ClientCommand,
+        ending: &Ending,
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        if command.traits.contains(Traits::SETS_CHARSET) && !refused_whole(command.kind, ending) {
+            backend.due |= Due::CHARSET;
+        }
+        if command.traits.contains(Traits::SETS_ROLE) {
+            backend.due |= Due::ROLE;
+        }
+        let failed = matches!(ending, Ending::Err(_));
+        if failed {
+            self.counters.statement_errors += 1;
+            if leaves_transaction_open(command.kind, backend.status) {
+                backend.due |= Due::PING;
+            }
+        }
+        if command
+            .traits
+            .intersects(Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL)
+            || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
+            || generated_unseen(command, ending)
+        {
+            backend.insert_id = InsertId::OfClient;
+        }
+        backend.note_hidden(command, ending);
+        backend.note_found_rows(command, failed);
+        if let Some(client) = command
+            .client
+            .and_then(|client| self.clients.get_mut(client))
+        {
+            if never_ran(command, ending) {
+                let added = command.pins.iter();
+                added.for_each(|reason| client.pins.remove(reason));
+                client.pin_slot = client.pin_slot.take().filter(|_| !client.pins.is_empty());
+            }
+            client.capture.answered(command, failed);
+            client.retry = Retry::Fresh;
+        }
+        self.note_conditions(key, command, ending);
+        self.call_answered(key, command);
+        self.statement_answered(key, command, failed);
+        if let Some(client) = command.client {
+            self.end_pins(client, command, failed);
+        }
+        if !failed {
+            self.changed_all(turn, command.traits);
+        }
+        if defines(command.kind, command.traits) {
+            self.forget_schemas(turn);
+            self.may_have_changed_accounts(turn, command.kind, command.traits);
+        }
+        if let Some(client) = command.client {
+            self.login_answered(turn, client, ending);
+            if !failed && self.releases(client, command) {
+                // So does the server: nobody else must get the backend.
+                let backend = self.pool.get_mut(key);
+                backend
+                    .into_iter()
+                    .for_each(|backend| backend.retired = true);
+                self.close_client(turn, client, DisconnectReason::Quit);
+            }
+        }
+    }
+
+    /// True if the server closes the connection behind the statement.
+    fn releases(&self, client: Key, command: &ClientCommand) -> bool {
+        let ends = matches!(command.kind, Kind::Commit | Kind::Rollback);
+        let client = self.clients.get(client);
+        let set = client.and_then(|client| client.session.variables.get(b"completion_type"));
+        let by_itself = set.is_some_and(|value| matches!(value, b"RELEASE" | b"2"));
+        let keeps = command.traits.contains(Traits::KEEPS_CONNECTION);
+        ends && (by_itself && !keeps || command.traits.contains(Traits::RELEASES_CONNECTION))
+    }
+
+    /// The command was the schema of a login: its answer decides the login.
+    fn login_answered<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, ending: &Ending) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let Some(login) = &client.login else { return };
+        match ending {
+            Ending::Ok => {
+                if self.may_use_schema(turn, key) {
+                    self.welcome(turn, key);
+                }
+            }
+            Ending::Err(payload) => {
+                if let Ok(error) = ErrPacket::parse(payload) {
+                    let outbox = turn.io.outbox(client.handle);
+                    error.encode(outbox, login.sequence_id, wire::Capabilities::PROTOCOL_41);
+                }
+                self.counters.logins_refused += 1;
+                self.close_client(turn, key, DisconnectReason::LoginRefused);
+            }
+        }
+    }
+
+    /// A restore was refused: that is the answer to the command it was for, which is not run, or
+    /// whose answer is not told if it was a plain read (rule 5).
+    fn restore_failed<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        part: RestorePart,
+        error: &[u8],
+    ) {
+        self.counters.restore_errors += 1;
+        if let Ok(error) = ErrPacket::parse(error) {
+            self.fail_for_client(key, &error);
+        }
+        let id = self.pool.key_of(key);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        match part {
+            RestorePart::Schema(previous) => {
+                backend.session.schema = previous;
+                // A text may have been prepared in the wrong one.
+                backend.dirty |= !backend.leftovers.prepared.is_empty();
+            }
+            RestorePart::Role(previous) => backend.session.set_role(previous.as_deref()),
+            RestorePart::Text(name) => backend.leftovers.prepared.remove(&name),
+            // Part of it may have been done.
+            RestorePart::Set | RestorePart::InsertId | RestorePart::Warnings => {
+                backend.dirty = true;
+            }
+        }
+        let sent = backend
+            .exchanges
+            .iter_mut()
+            .find_map(|exchange| match &mut exchange.purpose {
+                Purpose::Command(command) => command.client.take(),
+                _ => None,
+            });
+        // If two parts were refused, the first has been told already.
+        let unsent = backend
+            .client
+            .filter(|_| backend.due.contains(Due::COMMAND));
+        let Some(client_key) = sent.or(unsent) else {
+            return;
+        };
+        backend.due -= Due::COMMAND;
+        let Some(client) = self.clients.get_mut(client_key) else {
+            return;
+        };
+        if let (Some(id), Some(schema)) = (id, &client.session.schema) {
+            self.known_schemas.forget(id, schema);
+        }
+        if let Ok(error) = ErrPacket::parse(error) {
+            error.encode(
+                turn.io.outbox(client.handle),
+                1,
+                wire::Capabilities::PROTOCOL_41,
+            );
+        }
+        if sent.is_none() {
+            self.drop_first_command(client_key);
+        }
+    }
+
+    pub(crate) fn ping_answered(&mut self, key: Key) {
+        let Some(backend) = self.pool.get(key) else {
+            return;
+        };
+        if let Some(client) = backend
+            .client
+            .and_then(|client| self.clients.get_mut(client))
+        {
+            client.status = backend.status - ServerStatus::OF_STATEMENT;
+        }
+    }
+}
+
+/// True if the statement may define what was known to be a table, or a schema, as something else, or
+/// take it away.
+pub(crate) fn defines(kind: Kind, traits: Traits) -> bool {
+    match kind {
+        Kind::Account => true,
+        Kind::Ddl | Kind::Multiple | Kind::Unknown => traits.contains(Traits::IMPLICIT_COMMIT),
+        _ => false,
+    }
+}
+
+/// True if the server could not even parse the statement: it changed nothing.
+fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
+    let Ending::Err(error) = ending else {
+        return false;
+    };
+    let code = ErrPacket::parse(error).map(|error| error.code);
+    code == Ok(wire::code::PARSE_ERROR) && command.kind != Kind::Multiple
+}
+
+impl Backend {
+    /// Notes that a statement may have prepared an XA transaction, and does not say so.
+    fn note_hidden(&mut self, command: &ClientCommand, ending: &Ending) {
+        let hidden =
+            [PinReason::Call, PinReason::Unknown].map(|reason| command.pins.contains(reason));
+        if hidden.contains(&true) && !never_ran(command, ending) {
+            self.prepared_xa = self.prepared_xa.max(PreparedXa::Possible);
+        }
+    }
+}
+
+/// True if an id may have been generated that the answer does not tell.
+fn generated_unseen(command: &ClientCommand, ending: &Ending) -> bool {
+    returned_rows(command) || failed_later(command, ending)
+}
+
+/// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.
+fn returned_rows(command: &ClientCommand) -> bool {
+    command.traits.contains(Traits::GENERATES_ID) && command.counts.result_set
+}
+
+/// True of an INSERT of several rows that may have generated an id before it failed.
+fn failed_later(command: &ClientCommand, ending: &Ending) -> bool {
+    command.traits.contains(Traits::GENERATES_ID) && matches!(ending, Ending::Err(_))
+}
+
+/// True if a SET was refused for the name of a character set or collation: both servers look at all that it sets
+/// before they set any of it, so it has changed nothing.
+fn refused_whole(kind: Kind, ending: &Ending) -> bool {
+    let Ending::Err(error) = ending else {
+        return false;
+    };
+    let code = ErrPacket::parse(error).map(|error| error.code);
+    let unknown = matches!(code, Ok(code::UNKNOWN_CHARSET | code::UNKNOWN_COLLATION));
+    unknown && kind == Kind::Set
+}
+
+/// True if an ERR leaves open whether there is a transaction: it has no status flags (rule 9).
+fn leaves_transaction_open(kind: Kind, before: ServerStatus) -> bool {
+    let within =
+        before.contains(ServerStatus::IN_TRANS) || !before.contains(ServerStatus::AUTOCOMMIT);
+    let single = matches!(
+        kind,
+        Kind::Select
+            | Kind::Show
+            | Kind::Explain
+            | Kind::Insert
+            | Kind::Replace
+            | Kind::Update
+            | Kind::Delete
+            | Kind::Use
+    );
+    within || !single
+}

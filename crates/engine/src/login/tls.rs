@@ -1,0 +1,155 @@
+//! Connections that become TLS connections: who asks for it, and what follows. Owns no cryptography; a layer between
+//! driver and engine has that.
+
+use accounts::{Certain, Requires};
+use events::{Io, Peer, TlsFacts, TlsSide};
+use membership::Key;
+use session::statement::{Kind, Statement};
+use wire::{Capabilities, SslRequest};
+
+use crate::backend::auth::{BackendLogin, Greeted};
+use crate::client::Client;
+use crate::commands::rewrite::Rewrite;
+use crate::owner::Owner;
+use crate::{Engine, Mail, Turn};
+
+impl Engine {
+    /// True if the client asks for TLS, in place of its handshake response, and may.
+    pub(crate) fn may_begin_tls(&self, key: Key, payload: &[u8]) -> bool {
+        let client = self.clients.get(key);
+        let may = client.is_some_and(|client| {
+            let offered = self.settings.tls.is_offered_to(client.origin.peer);
+            offered && client.origin.tls.is_none()
+        });
+        may && SslRequest::is(payload)
+    }
+
+    /// From here on the client speaks TLS. `early` is all that it sent behind its request: it is taken as TLS, so
+    /// that nobody can put anything there that would be heard as if it had come over it.
+    pub(crate) fn begin_tls<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        early: &[u8],
+    ) {
+        if let Some(client) = self.clients.get(key) {
+            let connection = (client.handle, Owner::Client(key).tag());
+            turn.io.start_tls(connection, TlsSide::Server, early);
+        }
+    }
+
+    /// The client speaks TLS. Its handshake response is still due.
+    pub(crate) fn client_secured(&mut self, key: Key, facts: TlsFacts) {
+        self.counters.tls_handshakes += 1;
+        if let Some(client) = self.clients.get_mut(key) {
+            client.origin.tls = Some(Box::new(facts));
+        }
+    }
+
+    /// True if nobody can listen to what the client says: TLS, or a socket of this host.
+    pub(crate) fn is_secure(&self, key: Key) -> bool {
+        self.clients
+            .get(key)
+            .is_some_and(|client| client.origin.tls.is_some() || client.origin.peer == Peer::Unix)
+    }
+
+    /// True if the client is connected as an account requires it.
+    pub(crate) fn meets(&self, key: Key, requires: &Requires) -> bool {
+        let client = self.clients.get(key);
+        let tls = client.and_then(|client| client.origin.tls.as_deref());
+        match requires {
+            Requires::Nothing => true,
+            Requires::Ssl => tls.is_some(),
+            Requires::X509 => tls.is_some_and(|facts| facts.certificate.is_some()),
+            Requires::Certain(certain) => tls.is_some_and(|facts| is_certain(certain, facts)),
+        }
+    }
+
+    /// Asks a backend for TLS, which answers at once with it; who we are comes after that.
+    pub(crate) fn secure_backend<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (greeted, early): (Greeted, &[u8]),
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        if !greeted.offered.contains(Capabilities::SSL) {
+            let text = "it offers no TLS, and backend.tls asks for it";
+            return self.give_up_connect(turn, key, text.to_owned());
+        }
+        let request = SslRequest {
+            capabilities: greeted.capabilities,
+            extended: greeted.extended,
+            max_packet_size: 1 << 30,
+            collation: backend.session.collation,
+        };
+        backend.login = Some(BackendLogin::Securing(greeted));
+        request.encode(turn.io.outbox(backend.handle), 1);
+        let connection = (backend.handle, Owner::Backend(key).tag());
+        turn.io.start_tls(connection, TlsSide::Client, early);
+    }
+
+    /// The backend speaks TLS, and is told who we are.
+    pub(crate) fn backend_secured<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let step = self.pool.get(key).and_then(|backend| backend.login);
+        if let Some(BackendLogin::Securing(greeted)) = step {
+            self.answer_backend(turn, key, (greeted, 2));
+        }
+    }
+}
+
+/// Whether TLS is as an account has it. Compared byte by byte, as the servers do.
+fn is_certain(certain: &Certain, facts: &TlsFacts) -> bool {
+    let is = |asked: &Option<String>, found: Option<&str>| {
+        asked.as_deref().is_none_or(|asked| found == Some(asked))
+    };
+    let certificate = facts.certificate.as_deref();
+    (certificate.is_some() || !certain.certificate)
+        && is(&certain.cipher, Some(facts.cipher))
+        && is(&certain.subject, certificate.map(|shown| &*shown.subject))
+        && is(&certain.issuer, certificate.map(|shown| &*shown.issuer))
+}
+
+/// What is sent in place of a text that asks for the client's own cipher or version: a backend would tell
+/// its own.
+pub(crate) fn status(statement: &Statement, text: &[u8], client: &Client) -> Option<Rewrite> {
+    if statement.kind != Kind::Show {
+        return None;
+    }
+    let name = asked_for(text)?;
+    let facts = client.origin.tls.as_deref();
+    let value = match name {
+        CIPHER => facts.map(|facts| facts.cipher),
+        _ => facts.map(|facts| facts.version),
+    };
+    let value = value.unwrap_or_default();
+    let text = format!("SELECT '{name}' AS Variable_name,'{value}' AS Value");
+    Some(Rewrite::of_text(text.into_bytes()))
+}
+
+const CIPHER: &str = "Ssl_cipher";
+const VERSION: &str = "Ssl_version";
+
+/// The one of the two that a `SHOW STATUS LIKE` names.
+fn asked_for(text: &[u8]) -> Option<&'static str> {
+    let text = str::from_utf8(text).ok()?.trim_end_matches([';', ' ']);
+    let mut words = text.split_ascii_whitespace();
+    let mut next = || words.next().unwrap_or_default();
+    let is = |expected: &str, word: &str| word.eq_ignore_ascii_case(expected);
+    let first = next();
+    let mut second = next();
+    if is("SESSION", second) || is("LOCAL", second) {
+        second = next();
+    }
+    let known = is("SHOW", first) && is("STATUS", second) && is("LIKE", next());
+    let name = next().strip_prefix('\'')?.strip_suffix('\'')?;
+    let found = [CIPHER, VERSION]
+        .into_iter()
+        .find(|known| known.eq_ignore_ascii_case(name));
+    found.filter(|_| known && words.next().is_none())
+}
+
+#[cfg(test)]
+mod tests;

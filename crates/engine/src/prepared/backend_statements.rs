@@ -1,0 +1,220 @@
+//! Which templates are prepared on a backend, and under which ids. Bounded: what was used longest ago is
+//! closed, and what no session has any more is closed first.
+//!
+//! Owns the names of one backend. A cursor belongs to one session's statement, so a statement with an open
+//! one is that session's alone until it is closed.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use session::statement::Flavor;
+use wire::{Command, TypeList};
+
+use crate::Engine;
+use crate::commands::dispatch::put_command;
+use crate::invariants::BACKEND_STATES;
+use crate::prepared::templates::Template;
+
+/// MYSQL_TYPE_NULL: a value that is NULL has no type.
+const NULL_TYPE: u8 = 6;
+
+/// What is prepared on a backend.
+#[derive(Debug, Default)]
+pub(crate) struct BackendStatements {
+    /// By the number of the template: for whoever is attached.
+    shared: BTreeMap<u64, Instance>,
+    /// With the id that the attached session has for it: for that alone.
+    owned: Vec<(u32, Instance)>,
+    /// To be closed with the next command.
+    unwanted: Vec<u32>,
+    /// Counts uses.
+    clock: u64,
+}
+
+/// A statement of a backend.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    /// The backend's name for it.
+    pub id: u32,
+    /// The types of the parameters of its last execution.
+    pub types: Option<Arc<[u8]>>,
+    template: Weak<Template>,
+    number: u64,
+    used: u64,
+}
+
+/// What an execution needs of an instance.
+#[derive(Clone, Copy)]
+pub(crate) struct Need<'a> {
+    /// The session's id for the statement.
+    pub id: u32,
+    /// The number of the template.
+    pub number: u64,
+    /// The types of the parameters; `None` if they were never told.
+    pub types: Option<TypeList<'a>>,
+}
+
+impl BackendStatements {
+    /// True if there is an instance for an execution.
+    pub(crate) fn has(&self, need: &Need<'_>, flavor: Flavor) -> bool {
+        let owned = self.owned.iter().any(|(id, _)| *id == need.id);
+        let shared = self.shared.get(&need.number);
+        owned || shared.is_some_and(|instance| instance.suits(need.types, flavor))
+    }
+
+    /// The instance for a command of a session. `alone`: it becomes that session's.
+    pub(crate) fn use_for(
+        &mut self,
+        (id, number): (u32, u64),
+        alone: bool,
+    ) -> Option<&mut Instance> {
+        self.clock += 1;
+        let clock = self.clock;
+        let owned = self.owned.iter().position(|(owner, _)| *owner == id);
+        let found = match owned {
+            Some(place) => self.owned.get_mut(place).map(|(_, instance)| instance),
+            None if alone => {
+                self.own(id, number);
+                self.owned.last_mut().map(|(_, instance)| instance)
+            }
+            None => self.shared.get_mut(&number),
+        };
+        let found = found.filter(|instance| instance.number == number)?;
+        found.used = clock;
+        Some(found)
+    }
+
+    /// A template was prepared; at most `max` are kept. Returns how many were closed to make room.
+    pub(crate) fn add(&mut self, template: &Arc<Template>, id: u32, max: usize) -> usize {
+        self.clock += 1;
+        let instance = Instance {
+            id,
+            types: None,
+            template: Arc::downgrade(template),
+            number: template.number,
+            used: self.clock,
+        };
+        let replaced = self.shared.insert(template.number, instance);
+        self.unwanted.extend(replaced.map(|replaced| replaced.id));
+        let unwanted = &mut self.unwanted;
+        self.shared.retain(|_, instance| {
+            let alive = instance.template.strong_count() > 0 || instance.number == template.number;
+            if !alive {
+                unwanted.push(instance.id);
+            }
+            alive
+        });
+        let mut evicted = 0;
+        while self.shared.len() > max.max(1) {
+            let oldest = self.shared.values().min_by_key(|instance| instance.used);
+            let Some(number) = oldest.map(|instance| instance.number) else {
+                break;
+            };
+            let closed = self.shared.remove(&number);
+            self.unwanted.extend(closed.map(|closed| closed.id));
+            evicted += 1;
+        }
+        evicted
+    }
+
+    /// What is prepared for a template becomes the attached session's alone.
+    pub(crate) fn own(&mut self, id: u32, number: u64) {
+        if let Some(instance) = self.shared.remove(&number) {
+            self.owned.push((id, instance));
+        }
+    }
+
+    /// A session's own instance is for everybody again; `clean`: nothing is left in it of that session.
+    pub(crate) fn give_back(&mut self, id: u32, clean: bool) {
+        let Some(place) = self.owned.iter().position(|(owner, _)| *owner == id) else {
+            return;
+        };
+        let (_, instance) = self.owned.remove(place);
+        if clean && !self.shared.contains_key(&instance.number) {
+            self.shared.insert(instance.number, instance);
+        } else {
+            self.unwanted.push(instance.id);
+        }
+    }
+
+    /// Closes all that is not the attached session's alone. False if there was nothing.
+    pub(crate) fn close_shared(&mut self) -> bool {
+        let closed = std::mem::take(&mut self.shared);
+        let any = !closed.is_empty();
+        self.unwanted
+            .extend(closed.into_values().map(|instance| instance.id));
+        any
+    }
+
+    /// Appends what closes the statements that are not wanted any more. It has no response.
+    pub(crate) fn put_closes(&mut self, outbox: &mut Vec<u8>) {
+        for id in self.unwanted.drain(..) {
+            put_command(outbox, Command::StmtClose, &id.to_le_bytes());
+        }
+    }
+
+    /// COM_RESET_CONNECTION: none is left.
+    pub(crate) fn forget_all(&mut self) {
+        self.shared.clear();
+        self.owned.clear();
+        self.unwanted.clear();
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.shared.len() + self.owned.len()
+    }
+}
+
+impl Instance {
+    /// It was executed with parameters of these types.
+    pub(crate) fn executed_with(&mut self, types: &Arc<[u8]>, flavor: Flavor) {
+        let same = self.types.as_ref() == Some(types);
+        // What MySQL remembers of a parameter is not changed by a value that is NULL.
+        let forgets = flavor == Flavor::MySql && has_null(types) && self.types.is_some();
+        if !same && !forgets {
+            self.types = Some(types.clone());
+        }
+    }
+
+    /// True if an execution with parameters of these types is answered as by a statement that only ever had
+    /// such. MySQL remembers types with which it was executed; and both refuse an execution for which the
+    /// types were never told, unless somebody else told some.
+    fn suits(&self, types: Option<TypeList<'_>>, flavor: Flavor) -> bool {
+        match (types, self.types.as_deref(), flavor) {
+            (_, None, _) => true,
+            (None, Some(_), _) => false,
+            (Some(_), Some(_), Flavor::MariaDb) => true,
+            (Some(wanted), Some(seen), Flavor::MySql) => {
+                let count = wanted.pairs().count();
+                let pairs = wanted.pairs().zip(seen.chunks(2));
+                let same = |(a, b): (&[u8], &[u8])| {
+                    a == b || a.first() == Some(&NULL_TYPE) || b.first() == Some(&NULL_TYPE)
+                };
+                2 * count == seen.len() && { pairs }.all(same)
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// How many statements are prepared on all backends.
+    pub(crate) fn prepared_on_backends(&self) -> u64 {
+        let keys = self.pool.key_ids();
+        let backends = keys.flat_map(|key| BACKEND_STATES.map(|state| self.pool.iter(key, state)));
+        let counts = backends
+            .flatten()
+            .map(|(_, backend)| backend.statements.len());
+        counts.sum::<usize>() as u64
+    }
+}
+
+/// True if one of the types is that of NULL.
+fn has_null(types: &[u8]) -> bool {
+    types
+        .chunks(2)
+        .any(|entry| entry.first() == Some(&NULL_TYPE))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Commands that name a prepared statement, as the backend gets them: under its own id, with the long data
+//! that was kept for the execution, and with the types of the parameters if the client left them out and the
+//! backend does not have them.
+
+use session::statement::Flavor;
+use wire::{
+    Command, ParameterList, ParameterTypes, TypeList, asks_for_cursor, parameter_types,
+    with_parameter_types, write_packet,
+};
+
+use crate::backend::Backend;
+use crate::client::Client;
+use crate::commands::Packet;
+use crate::prepared::backend_statements::{Instance, Need};
+use crate::prepared::client_statements::{ClientStatement, LongData};
+
+/// Where the id stands in a command, behind the header and the command byte.
+const ID: std::ops::Range<usize> = wire::HEADER_LEN + 1..wire::HEADER_LEN + 5;
+
+/// No backend has a statement with this id.
+const NOBODY: u32 = 0;
+
+/// True for a command that names a prepared statement and is sent to a backend.
+pub(crate) fn names_statement(payload: &[u8]) -> bool {
+    let command = payload.first().copied().and_then(Command::from_byte);
+    matches!(
+        command,
+        Some(
+            Command::StmtExecute
+                | Command::StmtBulkExecute
+                | Command::StmtFetch
+                | Command::StmtReset
+        )
+    )
+}
+
+/// True for a command that runs a prepared statement.
+pub(crate) fn executes(payload: &[u8]) -> bool {
+    let runs = [Command::StmtExecute as u8, Command::StmtBulkExecute as u8];
+    payload.first().is_some_and(|byte| runs.contains(byte))
+}
+
+/// What an execution needs to find on a backend.
+pub(crate) fn need<'a>(
+    (client, statement): (&Client, &'a ClientStatement),
+    payload: &'a [u8],
+) -> Need<'a> {
+    let types = match parameter_types(payload, statement.list(client.has_attributes())) {
+        ParameterTypes::Given(types) => Some(types),
+        ParameterTypes::Omitted => statement.types.as_deref().map(TypeList::of),
+        ParameterTypes::Nothing => None,
+    };
+    Need {
+        id: statement.id,
+        number: statement.template.number,
+        types,
+    }
+}
+
+/// Appends a command that names a prepared statement, which the backend has. Returns the sequence id of its
+/// last packet.
+pub(crate) fn put_named(
+    outbox: &mut Vec<u8>,
+    (client, backend): (&mut Client, &mut Backend),
+    packet: Packet<'_>,
+    flavor: Flavor,
+) -> u8 {
+    let alone = asks_for_cursor(packet.payload);
+    let begin = outbox.len();
+    let attributes = client.has_attributes();
+    let statement = client.statement_mut(packet.payload);
+    let found = statement.and_then(|statement| {
+        let name = (statement.id, statement.template.number);
+        let instance = backend.statements.use_for(name, alone)?;
+        Some((statement, instance))
+    });
+    let Some((statement, instance)) = found else {
+        // It would run another one.
+        debug_assert!(
+            false,
+            "a statement is executed that its backend does not have"
+        );
+        outbox.extend_from_slice(packet.raw);
+        rename(&mut outbox[begin..], NOBODY);
+        return packet.sequence_id;
+    };
+    if !executes(packet.payload) {
+        outbox.extend_from_slice(packet.raw);
+        rename(&mut outbox[begin..], instance.id);
+        return packet.sequence_id;
+    }
+    if let Some(long) = statement.long.take() {
+        put_long_data(outbox, &long, instance.id);
+    }
+    let list = statement.list(attributes);
+    put_execution(outbox, (statement, instance), (packet, list), flavor)
+}
+
+fn put_execution(
+    outbox: &mut Vec<u8>,
+    (statement, instance): (&mut ClientStatement, &mut Instance),
+    (packet, list): (Packet<'_>, ParameterList),
+    flavor: Flavor,
+) -> u8 {
+    let begin = outbox.len();
+    let mut sequence_id = packet.sequence_id;
+    let mut left_out = None;
+    match parameter_types(packet.payload, list) {
+        ParameterTypes::Given(types) => remember(statement, instance, types),
+        ParameterTypes::Omitted if instance.types != statement.types => {
+            left_out.clone_from(&statement.types);
+        }
+        ParameterTypes::Omitted | ParameterTypes::Nothing => {}
+    }
+    match left_out {
+        Some(types) => {
+            let with = with_parameter_types(packet.payload, list, &types);
+            sequence_id = write_packet(outbox, 0, &with).wrapping_sub(1);
+            instance.executed_with(&types, flavor);
+        }
+        None => {
+            outbox.extend_from_slice(packet.raw);
+            if let Some(types) = &statement.types {
+                instance.executed_with(types, flavor);
+            }
+        }
+    }
+    rename(&mut outbox[begin..], instance.id);
+    sequence_id
+}
+
+/// Remembers the types, in one copy where the sessions agree.
+fn remember(statement: &mut ClientStatement, instance: &Instance, types: TypeList<'_>) {
+    let known = statement.types.as_deref();
+    if known.is_some_and(|known| types.are(known)) {
+        return;
+    }
+    statement.types = match &instance.types {
+        Some(known) if types.are(known) => Some(known.clone()),
+        _ => Some(types.pairs().flatten().copied().collect()),
+    };
+}
+
+fn put_long_data(outbox: &mut Vec<u8>, long: &LongData, id: u32) {
+    let mut at = outbox.len();
+    outbox.extend_from_slice(long.packets());
+    while let Ok(packet) = wire::whole_packet(&outbox[at..]) {
+        let consumed = packet.consumed;
+        drop(packet);
+        rename(&mut outbox[at..], id);
+        at += consumed;
+    }
+}
+
+/// Puts another id into a command.
+fn rename(command: &mut [u8], id: u32) {
+    if let Some(place) = command.get_mut(ID) {
+        place.copy_from_slice(&id.to_le_bytes());
+    }
+}
