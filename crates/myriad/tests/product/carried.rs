@@ -8,7 +8,7 @@ use crate::binary::Step::{
 };
 use crate::binary::{ENDINGS, Life, Step, contains, prepare_schema};
 use crate::support::{
-    Client, Database, FrontDoor, Login, Outcome, Packet, Server, USUAL, eventually,
+    Client, Database, FrontDoor, Login, Outcome, Packet, Server, Shape, USUAL, eventually,
 };
 
 const CURSOR: u8 = 1;
@@ -421,6 +421,33 @@ fn executions_are_told_conditions_of_another_backend() {
             assert_eq!(direct, through, "{sql}, {capabilities:?}");
         }
     }
+}
+
+#[test]
+fn what_preparing_warns_of_is_told() {
+    const COM_PREPARE: u8 = 0x16;
+    let explain = match Server::is_mariadb() {
+        true => "EXPLAIN EXTENDED",
+        false => "EXPLAIN",
+    };
+    let asks = format!("{explain} SELECT (SELECT MAX(u.a) FROM t u WHERE u.id = t.id) FROM t");
+    let database = Database::shared();
+    prepare_schema(&database, "carried_notes");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+    let mut mover = Mover::new(&door, "carried_notes");
+    let mut told = |address| {
+        let mut client = Client::new(address, "carried_notes");
+        client.send(COM_PREPARE, asks.as_bytes());
+        client.answer_of(Shape::Prepare).unwrap();
+        mover.turn();
+        client.run("SHOW WARNINGS")
+    };
+    let direct = told(database.address());
+    assert!(
+        matches!(&direct[..], [Outcome::Rows(rows)] if !rows.is_empty()),
+        "{direct:?}"
+    );
+    assert_eq!(told(&door.address()), direct);
 }
 
 #[test]
