@@ -435,19 +435,26 @@ fn what_preparing_warns_of_is_told() {
     prepare_schema(&database, "carried_notes");
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
     let mut mover = Mover::new(&door, "carried_notes");
-    let mut told = |address| {
-        let mut client = Client::new(address, "carried_notes");
-        client.send(COM_PREPARE, asks.as_bytes());
-        client.answer_of(Shape::Prepare).unwrap();
-        mover.turn();
-        client.run("SHOW WARNINGS")
-    };
-    let direct = told(database.address());
-    assert!(
-        matches!(&direct[..], [Outcome::Rows(rows)] if !rows.is_empty()),
-        "{direct:?}"
-    );
-    assert_eq!(told(&door.address()), direct);
+    for capabilities in ENDINGS {
+        let login = Login {
+            capabilities: capabilities | Capabilities::CONNECT_WITH_DB,
+            ..Login::to("carried_notes")
+        };
+        let mut told = |address| {
+            let mut client = Client::login(address, &login).unwrap();
+            client.send(COM_PREPARE, asks.as_bytes());
+            let mut prepared = client.answer_of(Shape::Prepare).unwrap();
+            prepared.packets[0].1.payload[1..5].fill(0);
+            mover.turn();
+            (prepared, client.run("SHOW WARNINGS"))
+        };
+        let direct = told(database.address());
+        assert!(
+            matches!(&direct.1[..], [Outcome::Rows(rows)] if !rows.is_empty()),
+            "{direct:?}"
+        );
+        assert_eq!(told(&door.address()), direct, "{capabilities:?}");
+    }
 }
 
 #[test]
