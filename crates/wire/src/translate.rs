@@ -114,7 +114,7 @@ impl Translation {
             Piece::ColumnsEnd(_) if self.dialect.deprecate_eof => {}
             Piece::ColumnsEnd(_) if self.cursor => self.held_back = true,
             Piece::ColumnsEnd(_) => {
-                self.columns_end(told.next_sequence_id, (told.status, told.warnings), out)
+                self.columns_end(told.next_sequence_id, (told.status, told.warnings), out);
             }
             Piece::Ok(packet) => self.ok(packet, 0x00, told, out)?,
             Piece::RowsEnd(packet) if self.dialect.deprecate_eof => {
