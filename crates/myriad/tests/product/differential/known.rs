@@ -230,20 +230,21 @@ fn what_is_known_to_differ_is_told_to_users() {
     }
 }
 
+fn is_known(session: &str, direct: &str, through: &str) -> bool {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let (session, direct, through) = (lines(session), lines(direct), lines(through));
+    let before = vec![vec!["Ok".to_owned()]; session.len() - 1];
+    let case = Case {
+        lines: &session,
+        direct: &direct,
+        through: &through,
+        before: &before,
+    };
+    case.known().is_some()
+}
+
 #[test]
 fn a_difference_is_known_only_where_it_is_said_to_be() {
-    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-    let is_known = |session: &str, direct: &str, through: &str| {
-        let (session, direct, through) = (lines(session), lines(direct), lines(through));
-        let before = vec![vec!["Ok".to_owned()]; session.len() - 1];
-        let case = Case {
-            lines: &session,
-            direct: &direct,
-            through: &through,
-            before: &before,
-        };
-        case.known().is_some()
-    };
     let column = |length: u8, kind: u8| {
         format!(
             r"Column #2 [9] \x03def\x0c?\x00\x{length:02x}\x00\x00\x00\x{kind:02x}\x80\x00\'\x00\x00"
@@ -268,6 +269,22 @@ fn a_difference_is_known_only_where_it_is_said_to_be() {
         told,
         r#"Ok #1 OkPacket { 0 } ["a=1"]"#
     ));
+    let (direct, through) = ("Err x at row 0", "Err x at row 1");
+    assert!(is_known("x\nCALL p()", direct, through));
+    assert!(!is_known("x\nCALL p()", direct, "Err y at row 0"));
+    let known = is_known("x\nCALL p()\nSHOW WARNINGS", "Row 1", "Row 2");
+    assert_eq!(known, Server::is_mariadb());
+    assert!(!is_known("x\nSELECT 5\nSHOW WARNINGS", "Row 1", "Row 2"));
+    assert!(!is_known("x\nCALL p()\nSELECT 5", "Row 1", "Row 2"));
+    let asks = "x\nDO 1\nSELECT FOUND_ROWS()";
+    // On MySQL DO may change it.
+    assert!(is_known(asks, r"Row #3 [2] \x010", r"Row #3 [2] \x011"));
+    let known = is_known(asks, r"Row #3 [2] \x011", r"Row #3 [2] \x010");
+    assert_eq!(known, !Server::is_mariadb());
+}
+
+#[test]
+fn what_tells_of_engines_variables_and_counts_is_known_only_on_its_server() {
     let mixed = r"Row #3 [9] \x07Warning\x046414\xa9Combining";
     let end = "RowsEnd #4 [7] e";
     let ok = |affected: u8, warnings: u8| {
@@ -304,16 +321,4 @@ fn a_difference_is_known_only_where_it_is_said_to_be() {
     let count = "x\nSET max_error_count = 0\n\\reset_connection\nSELECT @@warning_count";
     let (one, none) = (r"Row #3 [2] \x011", r"Row #3 [2] \x010");
     assert_eq!(is_known(count, one, none), Server::is_mariadb());
-    let (direct, through) = ("Err x at row 0", "Err x at row 1");
-    assert!(is_known("x\nCALL p()", direct, through));
-    assert!(!is_known("x\nCALL p()", direct, "Err y at row 0"));
-    let known = is_known("x\nCALL p()\nSHOW WARNINGS", "Row 1", "Row 2");
-    assert_eq!(known, Server::is_mariadb());
-    assert!(!is_known("x\nSELECT 5\nSHOW WARNINGS", "Row 1", "Row 2"));
-    assert!(!is_known("x\nCALL p()\nSELECT 5", "Row 1", "Row 2"));
-    let asks = "x\nDO 1\nSELECT FOUND_ROWS()";
-    // On MySQL DO may change it.
-    assert!(is_known(asks, r"Row #3 [2] \x010", r"Row #3 [2] \x011"));
-    let known = is_known(asks, r"Row #3 [2] \x011", r"Row #3 [2] \x010");
-    assert_eq!(known, !Server::is_mariadb());
 }
