@@ -158,12 +158,16 @@ impl<'a> Ground<'a> {
     fn play(&mut self, address: &Address, lines: &[String]) -> Option<Told> {
         self.begin().then_some(())?;
         self.sessions += 1;
-        let unique = format!("{} {}", self.schema, self.sessions);
+        let unique = format!("{} {:06}", self.schema, self.sessions);
         let lines: Vec<_> = lines
             .iter()
             .map(|line| line.replace("$s", &self.schema).replace("$u", &unique))
             .collect();
         let mut told = play(address, self.offered, &lines);
+        // It is in names of columns, among others.
+        for line in told.answers.iter_mut().flatten() {
+            *line = line.replace(&unique, "$u");
+        }
         if let Some(last) = told.answers.last_mut()
             && last[..] == [NO_ANSWER]
         {
