@@ -179,6 +179,22 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
         self.members.move_to(member, self.list(key, to));
     }
 
+    /// A connection goes over to another key, in the state that it is in. Not an idle one: sessions would not see
+    /// where it has gone.
+    pub fn rekey(&mut self, member: Key, key: KeyId) {
+        let Some(state) = self.state(member) else {
+            return;
+        };
+        debug_assert!(
+            state != State::Idle,
+            "an idle backend goes over to another key"
+        );
+        if let Some(entry) = self.members.get_mut(member) {
+            entry.key = key;
+        }
+        self.members.move_to(member, self.list(key, state));
+    }
+
     /// An idle connection is as if it had become idle just now.
     pub fn renew(&mut self, member: Key, now: Timestamp) {
         let (Some(State::Idle), Some(key)) = (self.state(member), self.key_of(member)) else {

@@ -195,6 +195,9 @@ impl Engine {
         if !failed {
             self.changed_all(turn, command.traits);
         }
+        if !failed {
+            self.may_leave_sandbox(key, command);
+        }
         if defines(command.kind, command.traits) {
             self.forget_schemas(turn);
             self.may_have_changed_accounts(turn, command.kind, command.traits);

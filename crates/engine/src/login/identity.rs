@@ -181,7 +181,11 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let of_client = PoolKey::new(account.number, client.capabilities, client.extended);
+        let mut of_client = PoolKey::new(account.number, client.capabilities, client.extended);
+        if account.standing == Standing::Expired && account.credential.relayed().is_none() {
+            of_client = of_client.sandboxed();
+        }
+        let sandboxed = of_client.is_sandbox();
         let id = self.key_id(&of_client);
         self.follow_credential(turn, id, account);
         self.leave_key(key);
@@ -206,6 +210,14 @@ impl Engine {
         }
         match claim.schema {
             None => {
+                self.welcome(turn, key);
+                self.clients.move_to(key, State::Idle, turn.now);
+            }
+            Some(schema) if sandboxed => {
+                // No backend would say whether it is there.
+                if let Some(client) = self.clients.get_mut(key) {
+                    client.session.schema = Some(self.interner.schema(schema));
+                }
                 self.welcome(turn, key);
                 self.clients.move_to(key, State::Idle, turn.now);
             }
@@ -292,6 +304,9 @@ impl Engine {
                 &host,
                 self.flavor(),
             )),
+            Standing::Expired if self.takes_expired(client) => {
+                self.check_behind(account, claim.user)
+            }
             Standing::Expired => Err(ClientError::password_expired()),
         }
     }
