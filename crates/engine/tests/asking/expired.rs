@@ -19,6 +19,9 @@ fn let_in() -> (Stage, (Handle, Tag)) {
     stage.publish_one(("app", SECRET), Standing::Expired);
     stage.skills = FLAG;
     let client = stage.log_in("app", "secret");
+    let orders = stage.take_orders();
+    assert_eq!(stage.told(client.0), Told::Nothing, "it may be over");
+    stage.answer(&orders, true);
     assert_eq!(stage.told(client.0), Told::Ok);
     (stage, client)
 }
@@ -78,6 +81,20 @@ fn who_cannot_handle_it_is_turned_away() {
     let orders = stage.take_orders();
     stage.answer(&orders, true);
     assert_eq!(code(stage.told(client)), 1045);
+}
+
+#[test]
+fn who_has_a_new_password_meanwhile_is_let_in_as_ever() {
+    let mut stage = Stage::new();
+    stage.publish_one(("app", SECRET), Standing::Expired);
+    stage.skills = FLAG;
+    let (client, tag) = stage.log_in("app", "secret");
+    let orders = stage.take_orders();
+    stage.publish_one(("app", SECRET), Standing::Open);
+    stage.answer(&orders, true);
+    assert_eq!(stage.told(client), Told::Ok);
+    stage.say(tag, &query("SELECT 1"));
+    assert_eq!(stage.wire.asked.len(), 1);
 }
 
 #[test]
