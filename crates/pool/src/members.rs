@@ -456,6 +456,17 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_over_to_another_key_is_found_there() {
+        let mut pool = Pool::default();
+        let (a, b) = (pool.key_id(&"a"), pool.key_id(&"b"));
+        let member = idle(&mut pool, a, 1, 10);
+        pool.move_to(member, State::Active, Timestamp::from_us(20));
+        pool.rekey(member, b);
+        assert_eq!((pool.owned(a), pool.owned(b)), (0, 1));
+        assert_eq!(pool.first(b, State::Active), Some(member));
+    }
+
+    #[test]
     fn no_more_are_opened_than_sessions_wait() {
         let mut pool: Pool<&str, u8> = Pool::default();
         let key = pool.key_id(&"a");
