@@ -6,7 +6,7 @@ pub(crate) mod capture;
 use events::Io;
 use membership::Key;
 use session::statement::{Kind, Traits};
-use wire::{Piece, TextResultSet};
+use wire::{Piece, PrepareOk, TextResultSet};
 
 use crate::backend::{Backend, ClientCommand, Purpose};
 use crate::{Engine, Mail, Turn};
@@ -44,6 +44,11 @@ impl Counts {
                 }
             }
             Piece::Row(_) => self.sent += 1,
+            Piece::PrepareOk(_) => {
+                let told = PrepareOk::parse(piece.payload());
+                self.warnings = told.map_or(0, |told| told.warnings);
+                self.warned = self.warnings > 0;
+            }
             Piece::Text(_) => self.text = true,
             _ => {}
         }

@@ -48,6 +48,8 @@ pub struct PrepareOk {
     pub id: u32,
     /// How many parameters it has.
     pub parameters: u16,
+    /// How many warnings preparing it gave.
+    pub warnings: u16,
 }
 
 impl PrepareOk {
@@ -61,7 +63,13 @@ impl PrepareOk {
         let id = reader.u32("statement id")?;
         reader.u16("number of columns")?;
         let parameters = reader.u16("number of parameters")?;
-        Ok(Self { id, parameters })
+        reader.bytes(1, "filler")?;
+        let warnings = reader.u16("number of warnings")?;
+        Ok(Self {
+            id,
+            parameters,
+            warnings,
+        })
     }
 }
 
@@ -296,10 +304,11 @@ mod tests {
 
     #[test]
     fn the_answer_to_a_prepare() {
-        let payload = [0, 7, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0];
+        let payload = [0, 7, 0, 0, 0, 1, 0, 2, 0, 0, 3, 0];
         let told = PrepareOk {
             id: 7,
             parameters: 2,
+            warnings: 3,
         };
         assert_eq!(PrepareOk::parse(&payload), Ok(told));
         assert!(PrepareOk::parse(&payload[..8]).is_err());

@@ -96,7 +96,7 @@ impl Translation {
 
     /// Appends what the client is told for `piece`. `state_changes` replaces the session-track
     /// block of an OK packet (empty: none); `status` is where the status flags come from that
-    /// stand in an EOF packet between column definitions and rows, which the backend did not send.
+    /// stand in an EOF packet behind column definitions, which the backend did not send.
     pub fn piece(
         &mut self,
         piece: &Piece<'_>,
@@ -105,7 +105,7 @@ impl Translation {
     ) -> Result<(), Malformed> {
         if self.held_back && matches!(piece, Piece::Row(packet) if !packet.is_empty()) {
             let sequence_id = piece.bytes().get(3).copied().unwrap_or_default();
-            self.columns_end(sequence_id, told.status, out);
+            self.columns_end(sequence_id, (told.status, told.warnings), out);
         }
         self.take_back(piece, out);
         match piece {
@@ -113,7 +113,9 @@ impl Translation {
             Piece::Rest(bytes) => out.extend_from_slice(bytes),
             Piece::ColumnsEnd(_) if self.dialect.deprecate_eof => {}
             Piece::ColumnsEnd(_) if self.cursor => self.held_back = true,
-            Piece::ColumnsEnd(_) => self.columns_end(told.next_sequence_id, told.status, out),
+            Piece::ColumnsEnd(_) => {
+                self.columns_end(told.next_sequence_id, (told.status, told.warnings), out);
+            }
             Piece::Ok(packet) => self.ok(packet, 0x00, told, out)?,
             Piece::RowsEnd(packet) if self.dialect.deprecate_eof => {
                 self.ok(packet, 0xfe, told, out)?;
@@ -122,7 +124,7 @@ impl Translation {
                 let ok = OkPacket::parse(&packet[HEADER_LEN..])?;
                 let status = ok.status - ServerStatus::SESSION_STATE_CHANGED;
                 if self.held_back && !status.contains(ServerStatus::CURSOR_EXISTS) {
-                    self.columns_end(packet[3], status, out);
+                    self.columns_end(packet[3], (status, 0), out);
                 }
                 self.mend_eof(out, status);
                 encode_eof(
@@ -146,8 +148,13 @@ impl Translation {
     }
 
     /// The EOF packet between column definitions and rows; `sequence_id` is the backend's next.
-    fn columns_end(&mut self, sequence_id: u8, status: ServerStatus, out: &mut Vec<u8>) {
-        encode_eof(out, sequence_id.wrapping_add(self.offset), 0, status);
+    fn columns_end(
+        &mut self,
+        sequence_id: u8,
+        (status, warnings): (ServerStatus, u16),
+        out: &mut Vec<u8>,
+    ) {
+        encode_eof(out, sequence_id.wrapping_add(self.offset), warnings, status);
         self.offset = self.offset.wrapping_add(1);
         self.eof_status_at = Some(out.len() - size_of::<u16>());
         self.held_back = false;
@@ -240,6 +247,8 @@ pub struct Told<'a> {
     pub state_changes: &'a [u8],
     /// Status flags for an EOF packet that the backend did not send.
     pub status: ServerStatus,
+    /// The number of warnings for it.
+    pub warnings: u16,
     /// The sequence id that the backend's next packet will have.
     pub next_sequence_id: u8,
 }

@@ -109,8 +109,11 @@ fn the_reference_has_every_key_and_its_default() {
     let reference = reference();
     for (section, key, default) in keys() {
         let default = default.map_or("none".to_owned(), |default| format!("`{default}`"));
-        let (_, rest) = reference.split_once(&format!("[{section}]")).unwrap();
-        let table = rest.split("\n## ").next().unwrap();
+        let heading = format!("[{section}]");
+        let mut chapters = reference.split("\n## ");
+        let table = chapters
+            .find(|chapter| chapter.lines().next().unwrap().contains(&heading))
+            .unwrap();
         let row = format!("\n| `{key}` | {default} |");
         assert!(table.contains(&row), "the table of {section} lacks: {row}");
     }

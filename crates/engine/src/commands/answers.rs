@@ -209,6 +209,7 @@ impl Engine {
                 };
                 told.state_changes = &block;
                 told.status = client.status;
+                told.warnings = command.counts.warnings;
                 command.answered = true;
                 let outbox = turn.io.outbox(client.handle);
                 let begin = outbox.len();

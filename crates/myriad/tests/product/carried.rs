@@ -8,7 +8,7 @@ use crate::binary::Step::{
 };
 use crate::binary::{ENDINGS, Life, Step, contains, prepare_schema};
 use crate::support::{
-    Client, Database, FrontDoor, Login, Outcome, Packet, Server, USUAL, eventually,
+    Client, Database, FrontDoor, Login, Outcome, Packet, Server, Shape, USUAL, eventually,
 };
 
 const CURSOR: u8 = 1;
@@ -420,6 +420,40 @@ fn executions_are_told_conditions_of_another_backend() {
         for ((sql, direct), through) in SCRIPT.iter().zip(direct).zip(through) {
             assert_eq!(direct, through, "{sql}, {capabilities:?}");
         }
+    }
+}
+
+#[test]
+fn what_preparing_warns_of_is_told() {
+    const COM_PREPARE: u8 = 0x16;
+    let explain = match Server::is_mariadb() {
+        true => "EXPLAIN EXTENDED",
+        false => "EXPLAIN",
+    };
+    let asks = format!("{explain} SELECT (SELECT MAX(u.a) FROM t u WHERE u.id = t.id) FROM t");
+    let database = Database::shared();
+    prepare_schema(&database, "carried_notes");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+    let mut mover = Mover::new(&door, "carried_notes");
+    for capabilities in ENDINGS {
+        let login = Login {
+            capabilities: capabilities | Capabilities::CONNECT_WITH_DB,
+            ..Login::to("carried_notes")
+        };
+        let mut told = |address| {
+            let mut client = Client::login(address, &login).unwrap();
+            client.send(COM_PREPARE, asks.as_bytes());
+            let mut prepared = client.answer_of(Shape::Prepare).unwrap();
+            prepared.packets[0].1.payload[1..5].fill(0);
+            mover.turn();
+            (prepared, client.run("SHOW WARNINGS"))
+        };
+        let direct = told(database.address());
+        assert!(
+            matches!(&direct.1[..], [Outcome::Rows(rows)] if !rows.is_empty()),
+            "{direct:?}"
+        );
+        assert_eq!(told(&door.address()), direct, "{capabilities:?}");
     }
 }
 

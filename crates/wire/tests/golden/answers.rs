@@ -179,6 +179,7 @@ fn translate(answer: &[u8], client: ClientDialect) -> Vec<u8> {
             state_changes,
             next_sequence_id: walk.next_sequence_id(),
             status: ServerStatus::AUTOCOMMIT,
+            ..Told::default()
         };
         translation.piece(&piece, &told, &mut out).unwrap();
     }

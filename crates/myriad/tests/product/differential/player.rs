@@ -214,7 +214,7 @@ impl Player {
         self.send(COM_PREPARE, sql.as_bytes(), Shape::Prepare);
         let answer = self.client.answer_of(Shape::Prepare)?;
         if let [(Part::PrepareOk, packet), ..] = &answer.packets[..] {
-            let PrepareOk { id, parameters } = PrepareOk::parse(&packet.payload).unwrap();
+            let PrepareOk { id, parameters, .. } = PrepareOk::parse(&packet.payload).unwrap();
             let prepared = Prepared {
                 id,
                 parameters,
