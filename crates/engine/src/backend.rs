@@ -69,6 +69,20 @@ impl PoolKey {
 }
 
 impl PoolKey {
+    /// The key of sessions that would have this one, but for their password, which has expired.
+    pub(crate) fn sandboxed(self) -> Self {
+        Self {
+            capabilities: self.capabilities | Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS,
+            ..self
+        }
+    }
+
+    /// True if the password of its sessions has expired.
+    pub(crate) fn is_sandbox(&self) -> bool {
+        let flag = Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS;
+        self.capabilities.contains(flag)
+    }
+
     /// True if sessions of this key begin with a `sql_mode` of their own.
     pub(crate) fn adds_to_sql_mode(&self) -> bool {
         self.capabilities.contains(Capabilities::IGNORE_SPACE)

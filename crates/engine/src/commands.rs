@@ -5,6 +5,7 @@ pub(crate) mod answers;
 mod attach;
 mod detach;
 pub(crate) mod dispatch;
+mod expired;
 mod inbox;
 pub(crate) mod local_infile;
 pub(crate) mod rewrite;
@@ -185,6 +186,9 @@ impl Engine {
             self.touch(key, turn.now);
             return Taken::Now;
         };
+        if self.refuses_expired(turn, key, (command, packet)) {
+            return Taken::Now;
+        }
         if matches!(command, Command::ResetConnection | Command::ChangeUser) {
             self.part_with_prepared(turn, key);
         }

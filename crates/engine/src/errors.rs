@@ -137,6 +137,18 @@ impl ClientError {
         Self::new(code::MUST_CHANGE_PASSWORD, b"HY000", text)
     }
 
+    /// The password has expired, and must be set before anything else.
+    pub(crate) fn must_set_password(flavor: Flavor) -> Self {
+        let text = match flavor {
+            Flavor::MariaDb => "You must SET PASSWORD before executing this statement",
+            Flavor::MySql => {
+                "You must reset your password using ALTER USER statement before executing this \
+                 statement."
+            }
+        };
+        Self::new(code::MUST_SET_PASSWORD, b"HY000", text)
+    }
+
     /// The account's plugin is one that cannot be checked here.
     pub(crate) fn unchecked_plugin(plugin: &str) -> Self {
         let text = format!(

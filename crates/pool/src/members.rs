@@ -179,6 +179,22 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
         self.members.move_to(member, self.list(key, to));
     }
 
+    /// A connection goes over to another key, in the state that it is in. Not an idle one: sessions would not see
+    /// where it has gone.
+    pub fn rekey(&mut self, member: Key, key: KeyId) {
+        let Some(state) = self.state(member) else {
+            return;
+        };
+        debug_assert!(
+            state != State::Idle,
+            "an idle backend goes over to another key"
+        );
+        if let Some(entry) = self.members.get_mut(member) {
+            entry.key = key;
+        }
+        self.members.move_to(member, self.list(key, state));
+    }
+
     /// An idle connection is as if it had become idle just now.
     pub fn renew(&mut self, member: Key, now: Timestamp) {
         let (Some(State::Idle), Some(key)) = (self.state(member), self.key_of(member)) else {
@@ -437,6 +453,17 @@ mod tests {
         pool.remove(warm);
         let totals = [State::Idle, State::Active].map(|state| pool.count_all(state));
         assert_eq!(totals, [2, 1]);
+    }
+
+    #[test]
+    fn what_goes_over_to_another_key_is_found_there() {
+        let mut pool = Pool::default();
+        let (a, b) = (pool.key_id(&"a"), pool.key_id(&"b"));
+        let member = idle(&mut pool, a, 1, 10);
+        pool.move_to(member, State::Active, Timestamp::from_us(20));
+        pool.rekey(member, b);
+        assert_eq!((pool.owned(a), pool.owned(b)), (0, 1));
+        assert_eq!(pool.first(b, State::Active), Some(member));
     }
 
     #[test]

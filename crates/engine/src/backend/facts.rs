@@ -32,6 +32,7 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::PLUGIN_AUTH)
     .union(Capabilities::CONNECT_ATTRS)
     .union(Capabilities::PLUGIN_AUTH_LENENC_DATA)
+    .union(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS)
     .union(Capabilities::SESSION_TRACK)
     .union(Capabilities::DEPRECATE_EOF)
     .union(Capabilities::QUERY_ATTRIBUTES);

@@ -201,6 +201,17 @@ impl Engine {
         backend.login = None;
         // It was opened to see whether the server is there, and serves nobody.
         backend.retired |= is_ours;
+        if id.is_some_and(|id| self.pool.key(id).is_sandbox()) {
+            return self.sandbox_ready(turn, key);
+        }
+        self.set_up(turn, key);
+    }
+
+    /// Makes a backend ready that nobody has used.
+    pub(crate) fn set_up<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
         let outbox = turn.io.outbox(backend.handle);
         put_setup(outbox, backend, self.facts.as_ref());
         backend.put_query(outbox, PRIVILEGES);

@@ -255,7 +255,11 @@ impl Engine {
         };
         let queued = self.scheduler.without_backend(client.key.0);
         let waiters = (self.clients.count(State::Waiting(client.key)) + queued).max(1);
-        let suits = |backend: &Backend| fit(backend, &client.session);
+        let sandbox = self.pool.key(client.key).is_sandbox();
+        let suits = |backend: &Backend| match sandbox {
+            true => fit_as_new(backend, &client.session),
+            false => fit(backend, &client.session),
+        };
         let choice = self.pool.choose(client.key, waiters, suits);
         if choice == Choice::Open && self.takes_common_schema(key) {
             return self.choose(key);
@@ -289,6 +293,7 @@ impl Engine {
         if let Some(record) = self.pool.get_mut(backend) {
             record.client = Some(client);
         }
+        self.enter_sandbox(client, backend);
     }
 
     /// The command was answered without the backend that was just attached for it.
@@ -393,6 +398,14 @@ impl Engine {
             attributes: false,
             leftovers: Leftovers::default(),
         }
+    }
+}
+
+/// Of one that nothing can be restored on.
+fn fit_as_new(backend: &Backend, wanted: &SessionState) -> Fit {
+    match backend.session.collation == wanted.collation {
+        true => Fit::Same,
+        false => Fit::Never,
     }
 }
 

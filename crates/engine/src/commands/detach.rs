@@ -36,7 +36,7 @@ impl Engine {
         };
         let holds = client.holds_backend();
         let is_due = client.capture.conditions.has_more() || !holds;
-        if is_due && self.read_warnings(turn, key) {
+        if is_due && !self.is_in_sandbox(key) && self.read_warnings(turn, key) {
             return;
         }
         if holds {
@@ -83,6 +83,9 @@ impl Engine {
         }
         self.clients.move_to(client_key, State::Idle, turn.now);
         self.rekey(client_key);
+        if self.leave_sandbox(turn, client_key, key) {
+            return;
+        }
         self.free(turn, key);
     }
 

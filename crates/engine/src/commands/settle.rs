@@ -193,7 +193,7 @@ impl Engine {
             self.end_pins(client, command, failed);
         }
         if !failed {
-            self.changed_all(turn, command.traits);
+            self.succeeded(turn, key, command);
         }
         if defines(command.kind, command.traits) {
             self.forget_schemas(turn);
@@ -210,6 +210,17 @@ impl Engine {
                 self.close_client(turn, client, DisconnectReason::Quit);
             }
         }
+    }
+
+    /// A command has done what it was to do, which may concern more than its session's state.
+    fn succeeded<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        command: &ClientCommand,
+    ) {
+        self.changed_all(turn, command.traits);
+        self.may_leave_sandbox(key, command);
     }
 
     /// True if the server closes the connection behind the statement.

@@ -1,8 +1,8 @@
 //! Who a client is: the account that it says it is, the plugin that it proves it with, and the check of the
 //! proof.
 //!
-//! The database has the last word: who is refused by what is known here waits until it was asked once more
-//! (`directory`).
+//! The database has the last word: who is refused by what is known here, or may only set a new password, waits until it
+//! was asked once more (`directory`).
 
 use std::sync::Arc;
 
@@ -143,9 +143,10 @@ impl Engine {
             return self.switch_plugin(turn, key, wanted, claim);
         }
         let checked = self.check(key, account.as_deref(), plugin, claim);
+        let expired = |account: &Arc<Account>| account.standing == Standing::Expired;
+        let in_full = checked.is_ok() && !account.as_ref().is_some_and(expired);
         let refused = match checked {
-            Ok(()) => None,
-            Err(_) if asked == Asked::NotYet && self.accounts.asks_database() => {
+            _ if !in_full && asked == Asked::NotYet && self.accounts.asks_database() => {
                 let answered = Answered {
                     plugin,
                     user: claim.user.into(),
@@ -154,6 +155,7 @@ impl Engine {
                 };
                 return self.ask_first(turn, key, answered);
             }
+            Ok(()) => None,
             Err(_) if asked == Asked::InVain && !self.accounts.was_read() => {
                 Some(ClientError::accounts_unread())
             }
@@ -181,7 +183,11 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let of_client = PoolKey::new(account.number, client.capabilities, client.extended);
+        let mut of_client = PoolKey::new(account.number, client.capabilities, client.extended);
+        if account.standing == Standing::Expired && account.credential.relayed().is_none() {
+            of_client = of_client.sandboxed();
+        }
+        let sandboxed = of_client.is_sandbox();
         let id = self.key_id(&of_client);
         self.follow_credential(turn, id, account);
         self.leave_key(key);
@@ -206,6 +212,14 @@ impl Engine {
         }
         match claim.schema {
             None => {
+                self.welcome(turn, key);
+                self.clients.move_to(key, State::Idle, turn.now);
+            }
+            Some(schema) if sandboxed => {
+                // No backend would say whether it is there.
+                if let Some(client) = self.clients.get_mut(key) {
+                    client.session.schema = Some(self.interner.schema(schema));
+                }
                 self.welcome(turn, key);
                 self.clients.move_to(key, State::Idle, turn.now);
             }
@@ -292,6 +306,9 @@ impl Engine {
                 &host,
                 self.flavor(),
             )),
+            Standing::Expired if self.takes_expired(client) => {
+                self.check_behind(account, claim.user)
+            }
             Standing::Expired => Err(ClientError::password_expired()),
         }
     }

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod alike;
 #[cfg(test)]
+mod expired;
+#[cfg(test)]
 mod logins;
 #[cfg(test)]
 mod outsiders;

@@ -28,7 +28,7 @@ fn alone(max_relays: usize) -> Stage {
 }
 
 /// The backend connection that was asked for last, greeted by the server.
-fn greeted(stage: &mut Stage) -> Tag {
+pub(crate) fn greeted(stage: &mut Stage) -> Tag {
     let backend = stage.wire.asked.pop().expect("a connection is asked for");
     let handshake = InitialHandshake {
         server_version: b"5.5.5-10.11.14-MariaDB",

@@ -40,6 +40,8 @@ pub(crate) struct Stage {
     nonce: [u8; 20],
     /// The backend cannot be reached.
     unreachable: bool,
+    /// What clients say that they can do, besides what all can.
+    pub(crate) skills: Capabilities,
 }
 
 impl Stage {
@@ -84,6 +86,7 @@ impl Stage {
             clients: 0,
             nonce: [0; 20],
             unreachable: true,
+            skills: Capabilities::empty(),
         };
         stage.turn();
         stage
@@ -162,7 +165,7 @@ impl Stage {
         let usual =
             Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION | Capabilities::PLUGIN_AUTH;
         let response = HandshakeResponse {
-            capabilities: usual,
+            capabilities: usual | self.skills,
             extended: ExtendedCapabilities::empty(),
             max_packet_size: 1 << 24,
             collation: 45,
@@ -243,6 +246,25 @@ impl Stage {
             view: View::default(),
         };
         let directory = self.register.update(reading).unwrap();
+        self.shared.publish_accounts(directory);
+    }
+
+    /// From now on connections to the backend are made. The database has one account, whose password has expired or not.
+    pub(crate) fn publish_one(&mut self, (user, hash): (&str, &str), standing: Standing) {
+        self.unreachable = false;
+        let found = Found {
+            name: AccountName::new(user, "%"),
+            credential: Credential::native(hash),
+            standing,
+            requires: Requires::Nothing,
+            privileges: 0,
+        };
+        let view = View {
+            disconnects_expired: true,
+            ..View::default()
+        };
+        let accounts = vec![found];
+        let directory = self.register.update(Reading { accounts, view }).unwrap();
         self.shared.publish_accounts(directory);
     }
 

@@ -1,0 +1,126 @@
+//! Sessions whose password has expired: they may set it, and nothing else.
+//!
+//! Owns what such a session may say, and how it goes on once the password is set. A key of their own keeps their
+//! backend connections apart: each is opened for one statement that the server lets them run, and is used by
+//! nobody else before or after. If that has set the password, the server takes the connection for an ordinary
+//! one from then on, and so does the front door, which may know nothing else that opens one.
+
+use events::Io;
+use membership::Key;
+use pool::State as BackendState;
+use session::SessionState;
+use session::statement::{Kind, Traits};
+use wire::{Capabilities, Command};
+
+use crate::backend::ClientCommand;
+use crate::client::Client;
+use crate::commands::Packet;
+use crate::errors::ClientError;
+use crate::{Engine, Mail, Turn};
+
+impl Engine {
+    /// True if a client with an expired password is let in, so that it can set it.
+    pub(crate) fn takes_expired(&self, client: &Client) -> bool {
+        let flag = Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS;
+        client.capabilities.contains(flag) || !self.accounts.disconnects_expired()
+    }
+
+    /// Answers what a session may not run because its password has expired. False if it may.
+    pub(crate) fn refuses_expired<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (command, packet): (Command, Packet<'_>),
+    ) -> bool {
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        if client.rekeyed || !self.pool.key(client.key).is_sandbox() {
+            return false;
+        }
+        let may_run = match command {
+            Command::Quit | Command::Ping | Command::StmtClose | Command::StmtSendLongData => true,
+            Command::Query => {
+                let statement = self.judge_text(key, packet.text());
+                statement.kind == Kind::Account && statement.traits.contains(Traits::SETS_PASSWORD)
+            }
+            _ => false,
+        };
+        if !may_run {
+            let error = ClientError::must_set_password(self.flavor());
+            self.answer_err(turn, key, &error);
+            self.touch(key, turn.now);
+        }
+        !may_run
+    }
+
+    /// A new connection is logged in for sessions whose password has expired. Nothing can be set or asked on it.
+    pub(crate) fn sandbox_ready<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        if let Some(id) = self.pool.key_of(key) {
+            let state = &mut self.keys[id.0 as usize];
+            (state.failures, state.retry_at) = (0, None);
+        }
+        if let Some(backend) = self.pool.get_mut(key) {
+            // Nobody has used it, and it has nothing of any session.
+            backend.dirty = false;
+        }
+        self.free(turn, key);
+    }
+
+    /// A backend was attached: if it is of a sandbox, nothing is restored there, and nobody gets it afterwards.
+    pub(crate) fn enter_sandbox(&mut self, client: Key, key: Key) {
+        if !self.is_in_sandbox(key) {
+            return;
+        }
+        if let (Some(client), Some(backend)) = (self.clients.get(client), self.pool.get_mut(key)) {
+            backend.session = client.session.clone();
+            backend.retired = true;
+        }
+    }
+
+    /// True of backends whose session may do nothing but set its password.
+    pub(crate) fn is_in_sandbox(&self, key: Key) -> bool {
+        let id = self.pool.key_of(key);
+        id.is_some_and(|id| self.pool.key(id).is_sandbox())
+    }
+
+    /// A statement has succeeded. In a sandbox both servers run none that sets another account's password, or leaves
+    /// one's own as it is: it is set.
+    pub(crate) fn may_leave_sandbox(&mut self, key: Key, command: &ClientCommand) {
+        if command.kind != Kind::Account || !self.is_in_sandbox(key) {
+            return;
+        }
+        let client = command
+            .client
+            .and_then(|client| self.clients.get_mut(client));
+        if let Some(client) = client {
+            client.rekeyed = true;
+        }
+    }
+
+    /// The session has parted from a backend. If it has left the sandbox, so has that: it is made ready as if it were
+    /// new. False if it is nothing of that kind.
+    pub(crate) fn leave_sandbox<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        key: Key,
+    ) -> bool {
+        let Some(id) = self.clients.get(client).map(|client| client.key) else {
+            return false;
+        };
+        if !self.is_in_sandbox(key) || self.pool.key(id).is_sandbox() {
+            return false;
+        }
+        self.pool.rekey(key, id);
+        self.pool.move_to(key, BackendState::Resetting, turn.now);
+        if let Some(backend) = self.pool.get_mut(key) {
+            let collation = backend.session.collation;
+            backend.session = SessionState::new(collation, &self.interner);
+            backend.retired = false;
+        }
+        self.wake(id);
+        self.set_up(turn, key);
+        true
+    }
+}
