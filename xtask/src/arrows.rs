@@ -10,14 +10,15 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 20] = [
+const ARROWS: [(&str, Allowed); 21] = [
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
     ("session", Only(&["wire"])),
     ("pool", Only(&["events", "membership", "session", "wire"])),
     ("admission", Only(&["events", "membership"])),
-    ("accounts", Only(&["admission", "wire"])),
+    ("vault", Only(&[])),
+    ("accounts", Only(&["admission", "vault", "wire"])),
     (
         "engine",
         Only(&[

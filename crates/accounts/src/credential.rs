@@ -1,9 +1,10 @@
 //! What proves that a client is an account: a password that is written down, or what the database keeps
-//! of one. Shows nothing of either, and overwrites it when dropped.
+//! of one. Shows nothing of either, and overwrites it when dropped. What clients show is in a [`Vault`].
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use vault::{Kept, Refused, Shown, Vault};
 use wire::{
     AuthPlugin, is_stored_password, native_password_hash, native_password_stage1,
     native_password_with,
@@ -31,27 +32,42 @@ pub enum Credential {
     Nothing,
 }
 
+/// What a client has proved.
+#[derive(Debug)]
+pub enum Proof {
+    /// Nothing.
+    Wrong,
+    /// That it is the account. What it showed opens backends from now on.
+    Right,
+    /// The same, but what it showed is remembered nowhere, and so opens no backend.
+    Forgotten(Refused),
+}
+
 /// What opens a backend connection as an account.
-#[derive(Clone, Copy)]
 pub enum Secret<'a> {
-    /// The password; empty for none.
-    Password(&'a str),
+    /// The password, as it is written down; empty for none.
+    Written(&'a str),
+    /// The password, as a client has shown it.
+    Password(Shown<'a>),
     /// `SHA1(password)`.
-    Stage1(&'a [u8; 20]),
+    Stage1(Shown<'a>),
 }
 
 /// `SHA1(SHA1(password))`, and `SHA1(password)` once a client has proved to know it.
 pub struct NativeHash {
     hash: [u8; 20],
-    stage1: OnceLock<Zeroizing<[u8; 20]>>,
+    stage1: Learned,
 }
 
 /// A salted hash that only the password itself can be checked against, and the password once a client has
 /// shown that.
 pub struct Sha2Hash {
     stored: Box<str>,
-    password: OnceLock<Zeroizing<String>>,
+    password: Learned,
 }
+
+/// What a client has shown, for all readings of an account in which the same proves it.
+type Learned = OnceLock<Arc<Kept>>;
 
 impl Credential {
     /// What `caching_sha2_password` has as its `authentication_string`; nothing if there is no password.
@@ -98,49 +114,51 @@ impl Credential {
         }
     }
 
-    /// Whether `response` to `nonce` by `plugin` proves it. What was proved opens backends from now on.
-    pub fn is_proved_by(&self, plugin: AuthPlugin, nonce: &[u8; 20], response: &[u8]) -> bool {
-        match self {
+    /// Whether `response` to `nonce` by `plugin` proves it. What was proved opens backends from now on, if
+    /// `vault` has room for it.
+    pub fn is_proved_by(
+        &self,
+        plugin: AuthPlugin,
+        (nonce, response): (&[u8; 20], &[u8]),
+        vault: &Vault,
+    ) -> Proof {
+        let right = match self {
             Self::Password(password) => plugin.verify(password.as_bytes(), nonce, response),
             Self::Native(hash) if plugin == AuthPlugin::NativePassword => {
-                hash.is_proved_by(nonce, response)
+                return hash.is_proved_by(nonce, response, vault);
             }
             Self::Sha2(hash) if plugin == AuthPlugin::CachingSha2Password => {
                 // Whether it is known must not be told by being quick.
-                let password = hash.password.get();
-                let compared = password.map_or("\0", |known| known);
-                plugin.verify(compared.as_bytes(), nonce, response) && password.is_some()
+                let password = hash.password.get().map(|known| known.show());
+                let compared = password.as_deref().unwrap_or(b"\0");
+                plugin.verify(compared, nonce, response) && password.is_some()
             }
             Self::Native(_) | Self::Sha2(_) | Self::Other(_) | Self::Nothing => false,
-        }
+        };
+        Proof::of(right)
     }
 
     /// Whether this is the password. Takes milliseconds, whoever it is. What was shown opens backends from
-    /// now on.
-    pub fn is_password(&self, password: &[u8]) -> bool {
+    /// now on, if `vault` has room for it.
+    pub fn is_password(&self, password: &[u8], vault: &Vault) -> Proof {
         let of_nobody = "$A$005$----------------------------------------------------------------";
         match self {
-            Self::Sha2(hash) => {
-                let text = String::from_utf8(password.to_vec()).map(Zeroizing::new);
-                let right = is_stored_password(password, hash.stored.as_bytes());
-                match text {
-                    Ok(text) if right => hash.password.get_or_init(|| text),
-                    _ => return false,
-                };
-                true
+            Self::Sha2(hash) if is_stored_password(password, hash.stored.as_bytes()) => {
+                learn(&hash.password, password, vault)
             }
+            Self::Sha2(_) => Proof::Wrong,
             Self::Password(known) => {
                 // It must not be told from others by being quick.
                 is_stored_password(password, of_nobody.as_bytes());
-                AuthPlugin::CachingSha2Password.verify(
+                Proof::of(AuthPlugin::CachingSha2Password.verify(
                     known.as_bytes(),
                     &[0; 20],
                     &AuthPlugin::CachingSha2Password.response(password, &[0; 20]),
-                )
+                ))
             }
             Self::Native(_) | Self::Other(_) | Self::Nothing => {
                 is_stored_password(password, of_nobody.as_bytes());
-                false
+                Proof::Wrong
             }
         }
     }
@@ -148,10 +166,20 @@ impl Credential {
     /// What opens a backend connection. `None` if that is not known, or not yet.
     pub fn secret(&self) -> Option<Secret<'_>> {
         match self {
-            Self::Password(password) => Some(Secret::Password(password)),
-            Self::Native(hash) => Some(Secret::Stage1(hash.stage1.get()?)),
-            Self::Sha2(hash) => Some(Secret::Password(hash.password.get()?)),
+            Self::Password(password) => Some(Secret::Written(password)),
+            Self::Native(hash) => Some(Secret::Stage1(hash.stage1.get()?.show())),
+            Self::Sha2(hash) => Some(Secret::Password(hash.password.get()?.show())),
             Self::Other(_) | Self::Nothing => None,
+        }
+    }
+
+    /// Whether it is known what opens a backend connection.
+    pub fn opens_backends(&self) -> bool {
+        match self {
+            Self::Password(_) => true,
+            Self::Native(hash) => hash.stage1.get().is_some(),
+            Self::Sha2(hash) => hash.password.get().is_some(),
+            Self::Other(_) | Self::Nothing => false,
         }
     }
 
@@ -178,9 +206,9 @@ impl Credential {
 }
 
 impl NativeHash {
-    fn is_proved_by(&self, nonce: &[u8; 20], response: &[u8]) -> bool {
+    fn is_proved_by(&self, nonce: &[u8; 20], response: &[u8], vault: &Vault) -> Proof {
         let Some(stage1) = native_password_stage1(response, nonce, &self.hash) else {
-            return false;
+            return Proof::Wrong;
         };
         let stage1 = Zeroizing::new(stage1);
         let differs = native_password_hash(&stage1)
@@ -188,36 +216,63 @@ impl NativeHash {
             .zip(self.hash)
             .fold(0, |differs, (a, b)| differs | (a ^ b));
         if differs != 0 {
-            return false;
+            return Proof::Wrong;
         }
-        self.stage1.get_or_init(|| stage1);
-        true
+        learn(&self.stage1, &*stage1, vault)
     }
 }
 
-impl<'a> Secret<'a> {
+/// Remembers what was shown, once. Two who show it at once have a page's cell each for a moment.
+fn learn(learned: &Learned, shown: &[u8], vault: &Vault) -> Proof {
+    if learned.get().is_some() {
+        return Proof::Right;
+    }
+    match vault.keep(shown) {
+        Ok(kept) => {
+            learned.get_or_init(|| Arc::new(kept));
+            Proof::Right
+        }
+        Err(refused) => Proof::Forgotten(refused),
+    }
+}
+
+impl Proof {
+    fn of(right: bool) -> Self {
+        if right { Self::Right } else { Self::Wrong }
+    }
+
+    /// Whether the client is the account and its backends can be opened.
+    pub fn is_right(&self) -> bool {
+        matches!(self, Self::Right)
+    }
+}
+
+impl Secret<'_> {
     /// What answers `nonce` by `plugin`; `None` if that needs the password itself.
-    pub fn response(self, plugin: AuthPlugin, nonce: &[u8; 20]) -> Option<Vec<u8>> {
+    pub fn response(&self, plugin: AuthPlugin, nonce: &[u8; 20]) -> Option<Vec<u8>> {
         match (self, plugin) {
-            (Self::Password(password), _) => Some(plugin.response(password.as_bytes(), nonce)),
+            (Self::Written(_) | Self::Password(_), _) => {
+                Some(plugin.response(self.password()?, nonce))
+            }
             (Self::Stage1(stage1), AuthPlugin::NativePassword) => {
-                Some(native_password_with(stage1, nonce))
+                Some(native_password_with((**stage1).try_into().ok()?, nonce))
             }
             (Self::Stage1(_), AuthPlugin::CachingSha2Password) => None,
         }
     }
 
     /// The plugin to answer with where the server names this one first; it may ask for another.
-    pub fn plugin_beside(self, named: Option<AuthPlugin>) -> AuthPlugin {
+    pub fn plugin_beside(&self, named: Option<AuthPlugin>) -> AuthPlugin {
         match self {
-            Self::Password(_) => named.unwrap_or_default(),
+            Self::Written(_) | Self::Password(_) => named.unwrap_or_default(),
             Self::Stage1(_) => AuthPlugin::NativePassword,
         }
     }
 
     /// The password itself, if it is known.
-    pub fn password(self) -> Option<&'a str> {
+    pub fn password(&self) -> Option<&[u8]> {
         match self {
+            Self::Written(password) => Some(password.as_bytes()),
             Self::Password(password) => Some(password),
             Self::Stage1(_) => None,
         }

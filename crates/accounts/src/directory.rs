@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use admission::{AccountName, Identity};
+use vault::Vault;
 use zeroize::Zeroizing;
 
 use crate::account::{Account, Origin, Requires, Standing};
@@ -25,6 +26,8 @@ pub struct Directory {
     pub(crate) asks_database: bool,
     /// Some account can only be proved by the password itself, the first time.
     pub(crate) needs_passwords: bool,
+    /// What clients have shown is in there, for all directories of a register.
+    pub(crate) vault: Arc<Vault>,
 }
 
 /// How the database sees others.
@@ -110,6 +113,11 @@ impl Directory {
             configured,
             ..Self::default()
         }
+    }
+
+    /// Where what clients show is kept.
+    pub fn vault(&self) -> &Arc<Vault> {
+        &self.vault
     }
 
     /// Greater in a later one.

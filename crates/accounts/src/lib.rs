@@ -16,9 +16,10 @@ mod directory;
 mod register;
 
 pub use account::{Account, Certain, Origin, Requires, Standing};
-pub use credential::{Credential, MULTI_FACTOR, NativeHash, Secret, Sha2Hash};
+pub use credential::{Credential, MULTI_FACTOR, NativeHash, Proof, Secret, Sha2Hash};
 pub use directory::{Configured, Directory, View};
 pub use register::{Found, Reading, Register};
+pub use vault::{Refused, Vault};
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use admission::AccountName;
+use vault::Vault;
 use zeroize::Zeroizing;
 
 use crate::account::{Account, Origin, Requires, Standing};
@@ -74,6 +75,15 @@ impl Register {
         }
     }
 
+    /// With this vault for what clients show, instead of one as large as the kernel allows.
+    pub fn with_vault(self, vault: Arc<Vault>) -> Self {
+        let current = Directory::clone(&self.current);
+        Self {
+            current: Arc::new(Directory { vault, ..current }),
+            ..self
+        }
+    }
+
     /// The accounts as they are known now.
     pub fn directory(&self) -> Arc<Directory> {
         self.current.clone()
@@ -100,10 +110,33 @@ impl Register {
         renew(&mut accounts, &mut self.configured, found).then(|| self.go_over_to(accounts, view))
     }
 
+    /// Goes over to another account of the front door's own. The new directory, or `None` if it is the same.
+    pub fn change_ours(
+        &mut self,
+        (user, password): (String, Zeroizing<String>),
+    ) -> Option<Arc<Directory>> {
+        let mut accounts = self.current.accounts.clone();
+        let name = AccountName::new(user, "%");
+        let number = accounts.len() as u32;
+        let ours = Account::new(number, Origin::Ours, name, Credential::Password(password));
+        for before in accounts.iter_mut().filter(|a| a.origin == Origin::Ours) {
+            if before.name() == ours.name() && before.credential.is_as(&ours.credential) {
+                return None;
+            }
+            let (number, name) = (before.number, before.name().clone());
+            let gone = Account::new(number, Origin::Gone, name, Credential::Nothing);
+            *before = Arc::new(gone);
+        }
+        accounts.push(Arc::new(ours));
+        let view = self.current.view.clone();
+        Some(self.go_over_to(accounts, view))
+    }
+
     fn go_over_to(&mut self, accounts: Vec<Arc<Account>>, view: Option<View>) -> Arc<Directory> {
         self.current = Arc::new(Directory {
             version: self.current.version + 1,
             asks_database: self.current.asks_database || view.is_some(),
+            vault: self.current.vault.clone(),
             view,
             ..Directory::of(accounts)
         });

@@ -6,11 +6,16 @@ use std::sync::Arc;
 use admission::AccountName;
 use wire::{AuthPlugin, native_password};
 
-use crate::{Credential, Directory, Found, Origin, Reading, Register, Requires, Standing, View};
+use crate::{
+    Credential, Directory, Found, Origin, Proof, Reading, Register, Requires, Standing, Vault, View,
+};
 
 const NONCE: [u8; 20] = *b"abcdefghijklmnopqrst";
 /// Of "secret".
 const HASH: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
+/// Of the same, with rounds and salt.
+const SHA2_OF_SECRET: &str =
+    "$A$005$abcdefghijklmnopqrstYy1cVJ5jT.fk4HyAGlowRhOkI55As4SAesbspXHQvFD";
 const OTHER_HASH: &str = "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19";
 
 fn found(user: &str, host: &str, hash: &str) -> Found {
@@ -122,9 +127,7 @@ fn what_was_learned_stays_while_the_password_does() {
     let response = native_password(b"secret", &NONCE);
     let prove = |directory: &Directory| {
         let account = directory.find("a", None).unwrap();
-        account
-            .credential
-            .is_proved_by(AuthPlugin::NativePassword, &NONCE, &response)
+        proves(&account.credential, directory.vault(), &response)
     };
     let read = register.update(reading([found("a", "%", HASH)])).unwrap();
     assert!(read.account(2).unwrap().credential.secret().is_none());
@@ -151,25 +154,61 @@ fn what_was_learned_stays_while_the_password_does() {
     assert!(account.credential.secret().is_none());
 }
 
+/// Whether this response of `mysql_native_password` proves it.
+fn proves(credential: &Credential, vault: &Vault, response: &[u8]) -> bool {
+    let proof = credential.is_proved_by(AuthPlugin::NativePassword, (&NONCE, response), vault);
+    proof.is_right()
+}
+
+#[test]
+fn what_is_not_kept_opens_no_backend_and_lets_nobody_in() {
+    let vault = Arc::new(Vault::of(0));
+    let mut register = register().with_vault(vault.clone());
+    register.update(reading([found("a", "%", HASH)]));
+    let directory = register.directory();
+    let native = &directory.find("a", None).unwrap().credential;
+    let response = native_password(b"secret", &NONCE);
+    let shown = (&NONCE, &response[..]);
+    let proof = native.is_proved_by(AuthPlugin::NativePassword, shown, directory.vault());
+    assert!(matches!(proof, Proof::Forgotten(_)), "{proof:?}");
+    assert!(!native.opens_backends());
+    let sha2 = Credential::sha2(SHA2_OF_SECRET);
+    let proof = sha2.is_password(b"secret", &vault);
+    assert!(matches!(proof, Proof::Forgotten(_)), "{proof:?}");
+    assert!(sha2.secret().is_none());
+}
+
+#[test]
+fn a_password_that_was_shown_is_in_the_vault_until_the_account_is_gone() {
+    let vault = Vault::of(1);
+    let sha2 = Credential::sha2(SHA2_OF_SECRET);
+    assert!(!sha2.is_password(b"Secret", &vault).is_right());
+    assert_eq!(vault.pages(), 0);
+    assert!(sha2.is_password(b"secret", &vault).is_right());
+    let secret = sha2.secret().unwrap();
+    assert_eq!(secret.password(), Some(&b"secret"[..]));
+    drop(secret);
+    assert_eq!(vault.pages(), 1);
+    drop(sha2);
+    assert_eq!(vault.pages(), 0);
+}
+
 #[test]
 fn stored_passwords_are_read_as_the_server_reads_them() {
     let none = Credential::native("");
-    assert!(none.is_proved_by(AuthPlugin::NativePassword, &NONCE, b""));
-    assert!(!none.is_proved_by(
-        AuthPlugin::NativePassword,
-        &NONCE,
-        &native_password(b"x", &NONCE)
-    ));
+    let vault = Vault::default();
+    assert!(proves(&none, &vault, b""));
+    assert!(!proves(&none, &vault, &native_password(b"x", &NONCE)));
     let right = Credential::native(HASH);
     let response = native_password(b"secret", &NONCE);
-    assert!(right.is_proved_by(AuthPlugin::NativePassword, &NONCE, &response));
+    assert!(proves(&right, &vault, &response));
     for wrong in [
         &b""[..],
         b"\0",
         &response[1..],
         &native_password(b"Secret", &NONCE),
     ] {
-        assert!(!right.is_proved_by(AuthPlugin::NativePassword, &NONCE, wrong));
+        assert!(!proves(&right, &vault, wrong));
     }
     for stored in [
         "invalid",
@@ -178,11 +217,8 @@ fn stored_passwords_are_read_as_the_server_reads_them() {
         &HASH[..40],
     ] {
         let credential = Credential::native(stored);
-        assert!(
-            !credential.is_proved_by(AuthPlugin::NativePassword, &NONCE, b""),
-            "{stored}"
-        );
-        assert!(!credential.is_proved_by(AuthPlugin::NativePassword, &NONCE, &response));
+        assert!(!proves(&credential, &vault, b""), "{stored}");
+        assert!(!proves(&credential, &vault, &response));
     }
 }
 

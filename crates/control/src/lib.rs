@@ -35,6 +35,7 @@ mod like;
 mod metrics;
 mod office;
 mod outlook;
+mod places;
 mod routes;
 mod serve;
 mod sql;
@@ -45,7 +46,7 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
-pub use credentials::{Database, Notice, Orders, read_accounts};
+pub use credentials::{Database, Notice, Orders, Succession, Successor, read_accounts};
 pub use desk::Desk;
 pub use entrance::{Administrator, Encryption, Entrance};
 pub use facts::{DriverCount, Facts};

@@ -11,12 +11,12 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::accept::receive;
 use crate::desk::Desk;
 use crate::entrance::{Entrance, Socket, begins_with_tls, secure};
+use crate::places::{PATIENCE, Place, Places};
 use crate::routes::{Paths, paths};
 
 /// The longest request line with all header fields, in bytes.
@@ -33,6 +33,8 @@ pub(crate) struct Limits {
     pub(crate) farewell_time: Duration,
     /// How many connections there may be.
     pub(crate) connections: usize,
+    /// How long one has its place before it gives way to another.
+    pub(crate) patience: Duration,
 }
 
 impl Default for Limits {
@@ -42,12 +44,14 @@ impl Default for Limits {
             connection_time: Duration::from_secs(10),
             farewell_time: Duration::from_secs(1),
             connections: 64,
+            patience: PATIENCE,
         }
     }
 }
 
 /// Serves `/metrics`, `/health` and `/api` to those who may come in, until `shutdown`; then lets the requests under
-/// way finish, for a second at most. At most 64 connections are served at a time; one more is closed as it comes.
+/// way finish, for a second at most. At most 64 connections are served at a time; one more gets the place of one that
+/// has had it for a second, or is closed as it comes.
 /// Fails only if the listener is of no use any more.
 pub async fn serve(
     listener: TcpListener,
@@ -72,7 +76,7 @@ pub(crate) async fn serve_within(
             limits,
         }),
         desk,
-        connections: JoinSet::new(),
+        places: Places::new(limits.connections, limits.patience),
     };
     tokio::select! {
         () = shutdown => {}
@@ -94,33 +98,30 @@ struct House {
 struct Visitors {
     house: Arc<House>,
     desk: Arc<Desk>,
-    connections: JoinSet<()>,
+    places: Places,
 }
 
 impl Visitors {
     fn admit(&mut self, stream: TcpStream) {
-        while self.connections.try_join_next().is_some() {}
-        if self.connections.len() >= self.house.limits.connections {
-            self.desk
-                .tallies
-                .http_refused
-                .fetch_add(1, Ordering::Relaxed);
-            tracing::debug!("admin connection refused: there are too many");
-            return;
-        }
         let house = Arc::clone(&self.house);
-        self.connections.spawn(async move {
+        // Who they are is said by requests, of which each connection has one: any of them may give way.
+        let serve = |stream, place| async move {
             let bounded = timeout(house.limits.connection_time, house.serve(stream));
             if let Ok(Err(error)) = bounded.await {
                 tracing::debug!(%error, "admin connection failed");
             }
-        });
+            drop::<Place>(place);
+        };
+        if self.places.admit(stream, serve).is_err() {
+            let tally = &self.desk.tallies.http_refused;
+            tally.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!("admin connection refused: there are too many");
+        }
     }
 
     async fn see_off(&mut self) {
-        let gone = async { while self.connections.join_next().await.is_some() {} };
         // Whoever is not gone by then is cut off when this is dropped.
-        let _ = timeout(self.house.limits.farewell_time, gone).await;
+        let _ = timeout(self.house.limits.farewell_time, self.places.ended()).await;
     }
 }
 

@@ -26,6 +26,8 @@ pub enum Remedy {
     OpenFiles(u64),
     /// The limit of threads of the user.
     Threads(u64),
+    /// The limit of memory that the process may lock, in bytes.
+    LockedMemory(u64),
     /// A variable of the database.
     Variable {
         /// Its name.
@@ -114,6 +116,7 @@ impl Remedy {
             Self::Write { path, value } => format!("echo {value} > {path}"),
             Self::OpenFiles(limit) => format!("ulimit -n {limit}"),
             Self::Threads(limit) => format!("ulimit -u {limit}"),
+            Self::LockedMemory(bytes) => format!("ulimit -l {}", bytes >> 10),
             Self::Variable {
                 name,
                 value,
@@ -171,6 +174,7 @@ impl Remedy {
                     format!("podPidsLimit: {limit} in the kubelet's configuration"),
                 ),
             ],
+            Self::LockedMemory(bytes) => of_locked_memory(*bytes),
             Self::Variable { name, value, .. } => {
                 vec![(Place::Database, format!("[mysqld] {name} = {value}"))]
             }
@@ -186,6 +190,26 @@ impl Remedy {
             _ => None,
         }
     }
+}
+
+fn of_locked_memory(bytes: u64) -> Vec<(Place, String)> {
+    let kibibytes = bytes >> 10;
+    let of_node = "the runtime's own limit on the node counts: LimitMEMLOCK of containerd.service";
+    vec![
+        (
+            Place::Systemd,
+            format!("[Service] LimitMEMLOCK={bytes}, then systemctl daemon-reload"),
+        ),
+        (
+            Place::LimitsD,
+            format!("/etc/security/limits.d/60-myriad.conf: * - memlock {kibibytes}"),
+        ),
+        (
+            Place::Container,
+            format!("docker run --ulimit memlock={bytes}:{bytes} …"),
+        ),
+        (Place::Kubernetes, of_node.into()),
+    ]
 }
 
 fn of_sysctl(key: &str, value: &str) -> Vec<(Place, String)> {

@@ -20,7 +20,8 @@ const HEALTHY: &[(&str, &str)] = &[
         "proc/self/limits",
         "Limit                     Soft Limit           Hard Limit           Units\n\
          Max processes             500000               500000               processes\n\
-         Max open files            1048576              1048576              files\n",
+         Max open files            1048576              1048576              files\n\
+         Max locked memory         8388608              8388608              bytes\n",
     ),
     (
         "proc/self/status",

@@ -143,6 +143,7 @@ impl Engine {
             since: turn.now,
             inbox: Vec::new(),
             paused: false,
+            answer_begins: 1,
             origin: Box::new(origin),
             login: Some(Box::new(login)),
         }
@@ -368,6 +369,7 @@ impl Engine {
         }
         client.texts = None;
         client.unpin();
+        self.clients.untold.remove(&key);
     }
 
     /// Only a backend can say whether the schema is there and open to this account: the client's

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use accounts::{Configured, Directory, Register, Requires};
-use control::{Database, Orders};
+use control::{Database, Orders, Succession, Successor};
 use driver::Postboxes;
 use engine::{AccountsOrder, Mail, Shared};
 use tokio::sync::watch;
@@ -15,7 +15,7 @@ use crate::workers::Workers;
 
 /// Reads the accounts of the database.
 pub(crate) struct Reader {
-    register: Roll,
+    roll: Roll,
     database: Database,
     orders: Arc<Orders>,
     notice: Notice,
@@ -23,14 +23,20 @@ pub(crate) struct Reader {
 
 /// All accounts, for whoever learns of others.
 #[derive(Clone)]
-pub(crate) struct Roll(Arc<Mutex<Register>>);
+pub(crate) struct Roll {
+    register: Arc<Mutex<Register>>,
+    succession: Arc<Succession>,
+}
 
 impl Roll {
     /// The accounts before the database was asked.
     pub(crate) fn new(settings: &config::Settings) -> Self {
         let ours = settings.monitor.as_ref().map(login);
         let register = Register::new(configured(settings), ours);
-        Self(Arc::new(Mutex::new(register)))
+        Self {
+            register: Arc::new(Mutex::new(register)),
+            succession: Arc::default(),
+        }
     }
 
     /// Those that are known now.
@@ -38,18 +44,26 @@ impl Roll {
         self.open().directory()
     }
 
-    /// Goes over to the accounts of these settings, beside the database's.
+    /// Goes over to the accounts of these settings, beside the database's, which are read as these settings say
+    /// as soon as that has succeeded once.
     pub(crate) fn configure(&self, settings: &config::Settings, notice: &Notice) {
         let mut register = self.open();
         let changed = register.configure(configured(settings));
         changed
             .into_iter()
             .for_each(|directory| control::Notice::changed(notice, directory));
+        drop(register);
+        if let Some(monitor) = &settings.monitor {
+            self.succession.offer(Successor {
+                database: database(settings, monitor),
+                login: login(monitor),
+            });
+        }
     }
 
     /// Also if somebody failed while it was open: it is changed in one step.
     fn open(&self) -> MutexGuard<'_, Register> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.register.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,6 +87,17 @@ fn login(account: &config::Account) -> (String, Zeroizing<String>) {
     (account.user.clone(), password.into())
 }
 
+fn database(settings: &config::Settings, monitor: &config::Account) -> Database {
+    let (user, password) = login(monitor);
+    let database = match &settings.backend.address {
+        config::Address::Unix(path) => {
+            Database::over_unix(&path.to_string_lossy(), &user, password)
+        }
+        config::Address::Tcp { host, port } => Database::over_tcp(host, *port, &user, password),
+    };
+    database.with_tls(database_tls::of_backend(&settings.backend))
+}
+
 impl Reader {
     /// For workers that run already; `None` if the settings name nobody to read them.
     pub(crate) fn new(
@@ -83,16 +108,6 @@ impl Reader {
         let Some(monitor) = &settings.monitor else {
             return Ok(None);
         };
-        let password = monitor.password.expose().to_owned().into();
-        let database = match &settings.backend.address {
-            config::Address::Unix(path) => {
-                Database::over_unix(&path.to_string_lossy(), &monitor.user, password)
-            }
-            config::Address::Tcp { host, port } => {
-                Database::over_tcp(host, *port, &monitor.user, password)
-            }
-        };
-        let database = database.with_tls(database_tls::of_backend(&settings.backend));
         let orders = Orders::new(workers.postboxes.workers());
         let ordered = orders.clone();
         workers
@@ -101,8 +116,8 @@ impl Reader {
         let passwords = crate::passwords::start(workers.postboxes.clone())?;
         workers.shared.check_passwords_with(passwords);
         Ok(Some(Self {
-            register,
-            database,
+            roll: register,
+            database: database(settings, monitor),
             orders,
             notice: Notice::to(workers.shared.clone(), workers.postboxes.clone()),
         }))
@@ -115,9 +130,9 @@ impl Reader {
             let _gone = stopped.wait_for(|&stop| stop).await;
         };
         control::read_accounts(
-            self.register.0,
+            self.roll.register,
             self.database,
-            self.orders,
+            (self.orders, self.roll.succession),
             self.notice,
             stop,
         )

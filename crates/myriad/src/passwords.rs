@@ -5,6 +5,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 
+use accounts::Proof;
 use anyhow::Context;
 use driver::Postboxes;
 use engine::{Checker, Mail, PasswordCheck, Sent};
@@ -66,25 +67,22 @@ struct Desk {
 impl Desk {
     fn serve(mut self, ordered: &Receiver<Order>) {
         while let Ok(order) = ordered.recv() {
-            let ((worker, client), mail): (_, fn(Key, bool) -> Mail);
-            let right = match order {
+            let (worker, mail) = match order {
                 Order::Check(check) => {
-                    (worker, client) = check.asker;
-                    mail = Mail::PasswordChecked;
-                    self.is_right(check)
+                    let (worker, client) = check.asker;
+                    (worker, Mail::PasswordChecked(client, self.proof(check)))
                 }
-                Order::Key(asker) => {
-                    (worker, client) = asker;
-                    mail = |client, _| Mail::PublicKey(client);
-                    self.has_key()
+                Order::Key((worker, client)) => {
+                    self.make_key();
+                    (worker, Mail::PublicKey(client))
                 }
             };
             // If that worker has ended, so has its client.
-            let _ended = self.postboxes.post(worker, mail(client, right));
+            let _ended = self.postboxes.post(worker, mail);
         }
     }
 
-    fn is_right(&mut self, check: PasswordCheck) -> bool {
+    fn proof(&mut self, check: PasswordCheck) -> Proof {
         let password = match check.sent {
             Sent::Clear(password) => Some(password),
             Sent::Encrypted(bytes, nonce) => self.decrypt(&bytes, &nonce),
@@ -94,7 +92,9 @@ impl Desk {
             .account
             .as_ref()
             .map_or(&nobody, |account| &account.credential);
-        password.is_some_and(|password| credential.is_password(&password))
+        password.map_or(Proof::Wrong, |password| {
+            credential.is_password(&password, &check.vault)
+        })
     }
 
     fn decrypt(&mut self, bytes: &[u8], nonce: &[u8; 20]) -> Option<Zeroizing<Vec<u8>>> {
@@ -102,12 +102,11 @@ impl Desk {
         key.decrypt_password(bytes, nonce, &mut self.random)
     }
 
-    fn has_key(&mut self) -> bool {
+    fn make_key(&mut self) {
         if self.key.get().is_none()
             && let Some(key) = PrivateKey::generate(&mut self.random)
         {
             self.key.get_or_init(|| key);
         }
-        self.key.get().is_some()
     }
 }

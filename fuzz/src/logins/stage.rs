@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use accounts::Proof;
 use engine::{AccountsOrder, AuthPlugin, Engine, Mail, Settings, Shared, TlsMode};
 use events::{ConnectError, Handle, Handler, HangUp, Peer, Recorder, Span, Tag, Timestamp};
 use rustls::pki_types::CertificateDer;
@@ -280,7 +281,7 @@ impl Stage {
     /// The passwords that were sent have been looked at.
     pub(super) fn password_is_wrong(&mut self) {
         for check in self.checks.take() {
-            let mail = Mail::PasswordChecked(check.asker.1, false);
+            let mail = Mail::PasswordChecked(check.asker.1, Proof::Wrong);
             self.wire.posted.push(mail);
         }
         self.turn();

@@ -8,6 +8,7 @@ mod mariadb;
 mod mysql;
 mod orders;
 mod rows;
+mod succession;
 mod sums;
 mod tables;
 
@@ -15,11 +16,12 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use accounts::{Directory, Register};
+use accounts::{Directory, Reading, Register};
 use engine::AccountsOrder;
 use tokio::time::{Instant, sleep_until, timeout};
 
 pub use orders::Orders;
+pub use succession::{Succession, Successor};
 pub use tables::Database;
 
 /// How often is looked unless somebody asks.
@@ -47,53 +49,107 @@ pub trait Notice: Send + Sync {
 /// Reads the accounts of a database into `register` until `stopped`.
 pub async fn read_accounts(
     register: Arc<Mutex<Register>>,
-    mut database: Database,
-    orders: Arc<Orders>,
+    database: Database,
+    (orders, succession): (Arc<Orders>, Arc<Succession>),
     notice: impl Notice,
     stopped: impl Future<Output = ()>,
 ) {
     let mut stopped = std::pin::pin!(stopped);
     let mut begun = Instant::now();
     let mut next = begun;
-    let mut failing = false;
     let mut collected = orders.none();
+    let mut reader = Reader {
+        register,
+        database,
+        notice,
+        failing: false,
+    };
     loop {
         tokio::select! {
             () = &mut stopped => return,
             () = sleep_until(next) => {}
             () = orders.given() => {}
+            () = succession.offered() => {}
         }
         sleep_until(begun + PAUSE).await;
         let asked = orders.collect(&mut collected);
         begun = Instant::now();
-        let read = timeout(PATIENCE, database.read()).await;
-        let read = read.unwrap_or_else(|_| Err("no answer within 5 s".to_owned()));
+        let succeeded = match succession.take() {
+            Some(successor) => reader.give_way(successor).await,
+            None => false,
+        };
+        let told = succeeded || reader.read().await;
         // Of a database with very many privileges not much of its time is taken.
         next = begun + INTERVAL.max(SHARE * begun.elapsed());
-        let told = read.is_ok();
-        match read {
-            Ok(reading) => {
-                if std::mem::replace(&mut failing, false) {
-                    tracing::info!("the database's accounts can be read again");
-                }
-                if let Some(reading) = reading {
-                    // Published before anybody else can change it: the last one published is the latest.
-                    let mut register = register.lock().unwrap_or_else(PoisonError::into_inner);
-                    let changed = register.update(reading);
-                    changed
-                        .into_iter()
-                        .for_each(|directory| notice.changed(directory));
-                }
-            }
-            Err(error) => {
-                database.forget();
-                if !std::mem::replace(&mut failing, true) {
-                    tracing::error!(error, "the database's accounts cannot be read");
-                }
-            }
-        }
         for order in asked {
-            notice.read(order, told);
+            reader.notice.read(order, told);
         }
     }
+}
+
+struct Reader<N> {
+    register: Arc<Mutex<Register>>,
+    database: Database,
+    notice: N,
+    failing: bool,
+}
+
+impl<N: Notice> Reader<N> {
+    /// Reads the accounts once. False if that cannot be done.
+    async fn read(&mut self) -> bool {
+        match patiently(&mut self.database).await {
+            Ok(reading) => {
+                if std::mem::replace(&mut self.failing, false) {
+                    tracing::info!("the database's accounts can be read again");
+                }
+                self.publish(|register| register.update(reading?));
+                true
+            }
+            Err(error) => {
+                self.database.forget();
+                if !std::mem::replace(&mut self.failing, true) {
+                    tracing::error!(error, "the database's accounts cannot be read");
+                }
+                false
+            }
+        }
+    }
+
+    /// Reads the accounts as a successor, which stays if that can be done. False if not: all is as before.
+    async fn give_way(&mut self, mut successor: Successor) -> bool {
+        let user = successor.login.0.clone();
+        match patiently(&mut successor.database).await {
+            Ok(reading) => {
+                self.database = successor.database;
+                self.failing = false;
+                self.publish(|register| register.change_ours(successor.login));
+                self.publish(|register| register.update(reading?));
+                tracing::info!(
+                    user,
+                    "the database's accounts are read with the new settings"
+                );
+                true
+            }
+            Err(error) => {
+                let stays = "the database's accounts cannot be read with the new settings; \
+                             those of before stay";
+                tracing::error!(user, error, "{stays}");
+                false
+            }
+        }
+    }
+
+    /// Published before anybody else can change it: the last one published is the latest.
+    fn publish(&self, change: impl FnOnce(&mut Register) -> Option<Arc<Directory>>) {
+        let mut register = self.register.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = change(&mut register) {
+            self.notice.changed(directory);
+        }
+    }
+}
+
+/// What the database says, if it does within its time.
+async fn patiently(database: &mut Database) -> Result<Option<Reading>, String> {
+    let read = timeout(PATIENCE, database.read()).await;
+    read.unwrap_or_else(|_| Err("no answer within 5 s".to_owned()))
 }

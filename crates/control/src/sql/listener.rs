@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wire::code;
 
@@ -17,6 +16,7 @@ use super::stream::{Ended, Stream};
 use crate::accept::receive;
 use crate::desk::Desk;
 use crate::entrance::Entrance;
+use crate::places::{PATIENCE, Place, Places};
 
 /// What a connection may take.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl Default for Limits {
 }
 
 /// Answers statements of the administrators that may come in until `shutdown`. There may be 32 connections; one more
-/// is told so and closed. Fails only if the listener is of no use any more.
+/// gets the place of one that has not logged in for a second, or is told so and closed. Fails only if the listener is of no use any more.
 pub async fn serve_sql(
     listener: TcpListener,
     desk: Arc<Desk>,
@@ -67,7 +67,7 @@ pub(crate) async fn serve_within(
             limits,
             next_id: AtomicU32::new(1),
         }),
-        connections: JoinSet::new(),
+        places: Places::new(limits.connections, PATIENCE),
     };
     tokio::select! {
         () = shutdown => Ok(()),
@@ -85,23 +85,21 @@ struct House {
 /// The connections. Dropping it ends them.
 struct Visits {
     house: Arc<House>,
-    connections: JoinSet<()>,
+    places: Places,
 }
 
 impl Visits {
     fn admit(&mut self, socket: TcpStream) {
-        while self.connections.try_join_next().is_some() {}
         let house = Arc::clone(&self.house);
-        if self.connections.len() >= house.limits.connections {
-            let tally = &house.desk.tallies.sql_refused;
+        let visit = |socket, place| async move {
+            let ended = house.visit(socket, place).await;
+            tracing::debug!(%ended, "connection of an administrator");
+        };
+        if let Err(socket) = self.places.admit(socket, visit) {
+            let tally = &self.house.desk.tallies.sql_refused;
             tally.fetch_add(1, Ordering::Relaxed);
             turn_away(&socket);
-            return;
         }
-        self.connections.spawn(async move {
-            let ended = house.visit(socket).await;
-            tracing::debug!(%ended, "connection of an administrator");
-        });
     }
 }
 
@@ -121,7 +119,7 @@ fn turn_away(socket: &TcpStream) {
 }
 
 impl House {
-    async fn visit(&self, socket: TcpStream) -> Ended {
+    async fn visit(&self, socket: TcpStream, place: Place) -> Ended {
         // Answers are small and wait for nothing: the option only makes them come sooner.
         let _ = socket.set_nodelay(true);
         let limits = &self.limits;
@@ -144,6 +142,8 @@ impl House {
             }
             Err(_) => return Ended::TimedOut,
         };
+        // Nobody takes it from an administrator.
+        drop(place);
         let session = Session {
             desk: Arc::clone(&self.desk),
             stream,

@@ -59,6 +59,7 @@ async fn one_connection_too_many_is_refused() {
         head_time: NEVER,
         connection_time: NEVER,
         connections: 2,
+        patience: NEVER,
         ..Limits::default()
     };
     let stage = Stage::within(limits, [answers(report())]).await;
@@ -79,6 +80,21 @@ async fn one_connection_too_many_is_refused() {
     };
     let answer = timeout(BOUND, served).await.unwrap();
     assert!(answer.sample("myriad_http_connections_refused_total") >= 1.0);
+}
+
+#[tokio::test]
+async fn whoever_has_had_its_place_for_long_gives_way() {
+    let limits = Limits {
+        head_time: NEVER,
+        connection_time: NEVER,
+        connections: 2,
+        patience: Duration::ZERO,
+        ..Limits::default()
+    };
+    let stage = Stage::within(limits, [answers(report())]).await;
+    let mut silent = [stage.connect().await, stage.connect().await];
+    assert_eq!(stage.get("/").await.status, 200);
+    assert_eq!(rest(&mut silent[0]).await, "");
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ pub(super) const CHECK: Check = Check {
 
 const DISABLED: &str = "kernel.io_uring_disabled";
 /// The first kernels whose io_uring has all that is used.
-const KERNEL: &str = "6.1";
+const KERNEL: &str = "6.8";
 
 fn run(host: &Host, need: &Need) -> Result<Observation, Unknown> {
     let kernel = host.sysctl("kernel.osrelease")?;
@@ -65,7 +65,7 @@ mod tests {
         let tree = Tree::healthy().without_uring();
         let old = tree.check("io-uring", &need).observation;
         assert_eq!(old.severity, Severity::Warning);
-        assert_eq!(old.remedies[0].now(), "use a kernel of 6.1 or newer");
+        assert_eq!(old.remedies[0].now(), "use a kernel of 6.8 or newer");
         let boxed = tree
             .with(".dockerenv", "")
             .check("io-uring", &need)

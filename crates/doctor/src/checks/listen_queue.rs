@@ -13,12 +13,12 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// What Myriad asks for with each address that it listens on.
-const ASKED: u64 = 4_096;
+/// Enough for any storm of clients, if they are accepted at all; Myriad asks for more (`server.listen_backlog`).
+const ENOUGH: u64 = 4_096;
 
 fn run(host: &Host, need: &Need) -> Result<Observation, Unknown> {
     let most = host.sysctl_number("net.core.somaxconn")?;
-    let wanted = need.connections.min(ASKED);
+    let wanted = need.connections.min(ENOUGH);
     let observation = Observation::new(
         format!("listen queue {}", count(most)),
         format!(
@@ -31,10 +31,10 @@ fn run(host: &Host, need: &Need) -> Result<Observation, Unknown> {
     }
     Ok(observation
         .needs(format!(
-            "{}: all {} clients may connect at once, after a restart for instance; Myriad asks for {}",
+            "{}: all {} clients may connect at once, after a restart for instance; {} are enough",
             count(wanted),
             count(need.connections),
-            count(ASKED)
+            count(ENOUGH)
         ))
         .why(
             "when the queue is full the client's packets are dropped and sent again after 1 s, 3 s, 7 s; \
@@ -43,7 +43,7 @@ fn run(host: &Host, need: &Need) -> Result<Observation, Unknown> {
         .judged(
             most < wanted,
             Severity::Warning,
-            [Remedy::sysctl("net.core.somaxconn", ASKED)],
+            [Remedy::sysctl("net.core.somaxconn", ENOUGH)],
         ))
 }
 

@@ -8,6 +8,7 @@ mod file_max;
 mod input_queue;
 mod io_uring;
 mod listen_queue;
+mod locked_memory;
 mod memory;
 mod memory_group;
 mod memory_maps;
@@ -36,7 +37,7 @@ struct Check {
 }
 
 /// In the order in which they are told.
-const CHECKS: [&Check; 21] = [
+const CHECKS: [&Check; 22] = [
     &open_files::CHECK,
     &nr_open::CHECK,
     &file_max::CHECK,
@@ -51,6 +52,7 @@ const CHECKS: [&Check; 21] = [
     &congestion_control::CHECK,
     &memory::CHECK,
     &memory_group::CHECK,
+    &locked_memory::CHECK,
     &tcp_memory::CHECK,
     &socket_buffers::CHECK,
     &overcommit::CHECK,

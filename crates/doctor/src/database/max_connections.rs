@@ -11,8 +11,8 @@ pub(super) const CHECK: Check = Check {
     run,
 };
 
-/// What Myriad opens besides, to end statements.
-const KILLS: u64 = 1;
+/// What Myriad opens besides: one for `[monitor]`, and as a rule one to end statements.
+const BESIDES: u64 = 2;
 /// What is left for people.
 const SPARE: u64 = 10;
 
@@ -20,8 +20,8 @@ fn run(case: &Case<'_>) -> Result<Observation, Unknown> {
     let most = case.facts.number("max_connections")?;
     let others = case.facts.count("threads_connected")?.saturating_sub(1);
     let (wanted, whose) = case.connections();
-    let kills = if case.is_direct() { 0 } else { KILLS };
-    let sum = wanted + kills + others;
+    let besides = if case.is_direct() { 0 } else { BESIDES };
+    let sum = wanted + besides + others;
     let observation = Observation::new(
         format!("max_connections {}", count(most)),
         format!(
@@ -32,7 +32,7 @@ fn run(case: &Case<'_>) -> Result<Observation, Unknown> {
         ),
     )
     .needs(format!(
-        "{} {whose} + {kills} to end statements + {} others now = {}",
+        "{} {whose} + {besides} for [monitor] and to end statements + {} others now = {}",
         count(wanted),
         count(others),
         count(sum)

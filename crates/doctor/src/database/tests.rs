@@ -71,12 +71,12 @@ fn the_arithmetic_is_that_of_our_pool() {
     let found = check(&healthy(), &through(), "database-max-connections");
     assert_eq!(
         found.needs,
-        "32 backend connections + 1 to end statements + 2 others now = 35"
+        "32 backend connections + 2 for [monitor] and to end statements + 2 others now = 36"
     );
     let few = healthy().with("max_connections", "34");
     let found = check(&few, &through(), "database-max-connections");
     assert_eq!((found.severity, found.limit), (Severity::Warning, None));
-    assert_eq!(found.remedies[0].now(), "SET GLOBAL max_connections = 45");
+    assert_eq!(found.remedies[0].now(), "SET GLOBAL max_connections = 46");
     let found = check(&healthy(), &direct(), "database-max-connections");
     assert_eq!((found.severity, found.limit), (Severity::Fatal, Some(149)));
     let found = check(&healthy(), &direct(), "database-open-files");

@@ -90,7 +90,7 @@ pub(super) const TABLE: &[Explanation] = &[
         name: "CR_SSL_CONNECTION_ERROR",
         brief: "the encrypted connection cannot be made: certificate, version or cipher do not fit",
         who: "the client library; in the connection phase; MariaDB clients from 11.4 on verify certificates by default",
-        fix: "Myriad has no TLS yet: connect with --skip-ssl (MariaDB) or --ssl-mode=DISABLED (MySQL)",
+        fix: "give the client the certificate (--ssl-ca=myriad-auto-cert.pem, or that of who vouches for tls.certificate), or set tls.certificate to one that it trusts; see docs/TLS.md",
         check: None,
     },
     Explanation {
@@ -126,7 +126,7 @@ pub(super) const TABLE: &[Explanation] = &[
         name: "CR_AUTH_PLUGIN_ERR",
         brief: "the authentication plugin failed: mostly it wants an encrypted connection",
         who: "the client library; in the connection phase: caching_sha2_password has not seen the account since the server started",
-        fix: "log in once over TLS or a unix socket, or --get-server-public-key; through Myriad it does not happen",
+        fix: "log in once over TLS or a unix socket, or --get-server-public-key; through Myriad it is the same with [monitor]",
         check: None,
     },
 ];

@@ -99,7 +99,7 @@ pub(super) const TABLE: &[Explanation] = &[
         name: "ENOSYS",
         brief: "the kernel has no such call: it was built without io_uring, or a sandbox hides it",
         who: "the operating system; to io_uring_setup",
-        fix: "use a kernel of 6.1 or newer, or epoll",
+        fix: "use a kernel of 6.8 or newer, or epoll",
         check: Some("io-uring"),
     },
     Explanation {

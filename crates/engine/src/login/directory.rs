@@ -263,7 +263,7 @@ impl Engine {
     /// True if nothing is known that opens a backend connection of `id`.
     pub(crate) fn is_locked_out(&self, id: KeyId) -> bool {
         let account = self.accounts.account(self.pool.key(id).account);
-        account.is_none_or(|account| account.credential.secret().is_none())
+        account.is_none_or(|account| !account.credential.opens_backends())
     }
 
     /// Tells the clients of keys that cannot have a backend.

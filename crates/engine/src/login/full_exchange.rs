@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use accounts::Account;
+use accounts::{Account, Proof, Refused, Vault};
 use events::Io;
 use membership::Key;
 use wire::{AuthMoreData, AuthPlugin, Malformed, REQUEST_PUBLIC_KEY};
@@ -24,6 +24,8 @@ pub struct PasswordCheck {
     pub account: Option<Arc<Account>>,
     /// The password.
     pub sent: Sent,
+    /// Where it is kept if it is right.
+    pub vault: Arc<Vault>,
     /// The worker, and its client.
     pub asker: (usize, Key),
 }
@@ -106,6 +108,7 @@ impl Engine {
         let check = PasswordCheck {
             account,
             sent,
+            vault: self.accounts.vault().clone(),
             asker,
         };
         if !self
@@ -147,7 +150,7 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        right: bool,
+        proof: &Proof,
     ) {
         let client = self.clients.get(key);
         let step = client.and_then(|client| Some(&client.login.as_ref()?.step));
@@ -159,9 +162,15 @@ impl Engine {
             schema: answered.schema.as_deref(),
             response: &answered.response,
         };
+        if let Proof::Forgotten(refused) = proof {
+            let error = self.not_remembered(refused);
+            return self.deny(turn, key, error);
+        }
         // It may have changed while the password was looked at: then it must prove the new one.
         let account = self.account_claimed(key, claim.user).cloned();
-        let account = account.filter(|account| right && account.credential.secret().is_some());
+        let right =
+            |account: &Arc<Account>| proof.is_right() && account.credential.opens_backends();
+        let account = account.filter(right);
         match (
             self.check_standing(key, account.as_deref(), &claim),
             account,
@@ -170,6 +179,17 @@ impl Engine {
             (Err(error), _) => self.deny(turn, key, error),
             (Ok(()), None) => {}
         }
+    }
+
+    /// What a client is told whose proof is remembered nowhere: nothing would open a backend for it.
+    pub(crate) fn not_remembered(&mut self, refused: &Refused) -> ClientError {
+        self.counters.secrets_refused += 1;
+        let count = self.counters.secrets_refused;
+        // Each login would fill the log.
+        if count.is_power_of_two() {
+            tracing::warn!(error = %refused, count, "logins are refused");
+        }
+        ClientError::not_remembered(refused)
     }
 
     fn too_many_checks<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {

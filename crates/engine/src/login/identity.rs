@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use accounts::{Account, Credential, Origin, Standing};
+use accounts::{Account, Credential, Origin, Proof, Refused, Standing};
 use events::{Io, Peer};
 use membership::Key;
 use wire::{AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities};
@@ -31,6 +31,8 @@ pub(crate) enum Asked {
 enum Doubt {
     /// Only the password itself can tell.
     Password,
+    /// It has proved to be the account, but that is remembered nowhere.
+    Forgotten(Refused),
     /// It will not be.
     Refused(ClientError),
 }
@@ -161,6 +163,7 @@ impl Engine {
             }
             Err(Doubt::Password) => return self.ask_for_password(turn, key, claim),
             Err(Doubt::Refused(error)) => Some(error),
+            Err(Doubt::Forgotten(refused)) => Some(self.not_remembered(&refused)),
         };
         match (refused, account) {
             (None, Some(account)) => {
@@ -266,7 +269,12 @@ impl Engine {
         // An unknown account is checked against a password all the same: it must not answer faster.
         let unknown = Credential::Password("\0".to_owned().into());
         let credential = account.map_or(&unknown, |account| &account.credential);
-        let proved = credential.is_proved_by(plugin, nonce, claim.response);
+        let shown = (nonce, claim.response);
+        let proved = match credential.is_proved_by(plugin, shown, self.accounts.vault()) {
+            Proof::Wrong => false,
+            Proof::Right => true,
+            Proof::Forgotten(refused) => return Err(Doubt::Forgotten(refused)),
+        };
         if let Credential::Other(plugin) = credential {
             return Err(Doubt::Refused(ClientError::unchecked_plugin(plugin)));
         }
