@@ -54,7 +54,11 @@ impl Settings {
                 .clone_from(&new.backend.tls_certificate);
             backend.tls_key.clone_from(&new.backend.tls_key);
         }
+        // Without it nothing reads the database's accounts, and that is begun with the process.
+        let monitor = self.monitor.as_ref().zip(new.monitor.as_ref());
+        let monitor = monitor.map_or(&self.monitor, |_| &new.monitor);
         Self {
+            monitor: monitor.clone(),
             tls: new.tls.clone(),
             proxy_protocol: new.proxy_protocol.clone(),
             backend,
@@ -98,6 +102,14 @@ mod tests {
             ]
         );
         assert_eq!(in_force.changes(&new), ["server.workers", "monitor"]);
+    }
+
+    #[test]
+    fn the_account_that_reads_the_others_changes_but_does_not_come_or_go() {
+        let one = settings("[monitor]\nuser = \"one\"\n");
+        let other = settings("[monitor]\nuser = \"other\"\n");
+        assert_eq!(one.taking_over(&other), other);
+        assert_eq!(one.taking_over(&Settings::default()), one);
     }
 
     #[test]

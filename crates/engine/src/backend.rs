@@ -23,7 +23,7 @@ use crate::carried::effect::{Act, Effect};
 use crate::carried::routines::ReadRoutine;
 use crate::carried::user_variables::{Leftovers, ReadVariables};
 use crate::commands::local_infile::Upload;
-use crate::conditions::{Does, ReadWarnings, Source};
+use crate::conditions::{Does, ReadWarnings};
 use crate::diagnostics::Counts;
 use crate::lanes::digests::Digest;
 use crate::lanes::views::ReadTables;
@@ -77,6 +77,14 @@ impl PoolKey {
         }
     }
 
+    /// The same for sessions whose password has not expired.
+    pub(crate) fn outside_sandbox(self) -> Self {
+        Self {
+            capabilities: self.capabilities - Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS,
+            ..self
+        }
+    }
+
     /// True if the password of its sessions has expired.
     pub(crate) fn is_sandbox(&self) -> bool {
         let flag = Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS;
@@ -108,8 +116,6 @@ pub(crate) struct Backend {
     pub status: ServerStatus,
     /// What LAST_INSERT_ID() is on it.
     pub insert_id: InsertId,
-    /// What its last answer was to, for whoever asks about conditions.
-    pub source: Source,
     /// What is prepared on it.
     pub statements: BackendStatements,
     /// Commands that were sent and whose answers are not complete, the oldest first.
@@ -180,6 +186,8 @@ bitflags::bitflags! {
         const ROLE = 1 << 4;
         /// User variables were set, and it is not known which.
         const NAMES = 1 << 5;
+        /// SET STATEMENT has put back variables, which the server has not told yet.
+        const PUT_BACK = 1 << 6;
     }
 }
 
@@ -232,6 +240,8 @@ pub(crate) enum Purpose {
     ReadRole(TextResultSet),
     /// Which user variables there are.
     ReadNames(TextResultSet),
+    /// What SET STATEMENT has put back.
+    ReadPutBack,
     /// User variables that the attached session may have assigned.
     ReadUserVariables(Box<ReadVariables>),
     /// The warnings of the attached session, as the answer has them.

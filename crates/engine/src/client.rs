@@ -1,5 +1,7 @@
 //! Client connections: the record of each, and the list it is on.
 
+use std::collections::BTreeMap;
+
 use events::{Handle, Peer, Timestamp, TlsFacts};
 use membership::{Key, ListId, Roster};
 use pool::KeyId;
@@ -59,6 +61,11 @@ impl State {
     pub(crate) fn waits(self) -> bool {
         matches!(self, State::Queued | State::Waiting(_) | State::ForLane(_))
     }
+
+    /// True of a client whose command is not answered yet.
+    pub(crate) fn is_busy(self) -> bool {
+        self.waits() || matches!(self, State::InLane | State::Active | State::Asking)
+    }
 }
 
 /// A client connection. Small: there may be a million of them.
@@ -101,6 +108,8 @@ pub(crate) struct Client {
     pub rekeyed: bool,
     /// It is sending a file that the server asked for.
     pub uploading: bool,
+    /// The sequence id with which the answer to its command begins: more than 1 if that came in several packets.
+    pub answer_begins: u8,
     /// How often its command was sent.
     pub retry: Retry,
     /// What its last plain read has in common with others.
@@ -292,6 +301,8 @@ const FIXED: u32 = 10;
 /// All client connections of a worker.
 pub(crate) struct Clients {
     roster: Roster<Client>,
+    /// Session-track blocks of what SET STATEMENT has put back, for the few that are to be told of it.
+    pub(crate) untold: BTreeMap<Key, Box<[u8]>>,
 }
 
 impl Clients {
@@ -299,6 +310,7 @@ impl Clients {
     pub(crate) fn new() -> Self {
         Self {
             roster: Roster::new(FIXED),
+            untold: BTreeMap::new(),
         }
     }
 
@@ -354,6 +366,7 @@ impl Clients {
 
     /// Takes a connection out.
     pub(crate) fn remove(&mut self, key: Key) -> Option<Client> {
+        self.untold.remove(&key);
         self.roster.remove(key)
     }
 

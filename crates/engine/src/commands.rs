@@ -157,7 +157,8 @@ impl Engine {
             }
         };
         let consumed = packet.consumed;
-        let client = self.clients.get(key)?;
+        let client = self.clients.get_mut(key)?;
+        client.answer_begins = packet.sequence_id.wrapping_add(1);
         let Ok(attributes) = client.attributes(packet.payload.bytes()) else {
             self.answer_err(turn, key, &ClientError::malformed_packet());
             self.touch(key, turn.now);
@@ -325,7 +326,8 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let sequence_id = client.login.as_ref().map_or(1, |login| login.sequence_id);
+        let login = client.login.as_ref();
+        let sequence_id = login.map_or(client.answer_begins, |login| login.sequence_id);
         let outbox = turn.io.outbox(client.handle);
         error
             .packet()
@@ -340,7 +342,7 @@ impl Engine {
         let client = self.clients.get_mut(key);
         if let Some(client) = client.filter(|client| client.login.is_none()) {
             client.capture.row_count = -1;
-            client.capture.conditions.refused(error, adds);
+            client.capture.conditions.refused(error.clone(), adds);
         }
     }
 

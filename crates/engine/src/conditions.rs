@@ -24,5 +24,5 @@ mod list;
 mod place;
 
 pub(crate) use does::Does;
-pub(crate) use list::{List, ReadWarnings, Refusal, Source};
+pub(crate) use list::{List, ReadWarnings, Source};
 pub(crate) use place::{Answer, Conditions};

@@ -173,6 +173,7 @@ impl Engine {
         let pins = client.pins;
         client.unpin();
         self.clients.move_to(key, State::Idle, turn.now);
+        self.rekey(key);
         self.leave_behind(turn, backend, pins);
     }
 
@@ -226,7 +227,8 @@ impl Engine {
                 backend.due |= Due::COMMAND;
             }
             let sent = backend.exchanges.front_mut();
-            let sequence_id = sent.map_or(Some(1), next_sequence_id);
+            let first = self.clients.get(client).map_or(1, |of| of.answer_begins);
+            let sequence_id = sent.map_or(Some(first), |sent| next_sequence_id(sent, first));
             self.lose_backend(
                 turn,
                 client,
@@ -413,13 +415,13 @@ impl Engine {
 }
 
 /// The sequence id that an ERR packet in place of the rest of an answer has for the client: `None`
-/// in the middle of a packet.
-pub(crate) fn next_sequence_id(exchange: &mut Exchange) -> Option<u8> {
+/// in the middle of a packet. An answer begins with `first`.
+pub(crate) fn next_sequence_id(exchange: &mut Exchange, first: u8) -> Option<u8> {
     let Purpose::Command(command) = &mut exchange.purpose else {
-        return Some(1);
+        return Some(first);
     };
     if !command.answered {
-        return Some(1);
+        return Some(first);
     }
     let header = [0, 0, 0, exchange.walk.boundary()?];
     let mut told = Vec::new();

@@ -1,7 +1,7 @@
 //! Texts and numbers of the errors that Myriad itself tells a client. Where the server has an error
 //! for the case, it is the server's, word for word (rule 16).
 
-use accounts::Account;
+use accounts::{Account, Refused};
 use admission::{AccountName, Rejection, Why};
 use events::{Peer, Span};
 use session::statement::{Flavor, SyntaxError};
@@ -90,6 +90,12 @@ impl ClientError {
     /// The handshake response cannot be read.
     pub(crate) fn bad_handshake() -> Self {
         Self::new(code::BAD_HANDSHAKE, b"08S01", "Bad handshake")
+    }
+
+    /// There is no locked memory for what a client has proved to know.
+    pub(crate) fn not_remembered(refused: &Refused) -> Self {
+        let text = format!("What proves this account cannot be kept in Myriad: {refused}");
+        Self::new(code::OUT_OF_RESOURCES, b"HY000", text)
     }
 
     /// No such account, or not this password.

@@ -113,7 +113,7 @@ impl Handler for Engine {
             Mail::RelayPlace(place) => self.relay_place_came(turn, place),
             Mail::RelayWanted => self.relays_due(turn),
             Mail::SettingsChanged(settings) => self.settings = settings,
-            Mail::PasswordChecked(client, right) => self.password_checked(turn, client, right),
+            Mail::PasswordChecked(client, proof) => self.password_checked(turn, client, &proof),
             Mail::PublicKey(client) => self.send_public_key(turn, client),
             Mail::AccountsChanged => self.follow_accounts(turn),
             Mail::AccountsRead { ticket, read } => self.accounts_read(turn, ticket, read),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use events::Timestamp;
 use membership::Key;
-use pool::State as BackendState;
+use pool::{KeyId, State as BackendState};
 
 use crate::Engine;
 use crate::client::{Client, State};
@@ -54,11 +54,10 @@ impl Engine {
         }
         self.check_queued()?;
         let stalled = self.stalls.iter().map(|stall| stall.client);
+        let mut remembered = stalled.chain(self.clients.untold.keys().copied());
         ensure(
-            stalled
-                .into_iter()
-                .all(|client| self.clients.get(client).is_some()),
-            "a stall is remembered of a client that is gone",
+            remembered.all(|client| self.clients.get(client).is_some()),
+            "something is remembered of a client that is gone",
         )
     }
 
@@ -127,6 +126,18 @@ impl Engine {
         needy
             .map(|id| self.scheduler.without_backend(id.0) as u64)
             .sum()
+    }
+
+    /// How many wait on the lists of keys whose connections only logins bring, while all that there are work.
+    /// For tests.
+    pub fn waiting_for_their_own(&self) -> u64 {
+        let all_work = |&id: &KeyId| {
+            self.is_relayed(id)
+                && self.pool.count(id, BackendState::Active) > 0
+                && self.pool.count(id, BackendState::Idle) == 0
+        };
+        let waiting = |id| self.clients.count(State::Waiting(id)) as u64;
+        self.pool.key_ids().filter(all_work).map(waiting).sum()
     }
 
     /// True if a client of this worker has that connection id. For tests.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use accounts::Directory;
+use accounts::{Directory, Proof};
 use admission::{GateId, Rules};
 use events::Span;
 use membership::Key;
@@ -249,8 +249,8 @@ pub enum Mail {
     /// Other settings hold from now on: for who comes, and whatever is looked up when it is needed. What is only
     /// looked at when an engine is made stays as it was then.
     SettingsChanged(Arc<Settings>),
-    /// The password that a client sent was looked at, and is right or not.
-    PasswordChecked(Key, bool),
+    /// The password that a client sent was looked at.
+    PasswordChecked(Key, Proof),
     /// There is a public key, which a client waits for.
     PublicKey(Key),
     /// Other accounts were published.

@@ -126,6 +126,9 @@ fn put_default(set: &mut Vec<u8>, name: &[u8]) {
 }
 
 fn put_assignment(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    if value.is_empty() && is_null_if_empty(name) {
+        return put_raw(set, name, b"NULL");
+    }
     if is_number(value) {
         return put_raw(set, name, value);
     }
@@ -150,6 +153,17 @@ fn put_raw(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     set.extend_from_slice(name);
     set.push(b'=');
     set.extend_from_slice(value);
+}
+
+/// True for variables of which the tracker tells NULL as an empty value, which they do not take.
+fn is_null_if_empty(name: &[u8]) -> bool {
+    const NULLABLE: [&[u8]; 4] = [
+        b"default_tmp_storage_engine",
+        b"enforce_storage_engine",
+        b"innodb_ft_user_stopword_table",
+        b"innodb_tmpdir",
+    ];
+    NULLABLE.binary_search(&name).is_ok()
 }
 
 /// True if a value can be written into a `SET` so that every server and every
@@ -225,6 +239,20 @@ mod tests {
         );
         assert!(!restore.can_fail);
         assert!(plan(&to, &to.clone()).is_empty());
+    }
+
+    #[test]
+    fn what_may_be_null_is_not_set_to_an_empty_value() {
+        let mut interner = Interner::default();
+        let from = state(&mut interner, &[]);
+        let to = state(
+            &mut interner,
+            &[("enforce_storage_engine", ""), ("sql_mode", "")],
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&plan(&from, &to).set),
+            "SET @@session.enforce_storage_engine=NULL,@@session.sql_mode=''"
+        );
     }
 
     #[test]

@@ -110,7 +110,12 @@ impl Watch {
             .live()
             .map(|worker| worker.engine.without_backends())
             .sum();
-        let waiting = gauges.clients_waiting + for_lanes + queued;
+        // No slot helps those who can have a connection by a login alone.
+        let bound: u64 = world
+            .live()
+            .map(|worker| worker.engine.waiting_for_their_own())
+            .sum();
+        let waiting = gauges.clients_waiting - bound + for_lanes + queued;
         let short = coming < waiting;
         let free = short && (taken < world.setup.slots || gauges.backends_idle > 0);
         let health = &world.database.health;

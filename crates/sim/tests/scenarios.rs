@@ -17,8 +17,18 @@ mod tests {
         let seeds = first.parse::<u64>().unwrap()..end.parse().unwrap();
         let worlds = seeds.end - seeds.start;
         let mut total = Stats::default();
+        let mut failed = Vec::new();
         for seed in seeds {
-            total.add(&run(seed, &options).unwrap_or_else(|failure| panic!("{failure}")));
+            match run(seed, &options) {
+                Ok(stats) => total.add(&stats),
+                Err(failure) => failed.push(failure),
+            }
+        }
+        for failure in failed.iter().skip(1) {
+            println!("seed {} broke {}", failure.seed, failure.broken);
+        }
+        if let Some(first) = failed.first() {
+            panic!("{first}\n{} seeds failed", failed.len());
         }
         (worlds, total)
     }
@@ -48,29 +58,7 @@ mod tests {
 
     /// `MYRIAD_SIM_QUOTAS=first..end` runs other seeds, with the whole trace of what fails.
     fn run_quotas(scenario: Scenario) {
-        let options = Options {
-            scenario: Some(scenario),
-            full_trace: std::env::var("MYRIAD_SIM_QUOTAS").is_ok(),
-            ..Options::default()
-        };
-        let range = std::env::var("MYRIAD_SIM_QUOTAS").unwrap_or_else(|_| "1..400".to_owned());
-        let (first, end) = range.split_once("..").expect("a range of seeds");
-        let seeds = first.parse::<u64>().unwrap()..end.parse().unwrap();
-        let worlds = seeds.end - seeds.start;
-        let mut total = Stats::default();
-        let mut failed = Vec::new();
-        for seed in seeds {
-            match run(seed, &options) {
-                Ok(stats) => total.add(&stats),
-                Err(failure) => failed.push(failure),
-            }
-        }
-        for failure in failed.iter().skip(1) {
-            println!("seed {} broke {}", failure.seed, failure.broken);
-        }
-        if let Some(first) = failed.first() {
-            panic!("{first}\n{} seeds failed", failed.len());
-        }
+        let (worlds, total) = run_all(scenario, ("MYRIAD_SIM_QUOTAS", "1..400"));
         let enough = total.admitted > worlds;
         assert!(enough || worlds < 100, "next to nobody waited: {total:?}");
         println!("{total:?}");

@@ -8,6 +8,8 @@ use crate::{Malformed, Reader};
 pub mod code {
     /// `ER_CON_COUNT_ERROR`: too many connections.
     pub const TOO_MANY_CONNECTIONS: u16 = 1040;
+    /// `ER_OUT_OF_RESOURCES`: no memory is left.
+    pub const OUT_OF_RESOURCES: u16 = 1041;
     /// `ER_HANDSHAKE_ERROR`: bad handshake.
     pub const BAD_HANDSHAKE: u16 = 1043;
     /// `ER_DBACCESS_DENIED_ERROR`: no right on this schema.
@@ -50,6 +52,8 @@ pub mod code {
     pub const UNKNOWN_COLLATION: u16 = 1273;
     /// `ER_UNKNOWN_SYSTEM_VARIABLE`.
     pub const UNKNOWN_SYSTEM_VARIABLE: u16 = 1193;
+    /// `ER_WRONG_VALUE_FOR_VAR`: a variable does not take this value.
+    pub const WRONG_VALUE_FOR_VAR: u16 = 1231;
     /// `ER_LOCK_DEADLOCK`.
     pub const DEADLOCK: u16 = 1213;
     /// `ER_USER_LIMIT_REACHED`: a resource of the account is used up.

@@ -52,7 +52,7 @@ pub(crate) struct Greeted {
 
 impl Challenge {
     /// What answers it; `None` if that needs the password itself, which is not known.
-    pub(crate) fn response(&self, secret: Secret<'_>) -> Option<Vec<u8>> {
+    pub(crate) fn response(&self, secret: &Secret<'_>) -> Option<Vec<u8>> {
         secret.response(self.plugin, &self.nonce)
     }
 }
@@ -84,7 +84,7 @@ impl Engine {
         let directory = self.accounts.clone();
         let response = self
             .secret_for(key, &directory)
-            .and_then(|secret| challenge.response(secret));
+            .and_then(|secret| challenge.response(&secret));
         let Some(response) = response else {
             self.backend_locked_out(turn, key);
             return Ok(());
@@ -136,11 +136,12 @@ impl Engine {
             return self.backend_login_answer(turn, key, step, (sequence_id, REQUEST_PUBLIC_KEY));
         }
         let directory = self.accounts.clone();
-        let Some(password) = self.password_for(key, &directory) else {
+        let secret = self.secret_for(key, &directory);
+        let Some(password) = secret.as_ref().and_then(Secret::password) else {
             return self.backend_locked_out(turn, key);
         };
         let mut clear = Zeroizing::new(Vec::with_capacity(password.len() + 1));
-        clear.extend_from_slice(password.as_bytes());
+        clear.extend_from_slice(password);
         clear.push(0);
         self.backend_login_answer(turn, key, BackendLogin::Verdict, (sequence_id, &clear));
     }
@@ -153,10 +154,11 @@ impl Engine {
         sequence_id: u8,
     ) {
         let directory = self.accounts.clone();
-        let Some(password) = self.password_for(key, &directory) else {
+        let secret = self.secret_for(key, &directory);
+        let Some(password) = secret.as_ref().and_then(Secret::password) else {
             return self.backend_locked_out(turn, key);
         };
-        match encrypt_password(password.as_bytes(), &challenge.nonce, pem, &mut self.random) {
+        match encrypt_password(password, &challenge.nonce, pem, &mut self.random) {
             Ok(encrypted) => {
                 let answer = (sequence_id, &encrypted[..]);
                 self.backend_login_answer(turn, key, BackendLogin::Verdict, answer);
@@ -201,17 +203,13 @@ impl Engine {
             return Some((relay::PLUGIN, Vec::new()));
         }
         let secret = self.secret_for(key, directory)?;
-        let response = challenge.response(secret).unwrap_or_default();
+        let response = challenge.response(&secret).unwrap_or_default();
         Some((challenge.plugin.name(), response))
     }
 
     fn secret_for<'a>(&self, key: Key, directory: &'a Directory) -> Option<Secret<'a>> {
         let number = self.pool.key(self.pool.key_of(key)?).account;
         directory.account(number)?.credential.secret()
-    }
-
-    fn password_for<'a>(&self, key: Key, directory: &'a Directory) -> Option<&'a str> {
-        self.secret_for(key, directory)?.password()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a command will do to what its session holds on a backend, as far as that can be told from the
+//! What a command will do to what its session holds on a backend, or has it told, as far as that can be told from the
 //! command: remembered with it until its answer comes. Owns the telling; what is held is in `holdings`,
 //! what a prepared statement's answer changes in `prepared`.
 
@@ -34,6 +34,8 @@ pub(crate) enum Act {
     Fetches(u32),
     /// COM_STMT_RESET.
     Resets(u32),
+    /// SIGNAL, of whose text SHOW WARNINGS does not tell all.
+    Signals(Box<[u8]>),
 }
 
 /// More of a row is not looked at.
@@ -70,6 +72,14 @@ impl Effect {
         &self.act
     }
 
+    /// The text of a SIGNAL.
+    pub(crate) fn signal(&self) -> Option<&[u8]> {
+        match &self.act {
+            Act::Signals(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// What is prepared in place of a client's text.
     pub(crate) fn text_in_place_of(&self, text: &[u8]) -> Option<&[u8]> {
         match &self.act {
@@ -103,6 +113,10 @@ impl Effect {
     }
 }
 
+fn is_signal(statement: &Statement) -> bool {
+    statement.kind == Kind::Diagnostics && !statement.traits.contains(Traits::READS_DIAGNOSTICS)
+}
+
 impl Engine {
     /// What the command will do to what the session holds, if that can be told.
     pub(crate) fn effect(
@@ -115,6 +129,9 @@ impl Engine {
             Some(Command::StmtPrepare) => {
                 let stays = statement.pins.contains(PinReason::Prepared);
                 self.preparing(client, packet.text(), stays)
+            }
+            Some(Command::Query) if is_signal(statement) => {
+                Some(Act::Signals(packet.text().into()))
             }
             _ => self.act_on_statement(client, packet.payload),
         };

@@ -10,6 +10,7 @@ use crate::Engine;
 use crate::backend::{ClientCommand, PreparedXa};
 use crate::carried::effect::{Act, Effect};
 use crate::client::Client;
+use crate::shared::PinLimits;
 
 /// A temporary table: schema and name.
 type QualifiedName = (Option<Arc<[u8]>>, Box<[u8]>);
@@ -180,6 +181,23 @@ fn qualified(name: &TableName, schema: Option<Arc<[u8]>>) -> QualifiedName {
 }
 
 impl Engine {
+    /// Pins a session for what has happened already: there is no refusing it.
+    pub(crate) fn pin_late(&mut self, key: Key, reason: PinReason) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.pins.contains(reason) {
+            return;
+        }
+        client.pins.insert(reason);
+        let account = self.accounts.account(client.account);
+        client.pin_slot = client.pin_slot.take().or_else(|| {
+            let pinned = self.shared.pin(&account?.pinned, PinLimits::NONE);
+            pinned.ok()
+        });
+        self.counters.pinned(reason);
+    }
+
     /// Takes back the reasons to be pinned that ended with this answer.
     pub(crate) fn end_pins(&mut self, key: Key, command: &ClientCommand, failed: bool) {
         let Some(client) = self.clients.get_mut(key) else {

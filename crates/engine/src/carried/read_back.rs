@@ -4,7 +4,7 @@
 use events::Io;
 use membership::Key;
 use session::statement::Flavor;
-use wire::{Command, TextResultSet};
+use wire::{Command, OkPacket, TextResultSet};
 
 use crate::backend::{Due, InsertId, Purpose};
 use crate::carried::roles::READ_ROLE;
@@ -17,6 +17,9 @@ const READ_CHARSET: &[u8] =
 
 /// The same.
 pub(crate) const READ_INSERT_ID: &[u8] = b"SELECT LAST_INSERT_ID() LIMIT 1";
+
+/// Changes nothing, which is told all the same, and with it what is untold.
+const READ_PUT_BACK: &[u8] = b"SET SESSION session_track_schema=@@session_track_schema";
 
 /// Which variables there are, and whether they are NULL. More than can be carried need not be told.
 fn read_names(flavor: Flavor) -> &'static [u8] {
@@ -43,7 +46,10 @@ impl Engine {
         let Some(due) = self.pool.get(key).map(|backend| backend.due) else {
             return true;
         };
-        let asks = Due::CHARSET | Due::TABLES | Due::ROLE | Due::NAMES;
+        let asks = Due::CHARSET | Due::TABLES | Due::ROLE | Due::NAMES | Due::PUT_BACK;
+        if !due.contains(Due::PING) && self.answers_nothing(key) {
+            return false;
+        }
         // A question of ours empties the list of conditions, and is one that counts rows.
         if !due.contains(Due::PING)
             && due.intersects(asks)
@@ -58,6 +64,10 @@ impl Engine {
             put_command(turn.io.outbox(backend.handle), Command::Ping, b"");
             backend.expect(Purpose::Ping);
             backend.due -= Due::PING;
+        } else if backend.due.contains(Due::PUT_BACK) {
+            backend.put_query(turn.io.outbox(backend.handle), READ_PUT_BACK);
+            backend.expect(Purpose::ReadPutBack);
+            backend.due -= Due::PUT_BACK;
         } else if backend.due.contains(Due::CHARSET) {
             let rows = TextResultSet::default();
             backend.put_query(turn.io.outbox(backend.handle), READ_CHARSET);
@@ -118,6 +128,7 @@ impl Engine {
             Purpose::Reset | Purpose::Setup if self.awaits_clean(key) => {}
             Purpose::Reset | Purpose::Setup | Purpose::Ping => self.ping_answered(key),
             Purpose::Command(_)
+            | Purpose::ReadPutBack
             | Purpose::Restore(_)
             | Purpose::ReadTables(_)
             | Purpose::ReadRoutine(_)
@@ -128,6 +139,14 @@ impl Engine {
             | Purpose::EndXa
             | Purpose::Kill(_) => {}
         }
+    }
+
+    /// What the answer to a command of ours says of changes to the session.
+    pub(crate) fn question_told(&mut self, key: Key, purpose: &Purpose, ok: &OkPacket<'_>) {
+        if matches!(purpose, Purpose::ReadPutBack) {
+            self.put_back_told(key, ok);
+        }
+        self.next_transaction_told(key, purpose, ok);
     }
 
     /// True if the backend is cleaned for a command that waits: what it says of its own session does

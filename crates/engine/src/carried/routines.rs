@@ -70,8 +70,9 @@ impl Engine {
         mut found: Statement,
     ) -> Statement {
         let now = self.routines_at;
-        let name = procedure(client, (text, dialect), &found);
-        let known = name.and_then(|name| self.routines.get(name.0, (self.digests.epoch(), now)));
+        let called = procedure(client, (text, dialect), &found);
+        let known =
+            called.and_then(|called| self.routines.get(called.hash, (self.digests.epoch(), now)));
         let Some(body) = known.and_then(|known| known.body) else {
             return found;
         };
@@ -107,9 +108,10 @@ impl Engine {
         let Some(dialect) = dialect.filter(|_| !within) else {
             return false;
         };
-        let Some((name, question)) = procedure(client, (packet.text(), &dialect), statement) else {
+        let Some(called) = procedure(client, (packet.text(), &dialect), statement) else {
             return false;
         };
+        let name = called.hash;
         let epoch = self.digests.epoch();
         if self.routines.get(name, (epoch, turn.now)).is_some() {
             return false;
@@ -118,6 +120,7 @@ impl Engine {
         let Some(backend) = backend else {
             return false;
         };
+        let question = question(called.schema, called.name);
         backend.put_query(turn.io.outbox(backend.handle), &question);
         let rows = TextResultSet::default();
         backend.expect(Purpose::ReadRoutine(Box::new(ReadRoutine {
@@ -164,28 +167,37 @@ impl Engine {
     }
 }
 
-/// The procedure that a text calls, if the CALL is all that pins: a hash of it, and the question for its body.
-fn procedure(
-    client: &Client,
-    (text, dialect): (&[u8], &Dialect),
+/// A procedure that can be asked about.
+struct Procedure<'a> {
+    /// Of who calls it, and both names.
+    hash: u64,
+    schema: &'a [u8],
+    name: &'a [u8],
+}
+
+/// The procedure that a text calls, if the CALL is all that pins, and the names are plain.
+fn procedure<'a>(
+    client: &'a Client,
+    (text, dialect): (&'a [u8], &Dialect),
     found: &Statement,
-) -> Option<(u64, Vec<u8>)> {
+) -> Option<Procedure<'a>> {
     let alone = found.kind == Kind::Call && !found.traits.contains(Traits::MULTIPLE);
     let known = found.traits.contains(Traits::RUNS_KNOWN_BODY);
     let alone = alone && (known || found.pins == PinReason::Call.into());
     let (schema, name) = called(text, dialect).filter(|_| alone)?;
     let schema = schema.or(client.session.schema.as_deref())?;
-    let mut hasher = DefaultHasher::new();
-    (client.key, schema, name).hash(&mut hasher);
-    Some((hasher.finish(), question(schema, name)?))
-}
-
-/// The question for a body that is read as most texts are; `None` if a name is not plain.
-fn question(schema: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$".contains(byte);
     if !schema.iter().chain(name).all(plain) {
         return None;
     }
+    let mut hasher = DefaultHasher::new();
+    (client.key, schema, name).hash(&mut hasher);
+    let hash = hasher.finish();
+    Some(Procedure { hash, schema, name })
+}
+
+/// The question for a body that is read as most texts are, of plain names.
+fn question(schema: &[u8], name: &[u8]) -> Vec<u8> {
     let begin =
         b"SELECT HEX(CONVERT(ROUTINE_DEFINITION USING utf8mb4)) FROM information_schema.ROUTINES \
                   WHERE ROUTINE_TYPE='PROCEDURE' AND ROUTINE_BODY='SQL' AND ROUTINE_SCHEMA='";
@@ -198,7 +210,7 @@ fn question(schema: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     }
     let end = format!("' AND LENGTH(ROUTINE_DEFINITION)<{BODY_MAX} LIMIT 1");
     text.extend_from_slice(end.as_bytes());
-    Some(text)
+    text
 }
 
 fn unhex(digits: &[u8]) -> Option<Vec<u8>> {

@@ -1,10 +1,14 @@
 //! What of the changes to its session a client is told that asked for session tracking. Backends track all
 //! that they can; a client is told what its session would track on the server: what it asked for itself, else
-//! the server's defaults.
+//! the server's defaults. What SET STATEMENT puts back is told late by the server, with whatever it tells next: that
+//! is had from the backend at once, and kept for the session.
 //!
 //! Knows nothing of what the changes mean to the front door: that is `tracking`.
 
+use membership::Key;
 use wire::{OkPacket, Reader, StateChange, put_lenenc_bytes};
+
+use crate::Engine;
 
 /// The variables that are told unless a session names others. Source: `session_track_system_variables` in the
 /// MySQL manual.
@@ -47,8 +51,21 @@ impl TrackFilter {
         }
     }
 
+    /// True if a variable is told.
+    fn names(self, name: &[u8]) -> bool {
+        self.contains(Self::OWN_VARIABLES) || DEFAULT.contains(&name)
+    }
+
+    /// True if an answer tells of a variable that is told.
+    pub(crate) fn tells(self, ok: &OkPacket<'_>) -> bool {
+        ok.changes().any(|change| match change {
+            StateChange::SystemVariable { name, .. } => self.names(name),
+            _ => false,
+        })
+    }
+
     /// Appends what the client is told of a block.
-    pub(crate) fn pass(self, mut entries: Reader<'_>, block: &mut Vec<u8>) {
+    fn pass(self, mut entries: Reader<'_>, block: &mut Vec<u8>) {
         while let (Ok(kind), Ok(data)) = (entries.u8("type"), entries.lenenc_bytes("data")) {
             match kind {
                 VARIABLES if !self.contains(Self::OWN_VARIABLES) => {
@@ -62,16 +79,89 @@ impl TrackFilter {
     }
 }
 
+impl Engine {
+    /// Appends what a client is told of changes to its session. What there is to tell besides waits for it: the server,
+    /// too, keeps that until it has something to say.
+    pub(crate) fn put_changes(&mut self, key: Key, ok: &OkPacket<'_>, block: &mut Vec<u8>) {
+        let client = self.clients.get(key);
+        let Some(client) = client.filter(|client| client.dialect().session_track) else {
+            return;
+        };
+        client.tracks.pass(Reader::new(ok.state_changes), block);
+        if !block.is_empty()
+            && let Some(untold) = self.clients.untold.remove(&key)
+        {
+            put_untold(&untold, block);
+        }
+    }
+
+    /// A backend told what SET STATEMENT has put back, to be told to the session with what it is told next.
+    pub(crate) fn put_back_told(&mut self, backend: Key, ok: &OkPacket<'_>) {
+        let Some(key) = self.pool.get(backend).and_then(|backend| backend.client) else {
+            return;
+        };
+        let client = self.clients.get(key);
+        let Some(client) = client.filter(|client| client.dialect().session_track) else {
+            return;
+        };
+        let mut untold = Vec::new();
+        for change in ok.changes() {
+            match change {
+                // What the front door has said for that.
+                StateChange::SystemVariable { name, .. } if name.starts_with(PREFIX) => {}
+                StateChange::SystemVariable { name, value } if client.tracks.names(name) => {
+                    put_variable((name, value), &mut untold);
+                }
+                _ => {}
+            }
+        }
+        if let Some(before) = self.clients.untold.remove(&key) {
+            put_untold(&before, &mut untold);
+        }
+        if !untold.is_empty() {
+            self.clients.untold.insert(key, untold.into());
+        }
+    }
+}
+
+/// Appends the variables of another block that are not told already.
+fn put_untold(untold: &[u8], block: &mut Vec<u8>) {
+    let untold = OkPacket {
+        state_changes: untold,
+        ..OkPacket::default()
+    };
+    for change in untold.changes() {
+        if let StateChange::SystemVariable { name, value } = change
+            && !tells_variable(block, name)
+        {
+            put_variable((name, value), block);
+        }
+    }
+}
+
+fn tells_variable(block: &[u8], wanted: &[u8]) -> bool {
+    let ok = OkPacket {
+        state_changes: block,
+        ..OkPacket::default()
+    };
+    let is_wanted = |change: StateChange<'_>| matches!(change, StateChange::SystemVariable { name, .. } if name == wanted);
+    ok.changes().any(is_wanted)
+}
+
 fn put_default_variables(data: &[u8], block: &mut Vec<u8>) {
     let mut data = Reader::new(data);
     while let (Ok(name), Ok(value)) = (data.lenenc_bytes("name"), data.lenenc_bytes("value")) {
         if DEFAULT.contains(&name) {
-            let mut entry = Vec::new();
-            put_lenenc_bytes(&mut entry, name);
-            put_lenenc_bytes(&mut entry, value);
-            put_entry(VARIABLES, &entry, block);
+            put_variable((name, value), block);
         }
     }
+}
+
+fn put_variable((name, value): (&[u8], &[u8]), block: &mut Vec<u8>) {
+    let mut entry = Vec::new();
+    put_lenenc_bytes(&mut entry, name);
+    put_lenenc_bytes(&mut entry, value);
+    put_entry(VARIABLES, &entry, block);
 }
 
 fn put_entry(kind: u8, data: &[u8], block: &mut Vec<u8>) {
@@ -124,5 +214,20 @@ mod tests {
         // Who names variables is told what they are, and of no others.
         filter.follow(&ok(b""), true);
         assert_eq!(told(filter), BLOCK);
+    }
+
+    #[test]
+    fn what_was_put_back_is_told_behind_the_rest_unless_that_tells_it() {
+        let mut untold = Vec::new();
+        for variable in [("time_zone", "SYSTEM"), ("autocommit", "ON")] {
+            let (name, value) = variable;
+            put_variable((name.as_bytes(), value.as_bytes()), &mut untold);
+        }
+        let mut block = told(TrackFilter::default());
+        put_untold(&untold, &mut block);
+        assert_eq!(
+            block,
+            b"\x00\x0f\x0aautocommit\x03OFF\x01\x05\x04shop\x00\x11\x09time_zone\x06SYSTEM"
+        );
     }
 }

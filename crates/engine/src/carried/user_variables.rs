@@ -4,24 +4,22 @@
 //!
 //! Bounded per session (`UserVariables::BYTES_MAX`); what is more, or cannot be read back, pins.
 
+mod names;
+mod values;
+
+pub(crate) use values::ReadVariables;
+
 use events::Io;
 use membership::Key;
-use session::statement::{
-    Kind, Mention, PinReason, Statement, Traits, carried_name, user_variables,
-};
-use session::{
-    ColumnType, Restore, Told, UserValue, UserVariables, ask_for_user_variables,
-    put_user_variables, same_user_variables,
-};
-use wire::{Command, ErrPacket, Piece, TextResultSet, WalkError, code};
+use session::statement::{Kind, Mention, PinReason, Statement, Traits, user_variables};
+use session::{Restore, UserValue, UserVariables, put_user_variables, same_user_variables};
+use wire::Command;
 
-use crate::backend::{Backend, ClientCommand, Due, Purpose};
+use crate::backend::{Backend, Due};
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::commands::answers::Ending;
 use crate::prepared::by_name::Prepared;
 use crate::prepared::named::executes;
-use crate::shared::PinLimits;
 use crate::{Engine, Mail, Turn};
 
 /// So many different names may wait to be read back.
@@ -29,10 +27,6 @@ const UNREAD_MAX: usize = 256;
 
 /// So many variables of earlier sessions may be left as NULL before the backend is cleaned.
 const CLEARED_MAX: usize = 64;
-
-/// Bytes at the end of a column definition that hold its fixed part. Source: "Column Definition" in
-/// the MySQL manual.
-const FIXED_PART: usize = 12;
 
 /// What a backend holds besides the state of its session.
 #[derive(Debug, Default)]
@@ -44,99 +38,6 @@ pub(crate) struct Leftovers {
     cleared: Vec<Box<[u8]>>,
     /// What is prepared by name.
     pub(crate) prepared: Prepared,
-}
-
-/// A question about user variables, and its answer so far.
-#[derive(Debug)]
-pub(crate) struct ReadVariables {
-    names: Vec<Box<[u8]>>,
-    /// The end of the column definition at hand.
-    definition: Vec<u8>,
-    columns: Vec<ColumnType>,
-    rows: TextResultSet,
-}
-
-impl ReadVariables {
-    /// Takes in a piece of the answer.
-    pub(crate) fn piece(&mut self, piece: &Piece<'_>) -> Result<(), WalkError> {
-        match piece {
-            Piece::Column(bytes) => {
-                self.complete_column();
-                self.definition.extend_from_slice(bytes);
-            }
-            Piece::Rest(bytes) if !self.definition.is_empty() => {
-                self.definition.extend_from_slice(bytes);
-            }
-            Piece::ColumnsEnd(_) => self.complete_column(),
-            _ => {}
-        }
-        Ok(self.rows.piece(piece)?)
-    }
-
-    fn complete_column(&mut self) {
-        if let Some(fixed) = self.definition.last_chunk() {
-            self.columns.push(column_type(fixed));
-        }
-        self.definition.clear();
-    }
-
-    /// What `user` becomes with these values. `None` if one of them cannot be carried.
-    fn values(&self, mut user: UserVariables) -> Option<UserVariables> {
-        let row = self.rows.rows().next()?;
-        let told = self.columns.chunks_exact(4).zip(row.chunks_exact(4));
-        for (name, (columns, values)) in self.names.iter().zip(told) {
-            let [value, hex, charset, collation] = values else {
-                return None;
-            };
-            let text = |value: &'_ Option<Vec<u8>>| value.clone().unwrap_or_default();
-            let value = UserValue::told(&Told {
-                column: *columns.first()?,
-                value: value.as_deref(),
-                hex: &text(hex),
-                charset: &text(charset),
-                collation: &text(collation),
-            })?;
-            user.set(name, value);
-        }
-        (user.bytes() <= UserVariables::BYTES_MAX).then_some(user)
-    }
-}
-
-fn column_type(fixed: &[u8; FIXED_PART]) -> ColumnType {
-    const DOUBLE: u8 = 5;
-    const LONGLONG: u8 = 8;
-    const NEWDECIMAL: u8 = 246;
-    const UNSIGNED: u8 = 32;
-    let [_, _, _, _, _, _, kind, flags, ..] = *fixed;
-    match kind {
-        LONGLONG if flags & UNSIGNED != 0 => ColumnType::Unsigned,
-        LONGLONG => ColumnType::Integer,
-        DOUBLE => ColumnType::Double,
-        NEWDECIMAL => ColumnType::Decimal,
-        _ => ColumnType::Text,
-    }
-}
-
-/// True if the account is never told which variables there are: by the next connection's server neither. Other
-/// errors, such as that of a KILL, concern this question alone.
-fn hides_list(error: &[u8]) -> bool {
-    const HIDES: [u16; 5] = [
-        code::SCHEMA_ACCESS_DENIED,
-        code::UNKNOWN_TABLE,
-        code::TABLE_ACCESS_DENIED,
-        code::COLUMN_ACCESS_DENIED,
-        code::NO_SUCH_TABLE,
-    ];
-    ErrPacket::parse(error).is_ok_and(|error| HIDES.contains(&error.code))
-}
-
-/// A variable that the server lists, and whether it is NULL. `None` if it cannot be carried.
-fn listed(row: &[Option<Vec<u8>>]) -> Option<(Box<[u8]>, bool)> {
-    let [Some(name), Some(null)] = row else {
-        return None;
-    };
-    let name = carried_name(name)?.to_ascii_lowercase();
-    Some((name.into(), null == b"1"))
 }
 
 impl Leftovers {
@@ -273,6 +174,14 @@ impl Engine {
         mentions.unwrap_or_default()
     }
 
+    /// True if what is carried of a variable is its value: nothing may have assigned it that was not read back, or
+    /// never is.
+    pub(crate) fn knows_user_variable(&self, client: &Client, name: &[u8]) -> bool {
+        let backend = client.backend.and_then(|key| self.pool.get(key));
+        let unread = backend.is_some_and(|backend| backend.leftovers.may_have(name));
+        !unread && !client.pins.contains(PinReason::UserVariable)
+    }
+
     /// The variables that a text mentions; `None` if they cannot be told or carried.
     pub(crate) fn mentions_of_text(&self, client: Key, text: &[u8]) -> Option<Vec<Mention>> {
         let session = &self.clients.get(client)?.session;
@@ -280,7 +189,7 @@ impl Engine {
     }
 
     /// True if the statement could see user variables.
-    fn needs_user_variables<I: Io<Mail>>(
+    pub(crate) fn needs_user_variables<I: Io<Mail>>(
         &mut self,
         turn: &Turn<'_, I>,
         key: Key,
@@ -309,65 +218,6 @@ impl Engine {
             Kind::Explain | Kind::Set => true,
             _ => false,
         }
-    }
-
-    /// Asks the backend for what the session that is about to be detached may have assigned. False if
-    /// that is nothing.
-    pub(crate) fn read_user_variables<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-    ) -> bool {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return false;
-        };
-        let names = std::mem::take(&mut backend.leftovers.unread);
-        if names.is_empty() {
-            return false;
-        }
-        let question = ask_for_user_variables(names.iter().map(|name| &**name));
-        backend.put_query(turn.io.outbox(backend.handle), &question);
-        backend.expect(Purpose::ReadUserVariables(Box::new(ReadVariables {
-            names,
-            definition: Vec::new(),
-            columns: Vec::new(),
-            rows: TextResultSet::default(),
-        })));
-        self.counters.read_backs += 1;
-        true
-    }
-
-    /// The backend told the values.
-    pub(crate) fn learn_user_variables(&mut self, key: Key, read: &ReadVariables, ending: &Ending) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let Some(client) = backend.client else {
-            // Nobody knows what they are now.
-            backend.dirty = true;
-            return;
-        };
-        let Some(record) = self.clients.get_mut(client) else {
-            return;
-        };
-        let before = record.session.user.as_deref().cloned().unwrap_or_default();
-        let values = (*ending == Ending::Ok).then(|| read.values(before));
-        let Some(values) = values.flatten() else {
-            return self.pin_late(client, PinReason::UserVariable);
-        };
-        let values = self.interner.user_variables(values);
-        let agreed =
-            same_user_variables(backend.session.user.as_ref(), record.session.user.as_ref());
-        record.session.user = Some(values.clone());
-        backend.session.user = match agreed {
-            true => Some(values),
-            // It lacks what was set without it.
-            false => {
-                let own = backend.session.user.as_deref().cloned().unwrap_or_default();
-                let own = read.values(own).unwrap_or_default();
-                Some(self.interner.user_variables(own))
-            }
-        };
     }
 
     /// Sets variables of a session without a backend: one that is attached is told of them when a statement
@@ -400,84 +250,6 @@ impl Engine {
         true
     }
 
-    /// A statement was answered by which the server says that something of the session has changed,
-    /// and the text does not say what: a trigger, or a function behind a view. The server is asked which
-    /// variables there are, if it tells the account.
-    pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand, schema: bool) {
-        let writes = matches!(
-            command.kind,
-            Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
-        );
-        let calls = command.traits.contains(Traits::RUNS_KNOWN_BODY);
-        // What was prepared in another schema changes that for as long as it runs, and the server says so.
-        let reads = command.kind == Kind::Select && !schema;
-        let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
-        if !calls && (!(writes || reads) || command.traits.intersects(seen)) {
-            return;
-        }
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        if client.pins.contains(PinReason::UserVariable) {
-            return;
-        }
-        let hides = self.keys[client.key.0 as usize].hides_variables;
-        let backend = client.backend.and_then(|key| self.pool.get_mut(key));
-        match backend.filter(|_| !hides) {
-            Some(backend) => backend.due |= Due::NAMES,
-            None => self.pin_late(key, PinReason::UserVariable),
-        }
-    }
-
-    /// The backend told which variables there are: those that may be the attached session's are read back.
-    pub(crate) fn learn_names(&mut self, key: Key, answer: Result<&TextResultSet, &[u8]>) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let Some(client) = backend.client else {
-            // Nobody knows what they are now.
-            backend.dirty = true;
-            return;
-        };
-        if answer.is_err_and(hides_list)
-            && let Some(id) = self.pool.key_of(key)
-        {
-            self.keys[id.0 as usize].hides_variables = true;
-        }
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let rows = answer.ok().map(TextResultSet::rows);
-        let names: Option<Vec<_>> = rows.and_then(|rows| rows.map(listed).collect());
-        let names = names.filter(|names| names.len() <= UNREAD_MAX);
-        let Some(names) = names else {
-            return self.pin_late(client, PinReason::UserVariable);
-        };
-        let cleared =
-            |(name, null): &(Box<[u8]>, bool)| *null && backend.leftovers.cleared.contains(name);
-        let own = names.into_iter().filter(|listed| !cleared(listed));
-        let own = own.map(|(name, _)| Mention { name, reads: false });
-        let own = own.collect();
-        backend.leftovers.assigns(own);
-    }
-
-    /// Pins a session for what has happened already: there is no refusing it.
-    pub(crate) fn pin_late(&mut self, key: Key, reason: PinReason) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if client.pins.contains(reason) {
-            return;
-        }
-        client.pins.insert(reason);
-        let account = self.accounts.account(client.account);
-        client.pin_slot = client.pin_slot.take().or_else(|| {
-            let pinned = self.shared.pin(&account?.pinned, PinLimits::NONE);
-            pinned.ok()
-        });
-        self.counters.pinned(reason);
-    }
-
     /// A session that keeps its backend for long must not gather names without end.
     pub(crate) fn bound_unread(&mut self, key: Key) {
         let Some(backend) = self.pool.get_mut(key) else {
@@ -494,40 +266,5 @@ impl Engine {
             backend.leftovers.forget_unread();
             self.pin_late(client, PinReason::UserVariable);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_lasts_hides_the_list_from_an_account() {
-        for (code, hides) in [
-            (1142, true),
-            (1044, true),
-            (1146, true),
-            (1317, false),
-            (1205, false),
-        ] {
-            let mut packet = Vec::new();
-            let error = ErrPacket {
-                code,
-                sql_state: b"HY000",
-                message: b"no",
-            };
-            error.encode(&mut packet, 1, wire::Capabilities::PROTOCOL_41);
-            assert_eq!(hides_list(&packet[wire::HEADER_LEN..]), hides, "{code}");
-        }
-    }
-
-    #[test]
-    fn a_row_that_no_variable_has_is_none() {
-        let value = |text: &str| Some(text.as_bytes().to_vec());
-        assert_eq!(
-            listed(&[value("A"), value("1")]),
-            Some((Box::from(*b"a"), true))
-        );
-        assert_eq!(listed(&[None, None]), None);
     }
 }

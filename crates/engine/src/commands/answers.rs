@@ -6,12 +6,12 @@ use membership::Key;
 use session::is_charset_variable;
 use session::statement::{Flavor, Kind, PinReason, Traits};
 use wire::{
-    Fingerprint, OkPacket, Piece, Reader, ServerStatus, StateChange, TextResultSet, Told, WalkError,
+    Fingerprint, OkPacket, Piece, ServerStatus, StateChange, TextResultSet, Told, WalkError,
 };
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::carried::tracking;
-use crate::client::{Client, State};
+use crate::client::State;
 use crate::{Engine, Mail, Turn};
 
 /// How an answer ended.
@@ -52,6 +52,7 @@ impl Purpose {
             Self::ReadTables(read) => collect(&mut read.rows, piece)?,
             Self::ReadRoutine(read) => collect(&mut read.rows, piece)?,
             Self::Command(_)
+            | Self::ReadPutBack
             | Self::Restore(_)
             | Self::Repeat
             | Self::EndXa
@@ -249,7 +250,7 @@ impl Engine {
         };
         backend.status = ok.status;
         let Purpose::Command(command) = &mut exchange.purpose else {
-            return self.next_transaction_told(key, &exchange.purpose, ok);
+            return self.question_told(key, &exchange.purpose, ok);
         };
         command.counts.affected = ok.affected_rows;
         command.counts.warnings = ok.warnings;
@@ -263,7 +264,7 @@ impl Engine {
         if ok.status.contains(ServerStatus::DB_DROPPED) {
             self.known_schemas.forget_all();
         }
-        // By now SET STATEMENT has put them back, which the server does not say.
+        // By now SET STATEMENT has put them back, which the server says with whatever it says next.
         let kept = !command.traits.contains(Traits::FOR_STATEMENT);
         let changes = ok.changes().filter(|change| kept || !is_variable(change));
         let Some(client) = client else {
@@ -292,8 +293,11 @@ impl Engine {
         if let Some(schema) = known {
             self.known_schemas.learn(client.key, schema);
         }
-        client.put_changes(ok, block);
+        if !kept && client.tracks.tells(ok) {
+            backend.due |= crate::backend::Due::PUT_BACK;
+        }
         let Some(key) = command.client else { return };
+        self.put_changes(key, ok, block);
         if tracked.schema {
             self.follow_schema(key);
         }
@@ -364,16 +368,6 @@ fn is_variable(change: &StateChange<'_>) -> bool {
 
 fn collect(rows: &mut TextResultSet, piece: &Piece<'_>) -> Result<(), WalkError> {
     Ok(rows.piece(piece)?)
-}
-
-impl Client {
-    /// Appends what it is told of changes to its session.
-    fn put_changes(&self, ok: &OkPacket<'_>, block: &mut Vec<u8>) {
-        if !self.dialect().session_track {
-            return;
-        }
-        self.tracks.pass(Reader::new(ok.state_changes), block);
-    }
 }
 
 impl ClientCommand {

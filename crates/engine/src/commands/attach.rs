@@ -17,7 +17,6 @@ use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa};
 use crate::carried::user_variables::Leftovers;
 use crate::client::State;
 use crate::commands::{Packet, Taken};
-use crate::conditions::Source;
 use crate::owner::Owner;
 use crate::prepared::backend_statements::BackendStatements;
 use crate::{Engine, Mail, Turn};
@@ -377,7 +376,6 @@ impl Engine {
             login_role: None,
             status: ServerStatus::AUTOCOMMIT,
             insert_id: InsertId::Known(0),
-            source: Source::default(),
             statements: BackendStatements::default(),
             exchanges: VecDeque::new(),
             inbox: Vec::new(),

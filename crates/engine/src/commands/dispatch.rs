@@ -3,7 +3,7 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, Kind, Statement};
+use session::statement::{Flavor, Kind, Statement, Traits};
 use session::{Restore, SessionState, plan};
 use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, write_packet};
 
@@ -32,10 +32,15 @@ impl Engine {
         if self.refuses(turn, client, (packet, &statement)) {
             return Taken::Now;
         }
+        if self.reads_list_first(turn, client, (packet, &statement)) {
+            return Taken::Later;
+        }
         let texts = self.bring_texts(turn, client, (packet, &statement));
         let missing = self.missing(client, packet);
         let bound = self.bound(client, (packet, &statement), missing.as_deref());
+        let replaced = Replaced::by(&statement, missing.as_deref());
         let mut restore = self.restore(client, bound.as_ref());
+        replaced.leave_out_of(&mut restore);
         if self.bring_user_variables(turn, client, (packet, &statement), &mut restore) {
             self.clean_attached(turn, client);
             return Taken::Later;
@@ -51,21 +56,13 @@ impl Engine {
             return Taken::Now;
         };
         let wanted = bound.as_ref().unwrap_or(&record.session);
-        let selects = statement.kind == Kind::Use && missing.is_none();
-        if selects {
-            // It would be replaced at once; and if it is gone, this is the way out.
-            restore.schema = None;
-        }
         // A plain read could share the write (rule 5), but that its tables are no views with
         // side effects is more than a text can tell.
         let must_await = texts || restore.can_fail && !restore.is_empty();
         let outbox = turn.io.outbox(backend.handle);
         backend.statements.put_closes(outbox);
         put_restore(outbox, backend, &restore);
-        if !selects {
-            backend.session.schema.clone_from(&wanted.schema);
-        }
-        backend.session.take_all_but_schema(wanted);
+        replaced.bring(&mut backend.session, wanted);
         if self.clients.state(client) != Some(State::Active) {
             self.clients.move_to(client, State::Active, turn.now);
         }
@@ -84,6 +81,38 @@ impl Engine {
         }
         self.send(turn, client, packet, statement);
         Taken::Now
+    }
+
+    /// A statement asks for the list of conditions that its backend has, where that must first be brought to a state in
+    /// which it would be lost: the list is read, and the command looked at anew, as one that can be answered here.
+    fn reads_list_first<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+    ) -> bool {
+        let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
+        let Some(client) = self.clients.get(key).filter(|_| asks) else {
+            return false;
+        };
+        let Some(backend) = client
+            .backend
+            .filter(|_| client.capture.conditions.needs_backend())
+        else {
+            return false;
+        };
+        let missing = self.missing(key, packet);
+        let bound = self.bound(key, (packet, statement), missing.as_deref());
+        let moves = missing.is_some()
+            || !self.restore(key, bound.as_ref()).is_empty()
+            || self.needs_user_variables(turn, key, (packet, statement));
+        if !moves || !self.read_warnings(turn, backend) {
+            return false;
+        }
+        if self.clients.state(key) != Some(State::Active) {
+            self.clients.move_to(key, State::Active, turn.now);
+        }
+        true
     }
 
     /// A backend is about to be brought to the state of its session, which may empty the list of conditions, or have
@@ -195,6 +224,49 @@ impl Engine {
             client.pin_slot = Some(self.shared.pin(&account.pinned, limits)?);
         }
         Ok(())
+    }
+}
+
+/// What a statement replaces. It is not restored before: it would be replaced at once, and if it is gone, this is
+/// the way out.
+#[derive(Clone, Copy, Default)]
+struct Replaced {
+    schema: bool,
+    role: bool,
+}
+
+impl Replaced {
+    fn by(statement: &Statement, missing: Option<&Template>) -> Self {
+        if missing.is_some() {
+            return Self::default();
+        }
+        let role = statement.kind == Kind::Set && statement.traits.contains(Traits::SETS_ROLE);
+        Self {
+            // It may take the role to select it.
+            schema: role || statement.kind == Kind::Use,
+            role,
+        }
+    }
+
+    fn leave_out_of(self, restore: &mut Restore) {
+        if self.schema {
+            restore.schema = None;
+        }
+        if self.role {
+            restore.role = None;
+        }
+    }
+
+    /// A backend is in the state `wanted`, but for what is replaced.
+    fn bring(self, backend: &mut SessionState, wanted: &SessionState) {
+        let role = backend.role().filter(|_| self.role).map(Box::<[u8]>::from);
+        if !self.schema {
+            backend.schema.clone_from(&wanted.schema);
+        }
+        backend.take_all_but_schema(wanted);
+        if self.role {
+            backend.set_role(role.as_deref());
+        }
     }
 }
 

@@ -1,15 +1,16 @@
 //! Sessions whose password has expired: they may set it, and nothing else.
 //!
 //! Owns what such a session may say, and how it goes on once the password is set. A key of their own keeps their
-//! backend connections apart: each is opened for one statement that the server lets them run, and is used by
+//! backend connections apart: each is opened for one session that runs what the server lets it run, and is used by
 //! nobody else before or after. If that has set the password, the server takes the connection for an ordinary
-//! one from then on, and so does the front door, which may know nothing else that opens one.
+//! one from then on, and so does the front door, which may know nothing else that opens one. MariaDB lets such
+//! sessions set variables, too, but not read them: with these a session keeps its connection to the end.
 
 use events::Io;
 use membership::Key;
-use pool::State as BackendState;
+use pool::{KeyId, State as BackendState};
 use session::SessionState;
-use session::statement::{Kind, Traits};
+use session::statement::{Flavor, Kind, Traits};
 use wire::{Capabilities, Command};
 
 use crate::backend::ClientCommand;
@@ -35,14 +36,16 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return false;
         };
-        if client.rekeyed || !self.pool.key(client.key).is_sandbox() {
+        if !self.is_confined(client) {
             return false;
         }
         let may_run = match command {
             Command::Quit | Command::Ping | Command::StmtClose | Command::StmtSendLongData => true,
             Command::Query => {
                 let statement = self.judge_text(key, packet.text());
-                statement.kind == Kind::Account && statement.traits.contains(Traits::SETS_PASSWORD)
+                let sets = statement.kind == Kind::Set && self.flavor() == Flavor::MariaDb;
+                let sets_password = statement.traits.contains(Traits::SETS_PASSWORD);
+                sets || statement.kind == Kind::Account && sets_password
             }
             _ => false,
         };
@@ -52,6 +55,18 @@ impl Engine {
             self.touch(key, turn.now);
         }
         !may_run
+    }
+
+    /// True of a session whose password has expired, until it has set it.
+    pub(crate) fn is_confined(&self, client: &Client) -> bool {
+        !client.rekeyed && self.pool.key(client.key).is_sandbox()
+    }
+
+    /// True of a backend that would answer no question of ours.
+    pub(crate) fn answers_nothing(&self, key: Key) -> bool {
+        let backend = self.pool.get(key);
+        let client = backend.and_then(|backend| self.clients.get(backend.client?));
+        client.is_some_and(|client| self.is_confined(client))
     }
 
     /// A new connection is logged in for sessions whose password has expired. Nothing can be set or asked on it.
@@ -84,6 +99,16 @@ impl Engine {
         id.is_some_and(|id| self.pool.key(id).is_sandbox())
     }
 
+    /// The key whose connections may end what runs on those of `id`: in a sandbox nothing can be ended.
+    pub(crate) fn outside_sandbox(&mut self, id: KeyId) -> KeyId {
+        let key = self.pool.key(id);
+        if !key.is_sandbox() {
+            return id;
+        }
+        let ordinary = key.clone().outside_sandbox();
+        self.key_id(&ordinary)
+    }
+
     /// A statement has succeeded. In a sandbox both servers run none that sets another account's password, or leaves
     /// one's own as it is: it is set.
     pub(crate) fn may_leave_sandbox(&mut self, key: Key, command: &ClientCommand) {
@@ -95,6 +120,10 @@ impl Engine {
             .and_then(|client| self.clients.get_mut(client));
         if let Some(client) = client {
             client.rekeyed = true;
+        }
+        if let Some(backend) = self.pool.get_mut(key) {
+            // Whatever the client named at its login.
+            backend.session.schema = None;
         }
     }
 

@@ -79,23 +79,15 @@ impl Engine {
     }
 
     /// A client that sends ahead while something runs is not read from until that is done: what
-    /// it may leave here is bounded by one read.
+    /// it may leave here is bounded by one read. One that sends a file is read from as its backend keeps up.
     fn balance_receiving<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        let busy = matches!(
-            self.clients.state(key),
-            Some(
-                State::Queued
-                    | State::Waiting(_)
-                    | State::ForLane(_)
-                    | State::InLane
-                    | State::Active
-                    | State::Asking
-            )
-        );
+        let busy = self.clients.state(key).is_some_and(State::is_busy);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let busy = busy && !client.uploading;
+        if client.uploading {
+            return;
+        }
         let ahead = busy && sent_ahead(&client.inbox);
         if ahead && !client.paused {
             turn.io.pause_receive(client.handle);

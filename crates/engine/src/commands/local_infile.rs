@@ -139,10 +139,15 @@ impl Engine {
                 client.uploading && (client.paused || !client.inbox.is_empty())
             })
         };
-        let Some(client) = client.filter(uploading) else {
+        let Some(key) = client.filter(uploading) else {
             return;
         };
-        self.consume_inbox(turn, client);
+        if let Some(client) = self.clients.get_mut(key)
+            && std::mem::take(&mut client.paused)
+        {
+            turn.io.resume_receive(client.handle);
+        }
+        self.consume_inbox(turn, key);
     }
 }
 

@@ -115,9 +115,10 @@ pub(crate) fn prepared_text(
     substitute(text, dialect, constant)
 }
 
-/// True if a text may look for its own connection in a list of the server's, which has the ids of backends.
+/// True if a text may look for its own connection in a list of the server's, or among the holders of locks: there
+/// are the ids of backends.
 fn lists_connections(text: &[u8]) -> bool {
-    const NAMES: [&[u8]; 2] = [b"processlist", b"trx_mysql_thread_id"];
+    const NAMES: [&[u8]; 3] = [b"processlist", b"trx_mysql_thread_id", b"is_used_lock"];
     let has = |name: &[u8]| {
         text.windows(name.len())
             .any(|part| part.eq_ignore_ascii_case(name))
@@ -226,6 +227,9 @@ mod tests {
     fn whoever_lists_connections_is_told_of_the_backend() {
         assert!(lists_connections(
             b"SELECT 1 FROM information_schema.ProcessList WHERE id=CONNECTION_ID()"
+        ));
+        assert!(lists_connections(
+            b"SELECT IS_USED_LOCK('a') = CONNECTION_ID()"
         ));
         assert!(!lists_connections(b"SELECT CONNECTION_ID()"));
     }

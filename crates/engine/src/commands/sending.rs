@@ -70,7 +70,6 @@ impl Engine {
         );
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
-        backend.source.signal = signal(packet, &statement);
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
         let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
         if !effect.as_ref().is_some_and(Effect::is_of_text) {
@@ -251,14 +250,6 @@ fn prepares_transaction(text: &[u8]) -> bool {
     const PREPARE: &[u8] = b"prepare";
     let has = |part: &[u8]| part.eq_ignore_ascii_case(PREPARE);
     text.windows(PREPARE.len()).any(has)
-}
-
-/// The text of a SIGNAL, of which SHOW WARNINGS does not tell all.
-fn signal(packet: Packet<'_>, statement: &Statement) -> Option<Box<[u8]>> {
-    let signals = statement.kind == Kind::Diagnostics
-        && !statement.traits.contains(Traits::READS_DIAGNOSTICS)
-        && packet.payload.first() == Some(&(Command::Query as u8));
-    signals.then(|| packet.text().into())
 }
 
 /// How the client is told the answer to a command whose last packet was sent with `sequence_id`.

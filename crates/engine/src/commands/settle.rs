@@ -74,9 +74,11 @@ impl Engine {
             (Purpose::ReadPrivileges(_), Ending::Err(_)) => {
                 self.learn_privileges(turn, key, None);
             }
+            // Not in every state of an XA transaction.
+            (Purpose::ReadPutBack, Ending::Err(_)) => {}
             (Purpose::ReadNames(_), Ending::Err(error)) => self.learn_names(key, Err(error)),
             (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
-            (Purpose::Kill(victim), _) => return self.kill_told(turn, key, victim),
+            (Purpose::Kill(victim), ending) => return self.kill_told(turn, key, (victim, ending)),
             // A KILL that came late hit the ping, as it should.
             (Purpose::Ping, Ending::Err(_)) => self.ping_again(key),
             (_, Ending::Err(error)) => return self.backend_refuses_us(turn, key, error),
@@ -154,10 +156,10 @@ impl Engine {
         if command.traits.contains(Traits::SETS_CHARSET) && !refused_whole(command.kind, ending) {
             backend.due |= Due::CHARSET;
         }
-        if command.traits.contains(Traits::SETS_ROLE) {
+        let failed = matches!(ending, Ending::Err(_));
+        if may_have_set_role(command, failed) {
             backend.due |= Due::ROLE;
         }
-        let failed = matches!(ending, Ending::Err(_));
         if failed {
             self.counters.statement_errors += 1;
             if leaves_transaction_open(command.kind, backend.status) {
@@ -186,7 +188,7 @@ impl Engine {
             client.capture.answered(command, failed);
             client.retry = Retry::Fresh;
         }
-        self.note_conditions(key, command, ending);
+        self.note_conditions(command, ending);
         self.call_answered(key, command);
         self.statement_answered(key, command, failed);
         if let Some(client) = command.client {
@@ -310,7 +312,7 @@ impl Engine {
         if let Ok(error) = ErrPacket::parse(error) {
             error.encode(
                 turn.io.outbox(client.handle),
-                1,
+                client.answer_begins,
                 wire::Capabilities::PROTOCOL_41,
             );
         }
@@ -342,22 +344,30 @@ pub(crate) fn defines(kind: Kind, traits: Traits) -> bool {
     }
 }
 
-/// True if the server could not even parse the statement: it changed nothing.
+/// True if the server could not even parse the statement: it changed nothing. Of statements that run others it
+/// may have been one of those.
 fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
     let Ending::Err(error) = ending else {
         return false;
     };
     let code = ErrPacket::parse(error).map(|error| error.code);
-    code == Ok(wire::code::PARSE_ERROR) && command.kind != Kind::Multiple
+    let runs_others = matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Prepared)
+        || command.traits.contains(Traits::MULTIPLE);
+    code == Ok(wire::code::PARSE_ERROR) && !runs_others
 }
 
 impl Backend {
-    /// Notes that a statement may have prepared an XA transaction, and does not say so.
+    /// Notes what a statement may have done that its answer does not say: prepared an XA transaction, or put back
+    /// variables, if it failed.
     fn note_hidden(&mut self, command: &ClientCommand, ending: &Ending) {
         let hidden =
             [PinReason::Call, PinReason::Unknown].map(|reason| command.pins.contains(reason));
         if hidden.contains(&true) && !never_ran(command, ending) {
             self.prepared_xa = self.prepared_xa.max(PreparedXa::Possible);
+        }
+        let failed = *ending != Ending::Ok && !never_ran(command, ending);
+        if failed && command.traits.contains(Traits::FOR_STATEMENT) {
+            self.due |= Due::PUT_BACK;
         }
     }
 }
@@ -375,6 +385,11 @@ fn returned_rows(command: &ClientCommand) -> bool {
 /// True of an INSERT of several rows that may have generated an id before it failed.
 fn failed_later(command: &ClientCommand, ending: &Ending) -> bool {
     command.traits.contains(Traits::GENERATES_ID) && matches!(ending, Ending::Err(_))
+}
+
+/// Where a SET ROLE has failed the session has the role of before, which the backend need not have.
+fn may_have_set_role(command: &ClientCommand, failed: bool) -> bool {
+    command.traits.contains(Traits::SETS_ROLE) && !(failed && command.kind == Kind::Set)
 }
 
 /// True if a SET was refused for the name of a character set or collation: both servers look at all that it sets

@@ -72,7 +72,10 @@ impl Engine {
         };
         match facts.dialect(&client.session) {
             Some(dialect) => {
-                let found = classify(text, &dialect);
+                let mut found = classify(text, &dialect);
+                if found.kind == Kind::Set && self.is_confined(client) {
+                    found.pins.insert(PinReason::ExpiredPassword);
+                }
                 match found.kind {
                     Kind::Prepared => self.judge_prepared(client, (text, &dialect), found),
                     Kind::Call => self.judge_call(client, (text, &dialect), found),

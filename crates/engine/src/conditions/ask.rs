@@ -6,7 +6,7 @@ use membership::Key;
 use session::statement::{Kind, Statement, Traits, show_diagnostics};
 use wire::{ErrPacket, Told, Translation};
 
-use super::{Answer, ReadWarnings, Refusal};
+use super::{Answer, ReadWarnings};
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
 use crate::client::Client;
 use crate::commands::answers::Ending;
@@ -35,10 +35,12 @@ impl Backend {
         outbox: &mut Vec<u8>,
         (client, statement): (&mut Client, &Statement),
     ) -> bool {
-        let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
+        if !statement.traits.contains(Traits::READS_DIAGNOSTICS) {
+            return false;
+        }
         let gets = statement.kind == Kind::Diagnostics;
         let conditions = &mut client.capture.conditions;
-        let Some(text) = conditions.repeated(gets).filter(|_| asks) else {
+        let Some(text) = conditions.repeated(gets) else {
             return false;
         };
         // It may give none this time.
@@ -52,7 +54,7 @@ impl Backend {
 
 impl Engine {
     /// A command of the attached session was answered.
-    pub(crate) fn note_conditions(&mut self, key: Key, command: &ClientCommand, ending: &Ending) {
+    pub(crate) fn note_conditions(&mut self, command: &ClientCommand, ending: &Ending) {
         let answer = Answer {
             warnings: command.counts.warnings,
             warned: command.counts.warned,
@@ -60,10 +62,8 @@ impl Engine {
                 Ending::Err(error) => ErrPacket::parse(error).ok(),
                 Ending::Ok => None,
             },
+            signal: command.effect.as_ref().and_then(|effect| effect.signal()),
         };
-        if let Some(backend) = self.pool.get_mut(key) {
-            backend.source.refusal = answer.error.as_ref().and_then(Refusal::of);
-        }
         let client = command.client.and_then(|key| self.clients.get_mut(key));
         if let Some(client) = client {
             client.capture.conditions.answered(command.does, &answer);
@@ -72,13 +72,9 @@ impl Engine {
 
     /// What is done for the attached session's command failed, and that is the command's answer.
     pub(crate) fn fail_for_client(&mut self, key: Key, error: &ErrPacket<'_>) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        backend.source.refusal = Refusal::of(error);
-        let client = backend.client.and_then(|key| self.clients.get_mut(key));
-        if let Some(client) = client {
-            client.capture.conditions.failed();
+        let client = self.pool.get(key).and_then(|backend| backend.client);
+        if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
+            client.capture.conditions.failed(error);
         }
     }
 
@@ -88,11 +84,10 @@ impl Engine {
             return false;
         };
         let client = backend.client.and_then(|key| self.clients.get_mut(key));
-        let Some(adds) = client.and_then(|client| client.capture.conditions.read()) else {
+        let Some(read) = client.and_then(|client| client.capture.conditions.read()) else {
             return false;
         };
         backend.put_query(turn.io.outbox(backend.handle), b"SHOW WARNINGS");
-        let read = ReadWarnings::new(adds, std::mem::take(&mut backend.source));
         backend.expect(Purpose::ReadWarnings(Box::new(read)));
         self.counters.read_backs += 1;
         true

@@ -3,7 +3,7 @@
 //! MySQL empties the list before every statement that is not about it; MariaDB for those that use tables, and
 //! before the first condition that a statement gives.
 
-use session::statement::{Flavor, Kind, Statement, Traits};
+use session::statement::{Flavor, Kind, PinReason, Statement, Traits};
 use wire::Command;
 
 /// What a command does to the list of conditions.
@@ -58,6 +58,10 @@ impl Does {
             // MySQL forgets the list with the statement that reads its length as a variable.
             Kind::Select | Kind::Do | Kind::Set if asks && is_mysql => Self::Replaces,
             _ if asks => Self::Asks,
+            // What it runs is not known, and most statements use tables.
+            Kind::Prepared if !is_mysql && statement.pins.contains(PinReason::Call) => {
+                Self::Several { empties: true }
+            }
             _ if is_mysql || uses_tables(statement, text) => Self::Replaces,
             _ => Self::Keeps,
         }

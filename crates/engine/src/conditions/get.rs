@@ -5,8 +5,7 @@ use events::Io;
 use membership::Key;
 use session::statement::Kind;
 use session::statement::{
-    Asked, ConditionItem, Flavor, PinReason, Place, Statement, StatementItem, Traits,
-    get_diagnostics,
+    Asked, ConditionItem, Flavor, Place, Statement, StatementItem, Traits, get_diagnostics,
 };
 use session::{ColumnType, Told, UserValue, sqlstate};
 use wire::Command;
@@ -64,16 +63,11 @@ impl Engine {
         }
         let (client, facts) = (self.clients.get(key)?, self.facts.as_ref()?);
         let asked = get_diagnostics(text, &facts.dialect(&client.session)?)?;
-        let backend = client.backend.and_then(|key| self.pool.get(key));
         let conditions = &client.capture.conditions;
         let live = conditions.is_there();
         if conditions.must_repeat() {
             return Some(Answer::Backend);
         }
-        let known = |name: &[u8]| {
-            let unread = backend.is_some_and(|backend| backend.leftovers.may_have(name));
-            !unread && !client.pins.contains(PinReason::UserVariable)
-        };
         Some(match asked {
             Asked::OfStatement(items) => of_statement(client, items, live),
             _ if live || was_signalled(client) => Answer::Backend,
@@ -84,7 +78,11 @@ impl Engine {
             Asked::OfCondition(Place::Number(number), items) => {
                 of_condition((client, facts), number, items)
             }
-            Asked::OfCondition(Place::Variable(name), _) if !known(&name) => Answer::Nobody,
+            Asked::OfCondition(Place::Variable(name), _)
+                if !self.knows_user_variable(client, &name) =>
+            {
+                Answer::Nobody
+            }
             Asked::OfCondition(Place::Variable(name), items) => {
                 let value = client
                     .session
@@ -120,7 +118,7 @@ impl Engine {
     }
 }
 
-/// True for texts that may be a GET DIAGNOSTICS, or a RESIGNAL, so that the others are not looked at twice.
+/// True for texts that may be a GET DIAGNOSTICS, or a RESIGNAL, which is never refused; the others are not looked at twice.
 fn may_be_get(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
     let begins = matches!(

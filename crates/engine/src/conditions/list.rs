@@ -14,16 +14,14 @@ const CAPTURE_MAX: usize = 64 << 10;
 
 /// The number and SQLSTATE of an ERR packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    /// The number.
-    pub code: u16,
-    /// The SQLSTATE.
-    pub state: [u8; 5],
+struct Refusal {
+    code: u16,
+    state: [u8; 5],
 }
 
 impl Refusal {
     /// What an ERR packet says.
-    pub(crate) fn of(error: &ErrPacket<'_>) -> Option<Self> {
+    fn of(error: &ErrPacket<'_>) -> Option<Self> {
         Some(Self {
             code: error.code,
             state: error.sql_state.try_into().ok()?,
@@ -31,13 +29,22 @@ impl Refusal {
     }
 }
 
-/// The statement that was answered last.
-#[derive(Debug, Default)]
+/// What gave conditions, as far as SHOW WARNINGS does not tell it.
+#[derive(Debug)]
 pub(crate) struct Source {
-    /// The ERR packet, if that was the answer.
-    pub refusal: Option<Refusal>,
+    /// The ERR packet, if the answer was one.
+    refusal: Option<Refusal>,
     /// The text, if it was a SIGNAL.
-    pub signal: Option<Box<[u8]>>,
+    signal: Option<Box<[u8]>>,
+}
+
+impl Source {
+    /// A statement that was answered with this ERR packet; its text, if it was a SIGNAL. `None` if there is neither.
+    pub(crate) fn new(error: Option<&ErrPacket<'_>>, signal: Option<&[u8]>) -> Option<Box<Self>> {
+        let refusal = error.and_then(Refusal::of);
+        let signal = signal.map(Box::from);
+        (refusal.is_some() || signal.is_some()).then(|| Box::new(Self { refusal, signal }))
+    }
 }
 
 /// The answer to a SHOW WARNINGS of our own, as far as it has come.
@@ -46,12 +53,12 @@ pub(crate) struct ReadWarnings {
     /// It tells what came on top of what is known.
     adds: bool,
     /// What gave the warnings.
-    source: Source,
+    source: Option<Box<Source>>,
 }
 
 impl ReadWarnings {
     /// No answer yet.
-    pub(crate) fn new(adds: bool, source: Source) -> Self {
+    pub(crate) fn new(adds: bool, source: Option<Box<Source>>) -> Self {
         Self {
             answer: Vec::new(),
             adds,
@@ -94,7 +101,7 @@ pub(crate) struct List {
     /// The answer to SHOW WARNINGS, as the backend gave it.
     answer: Box<[u8]>,
     /// What gave them.
-    source: Source,
+    source: Option<Box<Source>>,
     /// The messages are in UTF-8.
     is_utf8: bool,
 }
@@ -131,10 +138,8 @@ impl List {
             return None;
         };
         let code = str::from_utf8(code).ok()?.parse().ok()?;
-        let refused = self
-            .source
-            .refusal
-            .filter(|error| error.code == code && level == b"Error");
+        let refusal = self.source.as_ref().and_then(|source| source.refusal);
+        let refused = refusal.filter(|error| error.code == code && level == b"Error");
         // What another character set does not have has become question marks.
         let plain = |byte: &u8| matches!(byte, 1..=0x7e) && *byte != b'?';
         let sure = self.is_utf8 && str::from_utf8(message).is_ok() || message.iter().all(plain);
@@ -147,7 +152,12 @@ impl List {
 
     /// The SIGNAL that gave them: SHOW WARNINGS tells a part of what that says.
     pub(crate) fn signal(&self) -> Option<&[u8]> {
-        self.source.signal.as_deref()
+        self.source.as_ref()?.signal.as_deref()
+    }
+
+    /// What gave them.
+    pub(crate) fn into_source(self) -> Option<Box<Source>> {
+        self.source
     }
 
     /// The answer to SHOW WARNINGS or SHOW ERRORS, told to a client.
@@ -165,8 +175,11 @@ impl List {
         replay(&answer, translation, told, outbox);
     }
 
-    /// Adds those that another answer to SHOW WARNINGS has.
+    /// Adds those that another answer to SHOW WARNINGS has, as far as there is room.
     fn add(&mut self, more: &[u8]) {
+        if self.answer.len() + more.len() > CAPTURE_MAX {
+            return;
+        }
         let mut packets = Packets::default();
         let mut end = Vec::new();
         each_packet(&self.answer, |piece| match piece {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use wire::{ErrPacket, code};
 
-use super::{Does, List, ReadWarnings};
+use super::{Does, List, ReadWarnings, Source};
 use crate::errors::ClientError;
 
 /// A server takes no longer message from a SIGNAL, in characters. Source: MESSAGE_TEXT in "SIGNAL Statement" of the
@@ -24,8 +24,8 @@ enum Place {
     Known(Box<List>),
     /// Here, and on the attached backend what came on top of it.
     More(Box<List>),
-    /// On the attached backend.
-    There,
+    /// On the attached backend, and what gave it.
+    There(Option<Box<Source>>),
     /// A plain read gave it in a lane, and must run again to have it.
     Again(Box<Repeat>),
     /// It is an ERR that no backend has given in a statement.
@@ -47,6 +47,14 @@ pub(crate) struct Answer<'a> {
     pub warned: bool,
     /// The ERR packet that it ended with.
     pub error: Option<ErrPacket<'a>>,
+    /// The text of the statement, if that was a SIGNAL.
+    pub signal: Option<&'a [u8]>,
+}
+
+impl Answer<'_> {
+    fn source(&self) -> Option<Box<Source>> {
+        Source::new(self.error.as_ref(), self.signal)
+    }
 }
 
 /// A session's list of conditions.
@@ -75,14 +83,15 @@ impl Conditions {
     }
 
     /// Something that is done for the session's command failed on its backend, and that is the command's answer.
-    pub(crate) fn failed(&mut self) {
-        (self.place, self.count, self.failed) = (Place::There, 1, true);
+    pub(crate) fn failed(&mut self, error: &ErrPacket<'_>) {
+        let place = Place::There(Source::new(Some(error), None));
+        (self.place, self.count, self.failed) = (place, 1, true);
     }
 
     /// The front door itself answered with an ERR. `adds`: to what there is, which then stays as it is.
-    pub(crate) fn refused(&mut self, error: &ClientError, adds: bool) {
+    pub(crate) fn refused(&mut self, error: ClientError, adds: bool) {
         if !adds || matches!(self.place, Place::Nowhere) {
-            self.place = Place::own(&error.packet());
+            self.place = Place::own(error);
             (self.count, self.failed) = (1, true);
         }
     }
@@ -98,7 +107,7 @@ impl Conditions {
     pub(crate) fn repeated(&self, gets: bool) -> Option<Cow<'_, [u8]>> {
         match &self.place {
             Place::Again(repeat) => Some(Cow::Borrowed(&repeat.text)),
-            Place::Own(error) => signal(&error.packet()).map(Cow::Owned),
+            Place::Own(error) => Some(Cow::Owned(signal(&error.packet()))),
             Place::Known(list) if gets => list.signal().map(Cow::Borrowed),
             _ => None,
         }
@@ -106,19 +115,25 @@ impl Conditions {
 
     /// That was sent.
     pub(crate) fn repeats(&mut self) {
-        self.place = Place::There;
-    }
-
-    /// The backend is asked for the list, before it does what may change that: whether for what came on top of what
-    /// is known. `None` if there is nothing to ask for.
-    pub(crate) fn read(&mut self) -> Option<bool> {
-        let adds = match self.place {
-            Place::There => Some(false),
-            Place::More(_) => Some(true),
+        let source = match std::mem::take(&mut self.place) {
+            Place::Own(error) => Source::new(Some(&error.packet()), None),
+            Place::Known(list) => list.into_source(),
             _ => None,
         };
-        self.lose();
-        adds
+        self.place = Place::There(source);
+    }
+
+    /// The backend is asked for the list, or for what came on top of what is known, before it does what may change
+    /// that. `None` if there is nothing to ask for.
+    pub(crate) fn read(&mut self) -> Option<ReadWarnings> {
+        let (place, read) = match std::mem::take(&mut self.place) {
+            Place::There(source) => (Place::Nowhere, Some(ReadWarnings::new(false, source))),
+            Place::More(list) => (Place::Known(list), Some(ReadWarnings::new(true, None))),
+            Place::Empty => (Place::Nowhere, None),
+            other => (other, None),
+        };
+        self.place = place;
+        read
     }
 
     /// Takes over what a backend told. Of more than is kept nothing is known.
@@ -134,7 +149,7 @@ impl Conditions {
     /// What the backend has is the session's list no more.
     pub(crate) fn lose(&mut self) {
         self.place = match std::mem::take(&mut self.place) {
-            Place::Empty | Place::There => Place::Nowhere,
+            Place::Empty | Place::There(_) => Place::Nowhere,
             Place::More(list) => Place::Known(list),
             other => other,
         };
@@ -172,7 +187,9 @@ impl Conditions {
     pub(crate) fn list(&self) -> Option<&List> {
         match &self.place {
             Place::Known(list) | Place::More(list) => Some(list),
-            Place::Nowhere | Place::Empty | Place::There | Place::Again(_) | Place::Own(_) => None,
+            Place::Nowhere | Place::Empty | Place::There(_) | Place::Again(_) | Place::Own(_) => {
+                None
+            }
         }
     }
 
@@ -195,61 +212,74 @@ impl Place {
         match (does, self, answer.error.as_ref()) {
             (Does::Gets, before, _) if code == Some(code::NOT_STACKED) => before,
             (Does::Gets, before, _) if matches!(code, None | Some(code::NOT_RESIGNALLED)) => {
-                if gave { before.more() } else { before }
+                if gave { before.more(answer) } else { before }
             }
-            (Does::Adds, before, _) => before.more(),
-            (Does::AddsError | Does::Tells, Self::Nowhere, Some(error)) => Self::own(error),
-            (Does::AddsError, before, _) => before.more(),
-            (Does::Tells, Self::Empty, _) => Self::There,
+            (Does::Adds, before, _) => before.more(answer),
+            (Does::AddsError | Does::Tells, Self::Nowhere, Some(error)) => Self::told(error),
+            (Does::AddsError, before, _) => before.more(answer),
+            (Does::Tells, Self::Empty, _) => Self::There(answer.source()),
             (Does::Tells, before, _) => before,
             // MySQL has not come to the text yet, and so has not emptied its list.
             (Does::Replaces, _, Some(error)) if error.code == code::TOO_MANY_STATEMENTS => {
-                Self::own(error)
+                Self::told(error)
             }
-            _ if gave => Self::There,
+            _ if gave => Self::There(answer.source()),
             (Does::Replaces, _, _) => Self::Empty,
             (Does::Several { empties: true }, before, _) if !before.is_there() => Self::Nowhere,
             (_, before, _) => before,
         }
     }
 
-    /// An ERR packet by value. If no SIGNAL can say it, nothing is left of it but that it was one.
-    fn own(error: &ErrPacket<'_>) -> Self {
-        match signal(error) {
-            Some(_) => Self::Own(Box::new(ClientError::told(error))),
-            None => Self::Nowhere,
+    /// An ERR by value. If no SIGNAL can say it, nothing is left of it but that it was one.
+    fn own(error: ClientError) -> Self {
+        match can_be_signalled(&error.packet()) {
+            true => Self::Own(Box::new(error)),
+            false => Self::Nowhere,
         }
     }
 
+    /// The same of an ERR packet.
+    fn told(error: &ErrPacket<'_>) -> Self {
+        Self::own(ClientError::told(error))
+    }
+
     /// The same, and what a backend has added that had nothing else.
-    fn more(self) -> Self {
+    fn more(self, answer: &Answer<'_>) -> Self {
         match self {
             Self::Known(list) | Self::More(list) => Self::More(list),
-            Self::Nowhere | Self::Empty | Self::There | Self::Again(_) | Self::Own(_) => {
-                Self::There
+            Self::There(Some(source)) => Self::There(Some(source)),
+            Self::Nowhere | Self::Empty | Self::There(None) | Self::Again(_) | Self::Own(_) => {
+                Self::There(answer.source())
             }
         }
     }
 
     fn is_there(&self) -> bool {
-        matches!(self, Self::Empty | Self::There)
+        matches!(self, Self::Empty | Self::There(_))
     }
 }
 
-/// A statement that gives this error, read alike in every `sql_mode` and character set.
-fn signal(error: &ErrPacket<'_>) -> Option<Vec<u8>> {
+/// True if a statement can give this error that is read alike in every `sql_mode` and character set.
+fn can_be_signalled(error: &ErrPacket<'_>) -> bool {
     let harmless = |byte: &u8| byte.is_ascii_graphic() && *byte != b'\\' || *byte == b' ';
-    if error.message.len() > MESSAGE_MAX || !error.message.iter().all(harmless) {
-        return None;
+    let is_state =
+        error.sql_state.len() == 5 && error.sql_state.iter().all(u8::is_ascii_alphanumeric);
+    is_state && error.message.len() <= MESSAGE_MAX && error.message.iter().all(harmless)
+}
+
+/// A statement that gives an error that can be signalled.
+fn signal(error: &ErrPacket<'_>) -> Vec<u8> {
+    let mut text = b"SIGNAL SQLSTATE '".to_vec();
+    text.extend_from_slice(error.sql_state);
+    text.extend_from_slice(format!("' SET MYSQL_ERRNO={},MESSAGE_TEXT='", error.code).as_bytes());
+    for &byte in error.message {
+        text.push(byte);
+        if byte == b'\'' {
+            text.push(byte);
+        }
     }
-    let (state, message) = (
-        str::from_utf8(error.sql_state),
-        str::from_utf8(error.message),
-    );
-    let (state, message) = (state.ok()?, message.ok()?.replace('\'', "''"));
-    let code = error.code;
-    let text = format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{message}'");
-    Some(text.into_bytes())
+    text.push(b'\'');
+    text
 }
 
 #[cfg(test)]

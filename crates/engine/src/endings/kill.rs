@@ -9,10 +9,11 @@ use events::{Io, Span};
 use membership::Key;
 use pool::{KeyId, State as BackendState};
 use session::statement::{Kill, Named, PinReason, kill_target};
-use wire::{Command, OkPacket};
+use wire::{Command, ErrPacket, OkPacket, code};
 
 use crate::backend::{Due, Purpose};
 use crate::client::{Client, State};
+use crate::commands::answers::Ending;
 use crate::commands::{Packet, Taken};
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
@@ -324,7 +325,7 @@ impl Engine {
         let killer = self.pool.first(id, BackendState::Reserved);
         match killer.and_then(|killer| self.pool.get(killer)) {
             Some(record) if record.login.is_some() || record.is_working() => return,
-            None if !self.is_relayed(id) => return self.open_reserved(turn, id),
+            None if self.opens_reserved(id) => return self.open_reserved(turn, id),
             _ => {}
         }
         let mut victims = self.kills.iter();
@@ -335,7 +336,8 @@ impl Engine {
             return;
         };
         let Some(killer) = killer else {
-            if !self.kill_from_idle(turn, (id, victim)) {
+            let ordinary = self.outside_sandbox(id);
+            if !self.kill_from_idle(turn, (ordinary, victim)) {
                 self.counters.kill_errors += 1;
                 self.kill_answered(turn, victim);
             }
@@ -352,8 +354,19 @@ impl Engine {
         }
     }
 
+    /// False if a connection of `id` cannot be opened, or could end nothing.
+    fn opens_reserved(&self, id: KeyId) -> bool {
+        !self.is_relayed(id) && !self.pool.key(id).is_sandbox()
+    }
+
     /// The server has dealt with a KILL that went over this connection.
-    pub(crate) fn kill_told<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, victim: Key) {
+    pub(crate) fn kill_told<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (victim, ending): (Key, &Ending),
+    ) {
+        self.counters.kill_errors += u64::from(is_refusal(ending));
         self.kill_answered(turn, victim);
         let id = self.pool.key_of(key);
         id.into_iter().for_each(|id| self.send_kills(turn, id));
@@ -418,6 +431,14 @@ impl Engine {
             self.drop_backend(turn, key);
         }
     }
+}
+
+/// True of the answer to a KILL that has ended nothing although there was something.
+fn is_refusal(ending: &Ending) -> bool {
+    let Ending::Err(error) = ending else {
+        return false;
+    };
+    ErrPacket::parse(error).is_ok_and(|error| error.code != code::NO_SUCH_THREAD)
 }
 
 /// Ids below are the server's.

@@ -233,7 +233,7 @@ impl Engine {
                 continue;
             };
             if command.answered {
-                let sequence_id = next_sequence_id(exchange);
+                let sequence_id = next_sequence_id(exchange, 1);
                 self.lose_backend(turn, client, false, sequence_id);
             } else {
                 self.counters.retries += 1;

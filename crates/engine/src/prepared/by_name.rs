@@ -80,9 +80,11 @@ impl Prepared {
         self.list.retain(|(known, _)| **known != *name);
     }
 
-    fn put(&mut self, name: &[u8], id: u64) {
+    /// The name is this text's from now on. True if there are so many now that the backend is to be cleaned.
+    fn put(&mut self, name: &[u8], id: u64) -> bool {
         self.remove(name);
         self.list.push((name.into(), id));
+        self.list.len() > LEFT_MAX
     }
 
     /// True if there is none.
@@ -141,10 +143,8 @@ impl Engine {
         let text = match source {
             Source::Text(text) => text,
             Source::Variable(variable) => {
-                let backend = client.backend.and_then(|key| self.pool.get(key));
-                // Should it be among those that were assigned lately, its value is not known yet.
-                let unread = backend.is_some_and(|backend| backend.leftovers.is_unread());
-                let user = client.session.user.as_ref().filter(|_| !unread)?;
+                let known = self.knows_user_variable(client, &variable);
+                let user = client.session.user.as_ref().filter(|_| known)?;
                 user.get(&variable)?.ascii()?
             }
         };
@@ -222,8 +222,7 @@ impl Engine {
         match (*effect, failed) {
             (TextEffect::Frees(_), true) => {}
             (TextEffect::Prepares(text), false) => {
-                here.put(&text.name, text.id);
-                backend.dirty |= here.list.len() > LEFT_MAX;
+                backend.dirty |= here.put(&text.name, text.id);
                 if let Some(client) = client {
                     let texts = client.texts.get_or_insert_default();
                     texts.remove(&text.name);
@@ -398,7 +397,7 @@ impl Backend {
 
     fn expect_text(&mut self, text: &Text) {
         self.expect(Purpose::Restore(RestorePart::Text(text.name.clone())));
-        self.leftovers.prepared.put(&text.name, text.id);
+        self.dirty |= self.leftovers.prepared.put(&text.name, text.id);
     }
 }
 

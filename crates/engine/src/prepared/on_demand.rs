@@ -89,7 +89,6 @@ impl Engine {
         let Ok(error) = ErrPacket::parse(error) else {
             return;
         };
-        self.fail_for_client(key, &error);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -103,12 +102,13 @@ impl Engine {
             backend
                 .statements
                 .put_closes(turn.io.outbox(backend.handle));
-            return;
+            return self.lose_conditions(key);
         }
         backend.due -= Due::COMMAND;
+        self.fail_for_client(key, &error);
         if let Some(client) = self.clients.get(client_key) {
             let outbox = turn.io.outbox(client.handle);
-            error.encode(outbox, 1, Capabilities::PROTOCOL_41);
+            error.encode(outbox, client.answer_begins, Capabilities::PROTOCOL_41);
         }
         self.drop_first_command(client_key);
     }

@@ -180,11 +180,13 @@ counters! {
     tls_handshakes,
     /// Logins for which the client was asked for the password itself (caching_sha2_password).
     full_authentications,
+    /// Logins refused because what they proved to know could not be kept in locked memory.
+    secrets_refused,
     /// Times that the database was to be asked for its accounts: by a login that what is known would refuse, or by a statement about accounts.
     accounts_asked,
     /// Commands received from clients.
     commands,
-    /// Statements (COM_QUERY) sent to backends.
+    /// Statements (COM_QUERY, and executions of prepared ones) sent to backends.
     statements,
     /// Commands that Myriad answered itself.
     local_answers,

@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
-use accounts::Credential;
+use accounts::{Credential, Proof};
 use engine::{Checker, Mail, PasswordCheck};
 use events::{Handle, Handler, Tag};
 use membership::Key;
@@ -78,7 +78,7 @@ fn login(
         let checked = std::mem::take(&mut *passwords.0.lock().unwrap());
         trace.note("passwords are checked", checked.len());
         for key in checked {
-            stage.deliver(Mail::PasswordChecked(key, false));
+            stage.deliver(Mail::PasswordChecked(key, Proof::Wrong));
         }
         told(stage, trace);
     }

@@ -237,3 +237,22 @@ fn those_who_wait_for_a_refusal_do_not_hide_who_dawdles() {
     assert!(stage.wire.has_closed(silent));
     assert_eq!(stage.told(client), Told::Ok);
 }
+
+#[test]
+fn whoever_cannot_be_remembered_is_told_so_and_not_let_in() {
+    let mut stage = Stage::new().without_locked_memory();
+    stage.publish(&[("app", SECRET)]);
+    let mut told = |password| {
+        let (client, _) = stage.log_in("app", password);
+        let orders = stage.take_orders();
+        stage.answer(&orders, true);
+        assert!(stage.wire.has_closed(client));
+        stage.told(client)
+    };
+    let Told::Err(1041, text) = told("secret") else {
+        panic!("let in, or told something else");
+    };
+    assert!(text.contains("cannot be kept"), "{text}");
+    assert!(matches!(told("wrong"), Told::Err(1045, _)));
+    assert_eq!(stage.engine.report().counters.secrets_refused, 1);
+}

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
-use accounts::{Configured, Credential, Found, Reading, Register, Requires, Standing, View};
+use accounts::{Configured, Credential, Found, Reading, Register, Requires, Standing, Vault, View};
 use engine::{AccountName, AccountsOrder, Engine, Mail, ProxyNetwork, Settings, Shared};
 use events::{ConnectError, Handle, Handler, Peer, Recorder, Span, Tag, Timestamp};
 use wire::{
@@ -90,6 +90,14 @@ impl Stage {
         };
         stage.turn();
         stage
+    }
+
+    /// From the next reading on, nothing that clients show can be kept.
+    pub(crate) fn without_locked_memory(self) -> Self {
+        Self {
+            register: self.register.with_vault(Arc::new(Vault::of(0))),
+            ..self
+        }
     }
 
     pub(crate) fn turn(&mut self) {

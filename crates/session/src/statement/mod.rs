@@ -11,6 +11,7 @@ mod charset;
 mod classify;
 mod comment;
 mod conditions;
+mod definition;
 mod dialect;
 mod digest;
 mod explain;

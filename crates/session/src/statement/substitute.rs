@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use super::definition::{Kept, kept};
 use super::dialect::Dialect;
 use super::identifier;
 use super::keyword::Keyword;
@@ -98,8 +99,8 @@ fn find(known: &[(&[u8], Known)], name: &[u8]) -> Option<Known> {
 }
 
 /// The text with everything replaced that `value` has an expression for. A column that would take
-/// its name from what was replaced is named as before. `None` if nothing was replaced, or the
-/// text cannot be read with certainty.
+/// its name from what was replaced is named as before. What the server keeps, such as a default, stays as it is.
+/// `None` if nothing was replaced, or the text cannot be read with certainty.
 pub fn substitute(
     text: &[u8],
     dialect: &Dialect,
@@ -109,7 +110,8 @@ pub fn substitute(
     loop {
         let before = edit.out.len();
         let token = edit.lexer.next();
-        if let Some(known) = edit.known(token)
+        if edit.kept == Kept::Nothing
+            && let Some(known) = edit.known(token)
             && (edit.first || !known.is_of_last_statement())
             && let Some(value) = value(known)
         {
@@ -147,6 +149,8 @@ struct Edit<'a> {
     depth: u32,
     /// In a list of assignments.
     sets: bool,
+    /// What is kept of the statement that is being read.
+    kept: Kept,
     item: Option<Item>,
     /// What came before: a point makes a name of what follows.
     before: Before,
@@ -182,6 +186,7 @@ impl<'a> Edit<'a> {
             first: true,
             depth: 0,
             sets: false,
+            kept: Kept::Nothing,
             item: None,
             before: Before::Start,
         }
@@ -231,6 +236,9 @@ impl<'a> Edit<'a> {
                 self.first = false;
                 self.before = Before::Start;
                 self.depth = 0;
+                if self.kept != Kept::Text {
+                    self.kept = Kept::Nothing;
+                }
                 return;
             }
             Token::Mark(b'(') => self.depth += 1,
@@ -238,6 +246,7 @@ impl<'a> Edit<'a> {
             _ => {}
         }
         let keyword = token.keyword();
+        self.keep(keyword);
         if self.before == Before::Start {
             if keyword == Keyword::Select {
                 let end = self.lexer.place().end;
@@ -274,6 +283,17 @@ impl<'a> Edit<'a> {
             item.named = named;
         }
         self.before = before(token);
+    }
+
+    /// A definition begins with a statement, or behind `SET STATEMENT … FOR`.
+    fn keep(&mut self, keyword: Keyword) {
+        self.kept = match self.kept {
+            Kept::UntilSelect if keyword == Keyword::Select => Kept::Nothing,
+            Kept::Nothing if self.before == Before::Start || self.sets => {
+                kept(keyword, self.lexer.clone())
+            }
+            kept => kept,
+        };
     }
 
     /// The column that the last token is part of.

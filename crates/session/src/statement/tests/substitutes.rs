@@ -64,6 +64,14 @@ fn values_take_the_place_and_columns_keep_their_names() {
             "SELECT 1 IS NULL AS `ROW_COUNT() IS NULL`",
         ),
         (
+            "CREATE TABLE t (a INT DEFAULT CONNECTION_ID()) SELECT CONNECTION_ID() AS b",
+            "CREATE TABLE t (a INT DEFAULT CONNECTION_ID()) SELECT 5 AS b",
+        ),
+        (
+            "CREATE VIEW v AS SELECT @@port; CREATE USER u; SELECT @@port",
+            "CREATE VIEW v AS SELECT @@port; CREATE USER u; SELECT 6033 AS `@@port`",
+        ),
+        (
             "SELECT @@port; SELECT ROW_COUNT(), @@port",
             "SELECT 6033 AS `@@port`; SELECT ROW_COUNT(), 6033 AS `@@port`",
         ),
@@ -76,6 +84,10 @@ fn values_take_the_place_and_columns_keep_their_names() {
 #[test]
 fn nothing_else_is_replaced() {
     for text in [
+        "CREATE TABLE t (a INT DEFAULT CONNECTION_ID(), b INT AS (CONNECTION_ID()))",
+        "SET STATEMENT lock_wait_timeout = 1 FOR ALTER TABLE t ADD a INT DEFAULT CONNECTION_ID()",
+        "CREATE OR REPLACE VIEW v AS SELECT CONNECTION_ID()",
+        "CREATE PROCEDURE p() BEGIN DO 1; SELECT CONNECTION_ID(); END; SELECT @@port",
         "SELECT row_count, t.row_count() FROM t",
         "SELECT '@@port', `row_count`()",
         "SELECT @@hostname",

@@ -1,0 +1,130 @@
+//! Which user variables there are: asked of the backend where something may have assigned them that no
+//! statement's text shows, such as a trigger.
+
+use membership::Key;
+use session::statement::{Kind, Mention, PinReason, Traits, carried_name};
+use wire::{ErrPacket, TextResultSet, code};
+
+use super::UNREAD_MAX;
+use crate::Engine;
+use crate::backend::{ClientCommand, Due};
+
+/// True if the account is never told which variables there are: by the next connection's server neither. Other
+/// errors, such as that of a KILL, concern this question alone.
+fn hides_list(error: &[u8]) -> bool {
+    const HIDES: [u16; 5] = [
+        code::SCHEMA_ACCESS_DENIED,
+        code::UNKNOWN_TABLE,
+        code::TABLE_ACCESS_DENIED,
+        code::COLUMN_ACCESS_DENIED,
+        code::NO_SUCH_TABLE,
+    ];
+    ErrPacket::parse(error).is_ok_and(|error| HIDES.contains(&error.code))
+}
+
+/// A variable that the server lists, and whether it is NULL. `None` if it cannot be carried.
+fn listed(row: &[Option<Vec<u8>>]) -> Option<(Box<[u8]>, bool)> {
+    let [Some(name), Some(null)] = row else {
+        return None;
+    };
+    let name = carried_name(name)?.to_ascii_lowercase();
+    Some((name.into(), null == b"1"))
+}
+
+impl Engine {
+    /// A statement was answered by which the server says that something of the session has changed,
+    /// and the text does not say what: a trigger, or a function behind a view. The server is asked which
+    /// variables there are, if it tells the account.
+    pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand, schema: bool) {
+        let writes = matches!(
+            command.kind,
+            Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
+        );
+        let calls = command.traits.contains(Traits::RUNS_KNOWN_BODY);
+        // What was prepared in another schema changes that for as long as it runs, and the server says so.
+        let reads = command.kind == Kind::Select && !schema;
+        let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
+        if !calls && (!(writes || reads) || command.traits.intersects(seen)) {
+            return;
+        }
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        if client.pins.contains(PinReason::UserVariable) {
+            return;
+        }
+        let hides = self.keys[client.key.0 as usize].hides_variables;
+        let backend = client.backend.and_then(|key| self.pool.get_mut(key));
+        match backend.filter(|_| !hides) {
+            Some(backend) => backend.due |= Due::NAMES,
+            None => self.pin_late(key, PinReason::UserVariable),
+        }
+    }
+
+    /// The backend told which variables there are: those that may be the attached session's are read back.
+    pub(crate) fn learn_names(&mut self, key: Key, answer: Result<&TextResultSet, &[u8]>) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some(client) = backend.client else {
+            // Nobody knows what they are now.
+            backend.dirty = true;
+            return;
+        };
+        if answer.is_err_and(hides_list)
+            && let Some(id) = self.pool.key_of(key)
+        {
+            self.keys[id.0 as usize].hides_variables = true;
+        }
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let rows = answer.ok().map(TextResultSet::rows);
+        let names: Option<Vec<_>> = rows.and_then(|rows| rows.map(listed).collect());
+        let names = names.filter(|names| names.len() <= UNREAD_MAX);
+        let Some(names) = names else {
+            return self.pin_late(client, PinReason::UserVariable);
+        };
+        let cleared =
+            |(name, null): &(Box<[u8]>, bool)| *null && backend.leftovers.cleared.contains(name);
+        let own = names.into_iter().filter(|listed| !cleared(listed));
+        let own = own.map(|(name, _)| Mention { name, reads: false });
+        let own = own.collect();
+        backend.leftovers.assigns(own);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_lasts_hides_the_list_from_an_account() {
+        for (code, hides) in [
+            (1142, true),
+            (1044, true),
+            (1146, true),
+            (1317, false),
+            (1205, false),
+        ] {
+            let mut packet = Vec::new();
+            let error = ErrPacket {
+                code,
+                sql_state: b"HY000",
+                message: b"no",
+            };
+            error.encode(&mut packet, 1, wire::Capabilities::PROTOCOL_41);
+            assert_eq!(hides_list(&packet[wire::HEADER_LEN..]), hides, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_no_variable_has_is_none() {
+        let value = |text: &str| Some(text.as_bytes().to_vec());
+        assert_eq!(
+            listed(&[value("A"), value("1")]),
+            Some((Box::from(*b"a"), true))
+        );
+        assert_eq!(listed(&[None, None]), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! What user variables have become: read back from the backend on which the session's statements may have
+//! assigned them.
+
+use events::Io;
+use membership::Key;
+use session::statement::PinReason;
+use session::{
+    ColumnType, Told, UserValue, UserVariables, ask_for_user_variables, same_user_variables,
+};
+use wire::{Piece, TextResultSet, WalkError};
+
+use crate::backend::Purpose;
+use crate::commands::answers::Ending;
+use crate::{Engine, Mail, Turn};
+
+/// Bytes at the end of a column definition that hold its fixed part. Source: "Column Definition" in
+/// the MySQL manual.
+const FIXED_PART: usize = 12;
+
+/// A question about user variables, and its answer so far.
+#[derive(Debug)]
+pub(crate) struct ReadVariables {
+    names: Vec<Box<[u8]>>,
+    /// The end of the column definition at hand.
+    definition: Vec<u8>,
+    columns: Vec<ColumnType>,
+    rows: TextResultSet,
+}
+
+impl ReadVariables {
+    /// Takes in a piece of the answer.
+    pub(crate) fn piece(&mut self, piece: &Piece<'_>) -> Result<(), WalkError> {
+        match piece {
+            Piece::Column(bytes) => {
+                self.complete_column();
+                self.definition.extend_from_slice(bytes);
+            }
+            Piece::Rest(bytes) if !self.definition.is_empty() => {
+                self.definition.extend_from_slice(bytes);
+            }
+            Piece::ColumnsEnd(_) => self.complete_column(),
+            _ => {}
+        }
+        Ok(self.rows.piece(piece)?)
+    }
+
+    fn complete_column(&mut self) {
+        if let Some(fixed) = self.definition.last_chunk() {
+            self.columns.push(column_type(fixed));
+        }
+        self.definition.clear();
+    }
+
+    /// What `user` becomes with these values. `None` if one of them cannot be carried.
+    fn values(&self, mut user: UserVariables) -> Option<UserVariables> {
+        let row = self.rows.rows().next()?;
+        let told = self.columns.chunks_exact(4).zip(row.chunks_exact(4));
+        for (name, (columns, values)) in self.names.iter().zip(told) {
+            let [value, hex, charset, collation] = values else {
+                return None;
+            };
+            let text = |value: &'_ Option<Vec<u8>>| value.clone().unwrap_or_default();
+            let value = UserValue::told(&Told {
+                column: *columns.first()?,
+                value: value.as_deref(),
+                hex: &text(hex),
+                charset: &text(charset),
+                collation: &text(collation),
+            })?;
+            user.set(name, value);
+        }
+        (user.bytes() <= UserVariables::BYTES_MAX).then_some(user)
+    }
+}
+
+fn column_type(fixed: &[u8; FIXED_PART]) -> ColumnType {
+    const DOUBLE: u8 = 5;
+    const LONGLONG: u8 = 8;
+    const NEWDECIMAL: u8 = 246;
+    const UNSIGNED: u8 = 32;
+    let [_, _, _, _, _, _, kind, flags, ..] = *fixed;
+    match kind {
+        LONGLONG if flags & UNSIGNED != 0 => ColumnType::Unsigned,
+        LONGLONG => ColumnType::Integer,
+        DOUBLE => ColumnType::Double,
+        NEWDECIMAL => ColumnType::Decimal,
+        _ => ColumnType::Text,
+    }
+}
+
+impl Engine {
+    /// Asks the backend for what the session that is about to be detached may have assigned. False if
+    /// that is nothing.
+    pub(crate) fn read_user_variables<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+    ) -> bool {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return false;
+        };
+        let names = std::mem::take(&mut backend.leftovers.unread);
+        if names.is_empty() {
+            return false;
+        }
+        let question = ask_for_user_variables(names.iter().map(|name| &**name));
+        backend.put_query(turn.io.outbox(backend.handle), &question);
+        backend.expect(Purpose::ReadUserVariables(Box::new(ReadVariables {
+            names,
+            definition: Vec::new(),
+            columns: Vec::new(),
+            rows: TextResultSet::default(),
+        })));
+        self.counters.read_backs += 1;
+        true
+    }
+
+    /// The backend told the values.
+    pub(crate) fn learn_user_variables(&mut self, key: Key, read: &ReadVariables, ending: &Ending) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some(client) = backend.client else {
+            // Nobody knows what they are now.
+            backend.dirty = true;
+            return;
+        };
+        let Some(record) = self.clients.get_mut(client) else {
+            return;
+        };
+        let before = record.session.user.as_deref().cloned().unwrap_or_default();
+        let values = (*ending == Ending::Ok).then(|| read.values(before));
+        let Some(values) = values.flatten() else {
+            return self.pin_late(client, PinReason::UserVariable);
+        };
+        let values = self.interner.user_variables(values);
+        let agreed =
+            same_user_variables(backend.session.user.as_ref(), record.session.user.as_ref());
+        record.session.user = Some(values.clone());
+        backend.session.user = match agreed {
+            true => Some(values),
+            // It lacks what was set without it.
+            false => {
+                let own = backend.session.user.as_deref().cloned().unwrap_or_default();
+                let own = read.values(own).unwrap_or_default();
+                Some(self.interner.user_variables(own))
+            }
+        };
+    }
+}
