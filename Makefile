@@ -6,9 +6,10 @@ SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
-# Random sessions, for longer than as one of the product tests.
+# Random sessions, for longer than as one of the product tests, and with nothing else beside them. How many there
+# were is told.
 DIFFERENTIAL := MYRIAD_DIFFERENTIAL_SECONDS=$(or $(MYRIAD_DIFFERENTIAL_SECONDS),300) \
-	cargo test --package myriad --test product differential::
+	cargo test --package myriad --test product differential:: -- --nocapture
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

@@ -1,8 +1,11 @@
 //! What a session sets for its next transaction, for one statement, or about replication, while others do
 //! otherwise on the same backend.
 
+use wire::Capabilities;
+
+use crate::packets::shown;
 use crate::session_state::{Scripts, compare, compare_as, pinned};
-use crate::support::{Client, FrontDoor, Login, Server};
+use crate::support::{Client, Database, FrontDoor, Login, Server, USUAL};
 
 /// Compares, and sees to it that none of it pins.
 fn carries(schema: &str, scripts: Scripts<'_>) {
@@ -146,6 +149,34 @@ fn what_is_about_replication_follows_its_session() {
 }
 
 #[test]
+fn what_is_null_stays_null() {
+    let names: &[_] = match Server::is_mariadb() {
+        true => &["enforce_storage_engine", "default_tmp_storage_engine"],
+        false => &[],
+    };
+    let names = [names, &["innodb_tmpdir", "innodb_ft_user_stopword_table"]].concat();
+    for name in names {
+        let set = format!("SET {name} = NULL");
+        let asks = format!("SELECT @@session.{name}");
+        let script = [&asks, &set[..], &asks, "CREATE TABLE n (a INT)", &asks];
+        carries("carried_null", &[&[&asks[..]; 5], &script]);
+    }
+}
+
+/// The server keeps what a definition says, for everybody.
+#[test]
+fn what_is_defined_is_not_about_the_session_that_defines_it() {
+    let script = [
+        "CREATE TABLE d (a BIGINT DEFAULT (CONNECTION_ID()))",
+        "SHOW CREATE TABLE d",
+        "ALTER TABLE d ADD b BIGINT DEFAULT (CONNECTION_ID())",
+        "SHOW CREATE TABLE d",
+        "CREATE VIEW c AS SELECT CONNECTION_ID() AS c; SHOW CREATE VIEW c",
+    ];
+    carries("carried_definitions", &[&script]);
+}
+
+#[test]
 fn a_default_that_may_not_be_set_by_value_pins() {
     let login = Login::to("carried_default");
     let script = [
@@ -187,6 +218,32 @@ fn what_holds_for_one_statement_outlives_it_in_no_session() {
     carries("carried_once", &[&others, &script, &others]);
 }
 
+/// The server tells of what SET STATEMENT has put back only with whatever it tells next.
+#[test]
+fn what_was_put_back_after_a_statement_is_told_to_no_other_session() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let login = Login {
+        capabilities: USUAL | Capabilities::SESSION_TRACK,
+        ..Login::default()
+    };
+    let [mut one, mut other] = [(); 2].map(|()| Client::login(&door.address(), &login).unwrap());
+    let mut told = |text: &str| {
+        one.run("SET STATEMENT time_zone = '+02:00', character_set_results = ascii FOR SELECT 1");
+        other.send(0x03, text.as_bytes());
+        shown(&other.answer().unwrap()).concat()
+    };
+    assert!(
+        !told("SET @a = 1").contains("[\""),
+        "{}",
+        told("SET @a = 1")
+    );
+    assert!(told("SET autocommit = 1").ends_with("[\"autocommit=ON\"]"));
+}
+
 #[test]
 fn what_a_view_sets_follows_its_session() {
     if !Server::is_mariadb() {
@@ -202,6 +259,7 @@ fn what_a_view_sets_follows_its_session() {
         "SELECT @noted, @other",
     ];
     let others = ["SELECT @noted, @other"; 7];
+    let _database = Database::shared();
     let (door, mut clients) = compare("carried_view", &[&script, &others]);
     nothing_pins(&door);
     let asks = |client: &mut Client| client.value("SELECT @noted");

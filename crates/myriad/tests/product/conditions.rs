@@ -5,7 +5,7 @@ use session::sqlstate;
 use session::statement::Flavor;
 
 use crate::session_state::{Scripts, compare, pinned};
-use crate::support::{Database, Server};
+use crate::support::{Database, Server, server_file};
 
 const STATE: &str = "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT, \
                      @e = MYSQL_ERRNO, @c = CLASS_ORIGIN, @u = SUBCLASS_ORIGIN, @t = TABLE_NAME";
@@ -124,6 +124,55 @@ fn conditions_are_told_in_transactions() {
     );
 }
 
+/// Variables that were set here must be brought to the backend that has the conditions, where they would be lost.
+#[test]
+fn conditions_outlast_what_is_brought_to_their_backend() {
+    let script = &[
+        "SET @r = 0, @m = '', @n = 0",
+        "BEGIN",
+        "INSERT INTO t VALUES (1, 'again')",
+        "GET DIAGNOSTICS @r = ROW_COUNT",
+        "GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT, @n = MYSQL_ERRNO",
+        "SELECT @r, @m, @n",
+        "INSERT INTO t VALUES (1, 'again')",
+        "GET DIAGNOSTICS @r = ROW_COUNT",
+        "SHOW WARNINGS",
+        "ROLLBACK",
+    ];
+    compare("carried_brought", &[&script[..]]);
+}
+
+/// A ROLLBACK keeps the list on MariaDB; what the error said besides its row in it is kept with it.
+#[test]
+fn what_gave_a_condition_is_kept_as_long_as_the_condition() {
+    let script = &[
+        "BEGIN",
+        "INSERT INTO t VALUES (1, 'again')",
+        "ROLLBACK",
+        "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @e = MYSQL_ERRNO",
+        "SELECT @s, @e",
+        "BEGIN",
+        "SIGNAL SQLSTATE '45001' SET MESSAGE_TEXT = 'loud', MYSQL_ERRNO = 1062",
+        "ROLLBACK",
+        "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @e = MYSQL_ERRNO",
+        "SELECT @s, @e",
+    ];
+    compare("carried_source", &[&script[..]]);
+}
+
+/// What EXECUTE IMMEDIATE has emptied is not told from what was known before.
+#[test]
+fn what_a_text_runs_unseen_empties_the_list() {
+    if Server::is_mariadb() {
+        let script = &[
+            "INSERT IGNORE INTO t VALUES (1, 'again')",
+            "EXECUTE IMMEDIATE 'UPDATE t SET a = 1 WHERE id = 1'",
+            "SHOW WARNINGS",
+        ];
+        compare("carried_immediate", &[&script[..]]);
+    }
+}
+
 /// The numbers and SQLSTATEs of all conditions that the server knows.
 fn states(database: &Database) -> Vec<(u16, String)> {
     if !Server::is_mariadb() {
@@ -136,9 +185,7 @@ fn states(database: &Database) -> Vec<(u16, String)> {
         };
         return told.lines().filter_map(line).collect();
     }
-    let charsets = database.execute("SELECT @@character_sets_dir");
-    let charsets = std::path::Path::new(charsets.lines().last().unwrap().trim());
-    let path = charsets.parent().unwrap().join("errmsg-utf8.txt");
+    let path = server_file("errmsg-utf8.txt").expect("run `scripts/setup clients`");
     let mut next = 0;
     let mut states = Vec::new();
     for line in std::fs::read_to_string(path).unwrap().lines() {

@@ -132,6 +132,30 @@ fn who_is_let_in_is_decided_by_the_server() {
 }
 
 #[test]
+fn what_proves_an_account_is_kept_in_locked_memory() {
+    let database = Database::shared();
+    database.execute("CREATE USER 'fs_kept'@'localhost' IDENTIFIED BY 'right'");
+    let door = start(&database);
+    assert_eq!(door.memory("VmLck"), 0);
+    assert_eq!(log_in_twice(&database, &door, "fs_kept", "right"), None);
+    assert_eq!(door.memory("VmLck"), 4_096, "of all secrets");
+    let maps = std::fs::read_to_string(format!("/proc/{}/smaps", door.pid())).unwrap();
+    let flags = maps.lines().filter(|line| line.starts_with("VmFlags:"));
+    let locked: Vec<_> = flags.filter(|line| line.contains(" lo ")).collect();
+    let [locked] = locked[..] else {
+        panic!("one page is locked: {locked:?}");
+    };
+    assert!(
+        locked.contains(" dd ") && locked.contains(" dc "),
+        "{locked}"
+    );
+    database.execute("DROP USER 'fs_kept'@'localhost'");
+    eventually("nothing to be left of it", || {
+        (door.memory("VmLck") == 0).then_some(())
+    });
+}
+
+#[test]
 fn an_expired_password_is_answered_as_by_the_server() {
     let database = Database::shared();
     database.execute("CREATE USER 'fs_old'@'localhost' IDENTIFIED BY 'right' PASSWORD EXPIRE");

@@ -35,6 +35,8 @@ mod drivers;
 #[cfg(test)]
 mod dump;
 #[cfg(test)]
+mod expired;
+#[cfg(test)]
 mod extended;
 #[cfg(test)]
 mod from_server;

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
@@ -19,11 +20,15 @@ use crate::tls::over_tls;
 const LOST: &str = r#"myriad_disconnects_total{reason="backend_lost"}"#;
 
 /// The tests' database with ed25519; `None`, and a word about it, where that cannot be had.
-fn database() -> Option<std::sync::Arc<Database>> {
+fn database() -> Option<Arc<Database>> {
+    with_plugins(Database::shared)
+}
+
+fn with_plugins(start: impl FnOnce() -> Arc<Database>) -> Option<Arc<Database>> {
     if !Server::is_mariadb() {
         return None;
     }
-    let database = Database::shared();
+    let database = start();
     let folder = database.execute("SELECT @@plugin_dir");
     let folder = folder.lines().last().unwrap_or_default().trim().to_owned();
     if !Path::new(&folder).join("auth_ed25519.so").is_file() {
@@ -138,6 +143,62 @@ fn the_database_decides_who_is_let_in() {
     }
     assert!(door.metric("myriad_relayed_logins_total") >= 9);
     assert_eq!(door.metric("myriad_backend_connect_errors_total"), 0);
+}
+
+#[test]
+fn pam_decides_who_is_let_in() {
+    // Its own, since others have accounts without a name, and ask what is told of accounts that are not there.
+    let Some(database) = with_plugins(|| Arc::new(Database::private())) else {
+        return;
+    };
+    // A service of every machine that lets root in, and asks others: the server runs as whoever tests.
+    let service = std::fs::read_to_string("/etc/pam.d/su").unwrap_or_default();
+    if !rustix::process::geteuid().is_root() || !service.contains("pam_rootok.so") {
+        eprintln!("PAM lets nobody in here: not tested");
+        return;
+    }
+    database.execute(
+        "INSTALL PLUGIN IF NOT EXISTS pam SONAME 'auth_pam';
+         CREATE USER 'nobody'@'%' IDENTIFIED VIA pam USING 'su';
+         CREATE USER 'daemon'@'%' IDENTIFIED VIA pam USING 'other'",
+    );
+    let door = FrontDoor::start(database.address(), &[MONITOR]);
+    for (user, is_let_in) in [("nobody", true), ("daemon", false)] {
+        for _ in 0..2 {
+            let ask = "SELECT CURRENT_USER();\nSELECT 1 + 1;\n";
+            let expected = run(&mut as_user(database.address(), user, "x"), ask);
+            let told = run(&mut as_user(&door.address(), user, "x"), ask);
+            assert_eq!(told, expected, "{user}");
+            assert_eq!(told.stdout.contains("nobody@%"), is_let_in, "{told:?}");
+        }
+    }
+    assert_eq!(door.metric("myriad_relayed_logins_total"), 2);
+}
+
+#[test]
+fn mysql_decides_what_it_alone_can_check() {
+    if Server::is_mariadb() {
+        return;
+    }
+    let database = Database::shared();
+    add_monitor(&database);
+    database.execute(
+        "CREATE USER 'rm_sha'@'%' IDENTIFIED WITH sha256_password BY 'right';
+         CREATE USER 'rm_none'@'%' IDENTIFIED WITH sha256_password BY 'right' ACCOUNT LOCK",
+    );
+    let door = FrontDoor::start(database.address(), &[MONITOR]);
+    for (user, password) in [
+        ("rm_sha", "right"),
+        ("rm_sha", "wrong"),
+        ("rm_sha", "right"),
+        ("rm_none", "right"),
+    ] {
+        let ask = "SELECT CURRENT_USER();\nSELECT 1 + 1;\n";
+        let expected = run(&mut as_user(database.address(), user, password), ask);
+        let told = run(&mut as_user(&door.address(), user, password), ask);
+        assert_eq!(told, expected, "{user} {password}");
+    }
+    assert_eq!(door.metric("myriad_relayed_logins_total"), 2);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use crate::from_server::{MONITOR, add_monitor, grants_of_monitor};
 use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, eventually};
 
 const LINE: &[u8] = b"PROXY TCP4 10.1.2.3 127.0.0.1 5555 3306\r\n";
@@ -107,6 +108,93 @@ fn hashed(password: &str) -> String {
         true => format!("PASSWORD('{password}')"),
         false => format!("'{password}'"),
     }
+}
+
+/// Ends all connections of an account in the database.
+fn end_connections(database: &Database, user: &str) {
+    let ids = format!("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = '{user}'");
+    eventually("no connections", || {
+        let ids = database.execute(&ids);
+        for id in ids.split_whitespace() {
+            database.execute(&format!("KILL {id}"));
+        }
+        ids.trim().is_empty().then_some(())
+    });
+}
+
+#[test]
+fn a_password_of_the_configuration_that_changes_in_the_database_is_changed_here_too() {
+    let database = Database::private();
+    let first = account("own", "first", "");
+    for through in [true, false] {
+        database.execute("CREATE USER 'own'@'%' IDENTIFIED BY 'first'");
+        let door = FrontDoor::start(database.address(), &[]);
+        reload(&door, APP, &format!("{first}{APP}"));
+        let mut stays = Client::login(&door.address(), &of("own", "first")).unwrap();
+        assert_eq!(stays.value("SELECT 1"), "1");
+        let second = hashed("second");
+        if through {
+            let outcomes = stays.run(&format!("SET PASSWORD = {second}"));
+            assert!(matches!(outcomes[..], [Outcome::Ok(_)]), "{outcomes:?}");
+        } else {
+            database.execute(&format!("SET PASSWORD FOR 'own'@'%' = {second}"));
+        }
+        // What is open goes on, and the configuration says who is let in.
+        assert_eq!(stays.value("SELECT 2"), "2");
+        assert_eq!(told(&door, "own", "second"), Some(1045));
+        let mut late = Client::login(&door.address(), &of("own", "first")).unwrap();
+        end_connections(&database, "own");
+        let refused = eventually(
+            "no backend connection",
+            || match &late.run("SELECT 3")[..] {
+                [Outcome::Err(code, _)] => Some(*code),
+                _ => None,
+            },
+        );
+        assert_eq!(refused, 1045);
+        reload(&door, &first, &first.replace("first", "second"));
+        assert_eq!(told(&door, "own", "first"), Some(1045));
+        let mut back = Client::login(&door.address(), &of("own", "second")).unwrap();
+        assert_eq!(back.value("SELECT 4"), "4");
+        drop(door);
+        database.execute("DROP USER 'own'@'%'");
+    }
+}
+
+#[test]
+fn the_account_that_reads_the_others_changes() {
+    let database = Database::private();
+    add_monitor(&database);
+    let other = grants_of_monitor().replace("'monitor'", "'reader'");
+    database.execute(&other.replace("'watch'", "'looks'"));
+    let door = FrontDoor::start(database.address(), &[MONITOR]);
+    let create = |user: &str| {
+        database.execute(&format!(
+            "CREATE USER '{user}'@'localhost' IDENTIFIED BY 'right'"
+        ));
+        told(&door, user, "right")
+    };
+    assert_eq!(create("r_one"), None);
+
+    // Another password than the database knows: all stays as it is.
+    let wrong = MONITOR.replace("watch", "wrong");
+    reload(&door, MONITOR, &wrong);
+    eventually("a word about what is wrong", || {
+        door.log().contains("those of before stay").then_some(())
+    });
+    assert_eq!(create("r_two"), None);
+
+    let right = "monitor.user = \"reader\"\nmonitor.password = \"looks\"";
+    reload(&door, &wrong, right);
+    eventually("the accounts read as the other", || {
+        let read = "accounts are read with the new settings";
+        door.log().contains(read).then_some(())
+    });
+    database.execute("DROP USER 'monitor'@'localhost'");
+    assert_eq!(create("r_three"), None);
+    assert_eq!(told(&door, "r_three", "wrong"), Some(1045));
+    let connected = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'monitor'";
+    assert!(database.execute(connected).trim().ends_with('0'));
 }
 
 #[test]

@@ -128,11 +128,40 @@ fn a_role_that_was_taken_away_lets_no_write_through() {
     database.execute("GRANT INSERT ON auditors.* TO 'staff'@'localhost'");
     let told = client.run("INSERT INTO auditors.t VALUES (4)");
     assert!(matches!(told[..], [Outcome::Err(..)]), "{told:?}");
-    let told = client.run("SET ROLE NONE");
-    assert!(matches!(told[..], [Outcome::Err(..)]), "{told:?}");
     assert!(other.value(ROLE).contains("clerk"));
-    assert_eq!(
-        database.execute("SELECT COUNT(*) FROM auditors.t").trim(),
-        "1"
+    let count = || database.execute("SELECT COUNT(*) FROM auditors.t");
+    assert_eq!(count().trim(), "1");
+    // Another role is the way out, and one that cannot be had is none.
+    let told = client.run("SET ROLE auditor");
+    assert!(matches!(told[..], [Outcome::Err(..)]), "{told:?}");
+    let told = client.run(ROLE);
+    assert!(matches!(told[..], [Outcome::Err(..)]), "{told:?}");
+    let told = client.run("SET ROLE NONE");
+    assert!(matches!(told[..], [Outcome::Ok(_)]), "{told:?}");
+    assert!(other.value(ROLE).contains("clerk"));
+    let told = client.run("INSERT INTO auditors.t VALUES (4)");
+    assert!(matches!(told[..], [Outcome::Ok(_)]), "{told:?}");
+    assert_eq!(count().trim(), "2");
+}
+
+#[test]
+fn a_role_opens_its_schema_for_as_long_as_its_session_has_it() {
+    let database = Database::private();
+    begin(&database);
+    drop(login(database.address()));
+    let door = FrontDoor::start(
+        database.address(),
+        &["backend.max_connections = 1", ACCOUNT],
     );
+    let mut client = login(&door.address());
+    let mut other = login(&door.address());
+    client.run("SET ROLE auditor");
+    client.run("USE auditors");
+    for role in ["nobody_has_this", "auditor", "auditor"] {
+        assert!(other.value(ROLE).contains("clerk"));
+        client.run(&format!("SET ROLE {role}"));
+        assert!(other.value(ROLE).contains("clerk"));
+        assert_eq!(client.value("SELECT a FROM t"), "2");
+        assert!(client.value(ROLE).contains("auditor"));
+    }
 }

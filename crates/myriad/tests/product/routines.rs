@@ -54,6 +54,32 @@ fn a_call_that_leaves_nothing_behind_pins_nobody() {
     assert_eq!(pinned(&door, "call") + pinned(&door, "user_variable"), 0);
 }
 
+/// The parse error is that of a text within, by when there was a temporary table.
+#[test]
+fn a_procedure_that_fails_to_prepare_leaves_nothing_to_others() {
+    let database = Database::shared();
+    database.schema("routines_left");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut leaves = Client::new(&door.address(), "routines_left");
+    leaves.run(
+        "CREATE PROCEDURE leaves() BEGIN CREATE TEMPORARY TABLE left_behind (a INT); SET @bad = 'SELEC'; \
+         PREPARE s FROM @bad; END",
+    );
+    let outcomes = leaves.run("CALL leaves()");
+    assert!(
+        matches!(outcomes[..], [Outcome::Err(1064, _)]),
+        "{outcomes:?}"
+    );
+    assert_eq!(leaves.value("SELECT COUNT(*) FROM left_behind"), "0");
+    drop(leaves);
+    let mut other = Client::new(&door.address(), "routines_left");
+    let outcomes = other.run("SELECT COUNT(*) FROM left_behind");
+    assert!(
+        matches!(outcomes[..], [Outcome::Err(1146, _)]),
+        "{outcomes:?}"
+    );
+}
+
 /// MariaDB tells everybody which user variables there are, MySQL those who may look.
 #[test]
 fn what_a_procedure_assigns_follows_its_session() {

@@ -101,10 +101,38 @@ impl Case<'_> {
         self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
     }
 
-    /// True if the answers are the same once `direct` stands for `through`.
-    pub(super) fn same_but_for(&self, direct: &str, through: &str) -> bool {
-        let replaced = self.direct.iter().map(|line| line.replace(direct, through));
-        replaced.eq(self.through.iter().cloned())
+    /// True if nothing differs but values, and they are the same once `through` stands for `direct` in them. The columns
+    /// of user variables may have other types.
+    pub(super) fn same_values_but_for(&self, direct: &str, through: &str) -> bool {
+        let types = self.last().contains('@');
+        let column = |line: &str| column_without(line, &TYPE).filter(|_| types);
+        let same = |(told, other): (&String, &String)| match (row(told), row(other)) {
+            (Some(told), Some(other)) => {
+                let replaced = told.iter().map(|value| value.replace(direct, through));
+                replaced.eq(other)
+            }
+            _ => told == other || column(told).is_some() && column(told) == column(other),
+        };
+        self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
+    }
+
+    /// True if there was a reset, and no line behind the last one begins like these.
+    pub(super) fn is_as_reset(&self, unless: &[&str]) -> bool {
+        let reset = self.last_line(&["\\reset_connection"]);
+        reset.is_some() && reset > self.last_line(unless)
+    }
+
+    /// True if the schema was asked for its character set after a reset, and what came of it is still in force.
+    pub(super) fn takes_from_schema(&self) -> bool {
+        let taken = self.last_line(&["SET CHAR"]);
+        let named = self.last_line(&["SET NAMES", "\\reset_connection"]);
+        self.resets() && taken > named
+    }
+
+    /// The place of the last line that begins like one of these.
+    fn last_line(&self, begins: &[&str]) -> Option<usize> {
+        let begins = |line: &String| begins.iter().any(|word| line.starts_with(word));
+        self.lines.iter().rposition(begins)
     }
 
     /// True if a line before assigns in its rows, and there was none.
@@ -197,6 +225,14 @@ impl Case<'_> {
             .map(|(line, _)| line.as_str())
     }
 
+    /// The lines before that were answered otherwise.
+    pub(super) fn succeeded(&self) -> impl Iterator<Item = &str> {
+        let is_err = |told: &Vec<String>| told.last().is_some_and(|told| told.starts_with("Err"));
+        zip(self.lines, self.before)
+            .filter(move |(_, told)| !is_err(told))
+            .map(|(line, _)| line.as_str())
+    }
+
     /// True if an earlier line was answered with an ERR that the front door may have thought of.
     pub(super) fn was_refused_by_name(&self) -> bool {
         let begins = [
@@ -206,6 +242,7 @@ impl Case<'_> {
             "\\fetch",
             "\\reset ",
             "\\unknown",
+            "\\set_option",
         ];
         self.refused()
             .any(|line| begins.iter().any(|word| line.starts_with(word)))
@@ -216,6 +253,21 @@ impl Case<'_> {
 pub(super) fn asks(text: &str) -> bool {
     let words = ["SHOW ", "ROW_COUNT", "FOUND_ROWS", "_count", "GET "];
     words.iter().any(|word| text.contains(word))
+}
+
+/// The values of a row, but for what is too long to be shown in a warning; `None` of any other packet.
+pub(super) fn row(line: &str) -> Option<Vec<String>> {
+    let (_, shown) = line.strip_prefix("Row ")?.split_once("] ")?;
+    let bytes = unescaped(shown)?;
+    let (mut row, mut values) = (&bytes[..], Vec::new());
+    while let Some((&len, rest)) = row.split_first() {
+        // NULL has no length.
+        let len = if len == 0xfb { 0 } else { usize::from(len) };
+        let (value, rest) = rest.split_at(rest.len().min(len));
+        values.push(value.escape_ascii().to_string());
+        row = rest;
+    }
+    Some(values)
 }
 
 /// A column definition without this part of its end; `None` of any other packet.

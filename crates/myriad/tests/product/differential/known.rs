@@ -7,15 +7,15 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 36] = [
+const KNOWN: [Known; 38] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
     (
-        "together with `NUMBER`, inside a transaction after an ERR",
+        "together with `NUMBER`, inside a transaction or a pinned session after an ERR",
         |case| {
             let shown = case.last().contains("@b") && case.has(&["@b = ROW_COUNT"]);
-            shown && case.same_but_for(r"\x02-1", r"\x010")
+            shown && case.same_values_but_for("-1", "0") && case.refused().next().is_some()
         },
     ),
     (
@@ -24,7 +24,10 @@ const KNOWN: [Known; 36] = [
     ),
     (
         "with a collation in the handshake that MariaDB does not know",
-        |case| case.resets() && case.lines[0].contains(" 255 ") && Server::is_mariadb(),
+        |case| {
+            let unknown = case.lines[0].contains(" 255 ") && Server::is_mariadb();
+            unknown && case.is_as_reset(&["SET NAMES"])
+        },
     ),
     ("what `CLIENT_IGNORE_SPACE` adds to `sql_mode`", |case| {
         let shows = case.last().contains("sql_mode") || case.last().contains(" (");
@@ -83,7 +86,8 @@ const KNOWN: [Known; 36] = [
         "conditions of before, after several statements in one text",
         |case| {
             let several = case.lines.iter().any(|line| line.contains("; "));
-            case.asks() && several && Server::is_mariadb()
+            let fewer = case.fewer_conditions() || case.directly_fewer_conditions();
+            several && fewer && Server::is_mariadb()
         },
     ),
     (
@@ -128,11 +132,15 @@ const KNOWN: [Known; 36] = [
         case.last().starts_with("CALL ") && oks && !Server::is_mariadb()
     }),
     ("warnings of the login itself", |case| {
-        case.asks() && case.lines[0].contains("+NO_SCHEMA") && !Server::is_mariadb()
+        let warned = case.lines[0].contains("+NO_SCHEMA") && !Server::is_mariadb();
+        warned && case.asks() && case.same_but_warnings_of_flags()
     }),
     ("conditions of before, after a successful PREPARE", |case| {
-        let prepares = case.has(&["\\prepare", "PREPARE"]);
-        case.asks() && prepares && Server::is_mariadb()
+        let prepares = case.succeeded().any(|line| {
+            let begins = ["\\prepare", "PREPARE"];
+            begins.iter().any(|word| line.starts_with(word))
+        });
+        prepares && case.directly_fewer_conditions() && Server::is_mariadb()
     }),
     ("that of `HELP` inside a transaction", |case| {
         let without_eof = case.lines[0].contains("-DEPRECATE_EOF");
@@ -141,12 +149,12 @@ const KNOWN: [Known; 36] = [
         case.last().starts_with("HELP") && without_eof && direct.eq(through)
     }),
     ("a CALL of a procedure that uses no tables", |case| {
-        let calls = case.lines.iter().any(|line| line.starts_with("CALL "));
-        case.asks() && calls && Server::is_mariadb()
+        let calls = case.succeeded().any(|line| line.starts_with("CALL "));
+        calls && case.fewer_conditions() && Server::is_mariadb()
     }),
     ("calls a function of one's own", |case| {
         let calls = case.has(&["f(", "fsets(", "made("]);
-        case.asks() && calls && Server::is_mariadb()
+        calls && case.directly_fewer_conditions() && Server::is_mariadb()
     }),
     (
         "session-track blocks of a `CALL` to clients without `CLIENT_DEPRECATE_EOF`",
@@ -157,7 +165,7 @@ const KNOWN: [Known; 36] = [
     ),
     (
         "and what `SET CHARACTER SET` takes from the schema",
-        |case| case.resets() && case.last().starts_with("SET CHAR"),
+        |case| case.takes_from_schema(),
     ),
     (
         "and clients that track the session are told of it",
@@ -168,6 +176,16 @@ const KNOWN: [Known; 36] = [
         let failed = case.refused().any(|line| line.starts_with("\\execute"));
         let prepares = case.has(&["\\prepare"]) && (without_eof || failed);
         prepares && case.only_schema_is_told()
+    }),
+    ("the type in the words of warning 1292", |case| {
+        let lists = case.last().starts_with("SHOW ");
+        let prepared = case.lines.iter().position(|l| l.starts_with("\\prepare"));
+        let alters = |from| {
+            let mut behind = case.lines[from..].iter();
+            behind.any(|l| ["ALTER TABLE", "FLUSH TABLE"].iter().any(|w| l.contains(w)))
+        };
+        let same = || case.same_values_but_for("incorrect DOUBLE value", "incorrect INTEGER value");
+        lists && prepared.is_some_and(alters) && same() && !Server::is_mariadb()
     }),
     ("to which later values are converted", |case| {
         let told = case.asks() || case.last().contains("@") || case.last().starts_with("\\execute");
@@ -186,6 +204,12 @@ const KNOWN: [Known; 36] = [
             ["CHARSET(@", "COLLATION(@", "COERCIBILITY(@"].map(|call| case.last().contains(call));
         let sets = case.has(&["\\prepare"]) || case.sets_from_no_row();
         sets && asks.contains(&true) && !Server::is_mariadb()
+    }),
+    ("that COM_STMT_PREPARE of `SET @a = ?` names", |case| {
+        let asks = ["CHARSET(@", "COLLATION(@"].map(|call| case.last().contains(call));
+        let prepares = |line: &str| line.starts_with("\\prepare") && line.contains(" SET @");
+        let prepared = case.succeeded().any(prepares) && Server::is_mariadb();
+        prepared && asks.contains(&true) && case.same_rows_but_one()
     }),
     ("warning 6414 about tables of several", |case| {
         case.names_other_engine() && case.same_but_mixed_engines() && !Server::is_mariadb()
@@ -272,8 +296,9 @@ fn a_difference_is_known_only_where_it_is_said_to_be() {
     let (direct, through) = ("Err x at row 0", "Err x at row 1");
     assert!(is_known("x\nCALL p()", direct, through));
     assert!(!is_known("x\nCALL p()", direct, "Err y at row 0"));
-    let known = is_known("x\nCALL p()\nSHOW WARNINGS", "Row 1", "Row 2");
+    let known = is_known("x\nCALL p()\nSHOW WARNINGS", r"Row #3 [2] \x011", "End");
     assert_eq!(known, Server::is_mariadb());
+    assert!(!is_known("x\nCALL p()\nSHOW WARNINGS", "Row 1", "Row 2"));
     assert!(!is_known("x\nSELECT 5\nSHOW WARNINGS", "Row 1", "Row 2"));
     assert!(!is_known("x\nCALL p()\nSELECT 5", "Row 1", "Row 2"));
     let asks = "x\nDO 1\nSELECT FOUND_ROWS()";
@@ -318,6 +343,18 @@ fn what_tells_of_engines_variables_and_counts_is_known_only_on_its_server() {
     let (own, binary) = ("Row #3 [4] own", "Row #3 [7] binary");
     assert_eq!(is_known(collation, own, binary), !Server::is_mariadb());
     assert!(!is_known("x\nSELECT @a\nSELECT COLLATION(@a)", own, binary));
+    let double = r"Row #5 [9] \x041292%Truncated incorrect DOUBLE value: \'x\'";
+    let integer = r"Row #5 [9] \x041292&Truncated incorrect INTEGER value: \'x\'";
+    let altered =
+        |line: &str| format!("x\n\\prepare p DO ?\n{line}\n\\execute p s:x\nSHOW WARNINGS");
+    let known = is_known(&altered("ALTER TABLE t MODIFY n INT"), double, integer);
+    assert_eq!(known, !Server::is_mariadb());
+    assert!(!is_known(
+        &altered("ALTER TABLE t MODIFY n INT"),
+        integer,
+        double
+    ));
+    assert!(!is_known(&altered("DO 1"), double, integer));
     let count = "x\nSET max_error_count = 0\n\\reset_connection\nSELECT @@warning_count";
     let (one, none) = (r"Row #3 [2] \x011", r"Row #3 [2] \x010");
     assert_eq!(is_known(count, one, none), Server::is_mariadb());

@@ -9,6 +9,7 @@
 //! says with which seed to begin.
 
 mod case;
+mod conditions;
 mod crowd;
 mod grammar;
 mod ground;

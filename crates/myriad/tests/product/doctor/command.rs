@@ -14,7 +14,7 @@ fn everything_is_told_in_words_and_as_json() {
     assert!(!output.stdout.contains('\x1b'), "{output:?}");
     let report = report(&mut myriad(&["doctor", "--connections", "10"]));
     let findings = report["findings"].as_array().unwrap();
-    assert_eq!(findings.len(), 21, "{report:#}");
+    assert_eq!(findings.len(), 22, "{report:#}");
     for finding in findings {
         for key in ["check", "group", "severity", "found", "why", "remedies"] {
             assert!(!finding[key].is_null(), "{key} is missing in {finding:#}");

@@ -27,6 +27,6 @@ pub(crate) use gateway::Gateway;
 pub(crate) use numbers::Numbers;
 pub(crate) use programs::{Output, finish, installed, program, run};
 pub(crate) use secure::{Secure, database_with};
-pub(crate) use server::{Server, Tool};
+pub(crate) use server::{Server, Tool, server_file};
 pub(crate) use shell::Shell;
 pub(crate) use wait::{LIMIT, eventually};

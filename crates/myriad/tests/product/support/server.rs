@@ -1,5 +1,7 @@
 //! Which server the tests run on, and what the tests must know about its family.
 
+use std::path::PathBuf;
+
 use localdb::{Family, LocalDb, Options};
 
 /// Names the server; MariaDB if it is not set.
@@ -56,7 +58,10 @@ impl Server {
         let options = options.family(self.family());
         let longest = SEQUENCES[SEQUENCES.len() - 1];
         match self {
-            Self::MariaDb => options,
+            Self::MariaDb => match server_file("plugin") {
+                Some(folder) => options.server_arg(format!("--plugin-dir={}", folder.display())),
+                None => options,
+            },
             // Nothing that the tests store must outlive the machine.
             Self::MySql => options
                 .server_arg("--innodb-flush-method=nosync")
@@ -92,6 +97,18 @@ impl Server {
                 .unwrap();
         }
     }
+}
+
+/// A file or folder that `scripts/setup clients` has unpacked from MariaDB's server, if it could.
+pub(crate) fn server_file(name: &str) -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let of_home = || Some(PathBuf::from(variable("HOME")?).join(".cache"));
+    let cache = variable("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(of_home)?;
+    let folder = cache.join("myriad/mariadb-server");
+    let complete = folder.join(".version").is_file();
+    complete.then(|| folder.join(name))
 }
 
 /// A program that comes with the server.
