@@ -15,7 +15,7 @@ use admission::Permit;
 use events::{Handle, Timestamp};
 use membership::Key;
 use session::SessionState;
-use session::statement::{Kind, PinReasons, Traits};
+use session::statement::{Flavor, Kind, PinReasons, Traits};
 use wire::ServerStatus;
 
 use crate::backend::auth::BackendLogin;
@@ -341,8 +341,8 @@ impl ClientCommand {
     }
 
     /// Takes note of a piece of the answer.
-    pub(crate) fn note(&mut self, piece: &Piece<'_>) {
-        self.counts.piece(piece);
+    pub(crate) fn note(&mut self, piece: &Piece<'_>, flavor: Flavor) {
+        self.counts.piece(piece, flavor);
         if let Some(effect) = &mut self.effect {
             effect.note(piece);
         }

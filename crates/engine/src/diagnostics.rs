@@ -5,10 +5,11 @@ pub(crate) mod capture;
 
 use events::Io;
 use membership::Key;
-use session::statement::{Kind, Traits};
-use wire::{Piece, PrepareOk, TextResultSet};
+use session::statement::{Flavor, Kind, Traits};
+use wire::{Piece, PrepareOk, TextResultSet, code};
 
 use crate::backend::{Backend, ClientCommand, Purpose};
+use crate::commands::answers::Ending;
 use crate::{Engine, Mail, Turn};
 
 /// What an answer says of its statement.
@@ -16,9 +17,9 @@ use crate::{Engine, Mail, Turn};
 pub(crate) struct Counts {
     /// Rows that were changed.
     pub affected: u64,
-    /// Rows that were sent so far, in the result set at hand.
-    pub sent: u64,
-    /// Rows of the last complete result set, if there was one.
+    /// Rows that were sent so far in the result set at hand, if there is one.
+    pub sent: Option<u64>,
+    /// Rows of the last result set that counts, if there was one.
     pub found: Option<u64>,
     /// The last of the answers was a result set.
     pub result_set: bool,
@@ -32,7 +33,7 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// Takes note of a piece of an answer.
-    pub(crate) fn piece(&mut self, piece: &Piece<'_>) {
+    pub(crate) fn piece(&mut self, piece: &Piece<'_>, flavor: Flavor) {
         match piece {
             Piece::Ok(_) => self.ended(false),
             Piece::RowsEnd(_) => self.ended(true),
@@ -40,10 +41,13 @@ impl Counts {
                 *self = Self {
                     found: self.found,
                     warned: self.warned,
+                    sent: Some(0),
                     ..Self::default()
                 }
             }
-            Piece::Row(_) => self.sent += 1,
+            Piece::Row(_) => *self.sent.get_or_insert_default() += 1,
+            // MariaDB counts the rows that came before an ERR, MySQL does not.
+            Piece::Err(_) if flavor == Flavor::MariaDb => self.found = self.sent.or(self.found),
             Piece::PrepareOk(_) => {
                 let told = PrepareOk::parse(piece.payload());
                 self.warnings = told.map_or(0, |told| told.warnings);
@@ -58,7 +62,7 @@ impl Counts {
     fn ended(&mut self, with_rows: bool) {
         self.result_set = with_rows;
         if with_rows {
-            self.found = Some(self.sent);
+            self.found = Some(self.sent.unwrap_or_default());
         }
     }
 }
@@ -85,13 +89,22 @@ impl Backend {
     }
 
     /// Notes whether only this backend knows what FOUND_ROWS() is after an answer.
-    pub(crate) fn note_found_rows(&mut self, command: &ClientCommand, failed: bool) {
+    pub(crate) fn note_found_rows(
+        &mut self,
+        command: &ClientCommand,
+        ending: &Ending,
+        flavor: Flavor,
+    ) {
         // What is explained would count them.
         let explains = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
         let unsent = command.traits.contains(Traits::COUNTS_UNSENT_ROWS) && !explains;
-        if unsent && !failed {
+        let counted = *ending == Ending::Ok || command.counts.found.is_some();
+        // The rows of a subquery are counted, too, unless another count follows.
+        let subquery = flavor == Flavor::MariaDb && ending.code() == Some(code::SUBQUERY_ROWS);
+        let told = command.counts.found.is_some() && !keeps_found_rows(command);
+        if unsent && counted || subquery && !told {
             self.counted_rows = true;
-        } else if command.counts.found.is_some() && !keeps_found_rows(command) {
+        } else if told {
             self.counted_rows = false;
         }
     }

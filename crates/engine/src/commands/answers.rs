@@ -6,7 +6,8 @@ use membership::Key;
 use session::is_charset_variable;
 use session::statement::{Flavor, Kind, PinReason, Traits};
 use wire::{
-    Fingerprint, OkPacket, Piece, ServerStatus, StateChange, TextResultSet, Told, WalkError,
+    ErrPacket, Fingerprint, OkPacket, Piece, ServerStatus, StateChange, TextResultSet, Told,
+    WalkError,
 };
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
@@ -21,6 +22,16 @@ pub(crate) enum Ending {
     Ok,
     /// With an ERR packet, whose payload this is.
     Err(Vec<u8>),
+}
+
+impl Ending {
+    /// The number of the ERR.
+    pub(crate) fn code(&self) -> Option<u16> {
+        match self {
+            Self::Ok => None,
+            Self::Err(error) => ErrPacket::parse(error).ok().map(|error| error.code),
+        }
+    }
 }
 
 /// How far the bytes at hand brought the answer that is due.
@@ -185,7 +196,7 @@ impl Engine {
         };
         let (mut block, flavor) = (Vec::new(), self.flavor());
         if let Purpose::Command(command) = &mut exchange.purpose {
-            command.note(piece);
+            command.note(piece, flavor);
         }
         let ending = match piece {
             Piece::Ok(_) | Piece::RowsEnd(_) => {

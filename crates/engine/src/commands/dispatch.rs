@@ -32,7 +32,9 @@ impl Engine {
         if self.refuses(turn, client, (packet, &statement)) {
             return Taken::Now;
         }
-        if self.reads_list_first(turn, client, (packet, &statement)) {
+        if self.reads_list_first(turn, client, (packet, &statement))
+            || self.keeps_list_first(turn, client, (packet, &statement))
+        {
             return Taken::Later;
         }
         let texts = self.bring_texts(turn, client, (packet, &statement));
@@ -197,7 +199,7 @@ impl Engine {
     }
 
     /// What brings the client's backend to the state of its session, or another one, but for user variables.
-    fn restore(&self, client: Key, bound: Option<&SessionState>) -> Restore {
+    pub(crate) fn restore(&self, client: Key, bound: Option<&SessionState>) -> Restore {
         let Some(client) = self.clients.get(client) else {
             return Restore::default();
         };

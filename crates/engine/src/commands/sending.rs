@@ -141,7 +141,7 @@ impl Engine {
     }
 
     /// What the command does to the list of conditions.
-    fn does(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Does {
+    pub(crate) fn does(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Does {
         let command = packet.payload.first().copied().and_then(Command::from_byte);
         let flavor = self.flavor();
         if let Some(does) = command.and_then(|command| Does::of_command(command, flavor)) {

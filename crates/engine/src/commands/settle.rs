@@ -150,6 +150,7 @@ impl Engine {
         command: &ClientCommand,
         ending: &Ending,
     ) {
+        let flavor = self.flavor();
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -175,7 +176,7 @@ impl Engine {
             backend.insert_id = InsertId::OfClient;
         }
         backend.note_hidden(command, ending);
-        backend.note_found_rows(command, failed);
+        backend.note_found_rows(command, ending, flavor);
         if let Some(client) = command
             .client
             .and_then(|client| self.clients.get_mut(client))
@@ -268,7 +269,11 @@ impl Engine {
         error: &[u8],
     ) {
         self.counters.restore_errors += 1;
-        if let Ok(error) = ErrPacket::parse(error) {
+        let backend = self.pool.get_mut(key);
+        let for_list = backend.is_some_and(Backend::gives_up_list);
+        // The command that waits has not been looked at for what it needs restored itself.
+        let goes_on = for_list && matches!(part, RestorePart::Schema(_) | RestorePart::Role(_));
+        if let (Ok(error), false) = (ErrPacket::parse(error), goes_on) {
             self.fail_for_client(key, &error);
         }
         let id = self.pool.key_of(key);
@@ -287,6 +292,9 @@ impl Engine {
             RestorePart::Set | RestorePart::InsertId | RestorePart::Warnings => {
                 backend.dirty = true;
             }
+        }
+        if goes_on {
+            return;
         }
         let sent = backend
             .exchanges
@@ -347,13 +355,9 @@ pub(crate) fn defines(kind: Kind, traits: Traits) -> bool {
 /// True if the server could not even parse the statement: it changed nothing. Of statements that run others it
 /// may have been one of those.
 fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
-    let Ending::Err(error) = ending else {
-        return false;
-    };
-    let code = ErrPacket::parse(error).map(|error| error.code);
     let runs_others = matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Prepared)
         || command.traits.contains(Traits::MULTIPLE);
-    code == Ok(wire::code::PARSE_ERROR) && !runs_others
+    ending.code() == Some(code::PARSE_ERROR) && !runs_others
 }
 
 impl Backend {
@@ -395,11 +399,10 @@ fn may_have_set_role(command: &ClientCommand, failed: bool) -> bool {
 /// True if a SET was refused for the name of a character set or collation: both servers look at all that it sets
 /// before they set any of it, so it has changed nothing.
 fn refused_whole(kind: Kind, ending: &Ending) -> bool {
-    let Ending::Err(error) = ending else {
-        return false;
-    };
-    let code = ErrPacket::parse(error).map(|error| error.code);
-    let unknown = matches!(code, Ok(code::UNKNOWN_CHARSET | code::UNKNOWN_COLLATION));
+    let unknown = matches!(
+        ending.code(),
+        Some(code::UNKNOWN_CHARSET | code::UNKNOWN_COLLATION)
+    );
     unknown && kind == Kind::Set
 }
 

@@ -6,10 +6,12 @@ use membership::Key;
 use session::statement::{Kind, Statement, Traits, show_diagnostics};
 use wire::{ErrPacket, Told, Translation};
 
-use super::{Answer, ReadWarnings};
-use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
-use crate::client::Client;
+use super::{Answer, Conditions, Does, ReadWarnings};
+use crate::backend::{Backend, ClientCommand, Due, Purpose, RestorePart};
+use crate::client::{Client, State};
+use crate::commands::Packet;
 use crate::commands::answers::Ending;
+use crate::commands::dispatch::put_restore;
 use crate::conditions::binary_rows::Form;
 use crate::{Engine, Mail, Turn};
 
@@ -39,7 +41,15 @@ impl Backend {
             return false;
         }
         let gets = statement.kind == Kind::Diagnostics;
-        let conditions = &mut client.capture.conditions;
+        self.repeat_read(outbox, &mut client.capture.conditions, gets)
+    }
+
+    fn repeat_read(
+        &mut self,
+        outbox: &mut Vec<u8>,
+        conditions: &mut Conditions,
+        gets: bool,
+    ) -> bool {
         let Some(text) = conditions.repeated(gets) else {
             return false;
         };
@@ -50,9 +60,70 @@ impl Backend {
         conditions.repeats();
         true
     }
+
+    /// Part of a restore has failed: if it was for a read that was to run once more, what follows tells nothing of
+    /// the session's list. True if it was for nothing else.
+    pub(crate) fn gives_up_list(&mut self) -> bool {
+        let has = |is: fn(&Purpose) -> bool| {
+            let mut exchanges = self.exchanges.iter();
+            exchanges.any(|exchange| is(&exchange.purpose))
+        };
+        let repeats = has(|purpose| matches!(purpose, Purpose::Repeat));
+        if !repeats || has(|purpose| matches!(purpose, Purpose::Command(_))) {
+            return false;
+        }
+        for exchange in &mut self.exchanges {
+            if matches!(exchange.purpose, Purpose::ReadWarnings(_)) {
+                exchange.purpose = Purpose::Repeat;
+            }
+        }
+        true
+    }
 }
 
 impl Engine {
+    /// A plain read in a lane has given conditions that a command leaves, and may change what they depend on: the
+    /// read runs once more before it, so that they are known by value. True if so.
+    pub(crate) fn keeps_list_first<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+    ) -> bool {
+        let client = self.clients.get(key);
+        if !client.is_some_and(|client| client.capture.conditions.is_again()) {
+            return false;
+        }
+        let does = self.does(key, packet, statement);
+        if !matches!(does, Does::Keeps | Does::Several { .. }) {
+            return false;
+        }
+        let restore = self.restore(key, None);
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        let Some(attached) = client.backend else {
+            return false;
+        };
+        let Some(backend) = self.pool.get_mut(attached) else {
+            return false;
+        };
+        // It only reads, so nothing of this must be awaited (rule 5).
+        let outbox = turn.io.outbox(backend.handle);
+        put_restore(outbox, backend, &restore);
+        backend.session.schema.clone_from(&client.session.schema);
+        backend.session.take_all_but_schema(&client.session);
+        backend.repeat_read(outbox, &mut client.capture.conditions, false);
+        backend.due |= Due::COMMAND;
+        self.counters.lane_repeats += 1;
+        self.counters.restores += u64::from(!restore.is_empty());
+        self.read_warnings(turn, attached);
+        if self.clients.state(key) != Some(State::Active) {
+            self.clients.move_to(key, State::Active, turn.now);
+        }
+        true
+    }
+
     /// A command of the attached session was answered.
     pub(crate) fn note_conditions(&mut self, command: &ClientCommand, ending: &Ending) {
         let answer = Answer {

@@ -170,6 +170,11 @@ impl Conditions {
         matches!(self.place, Place::More(_))
     }
 
+    /// True if a plain read must run again to have the list.
+    pub(crate) fn is_again(&self) -> bool {
+        matches!(self.place, Place::Again(_))
+    }
+
     /// True if something must run again before somebody asks.
     pub(crate) fn must_repeat(&self) -> bool {
         matches!(self.place, Place::Again(_) | Place::Own(_))

@@ -1,6 +1,6 @@
 //! Short reads of several sessions on one backend connection, and what may not come of it.
 
-use crate::support::{Client, Database, FrontDoor, Outcome, eventually};
+use crate::support::{Client, Database, FrontDoor, Outcome, Server, eventually};
 
 const INTERRUPTED: u16 = 1317;
 
@@ -165,6 +165,48 @@ fn warnings_of_a_read_in_a_lane_are_told_when_asked_for() {
     assert!(warnings[0][2].contains("2x"), "{warnings:?}");
     assert_eq!(door.metric("myriad_lane_repeats_total"), 1);
     assert!(matches!(&other.run("SHOW WARNINGS")[..], [Outcome::Rows(rows)] if rows.is_empty()));
+}
+
+/// On MariaDB they are those of the read also when other statements came between that use no tables.
+#[test]
+fn warnings_of_a_read_in_a_lane_outlast_what_the_session_changes() {
+    let database = prepare("lanes_kept");
+    prepare("lanes_left");
+    database.execute("UPDATE lanes_left.t SET a = '1'");
+    let door = door(&database, "20s");
+    let changes = [
+        "USE lanes_left",
+        "SET sql_select_limit = 0",
+        "BEGIN",
+        "SET @a = 1; USE lanes_left",
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let cast = |id| format!("SELECT CAST(a AS SIGNED) AS c{number} FROM t WHERE id={id}");
+        let mut client = Client::new(&door.address(), "lanes_kept");
+        learn(&door, &mut client, &cast(1));
+        let before = sent_in_lanes(&door);
+        assert_eq!(client.value(&cast(2)), "2");
+        assert_eq!(sent_in_lanes(&door), before + 1);
+        client.run(change);
+        let told = client.run("SHOW WARNINGS");
+        let [Outcome::Rows(warnings)] = &told[..] else {
+            panic!("{told:?}");
+        };
+        let expected = usize::from(Server::is_mariadb());
+        assert_eq!(warnings.len(), expected, "{change}: {warnings:?}");
+    }
+    // Where the read cannot run once more, the way out of its schema is open all the same.
+    let cast = |id| format!("SELECT CAST(a AS SIGNED) AS d FROM t WHERE id={id}");
+    let mut client = Client::new(&door.address(), "lanes_left");
+    learn(&door, &mut client, &cast(1));
+    database.execute("UPDATE lanes_left.t SET a = '2x'");
+    let before = sent_in_lanes(&door);
+    assert_eq!(client.value(&cast(2)), "2");
+    assert_eq!(sent_in_lanes(&door), before + 1);
+    database.execute("DROP DATABASE lanes_left");
+    let told = client.run("USE lanes_kept");
+    assert!(matches!(told[..], [Outcome::Ok(_)]), "{told:?}");
+    assert_eq!(client.value("SELECT DATABASE()"), "lanes_kept");
 }
 
 #[test]

@@ -146,7 +146,7 @@ impl<'a> Scanner<'_, 'a> {
     }
 
     fn keyword(&mut self, keyword: Keyword, before: Before) {
-        if self.depth == 0 && before != Before::Point {
+        if before != Before::Point {
             self.rows(keyword);
         }
         let next = self.reader.peek_keyword();
@@ -176,6 +176,18 @@ impl<'a> Scanner<'_, 'a> {
 
     /// What makes FOUND_ROWS() another number than that of the rows that are sent.
     fn rows(&mut self, keyword: Keyword) {
+        match keyword {
+            Keyword::Values => self.found.values_within(),
+            Keyword::Select
+            | Keyword::Order
+            | Keyword::Union
+            | Keyword::Except
+            | Keyword::Intersect => self.found.counts_rows(),
+            _ => {}
+        }
+        if self.depth > 0 {
+            return;
+        }
         match keyword {
             Keyword::Select => self.found.selects(),
             Keyword::Join => self.found.joins(),

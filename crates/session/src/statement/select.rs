@@ -1,15 +1,19 @@
 //! SELECT and what is as good as one: VALUES, TABLE, common table expressions, parentheses.
 
+use super::dialect::Flavor;
 use super::expression::{self, Calls, Until};
 use super::findings::Findings;
 use super::keyword::Keyword;
-use super::kind::{Kind, Traits};
+use super::kind::Kind;
 use super::reader::Reader;
 use super::write;
 
-/// Behind VALUES. MariaDB sends all rows and counts one.
+/// Behind VALUES. MariaDB sends the rows and counts none.
 pub(super) fn values(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
-    found.add(Traits::COUNTS_UNSENT_ROWS);
+    match reader.dialect().flavor {
+        Flavor::MariaDb => found.values_alone(),
+        Flavor::MySql => found.values_within(),
+    }
     select(reader, found)
 }
 
@@ -23,7 +27,11 @@ pub(super) fn select(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
 pub(super) fn parenthesised(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     while reader.accept_mark(b'(') {}
     match reader.peek_keyword() {
-        Keyword::Select | Keyword::Values | Keyword::Table | Keyword::With => select(reader, found),
+        Keyword::Values => {
+            reader.next();
+            values(reader, found)
+        }
+        Keyword::Select | Keyword::Table | Keyword::With => select(reader, found),
         _ => Kind::Unknown,
     }
 }
@@ -38,6 +46,7 @@ pub(super) fn with(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
         Keyword::Replace => write::insert(reader, found, Kind::Replace),
         Keyword::Update => write::update(reader, found),
         Keyword::Delete => write::scanned(reader, found, Kind::Delete),
+        Keyword::Values => values(reader, found),
         // The verb may hide in parentheses; then it can only be a SELECT.
         _ => select(reader, found),
     }

@@ -223,11 +223,36 @@ fn reads_into_variables() {
 }
 
 #[test]
+fn values_alone_are_not_counted_by_mariadb() {
+    let select = |text, traits| (text, Kind::Select, traits, &[][..]);
+    for text in [
+        "values (1),(2)",
+        "(values (1), (2)) limit 1",
+        "((values (1),(2)))",
+        "with x as (select 1 order by 1) values (1),(t.order)",
+    ] {
+        check(&[select(text, UNSENT | KEEPS)]);
+        check_in(&MYSQL, &[select(text, UNSENT)]);
+    }
+    for text in [
+        "values (1),(2) order by 1",
+        "(values (1),(2)) union values (3)",
+        "values (1) except select 2",
+        "values ((select 1))",
+        "select 1 union all values (1),(2)",
+        "(select 1) union all (values (1),(2))",
+        "select * from (values (1)) x",
+    ] {
+        check(&[select(text, UNSENT)]);
+        check_in(&MYSQL, &[select(text, UNSENT)]);
+    }
+}
+
+#[test]
 fn rows_that_are_counted_and_not_sent() {
     check(&[
         ("select * from t limit 5", Kind::Select, PURE, &[]),
         ("select a, b from t limit 5", Kind::Select, PURE, &[]),
-        ("values (1),(2)", Kind::Select, UNSENT, &[]),
         ("select * from t limit 2, 5", Kind::Select, UNSENT, &[]),
         (
             "select * from t limit 5 offset 2",
