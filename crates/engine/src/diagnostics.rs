@@ -142,3 +142,35 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(pieces: &[Piece<'_>], flavor: Flavor) -> Option<u64> {
+        let mut counts = Counts::default();
+        pieces.iter().for_each(|piece| counts.piece(piece, flavor));
+        counts.found
+    }
+
+    #[test]
+    fn rows_before_an_err_are_counted_by_mariadb() {
+        let [begin, row, end] = [
+            Piece::ColumnCount(b""),
+            Piece::Row(b""),
+            Piece::RowsEnd(b""),
+        ];
+        let err = Piece::Err(b"");
+        for (pieces, mariadb, mysql) in [
+            (&[begin, row, row, err][..], Some(2), None),
+            (&[begin, err], Some(0), None),
+            (&[err], None, None),
+            (&[begin, row, end], Some(1), Some(1)),
+            (&[begin, row, end, err], Some(1), Some(1)),
+            (&[begin, row, end, begin, err], Some(0), Some(1)),
+        ] {
+            assert_eq!(found(pieces, Flavor::MariaDb), mariadb, "{pieces:?}");
+            assert_eq!(found(pieces, Flavor::MySql), mysql, "{pieces:?}");
+        }
+    }
+}

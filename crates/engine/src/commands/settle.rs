@@ -65,6 +65,9 @@ impl Engine {
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
             (Purpose::ReadRoutine(read), ending) => {
                 self.learn_routine(turn, &read, *ending == Ending::Ok);
+                if *ending != Ending::Ok {
+                    self.empty_list(turn, key);
+                }
             }
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::ReadUserVariables(read), ending) => {
@@ -154,13 +157,8 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        if command.traits.contains(Traits::SETS_CHARSET) && !refused_whole(command.kind, ending) {
-            backend.due |= Due::CHARSET;
-        }
+        backend.note_unsaid(command, ending);
         let failed = matches!(ending, Ending::Err(_));
-        if may_have_set_role(command, failed) {
-            backend.due |= Due::ROLE;
-        }
         if failed {
             self.counters.statement_errors += 1;
             if leaves_transaction_open(command.kind, backend.status) {
@@ -361,6 +359,16 @@ fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
 }
 
 impl Backend {
+    /// Notes what of the session must be read back, since no answer says it in full: character sets and the role.
+    fn note_unsaid(&mut self, command: &ClientCommand, ending: &Ending) {
+        if command.traits.contains(Traits::SETS_CHARSET) && !refused_whole(command.kind, ending) {
+            self.due |= Due::CHARSET;
+        }
+        if may_have_set_role(command, *ending != Ending::Ok) {
+            self.due |= Due::ROLE;
+        }
+    }
+
     /// Notes what a statement may have done that its answer does not say: prepared an XA transaction, or put back
     /// variables, if it failed.
     fn note_hidden(&mut self, command: &ClientCommand, ending: &Ending) {

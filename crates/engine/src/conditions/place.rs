@@ -26,7 +26,7 @@ enum Place {
     More(Box<List>),
     /// On the attached backend, and what gave it.
     There(Option<Box<Source>>),
-    /// A plain read gave it in a lane, and must run again to have it.
+    /// A plain read gave it in a lane, and must run again to have it: at the latest before the session changes.
     Again(Box<Repeat>),
     /// It is an ERR that no backend has given in a statement.
     Own(Box<ClientError>),

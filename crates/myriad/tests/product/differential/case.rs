@@ -59,6 +59,19 @@ impl Case<'_> {
         pings.contains(&true) && !Server::is_mariadb() || asks(self.last())
     }
 
+    /// True if the last line executes what was prepared last under its name, and that begins like this.
+    pub(super) fn executes(&self, begins: &str) -> bool {
+        let mut words = self.last().split(' ');
+        let runs = matches!(words.next(), Some("\\execute" | "\\again" | "\\cursor"));
+        let Some(name) = words.next().filter(|_| runs) else {
+            return false;
+        };
+        let prepares = format!("\\prepare {name} ");
+        let mut prepared = self.lines.iter().rev();
+        let text = prepared.find_map(|line| line.strip_prefix(&prepares));
+        text.is_some_and(|text| text.starts_with(begins))
+    }
+
     /// True if a prepared statement was executed with values of different types.
     pub(super) fn retypes(&self) -> bool {
         let mut types = BTreeMap::new();
@@ -99,6 +112,22 @@ impl Case<'_> {
             direct == through || direct_rest.is_some() && direct_rest == through_rest
         };
         self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
+    }
+
+    /// True if definitions of columns differ in their types only, and nothing else does but the rows of these types.
+    pub(super) fn same_but_types(&self) -> bool {
+        let is_row = |line: &String| line.starts_with("Row ");
+        let same = |(direct, through): (&String, &String)| {
+            let [direct_rest, through_rest] =
+                [direct, through].map(|line| column_without(line, &TYPE));
+            let rows = is_row(direct) && is_row(through);
+            direct == through || rows || direct_rest.is_some() && direct_rest == through_rest
+        };
+        let mut pairs = zip(self.direct, self.through);
+        let retyped = pairs.any(|(direct, through)| direct != through && !is_row(direct));
+        retyped
+            && self.direct.len() == self.through.len()
+            && zip(self.direct, self.through).all(same)
     }
 
     /// True if nothing differs but values, and they are the same once `through` stands for `direct` in them. The columns

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 38] = [
+const KNOWN: [Known; 40] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -129,7 +129,8 @@ const KNOWN: [Known; 38] = [
         let answers = [case.direct, case.through].map(|told| told.first());
         let ok = |told: Option<&String>| told.is_some_and(|told| told.starts_with("Ok "));
         let oks = answers.into_iter().all(ok) && case.direct.len() == 1;
-        case.last().starts_with("CALL ") && oks && !Server::is_mariadb()
+        let calls = case.last().starts_with("CALL ") || case.executes("CALL ");
+        calls && oks && !Server::is_mariadb()
     }),
     ("warnings of the login itself", |case| {
         let warned = case.lines[0].contains("+NO_SCHEMA") && !Server::is_mariadb();
@@ -177,6 +178,34 @@ const KNOWN: [Known; 38] = [
         let prepares = case.has(&["\\prepare"]) && (without_eof || failed);
         prepares && case.only_schema_is_told()
     }),
+    (
+        "a key that there is already and a foreign key that refers to nothing",
+        |case| {
+            let answers = [case.direct, case.through].map(|told| told.first());
+            let [Some(direct), Some(through)] = answers else {
+                return false;
+            };
+            let begins = |told: &str, code| told.starts_with("Err ") && told.contains(code);
+            let orders =
+                begins(direct, r"] \xff\xac\x05#23000") && begins(through, r"] \xff&\x04#23000");
+            orders && !Server::is_mariadb()
+        },
+    ),
+    (
+        "of a user variable that a prepared statement selects",
+        |case| {
+            let runs = ["\\cursor", "\\execute", "\\again"];
+            let runs = runs.iter().any(|word| case.last().starts_with(word));
+            let prepares = |line: &String| line.starts_with("\\prepare") && line.contains('@');
+            let prepared = case.lines.iter().position(prepares);
+            let sets = |from: usize| {
+                let mut behind = case.lines[from..].iter();
+                behind.any(|line| ["SET @", ":=", "INTO @"].iter().any(|w| line.contains(w)))
+            };
+            let retyped = runs && prepared.is_some_and(sets) && !Server::is_mariadb();
+            retyped && case.same_but_types()
+        },
+    ),
     ("the type in the words of warning 1292", |case| {
         let lists = case.last().starts_with("SHOW ");
         let prepared = case.lines.iter().position(|l| l.starts_with("\\prepare"));
@@ -306,6 +335,35 @@ fn a_difference_is_known_only_where_it_is_said_to_be() {
     assert!(is_known(asks, r"Row #3 [2] \x010", r"Row #3 [2] \x011"));
     let known = is_known(asks, r"Row #3 [2] \x011", r"Row #3 [2] \x010");
     assert_eq!(known, !Server::is_mariadb());
+}
+
+#[test]
+fn the_number_of_rows_of_a_call_is_known_also_if_it_was_prepared() {
+    let [one, none] = [1, 0].map(|rows| format!(r"Ok #1 [7] \x00\x{rows:02x}\x00"));
+    let session = |line: &str| format!("x\n\\prepare p {line}\nDO 1\n\\execute p i8:5");
+    let known = is_known(&session("CALL gives(?, ?, ?)"), &one, &none);
+    assert_eq!(known, !Server::is_mariadb());
+    assert!(!is_known(&session("UPDATE t SET n = ?"), &one, &none));
+}
+
+#[test]
+fn what_is_told_of_keys_and_of_types_is_known_only_on_mysql() {
+    let foreign = r"Err #1 [9] \xff\xac\x05#23000Cannot add or update a child row";
+    let unique = r"Err #1 [9] \xff&\x04#23000Duplicate entry";
+    let insert = "x\nINSERT INTO u VALUES (1, 999)";
+    assert_eq!(is_known(insert, foreign, unique), !Server::is_mariadb());
+    assert!(!is_known(insert, unique, foreign));
+    assert!(!is_known(insert, foreign, "Ok #1"));
+    let column = |kind: u8| {
+        format!(r"Column #2 [9] \x03def\x0c?\x00\x01\x00\x00\x00\x{kind:02x}\x80\x00\'\x00\x00")
+    };
+    let told = |kind, row: &str| format!("{}\nRow #3 [2] {row}", column(kind));
+    let session = "x\n\\prepare p SELECT @a\nSET @a = 1\n\\execute p";
+    let known = is_known(session, &told(0xfa, r"\x011"), &told(8, r"\x01"));
+    assert_eq!(known, !Server::is_mariadb());
+    assert!(!is_known(session, &told(8, r"\x011"), &told(8, r"\x01")));
+    let unset = "x\n\\prepare p SELECT @a\n\\execute p";
+    assert!(!is_known(unset, &told(0xfa, r"\x011"), &told(8, r"\x01")));
 }
 
 #[test]

@@ -36,6 +36,16 @@ const SESSIONS: u64 = 60;
 const MOVES: usize = 20;
 const SESSIONS_MAX: u64 = 10 * SESSIONS;
 
+/// Few connections, so that sessions move. However slow the machine is, no time of the front door's own may run
+/// out: directly nobody waits.
+const SETTINGS: [&str; 5] = [
+    "backend.max_connections = 8",
+    "backend.queue_timeout = \"1h\"",
+    "backend.connect_timeout = \"1m\"",
+    "server.login_timeout = \"1m\"",
+    "server.idle_transaction_timeout = \"1h\"",
+];
+
 /// Threads that compare.
 const TESTERS: usize = 3;
 
@@ -136,7 +146,7 @@ fn shown(name: &str, difference: &Difference) -> String {
 #[test]
 fn random_sessions_are_told_what_the_database_tells() {
     let database = Database::shared();
-    let door = FrontDoor::start(database.address(), &["backend.max_connections = 8"]);
+    let door = FrontDoor::start(database.address(), &SETTINGS);
     let (through, grammar) = (door.address(), session::grammar());
     let first = number("MYRIAD_DIFFERENTIAL_SEED", 0);
     let seconds = Duration::from_secs(number("MYRIAD_DIFFERENTIAL_SECONDS", 0));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::time::Duration;
 
 use wire::{Capabilities, PrepareOk};
 
@@ -27,6 +28,9 @@ const WHERE: &str = "SELECT @@pseudo_thread_id";
 
 /// A password that both sides know.
 const PASSWORD: &str = "secret";
+
+/// A thousand others want the same few connections, on a machine that may be slow.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What stands for an answer that did not come.
 pub(super) const NO_ANSWER: &str = "no answer";
@@ -112,10 +116,13 @@ impl Player {
             password: PASSWORD,
             ..Login::default()
         };
-        Client::login(address, &login).map(|client| Self {
-            client,
-            statements: BTreeMap::new(),
-            places: BTreeSet::new(),
+        Client::login(address, &login).map(|client| {
+            client.waits_up_to(PATIENCE);
+            Self {
+                client,
+                statements: BTreeMap::new(),
+                places: BTreeSet::new(),
+            }
         })
     }
 

@@ -3,6 +3,7 @@
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -311,6 +312,16 @@ impl Client {
         Answer::read(capabilities, || {
             first.take().map_or_else(|| self.receive(), Ok)
         })
+    }
+
+    /// Has each answer take this long before it counts as none.
+    pub(crate) fn waits_up_to(&self, limit: Duration) {
+        let set = match self.stream.get_ref() {
+            Stream::Unix(stream) => stream.set_read_timeout(Some(limit)),
+            Stream::Tcp(stream) => stream.set_read_timeout(Some(limit)),
+            Stream::Tls(_) => Ok(()),
+        };
+        set.unwrap();
     }
 
     /// What comes until the other end closes. Fails if it does not.
