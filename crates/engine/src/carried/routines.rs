@@ -136,13 +136,22 @@ impl Engine {
         true
     }
 
-    /// The backend told the body; nothing if it does not say.
-    pub(crate) fn learn_routine<I: Io<Mail>>(
+    /// The backend told the body, or an error, which a CALL may leave in the backend's list of conditions.
+    pub(crate) fn routine_told<I: Io<Mail>>(
         &mut self,
-        turn: &Turn<'_, I>,
-        read: &ReadRoutine,
-        told: bool,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (read, told): (&ReadRoutine, bool),
     ) {
+        self.learn_routine(turn, read, told);
+        let backend = self.pool.get_mut(key).filter(|_| !told);
+        if let Some(backend) = backend {
+            backend.clear_conditions(turn.io.outbox(backend.handle));
+        }
+    }
+
+    /// Takes over the body; nothing if the backend does not say.
+    fn learn_routine<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, read: &ReadRoutine, told: bool) {
         let facts = self.facts.as_ref();
         let body = read.rows.first(0).filter(|_| told).and_then(unhex);
         let body = body.zip(facts).and_then(|(text, facts)| {

@@ -64,10 +64,7 @@ impl Engine {
             (Purpose::EndXa, ending) => self.xa_ended(key, *ending == Ending::Ok),
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
             (Purpose::ReadRoutine(read), ending) => {
-                self.learn_routine(turn, &read, *ending == Ending::Ok);
-                if *ending != Ending::Ok {
-                    self.empty_list(turn, key);
-                }
+                self.routine_told(turn, key, (&read, *ending == Ending::Ok));
             }
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::ReadUserVariables(read), ending) => {

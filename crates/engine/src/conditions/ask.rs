@@ -189,13 +189,6 @@ impl Engine {
         }
     }
 
-    /// A question of our own has failed in front of a command that may leave the backend's list as it is.
-    pub(crate) fn empty_list<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        if let Some(backend) = self.pool.get_mut(key) {
-            backend.clear_conditions(turn.io.outbox(backend.handle));
-        }
-    }
-
     /// Answers SHOW WARNINGS and SHOW ERRORS from what is known. False if the command is another, there
     /// is nothing to show, or the backend at hand knows better.
     pub(crate) fn answered_from_capture<I: Io<Mail>>(
