@@ -8,6 +8,7 @@ use session::statement::{Kind, PinReason, Traits};
 use wire::{ErrPacket, ServerStatus, code};
 
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
+use crate::carried::refused::explained;
 use crate::commands::answers::Ending;
 use crate::endings::retry::Retry;
 use crate::lanes::digests::Sample;
@@ -267,9 +268,14 @@ impl Engine {
         part: RestorePart,
         error: &[u8],
     ) {
+        if self.goes_without(key, &part, error) {
+            return;
+        }
         self.counters.restore_errors += 1;
-        if let Ok(error) = ErrPacket::parse(error) {
-            self.fail_for_client(key, &error);
+        let mut words = Vec::new();
+        let told = explained(&part, error, &mut words);
+        if let Some(told) = &told {
+            self.fail_for_client(key, told);
         }
         let id = self.pool.key_of(key);
         let Some(backend) = self.pool.get_mut(key) else {
@@ -284,7 +290,10 @@ impl Engine {
             RestorePart::Role(previous) => backend.session.set_role(previous.as_deref()),
             RestorePart::Text(name) => backend.leftovers.prepared.remove(&name),
             // Part of it may have been done.
-            RestorePart::Set | RestorePart::InsertId | RestorePart::Warnings => {
+            RestorePart::Variables { .. }
+            | RestorePart::Set
+            | RestorePart::InsertId
+            | RestorePart::Warnings => {
                 backend.dirty = true;
             }
         }
@@ -309,8 +318,8 @@ impl Engine {
         if let (Some(id), Some(schema)) = (id, &client.session.schema) {
             self.known_schemas.forget(id, schema);
         }
-        if let Ok(error) = ErrPacket::parse(error) {
-            error.encode(
+        if let Some(told) = told {
+            told.encode(
                 turn.io.outbox(client.handle),
                 client.answer_begins,
                 wire::Capabilities::PROTOCOL_41,

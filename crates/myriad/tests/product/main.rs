@@ -91,6 +91,8 @@ mod sharing;
 #[cfg(test)]
 mod slow_client;
 #[cfg(test)]
+mod stuck_settings;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod tls;
