@@ -89,6 +89,13 @@ impl Database {
         self.connection = None;
     }
 
+    /// Ends the connection as the database wants to see it ended.
+    pub(super) async fn leave(&mut self) {
+        if let Some(connected) = self.connection.take() {
+            let _lost_already = connected.connection.disconnect().await;
+        }
+    }
+
     fn options(&self) -> Opts {
         let options = OptsBuilder::default()
             .user(Some(&self.user))

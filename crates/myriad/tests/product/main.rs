@@ -39,6 +39,8 @@ mod expired;
 #[cfg(test)]
 mod extended;
 #[cfg(test)]
+mod farewells;
+#[cfg(test)]
 mod from_server;
 #[cfg(test)]
 mod idle_transactions;
