@@ -97,6 +97,8 @@ mod stuck_settings;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod texts_by_name;
+#[cfg(test)]
 mod tls;
 #[cfg(test)]
 mod tls_of_monitor;
