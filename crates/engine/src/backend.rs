@@ -188,6 +188,8 @@ bitflags::bitflags! {
         const NAMES = 1 << 5;
         /// SET STATEMENT has put back variables, which the server has not told yet.
         const PUT_BACK = 1 << 6;
+        /// It must be cleaned before the client's command goes on.
+        const CLEAN = 1 << 7;
     }
 }
 
@@ -283,7 +285,12 @@ impl Purpose {
 /// Which part of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RestorePart {
-    /// `SET` of variables.
+    /// `SET` of variables. `gives_up`: also of what another session has left.
+    Variables {
+        /// Without that it need not fail.
+        gives_up: bool,
+    },
+    /// `SET` of something else.
     Set,
     /// COM_INIT_DB; what was selected before stays if it fails.
     Schema(Option<Arc<[u8]>>),

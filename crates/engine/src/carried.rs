@@ -5,6 +5,7 @@ pub(crate) mod effect;
 pub(crate) mod holdings;
 pub(crate) mod pin_log;
 pub(crate) mod read_back;
+pub(crate) mod refused;
 pub(crate) mod roles;
 pub(crate) mod routines;
 pub(crate) mod schemas;

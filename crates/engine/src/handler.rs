@@ -145,10 +145,11 @@ impl Handler for Engine {
         self.open_gate(turn);
         self.admit_waiters(turn);
         self.publish_need(turn);
+        self.leave(turn);
         self.doze();
     }
 
     fn finished(&self) -> bool {
-        self.draining.is_some() && self.clients.len() == 0
+        self.has_left()
     }
 }

@@ -18,6 +18,8 @@ pub struct Restore {
     /// True if the server may refuse some of it (rule 5): then nothing that may write can follow
     /// in the same write.
     pub can_fail: bool,
+    /// True if it may refuse what is not the session's: to give up what another one has left.
+    pub gives_up: bool,
 }
 
 /// A role to take on.
@@ -104,6 +106,7 @@ fn put_variables(restore: &mut Restore, from: &Variables, to: &Variables) {
     for (name, _) in from.iter().filter(|(name, _)| to.get(name).is_none()) {
         put_default(&mut restore.set, name);
         restore.can_fail |= can_be_refused(name);
+        restore.gives_up |= can_be_refused(name);
     }
     for (name, value) in to
         .iter()
@@ -181,9 +184,30 @@ fn is_number(value: &[u8]) -> bool {
     parts.next().is_some_and(all_digits) && parts.next().is_none_or(all_digits)
 }
 
+/// The one variable whose value the server refused to set, if it makes no difference any more: there is no such
+/// variable, or it is one by which nothing is decided once it may not be set. `words` are those of the error.
+#[must_use]
+pub fn meaningless<'a>(state: &'a SessionState, code: u16, words: &[u8]) -> Option<&'a [u8]> {
+    const UNKNOWN: u16 = 1193;
+    const WRONG_VALUE: u16 = 1231;
+    const QUERY_CACHE_DISABLED: u16 = 1925;
+    let within = |name: &&[u8]| words.split(|&byte| byte == b'\'').any(|word| word == *name);
+    let named = || state.variables.iter().map(|(name, _)| name).find(within);
+    match code {
+        UNKNOWN => named(),
+        // More threads than the server would let anybody have.
+        WRONG_VALUE => named().filter(|name| *name == b"max_delayed_threads"),
+        QUERY_CACHE_DISABLED => {
+            let mut names = state.variables.iter().map(|(name, _)| name);
+            names.find(|name| *name == b"query_cache_type")
+        }
+        _ => None,
+    }
+}
+
 /// Variables that any account may set for its session to any value that the server itself
 /// reported. All others may need a privilege.
-fn can_be_refused(name: &[u8]) -> bool {
+pub(crate) fn can_be_refused(name: &[u8]) -> bool {
     const FREE: [&[u8]; 18] = [
         b"autocommit",
         b"foreign_key_checks",
@@ -239,6 +263,44 @@ mod tests {
         );
         assert!(!restore.can_fail);
         assert!(plan(&to, &to.clone()).is_empty());
+    }
+
+    #[test]
+    fn what_makes_no_difference_any_more() {
+        let mut interner = Interner::default();
+        let names = [
+            ("a_plugin_s", "1"),
+            ("max_delayed_threads", "20"),
+            ("query_cache_type", "DEMAND"),
+        ];
+        let state = state(&mut interner, &names);
+        for (code, words, expected) in [
+            (
+                1193,
+                "Unknown system variable 'a_plugin_s'",
+                Some("a_plugin_s"),
+            ),
+            (1193, "Unknown system variable 'somebody_s'", None),
+            (1227, "Access denied; you need 'a_plugin_s'", None),
+            (
+                1231,
+                "Variable 'max_delayed_threads' can't be set to the value of '20'",
+                Some("max_delayed_threads"),
+            ),
+            (
+                1231,
+                "Variable 'a_plugin_s' can't be set to the value of '20'",
+                None,
+            ),
+            (
+                1925,
+                "Query cache is globally disabled",
+                Some("query_cache_type"),
+            ),
+        ] {
+            let found = meaningless(&state, code, words.as_bytes());
+            assert_eq!(found, expected.map(str::as_bytes), "{code} {words}");
+        }
     }
 
     #[test]

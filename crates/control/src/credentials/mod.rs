@@ -36,6 +36,9 @@ const SHARE: u32 = 20;
 /// How long the database may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The same when nobody waits for what it says any more.
+const PATIENCE_AT_END: Duration = Duration::from_millis(500);
+
 /// What is told of each time that the accounts were read, or could not be.
 pub trait Notice: Send + Sync {
     /// Other accounts are known than before.
@@ -66,7 +69,7 @@ pub async fn read_accounts(
     };
     loop {
         tokio::select! {
-            () = &mut stopped => return,
+            () = &mut stopped => return leave(&mut reader.database).await,
             () = sleep_until(next) => {}
             () = orders.given() => {}
             () = succession.offered() => {}
@@ -146,6 +149,12 @@ impl<N: Notice> Reader<N> {
             self.notice.changed(directory);
         }
     }
+}
+
+/// Nothing more is to be read.
+async fn leave(database: &mut Database) {
+    // Who cannot be told so need not be.
+    let _told = timeout(PATIENCE_AT_END, database.leave()).await;
 }
 
 /// What the database says, if it does within its time.

@@ -89,6 +89,13 @@ impl Database {
         self.connection = None;
     }
 
+    /// Ends the connection as the database wants to see it ended.
+    pub(super) async fn leave(&mut self) {
+        if let Some(connected) = self.connection.take() {
+            let _lost_already = connected.connection.disconnect().await;
+        }
+    }
+
     fn options(&self) -> Opts {
         let options = OptsBuilder::default()
             .user(Some(&self.user))
@@ -124,8 +131,9 @@ impl Address {
 impl Connected {
     async fn new(options: Opts) -> mysql_async::Result<Self> {
         let mut connection = Conn::new(options).await?;
-        let version: Option<String> = connection.query_first("SELECT VERSION()").await?;
-        let is_mariadb = version.is_some_and(|version| version.contains("MariaDB"));
+        // The version is whatever `--version` says.
+        let found: Option<u64> = connection.query_first(mariadb::IS_MARIADB).await?;
+        let is_mariadb = found.is_some_and(|found| found > 0);
         Ok(Self {
             connection,
             is_mariadb,

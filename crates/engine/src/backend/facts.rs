@@ -37,6 +37,9 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::DEPRECATE_EOF)
     .union(Capabilities::QUERY_ATTRIBUTES);
 
+/// MariaDB 10.2.
+const MARIADB_OLDEST: u32 = 100_200;
+
 /// Offered only where the settings say so.
 const COMPRESSION: Capabilities = Capabilities::COMPRESS.union(Capabilities::ZSTD_COMPRESSION);
 
@@ -128,9 +131,11 @@ impl Facts {
     /// What a backend's initial handshake tells.
     pub(crate) fn from_handshake(handshake: &InitialHandshake<'_>) -> Self {
         let version = handshake.server_version;
-        let mariadb = version
+        let named = version
             .windows(7)
             .any(|part| part.eq_ignore_ascii_case(b"mariadb"));
+        // The version is whatever `--version` says; flags of its own MariaDB has from 10.2 on.
+        let mariadb = named || !handshake.extended.is_empty();
         let plain = version
             .strip_prefix(b"5.5.5-")
             .filter(|_| mariadb)
@@ -147,7 +152,11 @@ impl Facts {
             } else {
                 Flavor::MySql
             },
-            version_number: version_number(plain),
+            version_number: match mariadb {
+                // An older one cannot track sessions, so that is another number than its own.
+                true => version_number(plain).max(MARIADB_OLDEST),
+                false => version_number(plain),
+            },
             modes: Modes::default(),
         }
     }
@@ -225,6 +234,39 @@ fn version_number(version: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mariadb_is_known_whatever_it_calls_itself() {
+        let table = [
+            ("5.5.5-10.11.14-MariaDB", false, Flavor::MariaDb, 101_114),
+            ("10.6.1-mariadb-log", false, Flavor::MariaDb, 100_601),
+            ("11.4.2", true, Flavor::MariaDb, 110_402),
+            ("8.0.36-shop", true, Flavor::MariaDb, 100_200),
+            ("8.0.36", false, Flavor::MySql, 80_036),
+        ];
+        for (version, has_flags, flavor, number) in table {
+            let flags = if has_flags {
+                ExtendedCapabilities::PROGRESS
+            } else {
+                ExtendedCapabilities::empty()
+            };
+            let facts = Facts::from_handshake(&InitialHandshake {
+                server_version: version.as_bytes(),
+                connection_id: 1,
+                nonce: [1; 20],
+                capabilities: OFFERED,
+                extended: flags,
+                collation: 45,
+                status: ServerStatus::AUTOCOMMIT,
+                auth_plugin: b"mysql_native_password",
+            });
+            assert_eq!(
+                (facts.flavor, facts.version_number),
+                (flavor, number),
+                "{version}"
+            );
+        }
+    }
 
     #[test]
     fn version_numbers() {

@@ -29,7 +29,7 @@ impl Engine {
         };
         if backend.due.contains(Due::COMMAND) {
             backend.due -= Due::COMMAND;
-            return self.send_from_inbox(turn, client_key);
+            return self.resume_command(turn, client_key);
         }
         let Some(client) = self.clients.get(client_key) else {
             return;

@@ -172,7 +172,8 @@ impl Engine {
         missing: Option<&Template>,
     ) -> Option<SessionState> {
         let Some(missing) = missing else {
-            return self.while_running(client, packet, statement);
+            let elsewhere = self.while_running(client, packet, statement);
+            return elsewhere.or_else(|| self.beside_replaced(client, packet, statement));
         };
         let client = self.clients.get(client)?;
         let mut state = missing.binding.over(&client.session, &mut self.interner);
@@ -276,7 +277,8 @@ impl Replaced {
 pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: &Restore) {
     if !restore.set.is_empty() {
         backend.put_query(outbox, &restore.set);
-        backend.expect(Purpose::Restore(RestorePart::Set));
+        let gives_up = restore.gives_up;
+        backend.expect(Purpose::Restore(RestorePart::Variables { gives_up }));
     }
     if let Some(role) = &restore.role {
         put_role(outbox, backend, role);

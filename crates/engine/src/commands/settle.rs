@@ -8,6 +8,7 @@ use session::statement::{Kind, PinReason, Traits};
 use wire::{ErrPacket, ServerStatus, code};
 
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
+use crate::carried::refused::explained;
 use crate::commands::answers::Ending;
 use crate::endings::retry::Retry;
 use crate::lanes::digests::Sample;
@@ -263,13 +264,18 @@ impl Engine {
         part: RestorePart,
         error: &[u8],
     ) {
+        if self.goes_without(key, &part, error) {
+            return;
+        }
         self.counters.restore_errors += 1;
         let backend = self.pool.get_mut(key);
         let for_list = backend.is_some_and(Backend::gives_up_list);
         // The command that waits has not been looked at for what it needs restored itself.
         let goes_on = for_list && matches!(part, RestorePart::Schema(_) | RestorePart::Role(_));
-        if let (Ok(error), false) = (ErrPacket::parse(error), goes_on) {
-            self.fail_for_client(key, &error);
+        let mut words = Vec::new();
+        let told = explained(&part, error, &mut words);
+        if let (Some(told), false) = (&told, goes_on) {
+            self.fail_for_client(key, told);
         }
         let id = self.pool.key_of(key);
         let Some(backend) = self.pool.get_mut(key) else {
@@ -284,7 +290,10 @@ impl Engine {
             RestorePart::Role(previous) => backend.session.set_role(previous.as_deref()),
             RestorePart::Text(name) => backend.leftovers.prepared.remove(&name),
             // Part of it may have been done.
-            RestorePart::Set | RestorePart::InsertId | RestorePart::Warnings => {
+            RestorePart::Variables { .. }
+            | RestorePart::Set
+            | RestorePart::InsertId
+            | RestorePart::Warnings => {
                 backend.dirty = true;
             }
         }
@@ -312,8 +321,8 @@ impl Engine {
         if let (Some(id), Some(schema)) = (id, &client.session.schema) {
             self.known_schemas.forget(id, schema);
         }
-        if let Ok(error) = ErrPacket::parse(error) {
-            error.encode(
+        if let Some(told) = told {
+            told.encode(
                 turn.io.outbox(client.handle),
                 client.answer_begins,
                 wire::Capabilities::PROTOCOL_41,

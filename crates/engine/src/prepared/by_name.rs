@@ -57,9 +57,11 @@ impl Texts {
         self.list.retain(|text| *text.name != *name);
     }
 
-    fn has_room(&self, more: usize) -> bool {
-        let bytes: usize = self.list.iter().map(|text| text.text.len()).sum();
-        self.list.len() < TEXTS_MAX && bytes + more <= BYTES_MAX
+    /// Whether a text of `more` bytes can be kept under this name, in place of the one that has it.
+    fn has_room(&self, name: &[u8], more: usize) -> bool {
+        let others = || self.list.iter().filter(|text| *text.name != *name);
+        let bytes: usize = others().map(|text| text.text.len()).sum();
+        others().count() < TEXTS_MAX && bytes + more <= BYTES_MAX
     }
 }
 
@@ -149,7 +151,7 @@ impl Engine {
             }
         };
         let others = client.texts.as_ref();
-        let room = others.is_none_or(|texts| texts.has_room(text.len()));
+        let room = others.is_none_or(|texts| texts.has_room(&name, text.len()));
         let inner = classify(&text, dialect);
         (room && text.len() <= BYTES_MAX && is_carried(&inner)).then(|| Text {
             name,

@@ -121,3 +121,29 @@ fn a_command_above_max_allowed_packet_is_refused_and_never_runs() {
     }
     assert_eq!(client.value("SELECT COUNT(*) FROM t"), "1");
 }
+
+/// What is refused without a backend is answered behind all packets of the command.
+#[test]
+fn an_error_about_a_long_command_stands_behind_its_packets() {
+    const UNKNOWN: u8 = 0x50;
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let mut direct = Client::new(database.address(), "shop");
+    let mut through = Client::new(&door.address(), "shop");
+    for len in [
+        0,
+        MAX_PAYLOAD - 2,
+        MAX_PAYLOAD - 1,
+        17 << 20,
+        2 * MAX_PAYLOAD,
+    ] {
+        let argument = vec![b'x'; len];
+        let [expected, told] = [&mut direct, &mut through].map(|client| {
+            client.send(UNKNOWN, &argument);
+            client.receive().unwrap()
+        });
+        assert_eq!(told.sequence_id, expected.sequence_id, "{len}");
+        assert_eq!(told.payload, expected.payload, "{len}");
+        assert_eq!(through.value("SELECT 'next'"), "next", "{len}");
+    }
+}

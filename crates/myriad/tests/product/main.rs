@@ -39,6 +39,8 @@ mod expired;
 #[cfg(test)]
 mod extended;
 #[cfg(test)]
+mod farewells;
+#[cfg(test)]
 mod from_server;
 #[cfg(test)]
 mod idle_transactions;
@@ -92,7 +94,11 @@ mod sharing;
 mod silence;
 mod slow_client;
 #[cfg(test)]
+mod stuck_settings;
+#[cfg(test)]
 mod support;
+#[cfg(test)]
+mod texts_by_name;
 #[cfg(test)]
 mod tls;
 #[cfg(test)]

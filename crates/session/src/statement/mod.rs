@@ -30,6 +30,7 @@ mod program;
 mod question;
 mod quotas;
 mod reader;
+mod replaces;
 mod routine;
 mod schema;
 mod scope;
@@ -61,6 +62,7 @@ pub use question::{Diagnostics, lone, show_diagnostics};
 pub use quotas::{
     AccountRef, AccountStatement, Limit, Limits, SyntaxError, account_statement, names_limits,
 };
+pub use replaces::replaces;
 pub use scope::scoped;
 pub use substitute::{Known, substitute};
 pub use target::{Kill, Named, kill_target, names, use_schema};

@@ -43,22 +43,27 @@ impl Database {
         if let Some(database) = shared.upgrade() {
             return database;
         }
-        let database = Arc::new(Self::start());
+        let database = Arc::new(Self::start(&[]));
         *shared = Arc::downgrade(&database);
         database
     }
 
     /// One of the caller's own, for what is the same for a whole server.
     pub(crate) fn private() -> Self {
-        Self::start()
+        Self::start(&[])
     }
 
-    fn start() -> Self {
+    /// The same, started with more arguments.
+    pub(crate) fn private_with(arguments: &'static [&str]) -> Self {
+        Self::start(arguments)
+    }
+
+    fn start(arguments: &'static [&str]) -> Self {
         let (ready, started) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         let keeper = std::thread::spawn(move || {
             let folder = tempfile::tempdir().unwrap();
-            let local = Arc::new(Mutex::new(own_database(&folder)));
+            let local = Arc::new(Mutex::new(own_database_with(&folder, arguments)));
             ready.send(local.clone()).unwrap();
             // Nothing is ever sent: this returns when the other end is gone.
             let _gone = ended.recv();
@@ -83,6 +88,11 @@ impl Database {
         lock(&self.local).execute(sql).unwrap()
     }
 
+    /// The same of statements that may fail.
+    pub(crate) fn try_execute(&self, sql: &str) -> Option<String> {
+        lock(&self.local).execute(sql).ok()
+    }
+
     /// An empty schema of this name, open to `app`.
     pub(crate) fn schema(&self, name: &str) {
         self.execute(&format!(
@@ -105,10 +115,17 @@ impl Drop for Database {
 /// A database of the caller's own, with the sample and the tests' accounts. It ends with the
 /// calling thread.
 pub(crate) fn own_database(folder: &TempDir) -> LocalDb {
+    own_database_with(folder, &[])
+}
+
+/// The same, started with more arguments.
+fn own_database_with(folder: &TempDir, arguments: &[&str]) -> LocalDb {
     let options = Options::in_folder(folder.path())
         .server_arg("--max-connections=500")
         .server_arg("--max-allowed-packet=128M")
         .server_arg("--innodb-flush-log-at-trx-commit=2");
+    let with = |options: Options, argument: &&str| options.server_arg(*argument);
+    let options = arguments.iter().fold(options, with);
     let server = Server::chosen();
     let database = LocalDb::start(server.arrange(options)).unwrap();
     database.load_sample().unwrap();

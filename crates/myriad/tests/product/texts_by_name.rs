@@ -1,0 +1,66 @@
+//! How many and how long texts a session may prepare by name before it is pinned for them. What they do is the
+//! matter of `session_state`.
+
+use crate::session_state::{compare, pinned};
+
+/// A text of so many bytes that selects a number.
+fn text(len: usize, number: usize) -> String {
+    let begin = format!("SELECT {number}");
+    let filling = len - begin.len() - 4;
+    format!("{begin}/*{}*/", "x".repeat(filling))
+}
+
+fn prepare(name: &str, text: &str) -> String {
+    format!("PREPARE {name} FROM '{text}'")
+}
+
+/// Runs the script beside another session; how often one was pinned for it.
+fn pins(schema: &str, script: &[String]) -> u64 {
+    let script: Vec<_> = script.iter().map(String::as_str).collect();
+    let other = vec!["SELECT 1"; script.len().min(20)];
+    let (door, _clients) = match script.len() {
+        // What pins would keep the one backend.
+        0..6 => compare(schema, &[&script]),
+        _ => compare(schema, &[&script, &other]),
+    };
+    pinned(&door, "text_prepared")
+}
+
+#[test]
+fn a_text_that_replaces_another_needs_no_room_for_both() {
+    let mut script = Vec::new();
+    for number in 0..4 {
+        script.push(prepare("p", &text(9 << 10, number)));
+        script.push("EXECUTE p".to_owned());
+    }
+    assert_eq!(pins("texts_replaced", &script), 0);
+}
+
+#[test]
+fn as_much_text_as_is_kept_pins_nobody() {
+    let script = ["a", "b", "c"].map(|name| prepare(name, &text(5 << 10, 7)));
+    let mut script = script.to_vec();
+    script.extend(["EXECUTE a", "EXECUTE b", "EXECUTE c"].map(str::to_owned));
+    assert_eq!(pins("texts_kept", &script), 0);
+}
+
+#[test]
+fn more_text_than_that_pins() {
+    let script = ["a", "b"].map(|name| prepare(name, &text(9 << 10, 7)));
+    let executes = ["EXECUTE a", "EXECUTE b"].map(str::to_owned);
+    assert_eq!(pins("texts_too_long", &[script, executes].concat()), 1);
+}
+
+#[test]
+fn a_33rd_text_pins() {
+    let names: Vec<_> = (0..33).map(|n| format!("p{n}")).collect();
+    let all: Vec<_> = names.iter().map(|name| prepare(name, "SELECT 1")).collect();
+    assert_eq!(pins("texts_32", &all[..32]), 0);
+    let again = [&all[..32], &all[..1]].concat();
+    assert_eq!(pins("texts_32_again", &again), 0);
+    let (door, _clients) = {
+        let all: Vec<_> = all.iter().map(String::as_str).collect();
+        compare("texts_33", &[&all])
+    };
+    assert_eq!(pinned(&door, "text_prepared"), 1);
+}
