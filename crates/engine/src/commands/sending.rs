@@ -3,7 +3,7 @@
 
 use events::{Io, Timestamp};
 use membership::Key;
-use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
+use session::statement::{Dialect, Flavor, Kind, Known, PinReason, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
 use crate::backend::{
@@ -54,19 +54,22 @@ impl Engine {
             return;
         };
         let outbox = turn.io.outbox(backend.handle);
-        self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
+        let counted = client.counted(packet.payload);
+        if counted.is_none() {
+            self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
+        }
         let live = backend.live(client.capture.conditions.is_there());
         let rewrite = own_text.or_else(|| {
             let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         let rewrite = rewrite.or_else(|| tls::status(&statement, text, client));
-        let reads = client.needs_none_there(packet.payload, &statement, does);
+        let reads = counted.is_none() && client.needs_none_there(packet.payload, &statement, does);
         bring_across(
             outbox,
             (backend, reads),
             (client, &statement),
-            rewrite.as_ref(),
+            (rewrite.as_ref(), counted.map(|known| (known, flavor))),
         );
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
@@ -291,7 +294,7 @@ fn bring_across(
     outbox: &mut Vec<u8>,
     (backend, needs_no_conditions): (&mut Backend, bool),
     (client, statement): (&mut Client, &Statement),
-    rewrite: Option<&Rewrite>,
+    (rewrite, counted): (Option<&Rewrite>, Option<(Known, Flavor)>),
 ) {
     if rewrite.is_none() && needs_no_conditions {
         backend.clear_conditions(outbox);
@@ -300,13 +303,17 @@ fn bring_across(
     if statement.pins.contains(PinReason::SessionTracking) && !own {
         put_own_tracking(outbox, (client, backend));
     }
-    if let Some(value) = rewrite.and_then(|rewrite| rewrite.insert_id) {
-        if backend.insert_id == InsertId::OfClient {
-            // The value that is about to be replaced is known to nobody else.
-            backend.put_query(outbox, READ_INSERT_ID);
-            backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
-        }
+    let value = rewrite.and_then(|rewrite| rewrite.insert_id);
+    if (value.is_some() || counted.is_some()) && backend.insert_id == InsertId::OfClient {
+        // The value that is about to be replaced is known to nobody else.
+        backend.put_query(outbox, READ_INSERT_ID);
+        backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
+    }
+    if let Some(value) = value {
         put_insert_id(outbox, backend, value);
+    } else if let Some((known, flavor)) = counted {
+        let count = client.capture.count(known, flavor).unwrap_or_default();
+        put_insert_id(outbox, backend, count as u64);
     } else if needs_insert_id(statement)
         && backend.insert_id != InsertId::OfClient
         && backend.insert_id != InsertId::Known(client.last_insert_id)
