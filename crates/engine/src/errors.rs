@@ -87,6 +87,13 @@ impl ClientError {
         codes.contains(&self.code) && self.message.starts_with(DENIED)
     }
 
+    /// The client was silent for too long.
+    pub(crate) fn inactivity() -> Self {
+        let text = "The client was disconnected by the server because of inactivity. See wait_timeout \
+                    and interactive_timeout for configuring this behavior.";
+        Self::new(code::INACTIVITY, b"HY000", text)
+    }
+
     /// The handshake response cannot be read.
     pub(crate) fn bad_handshake() -> Self {
         Self::new(code::BAD_HANDSHAKE, b"08S01", "Bad handshake")

@@ -29,6 +29,7 @@ mod awake;
 mod backend;
 mod carried;
 mod client;
+mod clients;
 mod commands;
 mod conditions;
 mod diagnostics;
@@ -63,7 +64,7 @@ use session::statement::Flavor;
 use crate::backend::facts::{Charsets, Facts};
 use crate::backend::key_state::KeyState;
 use crate::backend::{Backend, PoolKey};
-use crate::client::Clients;
+use crate::clients::Clients;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use commands::rewrite::PublicAddress;

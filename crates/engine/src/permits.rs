@@ -19,7 +19,8 @@ use wire::ServerStatus;
 
 use crate::backend::busy::Busy;
 use crate::backend::{Backend, ClientCommand, Due, PoolKey};
-use crate::client::{Client, Clients, State};
+use crate::client::{Client, State};
+use crate::clients::Clients;
 use crate::commands::{Packet, Taken};
 use crate::errors::ClientError;
 use crate::permits::overtime::Allowance;

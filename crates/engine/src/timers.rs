@@ -5,6 +5,8 @@ use admission::Left;
 use events::{Io, Span, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
+use session::statement::Flavor;
+use wire::Capabilities;
 
 use crate::backend::Backend;
 use crate::client::State;
@@ -30,7 +32,9 @@ impl Engine {
             client(State::Challenged, Some(settings.login_timeout)),
             client(State::Judged, Some(settings.login_timeout)),
             self.relay_due(),
-            client(State::Idle, settings.wait_timeout),
+            self.clients
+                .first_silent(settings.wait_timeout)
+                .map(|(at, _)| at),
             client(State::Held, settings.idle_transaction_timeout),
             self.idle_due,
             self.lane_due,
@@ -81,11 +85,13 @@ impl Engine {
                 self.close_client(turn, key, DisconnectReason::LoginTimeout);
             }
         }
-        while let Some(key) = self.due(turn, State::Idle, settings.wait_timeout) {
-            self.close_client(turn, key, DisconnectReason::WaitTimeout);
+        while let Some((at, key)) = self.clients.first_silent(settings.wait_timeout)
+            && turn.now >= at
+        {
+            self.end_silent(turn, key, DisconnectReason::WaitTimeout);
         }
         while let Some(key) = self.due(turn, State::Held, settings.idle_transaction_timeout) {
-            self.close_client(turn, key, DisconnectReason::IdleTransactionTimeout);
+            self.end_silent(turn, key, DisconnectReason::IdleTransactionTimeout);
         }
         self.each_awake(|engine, id| engine.key_due(turn, id));
         self.lanes_due(turn);
@@ -136,6 +142,23 @@ impl Engine {
         let key = self.clients.first(state)?;
         let since = self.clients.get(key)?.since;
         (turn.now >= since + limit?).then_some(key)
+    }
+
+    /// A client was silent for too long. MySQL tells it so before it asks anything, MariaDB says nothing.
+    fn end_silent<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        reason: DisconnectReason,
+    ) {
+        if self.flavor() == Flavor::MySql
+            && let Some(client) = self.clients.get(key)
+        {
+            let outbox = turn.io.outbox(client.handle);
+            let error = ClientError::inactivity();
+            error.packet().encode(outbox, 0, Capabilities::PROTOCOL_41);
+        }
+        self.close_client(turn, key, reason);
     }
 
     /// A statement waited too long: it gets an ERR and never runs.
@@ -269,7 +292,6 @@ impl Engine {
 
 /// How long a backend may be idle with the `wait_timeout` that it carries: half of it. `None` if it carries none.
 pub(crate) fn carried_timeout(backend: &Backend) -> Option<Span> {
-    let value = backend.session.variables.get(b"wait_timeout")?;
-    let seconds: u64 = std::str::from_utf8(value).ok()?.parse().ok()?;
-    Some(Span::from_ms(seconds.saturating_mul(500)))
+    let seconds = backend.session.variables.wait_timeout()?;
+    Some(Span::from_ms(u64::from(seconds) * 500))
 }

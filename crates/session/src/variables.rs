@@ -6,9 +6,20 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Variables {
     values: BTreeMap<Box<[u8]>, Box<[u8]>>,
+    /// What `values` says of `wait_timeout`, which is asked for with each statement.
+    wait_timeout: Option<u32>,
 }
 
 impl Variables {
+    fn new(values: BTreeMap<Box<[u8]>, Box<[u8]>>) -> Self {
+        let seconds = values.get(&b"wait_timeout"[..]);
+        let seconds = seconds.and_then(|seconds| std::str::from_utf8(seconds).ok());
+        Self {
+            wait_timeout: seconds.and_then(|seconds| seconds.parse().ok()),
+            values,
+        }
+    }
+
     /// The same with one value changed; `None` if that is what it was.
     pub fn with(&self, name: &[u8], value: &[u8]) -> Option<Self> {
         if self.get(name) == Some(value) {
@@ -16,7 +27,7 @@ impl Variables {
         }
         let mut values = self.values.clone();
         values.insert(name.into(), value.into());
-        Some(Self { values })
+        Some(Self::new(values))
     }
 
     /// The same with one value, or that it was not set, taken from another set.
@@ -26,7 +37,12 @@ impl Variables {
             Some(value) => values.insert(name.into(), value.clone()),
             None => values.remove(name),
         };
-        Self { values }
+        Self::new(values)
+    }
+
+    /// How many seconds the session may be silent, if it has said so.
+    pub fn wait_timeout(&self) -> Option<u32> {
+        self.wait_timeout
     }
 
     /// A variable's value, if it was set.
@@ -42,11 +58,8 @@ impl Variables {
     /// Those whose names are among the wanted.
     pub fn only(&self, wanted: impl Fn(&[u8]) -> bool) -> Self {
         let values = self.values.iter().filter(|(name, _)| wanted(name));
-        Self {
-            values: values
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
-        }
+        let values = values.map(|(name, value)| (name.clone(), value.clone()));
+        Self::new(values.collect())
     }
 
     /// These and others; of two values the other counts.
@@ -54,7 +67,7 @@ impl Variables {
         let values = others.values.iter();
         self.values
             .extend(values.map(|(name, value)| (name.clone(), value.clone())));
-        self
+        Self::new(self.values)
     }
 
     /// True if nothing was set.

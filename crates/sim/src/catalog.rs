@@ -21,6 +21,9 @@ pub(crate) const SHARED_KEYS: u32 = 4;
 /// Keys of one client.
 pub(crate) const OWN_KEYS: u32 = 5;
 
+/// What `wait_timeout` is until a session sets it.
+pub(crate) const WAIT_TIMEOUT: &str = "28800";
+
 /// The variable that clients set with SET GLOBAL, and never for their session alone.
 pub(crate) const GLOBAL: &str = "lock_wait_timeout";
 
@@ -60,7 +63,7 @@ pub(crate) fn defaults(collation: u8) -> Variables {
         ("sql_mode", "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"),
         ("time_zone", "SYSTEM"),
         ("tx_isolation", "REPEATABLE-READ"),
-        ("wait_timeout", "28800"),
+        ("wait_timeout", WAIT_TIMEOUT),
     ];
     let mut variables: Variables = plain
         .into_iter()

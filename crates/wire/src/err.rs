@@ -94,6 +94,8 @@ pub mod code {
     pub const ACCOUNT_LOCKED: u16 = 3118;
     /// `ER_ACCOUNT_HAS_BEEN_LOCKED` of MariaDB.
     pub const ACCOUNT_LOCKED_MARIADB: u16 = 4151;
+    /// `ER_CLIENT_INTERACTION_TIMEOUT` of MySQL: the client was silent for too long.
+    pub const INACTIVITY: u16 = 4031;
     /// `ER_QUERY_INTERRUPTED`.
     pub const QUERY_INTERRUPTED: u16 = 1317;
     /// ER_STATEMENT_TIMEOUT of MariaDB.

@@ -90,6 +90,7 @@ mod settings;
 #[cfg(test)]
 mod sharing;
 #[cfg(test)]
+mod silence;
 mod slow_client;
 #[cfg(test)]
 mod support;

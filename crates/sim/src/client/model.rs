@@ -101,6 +101,13 @@ impl Model {
         self.session.in_transaction
     }
 
+    /// How long the session may be silent, if it has set that to something of its own.
+    pub(crate) fn wait_timeout(&self) -> Option<Span> {
+        let seconds = self.session.variables.get("wait_timeout")?;
+        let is_set = seconds != catalog::WAIT_TIMEOUT;
+        seconds.parse().ok().filter(|_| is_set).map(Span::from_secs)
+    }
+
     /// True if it has something that only its backend has.
     pub(crate) fn is_pinned(&self) -> bool {
         !self.session.temporaries.is_empty()

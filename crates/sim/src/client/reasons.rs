@@ -102,7 +102,7 @@ impl Client {
             || around.kills.ends(self.profile.client)
             || died.is_some_and(|died| died + LATE >= self.answered_at)
             || self.is_questioned(around)
-            || over(settings.wait_timeout)
+            || over(self.model.wait_timeout().or(settings.wait_timeout))
             || over(settings.idle_transaction_timeout)
             || (self.profile.pace == Pace::Stuck && over(Some(settings.client_write_timeout)))
             || (self.phase != Phase::Commands && over(Some(settings.login_timeout)));

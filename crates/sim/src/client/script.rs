@@ -176,7 +176,7 @@ fn state(rng: &mut Rng) -> Sql {
 }
 
 fn variables(rng: &mut Rng) -> Sql {
-    const VALUES: [(&str, &str); 12] = [
+    const VALUES: [(&str, &str); 13] = [
         ("autocommit", "0"),
         ("autocommit", "1"),
         ("sort_buffer_size", "65536"),
@@ -189,6 +189,7 @@ fn variables(rng: &mut Rng) -> Sql {
         ("max_statement_time", "2.5"),
         ("tx_isolation", "READ-COMMITTED"),
         ("wait_timeout", "300"),
+        ("wait_timeout", "1"),
     ];
     match rng.u8(0..10) {
         0 => return names(rng, "utf8mb4"),

@@ -53,6 +53,23 @@ impl Server {
         }
     }
 
+    /// What clients are told that were silent for too long, before the connection is closed.
+    pub(crate) fn words_to_the_silent() -> Vec<u8> {
+        let text = "The client was disconnected by the server because of inactivity. See wait_timeout and \
+                    interactive_timeout for configuring this behavior.";
+        let payload = [
+            &[0xFF],
+            &4031_u16.to_le_bytes()[..],
+            b"#HY000",
+            text.as_bytes(),
+        ]
+        .concat();
+        match Self::is_mariadb() {
+            true => Vec::new(),
+            false => [&[payload.len() as u8, 0, 0, 0], &payload[..]].concat(),
+        }
+    }
+
     /// What the server is started with besides what all are.
     pub(crate) fn arrange(self, options: Options) -> Options {
         let options = options.family(self.family());

@@ -1,0 +1,74 @@
+//! Sessions that say nothing for as long as `wait_timeout` allows, theirs or the front door's.
+
+use crate::support::{Address, Client, Database, FrontDoor, eventually};
+
+const CLOSED: &str = "myriad_disconnects_total{reason=\"wait_timeout\"}";
+const COM_RESET_CONNECTION: u8 = 0x1f;
+
+/// What a session is told that has set `wait_timeout` and is silent for as long.
+fn told_at_its_end(address: &Address) -> Vec<u8> {
+    let mut silent = Client::new(address, "shop");
+    silent.run("SET wait_timeout = 1");
+    silent.rest()
+}
+
+#[test]
+fn a_session_is_silent_for_as_long_as_it_has_asked_for_and_is_told_what_the_server_tells() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["server.wait_timeout = \"0\""]);
+    let mut other = Client::new(&door.address(), "shop");
+    other.run("SET wait_timeout = 1000");
+    let told = told_at_its_end(&door.address());
+    assert_eq!(told, told_at_its_end(database.address()));
+    assert_eq!(door.metric(CLOSED), 1);
+    assert_eq!(other.value("SELECT @@wait_timeout"), "1000");
+}
+
+#[test]
+fn who_has_asked_for_longer_outlives_the_others_until_it_is_reset() {
+    let database = Database::shared();
+    let short = "server.wait_timeout = \"2s\"";
+    let door = FrontDoor::start(database.address(), &[short, "server.workers = 1"]);
+    let mut patient = Client::new(&door.address(), "shop");
+    patient.run("SET wait_timeout = 1000");
+    let mut others: Vec<_> = (0..3)
+        .map(|_| Client::new(&door.address(), "shop"))
+        .collect();
+    let told: Vec<_> = others.iter_mut().map(Client::rest).collect();
+    assert_eq!(patient.value("SELECT 'still here'"), "still here");
+    patient.send(COM_RESET_CONNECTION, b"");
+    patient.answer().unwrap();
+    assert_eq!(patient.rest(), told[0]);
+    assert_eq!(door.metric(CLOSED), 4);
+}
+
+/// There are lists for 32 values in each worker, and whoever comes later with another is among those who have none.
+#[test]
+fn as_many_values_count_as_there_are_lists_for() {
+    let database = Database::shared();
+    let short = "server.wait_timeout = \"2s\"";
+    let door = FrontDoor::start(database.address(), &[short, "server.workers = 1"]);
+    let sessions = |from: u32, count: u32| {
+        (from..from + count).map(|seconds| {
+            let mut session = Client::new(&door.address(), "shop");
+            session.run(&format!("SET wait_timeout = {seconds}"));
+            session
+        })
+    };
+    let mut first: Vec<_> = sessions(1_000, 32).collect();
+    let late: Vec<_> = sessions(2_000, 3).collect();
+    let same: Vec<_> = sessions(1_000, 2).collect();
+    eventually("the end of those who came late", || {
+        (door.metric(CLOSED) == 3).then_some(())
+    });
+    let idle = || door.metric("myriad_clients{state=\"idle\"}");
+    assert_eq!(idle(), 34);
+    // Nobody has this value any more: its list is for another.
+    drop((first.pop(), late));
+    eventually("one fewer", || (idle() == 33).then_some(()));
+    let other: Vec<_> = sessions(3_000, 1).collect();
+    let mut plain = Client::new(&door.address(), "shop");
+    plain.rest();
+    assert_eq!(idle(), 34);
+    drop((first, same, other));
+}
