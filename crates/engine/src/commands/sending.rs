@@ -3,7 +3,7 @@
 
 use events::{Io, Timestamp};
 use membership::Key;
-use session::statement::{Dialect, Flavor, Kind, Known, PinReason, PinReasons, Statement, Traits};
+use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
 use crate::backend::{
@@ -54,22 +54,20 @@ impl Engine {
             return;
         };
         let outbox = turn.io.outbox(backend.handle);
-        let counted = client.counted(packet.payload);
-        if counted.is_none() {
-            self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
-        }
+        let repeats = backend.repeat(outbox, (client, &statement), packet.payload);
+        self.counters.lane_repeats += u64::from(repeats);
         let live = backend.live(client.capture.conditions.is_there());
         let rewrite = own_text.or_else(|| {
             let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         let rewrite = rewrite.or_else(|| tls::status(&statement, text, client));
-        let reads = counted.is_none() && client.needs_none_there(packet.payload, &statement, does);
+        let reads = client.needs_none_there(packet.payload, &statement, does);
         bring_across(
             outbox,
             (backend, reads),
             (client, &statement),
-            (rewrite.as_ref(), counted.map(|known| (known, flavor))),
+            (rewrite.as_ref(), packet.payload, flavor),
         );
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
@@ -236,7 +234,7 @@ impl Client {
         // Its answer says how long the list is on MySQL.
         let counts = does == Does::Tells && payload.first() == Some(&(Command::SetOption as u8));
         let asks = counts || statement.traits.contains(Traits::READS_DIAGNOSTICS);
-        self.capture.conditions.needs_none_there(asks, does)
+        self.counted(payload).is_none() && self.capture.conditions.needs_none_there(asks, does)
     }
 
     /// The statement that a command executes, if the client keeps its column definitions: those of reads, as the
@@ -294,8 +292,9 @@ fn bring_across(
     outbox: &mut Vec<u8>,
     (backend, needs_no_conditions): (&mut Backend, bool),
     (client, statement): (&mut Client, &Statement),
-    (rewrite, counted): (Option<&Rewrite>, Option<(Known, Flavor)>),
+    (rewrite, payload, flavor): (Option<&Rewrite>, &[u8], Flavor),
 ) {
+    let counted = client.counted(payload);
     if rewrite.is_none() && needs_no_conditions {
         backend.clear_conditions(outbox);
     }
@@ -311,7 +310,7 @@ fn bring_across(
     }
     if let Some(value) = value {
         put_insert_id(outbox, backend, value);
-    } else if let Some((known, flavor)) = counted {
+    } else if let Some(known) = counted {
         let count = client.capture.count(known, flavor).unwrap_or_default();
         put_insert_id(outbox, backend, count as u64);
     } else if needs_insert_id(statement)
