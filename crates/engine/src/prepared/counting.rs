@@ -4,7 +4,7 @@
 //! `sending` brings the count across.
 
 use membership::Key;
-use session::statement::{Dialect, Known, Statement, lone, quoted_name};
+use session::statement::{Dialect, Flavor, Known, Statement, lone, quoted_name};
 
 use crate::Engine;
 use crate::client::Client;
@@ -18,7 +18,9 @@ const TEXT_MAX: usize = 64 << 10;
 impl Engine {
     /// The one count that a text asks for.
     pub(crate) fn counted(&self, key: Key, text: &[u8], statement: &Statement) -> Option<Known> {
-        if !stays(statement) || text.len() > TEXT_MAX {
+        // MySQL tells columns of executions otherwise.
+        let is_mariadb = self.flavor() == Flavor::MariaDb;
+        if !is_mariadb || !stays(statement) || text.len() > TEXT_MAX {
             return None;
         }
         let client = self.clients.get(key)?;
@@ -54,8 +56,6 @@ fn is_count(known: Known) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use session::statement::Flavor;
-
     use super::*;
 
     #[test]
