@@ -8,6 +8,7 @@
 pub(crate) mod backend_statements;
 pub(crate) mod by_name;
 pub(crate) mod client_statements;
+pub(crate) mod counting;
 pub(crate) mod named;
 mod on_demand;
 pub(crate) mod templates;

@@ -158,6 +158,7 @@ impl Engine {
             statement,
             does: Does::of_statement(&statement, text, self.flavor()),
             kills: self.victim_for_ever(key, text),
+            count: self.counted(key, text, &statement),
             mentions: mentions.unwrap_or_default().into(),
         };
         let client = self.clients.get(key)?;
@@ -166,10 +167,16 @@ impl Engine {
         let own = (rewrite::concerns(&statement) && statement.kind != Kind::Kill)
             .then(|| self.facts.as_ref()?.dialect(&client.session))
             .flatten()
-            .and_then(|dialect| prepared_text((text, &dialect), client, &self.settings));
+            .and_then(|dialect| {
+                prepared_text(
+                    (text, &dialect),
+                    client,
+                    (meaning.count.is_some(), &self.settings),
+                )
+            });
         let text = own.as_deref().unwrap_or(text);
         let binding = Binding::of(&client.session, &mut self.interner);
-        let template = self.templates.get((text, binding), || meaning);
+        let template = self.templates.get((text, binding), meaning);
         let mut preparing = Preparing::new(template);
         preparing.stays = stays;
         preparing.keeps = keeps.then(Box::default);

@@ -3,7 +3,7 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, Kind, Statement, Traits};
+use session::statement::{Flavor, Kind, Known, Statement, Traits};
 use session::{Restore, SessionState, plan};
 use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, write_packet};
 
@@ -86,13 +86,22 @@ impl Engine {
     }
 
     /// A statement asks for the list of conditions that its backend has, where that must first be brought to a state in
-    /// which it would be lost: the list is read, and the command looked at anew, as one that can be answered here.
+    /// which it would be lost, or for a count that is told by value, which is known to the backend alone: that is read,
+    /// and the command looked at anew, as one that can be answered here.
     fn reads_list_first<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
         (packet, statement): (Packet<'_>, &Statement),
     ) -> bool {
+        let counted = self
+            .clients
+            .get(key)
+            .and_then(|client| client.counted(packet.payload));
+        if counted == Some(Known::FoundRows) && self.reads_rows_first(turn, key) {
+            return true;
+        }
+        let counts = counted.is_some();
         let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
         let Some(client) = self.clients.get(key).filter(|_| asks) else {
             return false;
@@ -105,10 +114,23 @@ impl Engine {
         };
         let missing = self.missing(key, packet);
         let bound = self.bound(key, (packet, statement), missing.as_deref());
-        let moves = missing.is_some()
+        let moves = counts
+            || missing.is_some()
             || !self.restore(key, bound.as_ref()).is_empty()
             || self.needs_user_variables(turn, key, (packet, statement));
         if !moves || !self.read_warnings(turn, backend) {
+            return false;
+        }
+        if self.clients.state(key) != Some(State::Active) {
+            self.clients.move_to(key, State::Active, turn.now);
+        }
+        true
+    }
+
+    /// The same of `FOUND_ROWS()`.
+    fn reads_rows_first<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
+        let backend = self.clients.get(key).and_then(|client| client.backend);
+        if !backend.is_some_and(|backend| self.read_found_rows(turn, backend)) {
             return false;
         }
         if self.clients.state(key) != Some(State::Active) {

@@ -10,6 +10,7 @@ use session::statement::{
 
 use crate::Settings;
 use crate::client::Client;
+use crate::prepared::counting::counting_text;
 
 /// Longer texts are sent as they are.
 const TEXT_MAX: usize = 64 << 10;
@@ -98,14 +99,18 @@ pub(crate) fn rewrite(
     Some(Rewrite::of_text(text))
 }
 
-/// A text that is prepared, with what stays the same for as long as the client is connected.
+/// A text that is prepared, with what stays the same for as long as the client is connected, and with
+/// LAST_INSERT_ID() if it asks for a count (`counts`).
 pub(crate) fn prepared_text(
     (text, dialect): (&[u8], &Dialect),
     client: &Client,
-    settings: &Settings,
+    (counts, settings): (bool, &Settings),
 ) -> Option<Vec<u8>> {
     if text.len() > TEXT_MAX {
         return None;
+    }
+    if counts {
+        return counting_text(text, dialect);
     }
     let lists = lists_connections(text);
     let constant = |known| match known {
@@ -144,10 +149,18 @@ fn unsigned(value: impl Display) -> String {
     format!("CAST({value} AS UNSIGNED)")
 }
 
-/// A statement that has the same answer, type and column name for a captured number. LAST_INSERT_ID()
-/// brings the number across: these are the expressions which are of the same types and have the
-/// value one wants. `name` is quoted.
+/// A statement that has the same answer, type and column name for a captured number, which LAST_INSERT_ID() brings
+/// across. `name` is quoted.
 fn of_one_count(known: Known, name: &[u8], count: i64) -> Rewrite {
+    Rewrite {
+        text: select_of_one(known, name),
+        insert_id: Some(count as u64),
+    }
+}
+
+/// A text that has the same answer, type and column name for a number that is LAST_INSERT_ID(): these are the
+/// expressions which are of the same types and have the value one wants. `name` is quoted.
+pub(crate) fn select_of_one(known: Known, name: &[u8]) -> Vec<u8> {
     let expression: &[u8] = match known {
         Known::RowCount | Known::FoundRows => b"CAST(LAST_INSERT_ID() AS SIGNED)",
         _ => b"@@last_insert_id",
@@ -157,10 +170,7 @@ fn of_one_count(known: Known, name: &[u8], count: i64) -> Rewrite {
         Known::FoundRows => b" FROM DUAL WHERE FOUND_ROWS() IS NOT NULL",
         _ => b"",
     };
-    Rewrite {
-        text: [b"SELECT ", expression, b" AS ", name, rest].concat(),
-        insert_id: Some(count as u64),
-    }
+    [b"SELECT ", expression, b" AS ", name, rest].concat()
 }
 
 /// What clients are told of where the front door is, in place of where the database is.

@@ -54,7 +54,8 @@ impl Engine {
             return;
         };
         let outbox = turn.io.outbox(backend.handle);
-        self.counters.lane_repeats += u64::from(backend.repeat(outbox, (client, &statement)));
+        let repeats = backend.repeat(outbox, (client, &statement), packet.payload);
+        self.counters.lane_repeats += u64::from(repeats);
         let live = backend.live(client.capture.conditions.is_there());
         let rewrite = own_text.or_else(|| {
             let dialect = dialect.as_ref()?;
@@ -66,7 +67,7 @@ impl Engine {
             outbox,
             (backend, reads),
             (client, &statement),
-            rewrite.as_ref(),
+            (rewrite.as_ref(), packet.payload, flavor),
         );
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
@@ -233,7 +234,7 @@ impl Client {
         // Its answer says how long the list is on MySQL.
         let counts = does == Does::Tells && payload.first() == Some(&(Command::SetOption as u8));
         let asks = counts || statement.traits.contains(Traits::READS_DIAGNOSTICS);
-        self.capture.conditions.needs_none_there(asks, does)
+        self.counted(payload).is_none() && self.capture.conditions.needs_none_there(asks, does)
     }
 
     /// The statement that a command executes, if the client keeps its column definitions: those of reads, as the
@@ -291,8 +292,9 @@ fn bring_across(
     outbox: &mut Vec<u8>,
     (backend, needs_no_conditions): (&mut Backend, bool),
     (client, statement): (&mut Client, &Statement),
-    rewrite: Option<&Rewrite>,
+    (rewrite, payload, flavor): (Option<&Rewrite>, &[u8], Flavor),
 ) {
+    let counted = client.counted(payload);
     if rewrite.is_none() && needs_no_conditions {
         backend.clear_conditions(outbox);
     }
@@ -300,13 +302,17 @@ fn bring_across(
     if statement.pins.contains(PinReason::SessionTracking) && !own {
         put_own_tracking(outbox, (client, backend));
     }
-    if let Some(value) = rewrite.and_then(|rewrite| rewrite.insert_id) {
-        if backend.insert_id == InsertId::OfClient {
-            // The value that is about to be replaced is known to nobody else.
-            backend.put_query(outbox, READ_INSERT_ID);
-            backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
-        }
+    let value = rewrite.and_then(|rewrite| rewrite.insert_id);
+    if (value.is_some() || counted.is_some()) && backend.insert_id == InsertId::OfClient {
+        // The value that is about to be replaced is known to nobody else.
+        backend.put_query(outbox, READ_INSERT_ID);
+        backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
+    }
+    if let Some(value) = value {
         put_insert_id(outbox, backend, value);
+    } else if let Some(known) = counted {
+        let count = client.capture.count(known, flavor).unwrap_or_default();
+        put_insert_id(outbox, backend, count as u64);
     } else if needs_insert_id(statement)
         && backend.insert_id != InsertId::OfClient
         && backend.insert_id != InsertId::Known(client.last_insert_id)

@@ -59,7 +59,9 @@ impl Engine {
     fn pins_of_prepare(&self, client: Key, text: &[u8]) -> PinReasons {
         let session = self.clients.get(client).map(|client| &client.session);
         let homeless = session.is_some_and(|session| session.schema.is_none());
-        match stays(&self.judge_text(client, text)) || homeless && may_ask_for_schema(text) {
+        let statement = self.judge_text(client, text);
+        let counts = || self.counted(client, text, &statement).is_some();
+        match stays(&statement) && !counts() || homeless && may_ask_for_schema(text) {
             true => PinReason::Prepared.into(),
             false => PinReasons::NONE,
         }

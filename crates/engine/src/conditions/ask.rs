@@ -36,8 +36,10 @@ impl Backend {
         &mut self,
         outbox: &mut Vec<u8>,
         (client, statement): (&mut Client, &Statement),
+        payload: &[u8],
     ) -> bool {
-        if !statement.traits.contains(Traits::READS_DIAGNOSTICS) {
+        let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
+        if !asks || client.counted(payload).is_some() {
             return false;
         }
         let gets = statement.kind == Kind::Diagnostics;

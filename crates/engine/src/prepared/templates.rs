@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use session::Binding;
-use session::statement::{Mention, Statement};
+use session::statement::{Known, Mention, Statement};
 
 use crate::conditions::Does;
 use crate::endings::kill::Victim;
@@ -42,6 +42,8 @@ pub(crate) struct Meaning {
     pub does: Does,
     /// The client of ours that it ends: the server does not know that one.
     pub kills: Option<Victim>,
+    /// The count that it tells, which LAST_INSERT_ID() must be for it.
+    pub count: Option<Known>,
     /// The user variables that it mentions.
     pub mentions: Box<[Mention]>,
 }
@@ -62,17 +64,20 @@ pub(crate) struct Templates {
 }
 
 impl Templates {
-    /// The template of a text that is prepared in a state; `meaning` says what it does, if it is new.
+    /// The template of a text that is prepared in a state. What it means follows from these, but for the count that it
+    /// tells.
     pub(crate) fn get(
         &mut self,
         (text, binding): (&[u8], Binding),
-        meaning: impl FnOnce() -> Meaning,
+        meaning: Meaning,
     ) -> Arc<Template> {
         let mut hasher = DefaultHasher::new();
-        (text, &binding).hash(&mut hasher);
+        (text, &binding, meaning.count).hash(&mut hasher);
         let hash = hasher.finish();
         let known = self.by_hash.get(&hash).and_then(Weak::upgrade);
-        let same = |known: &Arc<Template>| *known.text == *text && known.binding == binding;
+        let same = |known: &Arc<Template>| {
+            *known.text == *text && known.binding == binding && known.meaning.count == meaning.count
+        };
         if let Some(known) = known.filter(same) {
             return known;
         }
@@ -83,7 +88,7 @@ impl Templates {
             number: self.last_number,
             text: text.into(),
             binding,
-            meaning: meaning(),
+            meaning,
             total: self.total.clone(),
         });
         // Another one with the same hash is shared no further.
@@ -124,6 +129,7 @@ pub(crate) mod tests {
             statement: classify(text, &Dialect::new(Flavor::MariaDb, 101_119)),
             does: Does::Keeps,
             kills: None,
+            count: None,
             mentions: Box::default(),
         }
     }
@@ -134,7 +140,7 @@ pub(crate) mod tests {
         let mut state = SessionState::new(45, &interner);
         state.set_schema(schema.as_bytes(), &mut interner);
         let binding = Binding::of(&state, &mut interner);
-        templates.get((text.as_bytes(), binding), || meaning(text.as_bytes()))
+        templates.get((text.as_bytes(), binding), meaning(text.as_bytes()))
     }
 
     #[test]

@@ -1,0 +1,83 @@
+//! Prepared statements that ask for a count of the session's last statement, and for nothing else (rule 10): what is
+//! prepared in their place asks for LAST_INSERT_ID(), which is the count for as long as they run. So they run on any
+//! backend. Owns which statements those are, and their texts; counting is in `diagnostics` and `conditions`, and
+//! `sending` brings the count across.
+
+use membership::Key;
+use session::statement::{Dialect, Flavor, Known, Statement, lone, quoted_name};
+
+use crate::Engine;
+use crate::client::Client;
+use crate::commands::rewrite::select_of_one;
+use crate::prepared::named::executes;
+use crate::prepared::stays;
+
+/// Longer texts are prepared as they are.
+const TEXT_MAX: usize = 64 << 10;
+
+impl Engine {
+    /// The one count that a text asks for.
+    pub(crate) fn counted(&self, key: Key, text: &[u8], statement: &Statement) -> Option<Known> {
+        // MySQL tells columns of executions otherwise.
+        let is_mariadb = self.flavor() == Flavor::MariaDb;
+        if !is_mariadb || !stays(statement) || text.len() > TEXT_MAX {
+            return None;
+        }
+        let client = self.clients.get(key)?;
+        let dialect = self.facts.as_ref()?.dialect(&client.session)?;
+        let (known, _) = lone(text, &dialect)?;
+        is_count(known).then_some(known)
+    }
+}
+
+impl Client {
+    /// The count that a command asks for, as the execution of such a statement.
+    pub(crate) fn counted(&self, payload: &[u8]) -> Option<Known> {
+        if self.statements.is_none() || !executes(payload) {
+            return None;
+        }
+        self.statement(payload)?.template.meaning.count
+    }
+}
+
+/// The text that is prepared in place of one that asks for a count.
+pub(crate) fn counting_text(text: &[u8], dialect: &Dialect) -> Option<Vec<u8>> {
+    let (known, name) = lone(text, dialect).filter(|(known, _)| is_count(*known))?;
+    Some(select_of_one(known, &quoted_name(&name, dialect.charset)))
+}
+
+/// True for what is about the session's last statement.
+fn is_count(known: Known) -> bool {
+    matches!(
+        known,
+        Known::RowCount | Known::FoundRows | Known::WarningCount | Known::ErrorCount
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_count_is_asked_for_as_the_last_id() {
+        let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+        for (text, expected) in [
+            (
+                "SELECT ROW_COUNT()",
+                Some("SELECT CAST(LAST_INSERT_ID() AS SIGNED) AS `ROW_COUNT()`"),
+            ),
+            (
+                "SHOW COUNT(*) WARNINGS",
+                Some("SELECT @@last_insert_id AS `@@session.warning_count`"),
+            ),
+            ("SELECT @@error_count > ?", None),
+            ("SELECT ROW_COUNT(), FOUND_ROWS()", None),
+            ("SELECT CONNECTION_ID()", None),
+            ("SELECT 1", None),
+        ] {
+            let told = counting_text(text.as_bytes(), &dialect);
+            let expected = expected.map(|text| text.as_bytes().to_vec());
+            assert_eq!(told, expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Counts of a session's last statement, asked for by prepared statements: told wherever these are executed, as the
+//! database itself tells them.
+
+use wire::Capabilities;
+
+use crate::binary::{ENDINGS, prepare_schema};
+use crate::carried::Mover;
+use crate::support::{Address, Answer, Client, Database, FrontDoor, Login, Server};
+
+/// What asks.
+const QUESTIONS: [&str; 6] = [
+    "SELECT ROW_COUNT()",
+    "SELECT FOUND_ROWS() AS n",
+    "SELECT @@warning_count",
+    "SELECT @@error_count AS `n``n`",
+    "SHOW COUNT(*) WARNINGS",
+    "SHOW COUNT(*) ERRORS",
+];
+
+/// What they are asked about.
+const STATEMENTS: [&str; 14] = [
+    "UPDATE t SET a = a + 1 WHERE id < 4",
+    "SELECT id FROM t WHERE id < 3",
+    "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1",
+    "DROP TABLE IF EXISTS nothing, neither",
+    "SELECT * FROM nothing",
+    "INSERT INTO t (a) VALUES (7)",
+    "SELECT CAST('x' AS SIGNED) FROM t WHERE id < 3",
+    "BEGIN",
+    "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1",
+    "SELECT CAST('x' AS SIGNED) FROM t WHERE id < 3",
+    "SELECT * FROM nothing",
+    "INSERT IGNORE INTO t (id, a) VALUES (1, 1), (2, 2)",
+    "INSERT INTO t (a) VALUES (8)",
+    "ROLLBACK",
+];
+
+/// What a session is told: of its statement, of the question about it asked twice, and of what is left by that.
+fn told(
+    address: &Address,
+    capabilities: Capabilities,
+    (statement, question): (&str, &str),
+    mut between: impl FnMut(),
+) -> Vec<Answer> {
+    let login = Login {
+        capabilities: capabilities | Capabilities::CONNECT_WITH_DB,
+        ..Login::to("carried_counts")
+    };
+    let mut client = Client::login(address, &login).unwrap();
+    let transaction = STATEMENTS.iter().position(|&sql| sql == "BEGIN");
+    let within = STATEMENTS.iter().rposition(|&sql| sql == statement) > transaction;
+    let begin = if within { "BEGIN" } else { "COMMIT" };
+    let mut told = Vec::new();
+    for sql in [begin, "INSERT INTO t (a) VALUES (9)", statement] {
+        client.query(sql);
+        told.push(client.answer().unwrap());
+    }
+    between();
+    for _ in 0..2 {
+        told.push(client.execute(question, &mut between));
+        between();
+    }
+    for sql in ["SHOW WARNINGS", "SELECT LAST_INSERT_ID()", "ROLLBACK"] {
+        client.query(sql);
+        told.push(client.answer().unwrap());
+        between();
+    }
+    told
+}
+
+#[test]
+fn counts_are_told_to_prepared_statements_wherever_they_run() {
+    if !Server::is_mariadb() {
+        // There such a statement stays on its backend.
+        return;
+    }
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+    prepare_schema(&database, "carried_counts");
+    let mut mover = Mover::new(&door, "carried_counts");
+    for capabilities in ENDINGS {
+        for pair in STATEMENTS
+            .iter()
+            .flat_map(|&statement| QUESTIONS.map(|question| (statement, question)))
+        {
+            prepare_schema(&database, "carried_counts");
+            let direct = told(database.address(), capabilities, pair, || {});
+            prepare_schema(&database, "carried_counts");
+            let through = told(&door.address(), capabilities, pair, || mover.turn());
+            for (place, (direct, through)) in direct.iter().zip(&through).enumerate() {
+                assert_eq!(direct, through, "{place} of {pair:?}, {capabilities:?}");
+            }
+        }
+    }
+    let pins = door.metric("myriad_pins_total{reason=\"prepared_statement\"}");
+    assert_eq!(pins, 0);
+}
