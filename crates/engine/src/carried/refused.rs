@@ -1,5 +1,5 @@
-//! Variables of a session that the server does not let anybody set again: their plugin is gone, a privilege was
-//! taken away, or SET GLOBAL has changed what may be set.
+//! Restores that are refused. Most are about variables which the server does not let anybody set again: their
+//! plugin is gone, a privilege was taken away, or SET GLOBAL has changed what may be set.
 //!
 //! On the server a session keeps them. So what makes no difference any more is given up, and whoever comes to a
 //! connection that has it is not told. All else is the answer to each statement, until it is set to something else.
@@ -10,7 +10,7 @@ use session::statement::{Kind, Statement, replaces};
 use session::{SessionState, meaningless};
 use wire::ErrPacket;
 
-use crate::backend::{Due, RestorePart};
+use crate::backend::{Backend, Due, RestorePart};
 use crate::commands::Packet;
 use crate::{Engine, Mail, Turn};
 
@@ -93,6 +93,26 @@ impl Engine {
         let within = |name: &[u8]| names.iter().any(|replaced| replaced == name);
         let own = &client.session;
         own.without(within, &backend.session, &mut self.interner)
+    }
+}
+
+impl Backend {
+    /// A part of a restore was refused: what is there is what was there before, as far as that is known.
+    pub(crate) fn stays_without(&mut self, part: RestorePart) {
+        match part {
+            RestorePart::Schema(previous) => {
+                self.session.schema = previous;
+                // A text may have been prepared in the wrong one.
+                self.dirty |= !self.leftovers.prepared.is_empty();
+            }
+            RestorePart::Role(previous) => self.session.set_role(previous.as_deref()),
+            RestorePart::Text(name) => self.leftovers.prepared.remove(&name),
+            // Part of it may have been done.
+            RestorePart::Variables { .. }
+            | RestorePart::Set
+            | RestorePart::InsertId
+            | RestorePart::Warnings => self.dirty = true,
+        }
     }
 }
 

@@ -281,22 +281,7 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        match part {
-            RestorePart::Schema(previous) => {
-                backend.session.schema = previous;
-                // A text may have been prepared in the wrong one.
-                backend.dirty |= !backend.leftovers.prepared.is_empty();
-            }
-            RestorePart::Role(previous) => backend.session.set_role(previous.as_deref()),
-            RestorePart::Text(name) => backend.leftovers.prepared.remove(&name),
-            // Part of it may have been done.
-            RestorePart::Variables { .. }
-            | RestorePart::Set
-            | RestorePart::InsertId
-            | RestorePart::Warnings => {
-                backend.dirty = true;
-            }
-        }
+        backend.stays_without(part);
         if goes_on {
             return;
         }

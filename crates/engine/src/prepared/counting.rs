@@ -18,7 +18,7 @@ const TEXT_MAX: usize = 64 << 10;
 impl Engine {
     /// The one count that a text asks for.
     pub(crate) fn counted(&self, key: Key, text: &[u8], statement: &Statement) -> Option<Known> {
-        // MySQL tells columns of executions otherwise.
+        // On MySQL FOUND_ROWS() of an execution may tell of rows that a write has read: only its backend knows.
         let is_mariadb = self.flavor() == Flavor::MariaDb;
         if !is_mariadb || !stays(statement) || text.len() > TEXT_MAX {
             return None;

@@ -14,6 +14,7 @@ mod attributes;
 mod binary;
 #[cfg(test)]
 mod carried;
+#[cfg(test)]
 mod carried_counts;
 #[cfg(test)]
 mod carried_settings;
