@@ -104,6 +104,8 @@ pub(crate) struct Client {
     pub tracks: TrackFilter,
     /// Its capabilities have changed: it goes over to another key once it holds no backend.
     pub rekeyed: bool,
+    /// A variable that it has set was refused: what replaces that, and ROLLBACK, run without it.
+    pub refused: bool,
     /// It is sending a file that the server asked for.
     pub uploading: bool,
     /// The sequence id with which the answer to its command begins: more than 1 if that came in several packets.

@@ -133,6 +133,7 @@ impl Engine {
             texts: None,
             tracks: TrackFilter::default(),
             rekeyed: false,
+            refused: false,
             uploading: false,
             retry: Retry::Fresh,
             digest: Digest::NONE,
@@ -368,6 +369,7 @@ impl Engine {
             statements.close_all();
         }
         client.texts = None;
+        client.refused = false;
         client.unpin();
         self.clients.untold.remove(&key);
     }

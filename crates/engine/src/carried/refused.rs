@@ -61,18 +61,15 @@ impl Engine {
         }
     }
 
-    /// The state in which a statement can run that replaces variables, or needs none: for those the backend stays as
-    /// it is.
+    /// The state in which a statement can run that replaces variables, or needs none, after one was refused: for those
+    /// the backend stays as it is.
     pub(crate) fn beside_replaced(
         &mut self,
         client: Key,
         packet: Packet<'_>,
         statement: &Statement,
     ) -> Option<SessionState> {
-        if !matches!(statement.kind, Kind::Set | Kind::Rollback) {
-            return None;
-        }
-        let client = self.clients.get(client)?;
+        let client = self.clients.get(client).filter(|client| client.refused)?;
         let backend = self.pool.get(client.backend?)?;
         if backend.session.matches(&client.session) {
             return None;

@@ -281,6 +281,7 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
+        let of_variables = matches!(part, RestorePart::Variables { .. });
         backend.stays_without(part);
         if goes_on {
             return;
@@ -306,6 +307,7 @@ impl Engine {
         if let (Some(id), Some(schema)) = (id, &client.session.schema) {
             self.known_schemas.forget(id, schema);
         }
+        client.refused |= of_variables;
         if let Some(told) = told {
             told.encode(
                 turn.io.outbox(client.handle),
