@@ -355,20 +355,16 @@ fn many_sessions_have_more_statements_than_their_backends() {
 
 #[test]
 fn a_statement_that_asks_for_the_counts_of_its_backend_stays_there() {
+    const QUESTION: &str = "SELECT CONCAT(ROW_COUNT(), '')";
     let database = Database::shared();
     prepare_schema(&database, "carried_counts");
-    // The lone count is carried on MariaDB.
-    let question = match Server::is_mariadb() {
-        true => "SELECT CONCAT(ROW_COUNT(), '')",
-        false => "SELECT ROW_COUNT()",
-    };
     let settings = ["backend.max_connections = 2", "backend.max_pinned = 1"];
     let door = FrontDoor::start(database.address(), &settings);
     let mut first = Life::begin(&door.address(), "carried_counts", USUAL);
     let mut second = Life::begin(&door.address(), "carried_counts", USUAL);
     for _ in 0..3 {
         for life in [&mut first, &mut second] {
-            let told = life.step(Prepare(question));
+            let told = life.step(Prepare(QUESTION));
             assert_eq!(told[0].payload[0], 0, "{told:?}");
             // Nothing is asked in between.
             life.client.run("UPDATE t SET a = a + 1 WHERE id < 4");
@@ -376,8 +372,8 @@ fn a_statement_that_asks_for_the_counts_of_its_backend_stays_there() {
             life.step(Close);
         }
     }
-    first.step(Prepare(question));
-    let told = second.step(Prepare(question));
+    first.step(Prepare(QUESTION));
+    let told = second.step(Prepare(QUESTION));
     assert!(contains(&told[0].payload, b"max_pinned"), "{told:?}");
     // The others need no right to be pinned.
     let told = second.step(Prepare("SELECT CONCAT('x', ?)"));
