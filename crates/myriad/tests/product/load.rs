@@ -97,12 +97,19 @@ fn assert_runs(script: &str, threads: u32, backends: u64) {
     assert_eq!(counted(&report, "reconnects:"), 0, "{report}");
     assert_eq!(counted(&report, "transactions:"), events, "{report}");
     assert_nothing_left(&door);
+    let mut before = String::new();
     eventually(
         "the server has a connection for each slot, and no other",
         || {
-            let list = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'load'";
-            let there: u64 = database.execute(list).trim().parse().unwrap();
-            (there == door.metric("myriad_backend_slots_taken")).then_some(())
+            let list = "SELECT id, command, time, state FROM information_schema.processlist WHERE user = 'load'";
+            let there = database.execute(list);
+            let taken = door.metric("myriad_backend_slots_taken");
+            if there != before {
+                eprintln!("{taken} slots are taken:\n{there}");
+            }
+            let count = there.lines().count() as u64;
+            before = there;
+            (count == taken).then_some(())
         },
     );
 }
