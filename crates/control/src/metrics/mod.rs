@@ -200,7 +200,7 @@ pub(crate) fn clients(gauges: &Gauges) -> [(&'static str, u64); 8] {
 }
 
 /// Backend connections by state.
-pub(crate) fn backends(gauges: &Gauges) -> [(&'static str, u64); 6] {
+pub(crate) fn backends(gauges: &Gauges) -> [(&'static str, u64); 7] {
     [
         ("connecting", gauges.backends_connecting),
         ("resetting", gauges.backends_resetting),
@@ -208,6 +208,7 @@ pub(crate) fn backends(gauges: &Gauges) -> [(&'static str, u64); 6] {
         ("active", gauges.backends_active),
         ("lane", gauges.backends_lane),
         ("draining", gauges.backends_draining),
+        ("reserved", gauges.backends_reserved),
     ]
 }
 
