@@ -66,6 +66,13 @@ impl Clients {
         self.renew(key, to, now);
     }
 
+    /// Its backend works for a connection, perhaps as before: then its time goes on.
+    pub(crate) fn set_active(&mut self, key: Key, now: Timestamp) {
+        if self.state(key) != Some(State::Active) {
+            self.move_to(key, State::Active, now);
+        }
+    }
+
     /// The connection phase of a connection, if it is in that.
     pub(crate) fn login_mut(&mut self, key: Key) -> Option<&mut Login> {
         self.get_mut(key)?.login.as_deref_mut()

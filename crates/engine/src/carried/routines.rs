@@ -14,7 +14,7 @@ use session::statement::{
 use wire::{Command, ServerStatus, TextResultSet};
 
 use crate::backend::{ClientCommand, Due, Purpose};
-use crate::client::{Client, State};
+use crate::client::Client;
 use crate::commands::Packet;
 use crate::{Engine, Mail, Turn};
 
@@ -130,9 +130,7 @@ impl Engine {
         })));
         backend.due |= Due::COMMAND;
         self.counters.read_backs += 1;
-        if self.clients.state(key) != Some(State::Active) {
-            self.clients.move_to(key, State::Active, turn.now);
-        }
+        self.clients.set_active(key, turn.now);
         true
     }
 

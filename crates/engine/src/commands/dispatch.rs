@@ -9,7 +9,6 @@ use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, write_packet};
 
 use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
 use crate::carried::roles::put_role;
-use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::errors::ClientError;
 use crate::prepared::named::executes;
@@ -65,9 +64,7 @@ impl Engine {
         backend.statements.put_closes(outbox);
         put_restore(outbox, backend, &restore);
         replaced.bring(&mut backend.session, wanted);
-        if self.clients.state(client) != Some(State::Active) {
-            self.clients.move_to(client, State::Active, turn.now);
-        }
+        self.clients.set_active(client, turn.now);
         if let (Some(template), false) = (&missing, must_await) {
             self.prepare_on_demand(turn, backend_key, template.clone());
             return Taken::Later;
@@ -97,7 +94,7 @@ impl Engine {
         let counted = self
             .clients
             .get(key)
-            .and_then(|client| client.counted(packet.payload));
+            .and_then(|client| client.counted(packet.payload, statement));
         if counted == Some(Known::FoundRows) && self.reads_rows_first(turn, key) {
             return true;
         }
@@ -121,9 +118,7 @@ impl Engine {
         if !moves || !self.read_warnings(turn, backend) {
             return false;
         }
-        if self.clients.state(key) != Some(State::Active) {
-            self.clients.move_to(key, State::Active, turn.now);
-        }
+        self.clients.set_active(key, turn.now);
         true
     }
 
@@ -133,9 +128,7 @@ impl Engine {
         if !backend.is_some_and(|backend| self.read_found_rows(turn, backend)) {
             return false;
         }
-        if self.clients.state(key) != Some(State::Active) {
-            self.clients.move_to(key, State::Active, turn.now);
-        }
+        self.clients.set_active(key, turn.now);
         true
     }
 

@@ -234,7 +234,8 @@ impl Client {
         // Its answer says how long the list is on MySQL.
         let counts = does == Does::Tells && payload.first() == Some(&(Command::SetOption as u8));
         let asks = counts || statement.traits.contains(Traits::READS_DIAGNOSTICS);
-        self.counted(payload).is_none() && self.capture.conditions.needs_none_there(asks, does)
+        self.counted(payload, statement).is_none()
+            && self.capture.conditions.needs_none_there(asks, does)
     }
 
     /// The statement that a command executes, if the client keeps its column definitions: those of reads, as the
@@ -294,7 +295,7 @@ fn bring_across(
     (client, statement): (&mut Client, &Statement),
     (rewrite, payload, flavor): (Option<&Rewrite>, &[u8], Flavor),
 ) {
-    let counted = client.counted(payload);
+    let counted = client.counted(payload, statement);
     if rewrite.is_none() && needs_no_conditions {
         backend.clear_conditions(outbox);
     }

@@ -8,7 +8,7 @@ use wire::{ErrPacket, Told, Translation};
 
 use super::{Answer, Conditions, Does, ReadWarnings};
 use crate::backend::{Backend, ClientCommand, Due, Purpose, RestorePart};
-use crate::client::{Client, State};
+use crate::client::Client;
 use crate::commands::Packet;
 use crate::commands::answers::Ending;
 use crate::commands::dispatch::put_restore;
@@ -39,7 +39,7 @@ impl Backend {
         payload: &[u8],
     ) -> bool {
         let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
-        if !asks || client.counted(payload).is_some() {
+        if !asks || client.counted(payload, statement).is_some() {
             return false;
         }
         let gets = statement.kind == Kind::Diagnostics;
@@ -120,9 +120,7 @@ impl Engine {
         self.counters.lane_repeats += 1;
         self.counters.restores += u64::from(!restore.is_empty());
         self.read_warnings(turn, attached);
-        if self.clients.state(key) != Some(State::Active) {
-            self.clients.move_to(key, State::Active, turn.now);
-        }
+        self.clients.set_active(key, turn.now);
         true
     }
 

@@ -32,8 +32,8 @@ impl Engine {
 
 impl Client {
     /// The count that a command asks for, as the execution of such a statement.
-    pub(crate) fn counted(&self, payload: &[u8]) -> Option<Known> {
-        if self.statements.is_none() || !executes(payload) {
+    pub(crate) fn counted(&self, payload: &[u8], statement: &Statement) -> Option<Known> {
+        if !stays(statement) || !executes(payload) {
             return None;
         }
         self.statement(payload)?.template.meaning.count

@@ -86,13 +86,7 @@ fn a_role_follows_its_session() {
 
 #[test]
 fn a_reset_keeps_the_role_and_a_login_begins_with_its_own() {
-    let database = Database::private();
-    begin(&database);
-    drop(login(database.address()));
-    let door = FrontDoor::start(
-        database.address(),
-        &["backend.max_connections = 1", ACCOUNT],
-    );
+    let (database, door) = one_connection();
     for address in [database.address(), &door.address()] {
         let mut client = login(address);
         client.run("SET ROLE auditor");
@@ -111,15 +105,19 @@ fn a_reset_keeps_the_role_and_a_login_begins_with_its_own() {
     }
 }
 
-#[test]
-fn a_role_that_was_taken_away_lets_no_write_through() {
+/// A front door that has one backend connection for all.
+fn one_connection() -> (Database, FrontDoor) {
     let database = Database::private();
     begin(&database);
     drop(login(database.address()));
-    let door = FrontDoor::start(
-        database.address(),
-        &["backend.max_connections = 1", ACCOUNT],
-    );
+    let settings = ["backend.max_connections = 1", ACCOUNT];
+    let door = FrontDoor::start(database.address(), &settings);
+    (database, door)
+}
+
+#[test]
+fn a_role_that_was_taken_away_lets_no_write_through() {
+    let (database, door) = one_connection();
     let mut client = login(&door.address());
     client.run("SET ROLE auditor");
     let mut other = login(&door.address());
@@ -146,13 +144,7 @@ fn a_role_that_was_taken_away_lets_no_write_through() {
 
 #[test]
 fn a_role_opens_its_schema_for_as_long_as_its_session_has_it() {
-    let database = Database::private();
-    begin(&database);
-    drop(login(database.address()));
-    let door = FrontDoor::start(
-        database.address(),
-        &["backend.max_connections = 1", ACCOUNT],
-    );
+    let (database, door) = one_connection();
     let mut client = login(&door.address());
     let mut other = login(&door.address());
     client.run("SET ROLE auditor");
