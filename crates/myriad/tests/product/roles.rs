@@ -144,7 +144,7 @@ fn a_role_that_was_taken_away_lets_no_write_through() {
 
 #[test]
 fn a_role_opens_its_schema_for_as_long_as_its_session_has_it() {
-    let (database, door) = one_connection();
+    let (_database, door) = one_connection();
     let mut client = login(&door.address());
     let mut other = login(&door.address());
     client.run("SET ROLE auditor");
