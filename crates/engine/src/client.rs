@@ -17,6 +17,7 @@ use crate::carried::track_filter::TrackFilter;
 use crate::diagnostics::capture::Capture;
 use crate::endings::retry::Retry;
 use crate::lanes::digests::Digest;
+use crate::login::former::Former;
 use crate::login::places::Place;
 use crate::prepared::by_name::Texts;
 use crate::prepared::client_statements::ClientStatements;
@@ -106,6 +107,8 @@ pub(crate) struct Client {
     pub rekeyed: bool,
     /// A variable that it has set was refused: what replaces that, and ROLLBACK, run without it.
     pub refused: bool,
+    /// How often it was refused to be somebody else.
+    pub changes_refused: u8,
     /// It is sending a file that the server asked for.
     pub uploading: bool,
     /// The sequence id with which the answer to its command begins: more than 1 if that came in several packets.
@@ -151,6 +154,8 @@ pub(crate) struct Login {
     pub place: Option<Place>,
     /// The level of zstd that it asks for.
     pub zstd_level: u8,
+    /// Who it is meanwhile, in COM_CHANGE_USER.
+    pub former: Option<Former>,
 }
 
 /// How far a login has come.

@@ -337,7 +337,7 @@ impl Engine {
 
     /// The session can ask about an ERR of the front door's own as about any. MySQL adds that of a command which is
     /// no statement to what there is.
-    fn keep_refusal(&mut self, key: Key, error: &ClientError, is_statement: bool) {
+    pub(crate) fn keep_refusal(&mut self, key: Key, error: &ClientError, is_statement: bool) {
         let adds = !is_statement && self.flavor() == Flavor::MySql;
         let client = self.clients.get_mut(key);
         if let Some(client) = client.filter(|client| client.login.is_none()) {

@@ -127,7 +127,12 @@ impl Engine {
 
     /// The session of an attached backend is gone. What it runs is finished or ended
     /// (`on_disconnect`), its answer dropped.
-    fn leave_behind<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, pins: PinReasons) {
+    pub(crate) fn leave_behind<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        pins: PinReasons,
+    ) {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };

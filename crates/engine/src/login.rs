@@ -4,6 +4,7 @@ mod address;
 mod dawdlers;
 pub(crate) mod denial;
 pub(crate) mod directory;
+pub(crate) mod former;
 pub(crate) mod full_exchange;
 mod identity;
 pub(crate) mod places;
@@ -116,6 +117,7 @@ impl Engine {
             greeted: None,
             place: None,
             zstd_level: 0,
+            former: None,
         };
         Client {
             handle,
@@ -134,6 +136,7 @@ impl Engine {
             tracks: TrackFilter::default(),
             rekeyed: false,
             refused: false,
+            changes_refused: 0,
             uploading: false,
             retry: Retry::Fresh,
             digest: Digest::NONE,
@@ -314,30 +317,35 @@ impl Engine {
         key: Key,
         payload: &[u8],
     ) {
+        let former = self.former(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let Ok(change) = ChangeUser::parse(payload, client.capabilities) else {
-            return self.fail(
-                turn,
-                key,
-                &ClientError::bad_handshake(),
-                DisconnectReason::Malformed,
-            );
+        let change = ChangeUser::parse(payload, client.capabilities);
+        let collation = match &change {
+            Ok(change) => change.collation.unwrap_or(client.session.collation),
+            Err(_) => client.session.collation,
         };
-        let collation = change.collation.unwrap_or(client.session.collation);
         client.login = Some(Box::new(Login {
             step: LoginStep::Response,
             sequence_id: 1,
             greeted: None,
             place: None,
             zstd_level: 0,
+            former,
         }));
         self.reset_session(key, collation);
         if let Some(client) = self.clients.get_mut(key) {
             client.session.schema = None;
         }
         self.clients.move_to(key, State::Login, turn.now);
+        let change = match change {
+            Ok(change) if !self.asks_no_more(key) => change,
+            _ => {
+                let error = ClientError::unknown_command();
+                return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
+            }
+        };
         let claim = Claim {
             user: change.user,
             schema: change.schema,
@@ -404,6 +412,7 @@ impl Engine {
         packet.finish();
         if self.packet(turn, key, &command) == Some(0)
             && let Some(client) = self.clients.get_mut(key)
+            && client.login.is_some()
         {
             client.inbox = command;
         }
@@ -436,7 +445,7 @@ impl Engine {
         self.counters.logins += 1;
     }
 
-    /// The login failed: tells why and closes.
+    /// The login failed: tells why, and closes unless the client is somebody already.
     pub(crate) fn refuse<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -457,8 +466,7 @@ impl Engine {
         error
             .packet()
             .encode(outbox, login.sequence_id, capabilities);
-        self.counters.logins_refused += 1;
-        self.close_client(turn, key, reason);
+        self.login_refused(turn, key, (error, reason));
     }
 }
 

@@ -13,6 +13,7 @@ use crate::backend::facts::Facts;
 use crate::backend::setup::put_setup;
 use crate::backend::{PoolKey, Purpose};
 use crate::client::State;
+use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
@@ -339,26 +340,27 @@ impl Engine {
         key: Key,
         error: &ErrPacket<'_>,
     ) {
-        if self.tell_waiter(turn, key, error) {
-            return self.close_client(turn, key, DisconnectReason::LoginRefused);
+        if self.clients.login_mut(key).is_some() {
+            let error = ClientError::told(error);
+            return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
         }
+        self.tell_waiter(turn, key, error);
         self.drop_waiting_command(turn, key);
     }
 
-    /// Tells a waiting client an ERR of the backend. True if it is logging in.
+    /// Tells a waiting client an ERR of the backend.
     fn tell_waiter<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
         error: &ErrPacket<'_>,
-    ) -> bool {
+    ) {
         let Some(client) = self.clients.get(key) else {
-            return false;
+            return;
         };
         let sequence_id = client.login.as_ref().map_or(1, |login| login.sequence_id);
         let outbox = turn.io.outbox(client.handle);
         error.encode(outbox, sequence_id, Capabilities::PROTOCOL_41);
-        client.login.is_some()
     }
 
     /// The connection could not be made; `key` is still in the pool and its socket open.

@@ -11,6 +11,7 @@ use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose,
 use crate::carried::refused::explained;
 use crate::commands::answers::Ending;
 use crate::endings::retry::Retry;
+use crate::errors::ClientError;
 use crate::lanes::digests::Sample;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -133,7 +134,7 @@ impl Engine {
             let id = self.pool.key_of(key);
             id.into_iter().for_each(|id| self.send_kills(turn, id));
         }
-        // A login that was refused closed its client, and that let go of the backend already.
+        // A login that was refused has let go of the backend already.
         if self.pool.state(key) != Some(BackendState::Idle)
             && self
                 .pool
@@ -234,24 +235,22 @@ impl Engine {
 
     /// The command was the schema of a login: its answer decides the login.
     fn login_answered<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, ending: &Ending) {
-        let Some(client) = self.clients.get(key) else {
+        if self.clients.login_mut(key).is_none() {
             return;
-        };
-        let Some(login) = &client.login else { return };
+        }
         match ending {
             Ending::Ok => {
                 if self.may_use_schema(turn, key) {
                     self.welcome(turn, key);
                 }
             }
-            Ending::Err(payload) => {
-                if let Ok(error) = ErrPacket::parse(payload) {
-                    let outbox = turn.io.outbox(client.handle);
-                    error.encode(outbox, login.sequence_id, wire::Capabilities::PROTOCOL_41);
+            Ending::Err(payload) => match ErrPacket::parse(payload) {
+                Ok(error) => {
+                    let error = ClientError::told(&error);
+                    self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
                 }
-                self.counters.logins_refused += 1;
-                self.close_client(turn, key, DisconnectReason::LoginRefused);
-            }
+                Err(_) => self.close_client(turn, key, DisconnectReason::LoginRefused),
+            },
         }
     }
 

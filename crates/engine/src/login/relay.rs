@@ -277,14 +277,8 @@ impl Engine {
             self.leave_relay(turn, client);
             return self.deny(turn, client, denial);
         }
-        if let Some(record) = self.clients.get(client)
-            && let Some(login) = &record.login
-        {
-            let outbox = turn.io.outbox(record.handle);
-            error.encode(outbox, login.sequence_id, Capabilities::PROTOCOL_41);
-        }
-        self.counters.logins_refused += 1;
-        self.close_client(turn, client, DisconnectReason::LoginRefused);
+        let error = ClientError::told(&error);
+        self.refuse(turn, client, &error, DisconnectReason::LoginRefused);
     }
 
     /// The backend has let a client in, whose password has expired.

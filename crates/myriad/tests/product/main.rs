@@ -21,6 +21,8 @@ mod carried_settings;
 #[cfg(test)]
 mod challenge;
 #[cfg(test)]
+mod change_user;
+#[cfg(test)]
 mod command_line;
 #[cfg(test)]
 mod compression;

@@ -11,6 +11,9 @@ use super::session::Session;
 use crate::catalog::ACCOUNTS;
 use crate::failure::{Broken, Rule, ensure};
 
+/// What sessions begin with if nobody asks for another.
+pub(crate) const DEFAULT_COLLATION: u8 = 45;
+
 /// What the database offers: without CLIENT_LONG_PASSWORD, as MariaDB does it.
 const OFFERED: Capabilities = Capabilities::all().difference(
     Capabilities::LONG_PASSWORD
@@ -35,7 +38,7 @@ pub(crate) fn initial_handshake(id: usize, nonce: [u8; 20]) -> Vec<u8> {
         nonce,
         capabilities: OFFERED,
         extended: ExtendedCapabilities::EXTENDED_METADATA,
-        collation: 45,
+        collation: DEFAULT_COLLATION,
         status: ServerStatus::AUTOCOMMIT,
         auth_plugin: NATIVE_PASSWORD,
     };

@@ -1,0 +1,78 @@
+//! COM_CHANGE_USER that is refused: what the server says, and what is left of the session, directly and through the
+//! front door. MariaDB leaves the connection to the account of before, three times; MySQL closes it.
+
+use std::io;
+
+use crate::support::{Address, Client, Database, FrontDoor, Login};
+
+const COM_CHANGE_USER: u8 = 0x11;
+
+/// What is run in between, to see that it is gone.
+const CHANGES: &str = "SET @a = 5, sql_mode = 'ANSI', NAMES utf8mb3";
+
+/// What is asked of a session that was refused to be somebody else.
+const QUESTIONS: [&str; 4] = [
+    "SHOW WARNINGS",
+    "SELECT CURRENT_USER(), DATABASE(), @a, @@sql_mode",
+    "SELECT @@character_set_client, @@collation_connection, @@autocommit",
+    "SELECT COUNT(*) FROM customer",
+];
+
+/// Who it asks to be, with which password, and in which schema; or nobody at all.
+type Change<'a> = Option<(&'a str, &'a str, &'a str)>;
+
+const STRANGER: Change<'_> = Some(("nobody", "all", ""));
+const WRONG: Change<'_> = Some(("admin", "wrong", "shop"));
+const NO_SCHEMA: Change<'_> = Some(("admin", "all", "nosuch"));
+const RIGHT: Change<'_> = Some(("admin", "all", "sbtest"));
+const ITSELF: Change<'_> = Some(("app", "secret", "shop"));
+
+/// What is told of one change after the other, and of the session that is there then.
+fn told(address: &Address, changes: &[Change<'_>]) -> Vec<String> {
+    let mut client = Client::login(address, &Login::to("shop")).unwrap();
+    let mut told = Vec::new();
+    for change in changes {
+        if told_of(&mut client, *change, &mut told).is_err() {
+            told.push("closed".to_owned());
+            break;
+        }
+    }
+    told
+}
+
+fn told_of(client: &mut Client, change: Change<'_>, told: &mut Vec<String>) -> io::Result<()> {
+    told.push(format!("{:?}", client.try_run(CHANGES)?));
+    let (argument, password) = match change {
+        // The plugin is nobody's, so the client is asked to switch.
+        Some((user, password, schema)) => {
+            let tail = "\0\x2d\0none_of_these\0";
+            (format!("{user}\0\0{schema}{tail}"), password)
+        }
+        None => ("nobody".to_owned(), ""),
+    };
+    client.send_command_that_goes(COM_CHANGE_USER, argument.as_bytes());
+    told.push(format!("{:?}", client.finish_login(password)));
+    for question in QUESTIONS {
+        told.push(format!("{question}: {:?}", client.try_run(question)?));
+    }
+    Ok(())
+}
+
+#[test]
+fn who_may_not_be_somebody_else_is_told_what_the_server_tells() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let table: [&[Change<'_>]; 5] = [
+        &[STRANGER, RIGHT, ITSELF, WRONG, NO_SCHEMA, RIGHT],
+        &[NO_SCHEMA, WRONG, WRONG, ITSELF],
+        &[RIGHT, Some(("app", "secret", "nosuch")), RIGHT],
+        &[RIGHT, ITSELF, RIGHT, ITSELF, RIGHT],
+        &[None, None, STRANGER, RIGHT, None],
+    ];
+    for changes in table {
+        let through = told(&door.address(), changes);
+        assert_eq!(through, told(database.address(), changes), "{changes:?}");
+    }
+    let sessions = door.metric(r#"myriad_clients{state="idle"}"#);
+    assert!(sessions <= 1, "{sessions} sessions");
+}
