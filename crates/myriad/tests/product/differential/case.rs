@@ -34,8 +34,10 @@ impl Case<'_> {
         self.lines.iter().any(has)
     }
 
+    /// True if the session has begun anew without a login. So does one that may not be somebody else.
     pub(super) fn resets(&self) -> bool {
-        self.has(&["\\reset_connection"])
+        let mut refused = self.refused();
+        self.has(&["\\reset_connection"]) || refused.any(|line| line.starts_with("\\change_user"))
     }
 
     /// True if a character set was set, in whatever way.
@@ -112,6 +114,20 @@ impl Case<'_> {
             direct == through || direct_rest.is_some() && direct_rest == through_rest
         };
         self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
+    }
+
+    /// True if definitions of columns differ in their types only, and then directly a value does not fit the type.
+    pub(super) fn same_until_converted(&self) -> bool {
+        let unfit = |told: &String| told.contains("#HY000Cannot convert string ");
+        let Some(same) = self.direct.iter().position(unfit) else {
+            return false;
+        };
+        let cut = Case {
+            direct: &self.direct[..same],
+            through: &self.through[..same.min(self.through.len())],
+            ..*self
+        };
+        same + 1 == self.direct.len() && cut.same_but(TYPE)
     }
 
     /// True if definitions of columns differ in their types only, and nothing else does but the rows of these types.

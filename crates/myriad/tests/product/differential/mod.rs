@@ -5,8 +5,8 @@
 //! statements or commands. One that differs is shortened and printed; once that is mended, its lines belong
 //! in `once.txt`, whose sessions are compared first.
 //!
-//! `MYRIAD_DIFFERENTIAL_SECONDS` has it search for so long, beyond the first seeds; `MYRIAD_DIFFERENTIAL_SEED`
-//! says with which seed to begin.
+//! `MYRIAD_DIFFERENTIAL_SECONDS` has it search for so long, beyond the first seeds, or until it has compared
+//! `MYRIAD_DIFFERENTIAL_SESSIONS`; `MYRIAD_DIFFERENTIAL_SEED` says with which seed to begin.
 
 mod case;
 mod conditions;
@@ -81,6 +81,7 @@ struct Search<'a> {
     grammar: &'a grammar::Grammar,
     next: AtomicU64,
     first: u64,
+    most: u64,
     deadline: Instant,
     found: Mutex<Found>,
 }
@@ -114,10 +115,11 @@ impl Search<'_> {
 
     fn next_seed(&self) -> Option<u64> {
         let seed = self.next.fetch_add(1, Ordering::Relaxed);
-        let is_late = Instant::now() > self.deadline && seed - self.first >= SESSIONS;
+        let compared = seed - self.first;
+        let is_late = Instant::now() > self.deadline && compared >= SESSIONS;
         let found = self.found.lock().unwrap();
-        let has_moved = found.moves >= MOVES || seed - self.first >= SESSIONS_MAX;
-        let ends = found.different.len() >= ENOUGH || is_late && has_moved;
+        let has_moved = found.moves >= MOVES || compared >= SESSIONS_MAX;
+        let ends = found.different.len() >= ENOUGH || is_late && has_moved || compared >= self.most;
         (!ends).then_some(seed)
     }
 
@@ -162,6 +164,7 @@ fn random_sessions_are_told_what_the_database_tells() {
             grammar: &grammar,
             next: AtomicU64::new(first),
             first,
+            most: number("MYRIAD_DIFFERENTIAL_SESSIONS", u64::MAX),
             deadline: Instant::now() + seconds,
             found: Mutex::default(),
         };
