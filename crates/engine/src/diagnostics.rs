@@ -96,13 +96,15 @@ impl Backend {
         flavor: Flavor,
     ) {
         // What is explained would count them.
-        let explains = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
-        let unsent = command.traits.contains(Traits::COUNTS_UNSENT_ROWS) && !explains;
+        let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
+        let unsent = command.traits.contains(Traits::COUNTS_UNSENT_ROWS) && !keeps;
         let counted = *ending == Ending::Ok || command.counts.found.is_some();
+        // Of several statements, those whose rows count may have been others than the last.
+        let mixed = keeps && command.kind == Kind::Multiple && command.counts.found.is_some();
         // The rows of a subquery are counted, too, unless another count follows.
         let subquery = flavor == Flavor::MariaDb && ending.code() == Some(code::SUBQUERY_ROWS);
         let told = command.counts.found.is_some() && !keeps_found_rows(command);
-        if unsent && counted || subquery && !told {
+        if unsent && counted || mixed || subquery && !told {
             self.counted_rows = true;
         } else if told {
             self.counted_rows = false;

@@ -21,7 +21,8 @@ const QUESTIONS: [&str; 4] = [
 /// Who it asks to be, with which password, and in which schema; or nobody at all.
 type Change<'a> = Option<(&'a str, &'a str, &'a str)>;
 
-const STRANGER: Change<'_> = Some(("nobody", "all", ""));
+// MySQL asks those whom it does not know for anything.
+const STRANGER: Change<'_> = Some(("load", "all", ""));
 const WRONG: Change<'_> = Some(("admin", "wrong", "shop"));
 const NO_SCHEMA: Change<'_> = Some(("admin", "all", "nosuch"));
 const RIGHT: Change<'_> = Some(("admin", "all", "sbtest"));

@@ -60,6 +60,9 @@ fn join(first: Statement, second: Statement) -> Statement {
     if first.kind == Kind::Prepared || second.kind == Kind::Prepared {
         pins.insert(PinReason::TextPrepared);
     }
+    if first.kind == Kind::Admin || second.kind == Kind::Admin {
+        traits |= Traits::KEEPS_FOUND_ROWS;
+    }
     if first.kind == Kind::Unknown || second.kind == Kind::Unknown {
         pins.insert(PinReason::MultipleStatements);
     }

@@ -1,8 +1,8 @@
 //! Transactions, locks, routines, upkeep; and several statements in one text.
 
 use super::{
-    ASSIGNS, COMMITS, HIDDEN, MARIADB, MYSQL, NONE, PURE, SEVERAL, USES, WRITES, check, check_in,
-    pins_of,
+    ASSIGNS, COMMITS, HIDDEN, KEEPS, MARIADB, MYSQL, NONE, PURE, SEVERAL, USES, WRITES, check,
+    check_in, pins_of,
 };
 use crate::statement::{Kind, PinReason, Traits};
 
@@ -216,6 +216,12 @@ fn several_statements() {
             &[],
         ),
         ("begin; begin", Kind::Multiple, SEVERAL, &[]),
+        (
+            "select 1; check table t",
+            Kind::Multiple,
+            SEVERAL | KEEPS,
+            &[],
+        ),
         ("select 1; select @x", Kind::Multiple, SEVERAL | USES, &[]),
         (
             "lock tables t read; unlock tables",
