@@ -219,7 +219,7 @@ fn several_statements() {
         (
             "select 1; check table t",
             Kind::Multiple,
-            SEVERAL | KEEPS,
+            SEVERAL | KEEPS | Traits::IMPLICIT_COMMIT,
             &[],
         ),
         ("select 1; select @x", Kind::Multiple, SEVERAL | USES, &[]),
