@@ -1,6 +1,7 @@
 //! The connection phase of clients.
 
 mod address;
+mod anew;
 mod dawdlers;
 pub(crate) mod denial;
 pub(crate) mod directory;
@@ -20,8 +21,8 @@ use membership::Key;
 use session::SessionState;
 use session::statement::PinReasons;
 use wire::{
-    Capabilities, ChangeUser, Command, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
-    Malformed, OkPacket, PacketWriter, ServerStatus, whole_packet,
+    Capabilities, Command, ExtendedCapabilities, HandshakeResponse, InitialHandshake, Malformed,
+    OkPacket, PacketWriter, ServerStatus, whole_packet,
 };
 
 use crate::backend::facts::Facts;
@@ -307,79 +308,6 @@ impl Engine {
         };
         self.identify(turn, key, response.auth_plugin, &claim);
         Ok(())
-    }
-
-    /// COM_CHANGE_USER: a new session, as another account or the same one. The old session holds
-    /// no backend any more.
-    pub(crate) fn change_user<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        payload: &[u8],
-    ) {
-        let former = self.former(key);
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let change = ChangeUser::parse(payload, client.capabilities);
-        let collation = match &change {
-            Ok(change) => change.collation.unwrap_or(client.session.collation),
-            Err(_) => client.session.collation,
-        };
-        client.login = Some(Box::new(Login {
-            step: LoginStep::Response,
-            sequence_id: 1,
-            greeted: None,
-            place: None,
-            zstd_level: 0,
-            former,
-        }));
-        self.reset_session(key, collation);
-        if let Some(client) = self.clients.get_mut(key) {
-            client.session.schema = None;
-        }
-        self.clients.move_to(key, State::Login, turn.now);
-        let change = match change {
-            Ok(change) if !self.asks_no_more(key) => change,
-            _ => {
-                let error = ClientError::unknown_command();
-                return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
-            }
-        };
-        let claim = Claim {
-            user: change.user,
-            schema: change.schema,
-            response: change.auth_response,
-        };
-        self.identify(turn, key, change.auth_plugin, &claim);
-    }
-
-    /// The session begins anew, with the schema that it has: COM_RESET_CONNECTION.
-    pub(crate) fn reset_session(&mut self, key: Key, collation: u8) {
-        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
-            return;
-        };
-        let before = std::mem::replace(
-            &mut client.session,
-            SessionState::new(collation, &self.interner),
-        );
-        client.session.set_role(before.role());
-        client.session.schema = before.schema;
-        client.status = facts.status;
-        client.last_insert_id = 0;
-        // Neither server forgets that number.
-        let found_rows = client.capture.found_rows;
-        client.capture = Capture {
-            found_rows,
-            ..Capture::default()
-        };
-        if let Some(statements) = &mut client.statements {
-            statements.close_all();
-        }
-        client.texts = None;
-        client.refused = false;
-        client.unpin();
-        self.clients.untold.remove(&key);
     }
 
     /// Only a backend can say whether the schema is there and open to this account: the client's

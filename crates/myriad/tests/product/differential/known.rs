@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 40] = [
+const KNOWN: [Known; 39] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -29,10 +29,6 @@ const KNOWN: [Known; 40] = [
             unknown && case.is_as_reset(&["SET NAMES"])
         },
     ),
-    ("what `CLIENT_IGNORE_SPACE` adds to `sql_mode`", |case| {
-        let shows = case.last().contains("sql_mode") || case.last().contains(" (");
-        case.resets() && case.lines[0].contains("+IGNORE_SPACE") && shows
-    }),
     (
         "`@@character_set_database` after COM_RESET_CONNECTION",
         |case| case.resets() && case.last().contains("@@character_set_database"),

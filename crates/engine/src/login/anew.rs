@@ -1,0 +1,111 @@
+//! Sessions that begin anew on their connection: COM_CHANGE_USER and COM_RESET_CONNECTION.
+
+use events::Io;
+use membership::Key;
+use session::SessionState;
+use session::statement::Flavor;
+use wire::{Capabilities, ChangeUser};
+
+use crate::client::{Login, LoginStep, State};
+use crate::diagnostics::capture::Capture;
+use crate::errors::ClientError;
+use crate::login::identity::Claim;
+use crate::report::counters::DisconnectReason;
+use crate::{Engine, Mail, Turn};
+
+impl Engine {
+    /// COM_CHANGE_USER: a new session, as another account or the same one. The old session holds
+    /// no backend any more.
+    pub(crate) fn change_user<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        payload: &[u8],
+    ) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let change = ChangeUser::parse(payload, client.capabilities);
+        let collation = match &change {
+            Ok(change) => change.collation.unwrap_or(client.session.collation),
+            Err(_) => client.session.collation,
+        };
+        client.login = Some(Box::new(Login {
+            step: LoginStep::Response,
+            sequence_id: 1,
+            greeted: None,
+            place: None,
+            zstd_level: 0,
+            former: None,
+        }));
+        self.reset_session(key, collation);
+        let former = self.former(key);
+        if let Some(client) = self.clients.get_mut(key)
+            && let Some(login) = &mut client.login
+        {
+            client.session.schema = None;
+            login.former = former;
+        }
+        self.clients.move_to(key, State::Login, turn.now);
+        let change = match change {
+            Ok(change) if !self.asks_no_more(key) => change,
+            _ => {
+                let error = ClientError::unknown_command();
+                return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
+            }
+        };
+        let claim = Claim {
+            user: change.user,
+            schema: change.schema,
+            response: change.auth_response,
+        };
+        self.identify(turn, key, change.auth_plugin, &claim);
+    }
+
+    /// The session begins anew, with the schema that it has: COM_RESET_CONNECTION.
+    pub(crate) fn reset_session(&mut self, key: Key, collation: u8) {
+        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
+            return;
+        };
+        let before = std::mem::replace(
+            &mut client.session,
+            SessionState::new(collation, &self.interner),
+        );
+        client.session.set_role(before.role());
+        client.session.schema = before.schema;
+        client.status = facts.status;
+        client.last_insert_id = 0;
+        // Neither server forgets that number.
+        let found_rows = client.capture.found_rows;
+        client.capture = Capture {
+            found_rows,
+            ..Capture::default()
+        };
+        if let Some(statements) = &mut client.statements {
+            statements.close_all();
+        }
+        client.texts = None;
+        client.refused = false;
+        client.unpin();
+        self.clients.untold.remove(&key);
+        self.forget_ignore_space(key);
+    }
+
+    /// MariaDB looks at the flag CLIENT_IGNORE_SPACE at the first login only. Whose connections are its own keeps it.
+    fn forget_ignore_space(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let stays = self.is_relayed(client.key) || self.pool.key(client.key).is_sandbox();
+        if stays || self.flavor() != Flavor::MariaDb {
+            return;
+        }
+        if let Some(client) = self.clients.get_mut(key)
+            && client.capabilities.contains(Capabilities::IGNORE_SPACE)
+        {
+            client.capabilities.remove(Capabilities::IGNORE_SPACE);
+            client.rekeyed = true;
+            self.rekey(key);
+        }
+    }
+}
