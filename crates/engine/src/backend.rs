@@ -347,6 +347,18 @@ impl ClientCommand {
         matches!(act, Some(Act::Prepares(_)))
     }
 
+    /// True of the execution of a prepared statement.
+    pub(crate) fn executes(&self) -> bool {
+        let act = self.effect.as_ref().map(|effect| effect.act());
+        matches!(act, Some(Act::Executes(_)))
+    }
+
+    /// True of COM_STMT_FETCH.
+    pub(crate) fn fetches(&self) -> bool {
+        let act = self.effect.as_ref().map(|effect| effect.act());
+        matches!(act, Some(Act::Fetches(_)))
+    }
+
     /// Takes note of a piece of the answer.
     pub(crate) fn note(&mut self, piece: &Piece<'_>, flavor: Flavor) {
         self.counts.piece(piece, flavor);

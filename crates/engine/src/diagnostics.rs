@@ -6,7 +6,7 @@ pub(crate) mod capture;
 use events::Io;
 use membership::Key;
 use session::statement::{Flavor, Kind, Traits};
-use wire::{Piece, PrepareOk, TextResultSet, code};
+use wire::{Piece, PrepareOk, ServerStatus, TextResultSet, code};
 
 use crate::backend::{Backend, ClientCommand, Purpose};
 use crate::commands::answers::Ending;
@@ -67,13 +67,14 @@ impl Counts {
     }
 }
 
-/// True if the rows of an answer are none that `FOUND_ROWS()` tells of: those of RETURNING, and of upkeep.
+/// True if the rows of an answer are none that `FOUND_ROWS()` tells of: those of RETURNING, of upkeep, and what is
+/// fetched from a cursor, which counted them when it was opened.
 pub(crate) fn keeps_found_rows(command: &ClientCommand) -> bool {
     let by_kind = matches!(
         command.kind,
         Kind::Insert | Kind::Replace | Kind::Delete | Kind::Admin | Kind::Handler | Kind::Xa
     );
-    by_kind || command.traits.contains(Traits::KEEPS_FOUND_ROWS)
+    by_kind || command.fetches() || command.traits.contains(Traits::KEEPS_FOUND_ROWS)
 }
 
 impl Backend {
@@ -104,7 +105,9 @@ impl Backend {
         // The rows of a subquery are counted, too, unless another count follows.
         let subquery = flavor == Flavor::MariaDb && ending.code() == Some(code::SUBQUERY_ROWS);
         let told = command.counts.found.is_some() && !keeps_found_rows(command);
-        if unsent && counted || mixed || subquery && !told {
+        // None of its rows was sent yet.
+        let opened = command.executes() && self.status.contains(ServerStatus::CURSOR_EXISTS);
+        if opened || unsent && counted && !command.fetches() || mixed || subquery && !told {
             self.counted_rows = true;
         } else if told {
             self.counted_rows = false;

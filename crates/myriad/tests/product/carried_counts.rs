@@ -5,7 +5,12 @@ use wire::Capabilities;
 
 use crate::binary::{ENDINGS, prepare_schema};
 use crate::carried::Mover;
-use crate::support::{Address, Answer, Client, Database, FrontDoor, Login, Server};
+use crate::support::{Address, Answer, Client, Database, FrontDoor, Login, Server, Shape};
+
+const COM_STMT_PREPARE: u8 = 0x16;
+const COM_STMT_EXECUTE: u8 = 0x17;
+const COM_STMT_CLOSE: u8 = 0x19;
+const COM_STMT_FETCH: u8 = 0x1c;
 
 /// What asks.
 const QUESTIONS: [&str; 6] = [
@@ -94,4 +99,78 @@ fn counts_are_told_to_prepared_statements_wherever_they_run() {
     }
     let pins = door.metric("myriad_pins_total{reason=\"prepared_statement\"}");
     assert_eq!(pins, 0);
+}
+
+/// What a session is told that reads from a cursor and asks a question `at` a place: after it was opened, after
+/// its first rows were fetched, after its last ones, or once its statement is closed.
+fn told_of_cursor(
+    address: &Address,
+    capabilities: Capabilities,
+    (sql, question, at): (&str, &str, usize),
+    between: &mut dyn FnMut(),
+) -> Vec<Answer> {
+    let login = Login {
+        capabilities: capabilities | Capabilities::CONNECT_WITH_DB,
+        ..Login::to("carried_cursors")
+    };
+    let mut client = Client::login(address, &login).unwrap();
+    client.send(COM_STMT_PREPARE, sql.as_bytes());
+    let prepared = client.answer_of(Shape::Prepare).unwrap();
+    let id = &prepared.packets[0].1.payload[1..5];
+    let mut told = Vec::new();
+    let steps: [(u8, &[u8], Option<Shape>); 4] = [
+        (COM_STMT_EXECUTE, &[1, 1, 0, 0, 0], Some(Shape::Any)),
+        (COM_STMT_FETCH, &[1, 0, 0, 0], Some(Shape::Rows)),
+        (COM_STMT_FETCH, &[9, 0, 0, 0], Some(Shape::Rows)),
+        (COM_STMT_CLOSE, &[], None),
+    ];
+    for (place, (command, argument, shape)) in steps.into_iter().enumerate() {
+        client.send(command, &[id, argument].concat());
+        if let Some(shape) = shape {
+            let mut answer = client.answer_of(shape).unwrap();
+            let number = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
+            let packets = answer.packets.iter_mut();
+            packets.for_each(|(_, packet)| packet.replace(&format!("({number})"), "(id)"));
+            told.push(answer);
+        }
+        if place == at {
+            between();
+            client.query(question);
+            told.push(client.answer().unwrap());
+            told.push(client.execute(question, &mut *between));
+        }
+    }
+    told
+}
+
+#[test]
+fn counts_are_told_of_cursors() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+    prepare_schema(&database, "carried_cursors");
+    let mut mover = Mover::new(&door, "carried_cursors");
+    let statements = [
+        "SELECT id FROM t WHERE id < 4",
+        "SELECT id FROM t WHERE id < 0",
+        "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 2",
+        "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 0",
+    ];
+    let questions = ["SELECT FOUND_ROWS()", "SELECT ROW_COUNT()"];
+    for capabilities in ENDINGS {
+        for sql in statements {
+            for question in questions {
+                for at in 0..4 {
+                    let asked = (sql, question, at);
+                    let direct =
+                        told_of_cursor(database.address(), capabilities, asked, &mut || {});
+                    let mut between = || mover.turn();
+                    let through =
+                        told_of_cursor(&door.address(), capabilities, asked, &mut between);
+                    for (place, (direct, through)) in direct.iter().zip(&through).enumerate() {
+                        assert_eq!(through, direct, "{place} of {asked:?}, {capabilities:?}");
+                    }
+                }
+            }
+        }
+    }
 }
