@@ -322,13 +322,16 @@ fn bring_across(
     }
 }
 
-/// True if what the statement does depends on LAST_INSERT_ID(), or if it may leave that as it is:
-/// an INSERT with an explicit id does, and is read back all the same.
+/// True if what the statement does may depend on LAST_INSERT_ID(), which a trigger can ask for, or if it may leave
+/// that as it is: an INSERT with an explicit id does, and is read back all the same.
 fn needs_insert_id(statement: &Statement) -> bool {
     statement
         .traits
         .intersects(Traits::READS_LAST_INSERT_ID | Traits::UNKNOWN_CALL | Traits::GENERATES_ID)
-        || matches!(statement.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
+        || matches!(
+            statement.kind,
+            Kind::Update | Kind::Delete | Kind::Call | Kind::Multiple | Kind::Unknown
+        )
 }
 
 fn put_insert_id(outbox: &mut Vec<u8>, backend: &mut Backend, id: u64) {

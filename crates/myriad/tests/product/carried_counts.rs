@@ -5,7 +5,9 @@ use wire::Capabilities;
 
 use crate::binary::{ENDINGS, prepare_schema};
 use crate::carried::Mover;
-use crate::support::{Address, Answer, Client, Database, FrontDoor, Login, Server, Shape};
+use crate::support::{
+    Address, Answer, Client, Database, FrontDoor, Login, Packet, Part, Server, Shape,
+};
 
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_EXECUTE: u8 = 0x17;
@@ -56,7 +58,8 @@ fn told(
     let within = STATEMENTS.iter().rposition(|&sql| sql == statement) > transaction;
     let begin = if within { "BEGIN" } else { "COMMIT" };
     let mut told = Vec::new();
-    for sql in [begin, "INSERT INTO t (a) VALUES (9)", statement] {
+    // Until rows were counted, MariaDB may tell of somebody else's.
+    for sql in ["SELECT 1", begin, "INSERT INTO t (a) VALUES (9)", statement] {
         client.query(sql);
         told.push(client.answer().unwrap());
     }
@@ -143,6 +146,14 @@ fn told_of_cursor(
     told
 }
 
+/// What is told but for the packet between columns and rows, whose flags and warnings are the backend's own.
+fn without_middle(answer: &Answer) -> Vec<&(Part, Packet)> {
+    let packets = answer.packets.iter();
+    packets
+        .filter(|(part, _)| *part != Part::ColumnsEnd)
+        .collect()
+}
+
 #[test]
 fn counts_are_told_of_cursors() {
     let database = Database::shared();
@@ -167,6 +178,7 @@ fn counts_are_told_of_cursors() {
                     let through =
                         told_of_cursor(&door.address(), capabilities, asked, &mut between);
                     for (place, (direct, through)) in direct.iter().zip(&through).enumerate() {
+                        let [direct, through] = [direct, through].map(without_middle);
                         assert_eq!(through, direct, "{place} of {asked:?}, {capabilities:?}");
                     }
                 }

@@ -256,6 +256,36 @@ fn insert_ids_stay_with_the_session_that_made_them() {
 }
 
 #[test]
+fn a_trigger_reads_the_insert_id_of_its_session() {
+    let database = Database::shared();
+    prepare(&database, "sharing_trigger");
+    database.execute(
+        "CREATE TABLE sharing_trigger.seen (id BIGINT, own BIGINT);
+         INSERT INTO sharing_trigger.seen VALUES (0, 0);
+         CREATE TABLE sharing_trigger.gone (own BIGINT);
+         CREATE TRIGGER sharing_trigger.changed BEFORE UPDATE ON sharing_trigger.seen
+             FOR EACH ROW SET NEW.own = LAST_INSERT_ID();
+         CREATE TRIGGER sharing_trigger.removed AFTER DELETE ON sharing_trigger.seen
+             FOR EACH ROW INSERT INTO gone VALUES (LAST_INSERT_ID())",
+    );
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut client = Client::new(&door.address(), "sharing_trigger");
+    let mut other = Client::new(&door.address(), "sharing_trigger");
+    let mut insert = |client: &mut Client| {
+        client.run("INSERT INTO counted () VALUES ()");
+        let own = client.value("SELECT LAST_INSERT_ID()");
+        other.run("INSERT INTO counted () VALUES ()");
+        own
+    };
+    let own = insert(&mut client);
+    client.run("UPDATE seen SET id = id + 1");
+    assert_eq!(client.value("SELECT own FROM seen"), own);
+    let own = insert(&mut client);
+    client.run("DELETE FROM seen");
+    assert_eq!(client.value("SELECT own FROM gone"), own);
+}
+
+#[test]
 fn capabilities_that_change_answers_are_not_shared() {
     use wire::Capabilities;
     let database = Database::shared();
