@@ -86,7 +86,7 @@ pub fn is_charset_variable(name: &[u8]) -> bool {
 /// the tracker reported. The others have a value for one statement only, or mean this connection
 /// and no other; whoever sets them is pinned. A few only the server sets.
 pub fn is_carried(name: &[u8]) -> bool {
-    const NOT_CARRIED: [&[u8]; 24] = [
+    const NOT_CARRIED: [&[u8]; 25] = [
         b"debug",
         b"debug_dbug",
         b"error_count",
@@ -108,6 +108,7 @@ pub fn is_carried(name: &[u8]) -> bool {
         b"rand_seed1",
         b"rand_seed2",
         b"statement_id",
+        b"system_versioning_asof",
         b"timestamp",
         b"tmp_table_count",
         b"warning_count",

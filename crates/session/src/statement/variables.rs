@@ -82,7 +82,7 @@ variables! {
     Autocommit => ["autocommit"]
     LastInsertId => ["last_insert_id" "identity"]
     InsertId => ["insert_id"]
-    Expression => ["timestamp" "rand_seed1" "rand_seed2"]
+    Expression => ["timestamp" "rand_seed1" "rand_seed2" "system_versioning_asof"]
     Diagnostics => ["warning_count" "error_count"]
     ConnectionId => ["pseudo_thread_id"]
     Address => ["socket" "port" "hostname" "bind_address" "extra_port" "report_host" "report_port"
