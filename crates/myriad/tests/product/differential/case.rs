@@ -193,6 +193,12 @@ impl Case<'_> {
         words.any(|word| word == "m")
     }
 
+    /// True if what differs is more, or larger, through the front door.
+    pub(super) fn tells_more_through(&self) -> bool {
+        let larger = |(direct, through): (&String, &String)| through > direct;
+        self.through.len() > self.direct.len() || zip(self.direct, self.through).any(larger)
+    }
+
     /// True if the only difference is that one of the answers tells of warning 6414, or counts it.
     pub(super) fn same_but_mixed_engines(&self) -> bool {
         // Without the numbers of packets.
