@@ -193,10 +193,24 @@ impl Case<'_> {
         words.any(|word| word == "m")
     }
 
-    /// True if what differs is more, or larger, through the front door.
-    pub(super) fn tells_more_through(&self) -> bool {
-        let larger = |(direct, through): (&String, &String)| through > direct;
-        self.through.len() > self.direct.len() || zip(self.direct, self.through).any(larger)
+    /// True if the last line is a write, whose OK counts one more warning through the front door.
+    pub(super) fn write_is_warned_through(&self) -> bool {
+        let ([direct], [through]) = (self.direct, self.through) else {
+            return false;
+        };
+        let writes = [
+            "INSERT",
+            "REPLACE",
+            "UPDATE",
+            "DELETE",
+            "EXECUTE",
+            "\\execute",
+            "\\again",
+        ];
+        let writes = writes.iter().any(|word| self.last().starts_with(word));
+        let begins = [direct, through].map(|told| ok_before_warnings(told));
+        let same = begins[0].is_some() && begins[0] == begins[1];
+        writes && same && through > direct && is_one_more(direct, through)
     }
 
     /// True if the only difference is that one of the answers tells of warning 6414, or counts it.
