@@ -30,7 +30,17 @@ pub struct OkPacket<'a> {
 impl<'a> OkPacket<'a> {
     /// The OK packet in `payload` (header 0x00, or 0xFE where it ends a result set), from a peer
     /// with CLIENT_PROTOCOL_41.
+    ///
+    /// Also the EOF packet by which MySQL ends a result set that an error has cut off and a handler of a
+    /// routine has caught: clients with CLIENT_DEPRECATE_EOF are sent it, too.
     pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
+        if let &[0xfe, w0, w1, s0, s1] = payload {
+            return Ok(Self {
+                warnings: u16::from_le_bytes([w0, w1]),
+                status: ServerStatus::from_bits_retain(u16::from_le_bytes([s0, s1])),
+                ..Self::default()
+            });
+        }
         let mut reader = Reader::new(payload);
         if !matches!(reader.u8("OK header")?, 0x00 | 0xfe) {
             return Err(Malformed::Invalid("OK header"));
@@ -120,6 +130,19 @@ mod tests {
         for cut in 0..payload.len() {
             assert_ne!(OkPacket::parse(&payload[..cut]), Ok(full()));
         }
+    }
+
+    #[test]
+    fn an_eof_packet_is_told_by_its_length() {
+        let mut out = Vec::new();
+        let status = ServerStatus::AUTOCOMMIT | ServerStatus::MORE_RESULTS_EXISTS;
+        encode_eof(&mut out, 1, 3, status);
+        let expected = OkPacket {
+            warnings: 3,
+            status,
+            ..OkPacket::default()
+        };
+        assert_eq!(OkPacket::parse(&out[4..]), Ok(expected));
     }
 
     #[test]

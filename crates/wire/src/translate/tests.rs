@@ -135,6 +135,28 @@ fn an_old_client_gets_both_eof_packets_and_ids_without_gaps() {
     assert_eq!(told(&answer, NEW), answer);
 }
 
+/// As MySQL ends a result set in a routine that has caught the error which cut it off.
+#[test]
+fn an_eof_packet_in_place_of_the_last_ok_packet_stays_one() {
+    let partial = [
+        (1, &b"\x01"[..]),
+        (2, b"def"),
+        (3, b"\xfe\0\0\x0a\0"),
+        (4, b"\0\0\0\x02\0\0\0"),
+    ];
+    let written = |packets: &[(u8, &[u8])]| {
+        let mut out = Vec::new();
+        for (sequence_id, payload) in packets {
+            write_packet(&mut out, *sequence_id, payload);
+        }
+        out
+    };
+    let [count, definition, eof, ok] = partial;
+    assert_eq!(told(&written(&partial), NEW), written(&partial));
+    let old = [count, definition, eof, (4, eof.1), (5, ok.1)];
+    assert_eq!(told(&written(&partial), OLD), written(&old));
+}
+
 #[test]
 fn a_block_that_nobody_asked_for_is_left_out_with_its_flag() {
     let mut answer = Vec::new();
