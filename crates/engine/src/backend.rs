@@ -151,6 +151,9 @@ pub(crate) struct Backend {
     pub dirty: bool,
     /// Whether an XA transaction was prepared on it.
     pub prepared_xa: PreparedXa,
+    /// It may keep tables from being altered although no transaction is open: on MySQL, with autocommit off, what
+    /// uses tables of other engines than InnoDB, or fails, has them locked until COMMIT or ROLLBACK.
+    pub keeps_locks: bool,
     /// CLIENT_QUERY_ATTRIBUTES was negotiated: attributes stand before each text.
     pub attributes: bool,
     /// What it has of user variables besides those of `session`.
@@ -258,8 +261,8 @@ pub(crate) enum Purpose {
     ReadRoutine(Box<ReadRoutine>),
     /// A read whose warnings are asked for: its answer was told before.
     Repeat,
-    /// ROLLBACK, which is refused where an XA transaction was prepared.
-    EndXa,
+    /// ROLLBACK of what no session is attached to any more. It is refused where an XA transaction was prepared.
+    RollBack,
     /// KILL QUERY of what this backend runs.
     Kill(Key),
     /// COM_PING, for the status flags that an ERR packet does not have.

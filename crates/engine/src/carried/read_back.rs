@@ -136,7 +136,7 @@ impl Engine {
             | Purpose::Prepare(_)
             | Purpose::Reselect
             | Purpose::Repeat
-            | Purpose::EndXa
+            | Purpose::RollBack
             | Purpose::Kill(_) => {}
         }
     }

@@ -66,7 +66,7 @@ impl Purpose {
             | Self::ReadPutBack
             | Self::Restore(_)
             | Self::Repeat
-            | Self::EndXa
+            | Self::RollBack
             | Self::Reset
             | Self::Reselect
             | Self::Setup

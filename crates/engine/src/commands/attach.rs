@@ -393,6 +393,7 @@ impl Engine {
             kill_outstanding: false,
             dirty: false,
             prepared_xa: PreparedXa::No,
+            keeps_locks: false,
             attributes: false,
             leftovers: Leftovers::default(),
         }

@@ -5,7 +5,7 @@ use membership::Key;
 use pool::State as BackendState;
 use wire::ServerStatus;
 
-use crate::backend::{Due, InsertId, PreparedXa, Purpose};
+use crate::backend::{Backend, Due, InsertId, PreparedXa, Purpose};
 use crate::client::State;
 use crate::report::counters::DisconnectReason;
 use crate::timers::carried_timeout;
@@ -110,9 +110,7 @@ impl Engine {
             return;
         };
         if std::mem::take(&mut backend.prepared_xa) == PreparedXa::Possible {
-            let end = b"ROLLBACK AND NO CHAIN NO RELEASE";
-            backend.put_query(turn.io.outbox(backend.handle), end);
-            return backend.expect(Purpose::EndXa);
+            return backend.roll_back(turn.io.outbox(backend.handle));
         }
         if backend.dirty || backend.status.contains(ServerStatus::IN_TRANS) {
             if new {
@@ -120,6 +118,9 @@ impl Engine {
                 return self.backend_broken(turn, key);
             }
             return self.reset_backend(turn, key);
+        }
+        if backend.keeps_locks {
+            return backend.roll_back(turn.io.outbox(backend.handle));
         }
         if backend.insert_id == InsertId::OfClient {
             backend.insert_id = InsertId::Unknown;
@@ -139,5 +140,14 @@ impl Engine {
         if idle && !self.give_way(turn, key, id) {
             self.serve(turn, id);
         }
+    }
+}
+
+impl Backend {
+    /// Ends what may have been left behind. The session has nothing open that it knows of.
+    fn roll_back(&mut self, outbox: &mut Vec<u8>) {
+        self.keeps_locks = false;
+        self.put_query(outbox, b"ROLLBACK AND NO CHAIN NO RELEASE");
+        self.expect(Purpose::RollBack);
     }
 }

@@ -4,7 +4,7 @@
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::{Kind, PinReason, Traits};
+use session::statement::{Flavor, Kind, PinReason, Traits};
 use wire::{ErrPacket, ServerStatus, code};
 
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
@@ -63,7 +63,7 @@ impl Engine {
             (Purpose::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
             (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat | Purpose::Reselect, _) => {}
-            (Purpose::EndXa, ending) => self.xa_ended(key, *ending == Ending::Ok),
+            (Purpose::RollBack, ending) => self.rolled_back(key, *ending == Ending::Ok),
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
             (Purpose::ReadRoutine(read), ending) => {
                 self.routine_told(turn, key, (&read, *ending == Ending::Ok));
@@ -90,7 +90,7 @@ impl Engine {
     }
 
     /// The backend was asked to roll back: it refuses if an XA transaction was prepared on it.
-    fn xa_ended(&mut self, key: Key, rolled_back: bool) {
+    fn rolled_back(&mut self, key: Key, rolled_back: bool) {
         if let Some(backend) = self.pool.get_mut(key) {
             backend.retired |= !rolled_back;
         }
@@ -173,6 +173,7 @@ impl Engine {
             backend.insert_id = InsertId::OfClient;
         }
         backend.note_hidden(command, ending);
+        backend.note_locks(command.kind, ending, flavor);
         backend.note_found_rows(command, ending, flavor);
         if let Some(client) = command
             .client
@@ -373,6 +374,14 @@ impl Backend {
         if failed && command.traits.contains(Traits::FOR_STATEMENT) {
             self.due |= Due::PUT_BACK;
         }
+    }
+
+    /// Notes whether tables may be locked although the status flags tell of no transaction.
+    fn note_locks(&mut self, kind: Kind, ending: &Ending, flavor: Flavor) {
+        let ends =
+            matches!(kind, Kind::Commit | Kind::Rollback | Kind::Ddl) && *ending == Ending::Ok;
+        let off = !self.status.contains(ServerStatus::AUTOCOMMIT);
+        self.keeps_locks = off && flavor == Flavor::MySql && !ends;
     }
 }
 

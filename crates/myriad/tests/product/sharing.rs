@@ -168,6 +168,29 @@ fn what_pins_a_session_is_gone_when_it_ends() {
     }
 }
 
+/// With autocommit off, MySQL keeps tables locked until the transaction ends, and the status flags tell of one only
+/// where InnoDB has read or written.
+#[test]
+fn no_table_stays_locked_behind_a_session_without_autocommit() {
+    let database = Database::shared();
+    database.schema("sharing_locked");
+    database.execute("CREATE TABLE sharing_locked.rows (a INT); CREATE TABLE sharing_locked.plain (a INT) ENGINE=MyISAM");
+    for (table, used) in [
+        ("plain", "SELECT * FROM plain"),
+        ("plain", "EXPLAIN SELECT * FROM plain"),
+        ("rows", "SELECT nothing FROM rows"),
+    ] {
+        let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+        let mut user = Client::new(&door.address(), "sharing_locked");
+        user.run("SET autocommit = 0");
+        user.run(used);
+        drop(user);
+        database.execute(&format!(
+            "SET lock_wait_timeout = 10; ALTER TABLE sharing_locked.{table} COMMENT '{used}'"
+        ));
+    }
+}
+
 #[test]
 fn no_more_sessions_are_pinned_than_max_pinned() {
     let database = Database::shared();
