@@ -3,8 +3,8 @@
 use events::{Handle, Peer, Timestamp, TlsFacts};
 use membership::Key;
 use pool::KeyId;
-use session::SessionState;
 use session::statement::PinReasons;
+use session::{Interner, SessionState};
 use wire::{
     AuthPlugin, Capabilities, ClientDialect, Command, ExtendedCapabilities, Malformed,
     ServerStatus, query_attributes,
@@ -283,6 +283,14 @@ impl Client {
         self.pin_slot = None;
         self.holdings = None;
         self.tracks = TrackFilter::default();
+    }
+
+    /// Its session is new: a backend is one with autocommit until it is told otherwise.
+    pub(crate) fn begin_with(&mut self, status: ServerStatus, interner: &mut Interner) {
+        self.status = status;
+        if !status.contains(ServerStatus::AUTOCOMMIT) {
+            self.session.set_variable(b"autocommit", b"OFF", interner);
+        }
     }
 
     /// True if its backend must stay attached although nothing runs.

@@ -167,7 +167,6 @@ impl Engine {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return;
         };
-        client.status = facts.status;
         let Some(login) = &mut client.login else {
             return;
         };
@@ -296,6 +295,7 @@ impl Engine {
         }
         client.extended = response.extended & facts.extended;
         client.session = session;
+        client.begin_with(facts.status, &mut self.interner);
         if self.settings.tls == TlsMode::Require && !self.is_secure(key) {
             let error = ClientError::secure_transport_required();
             self.refuse(turn, key, &error, DisconnectReason::LoginRefused);

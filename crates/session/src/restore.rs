@@ -118,9 +118,11 @@ fn put_variables(restore: &mut Restore, from: &Variables, to: &Variables) {
 }
 
 /// What a new session begins with. For two switches that it keeps the other way round, MySQL takes
-/// DEFAULT for off, whatever the global value says.
+/// DEFAULT for off, whatever the global value says; DEFAULT of `autocommit` is the global value of now, and who has
+/// begun without it has set it.
 fn put_default(set: &mut Vec<u8>, name: &[u8]) {
     match name {
+        b"autocommit" => put_raw(set, name, b"1"),
         b"foreign_key_checks" | b"unique_checks" => {
             put_raw(set, name, &[b"@@global.", name].concat());
         }
@@ -258,7 +260,7 @@ mod tests {
         let restore = plan(&from, &to);
         assert_eq!(
             String::from_utf8_lossy(&restore.set),
-            "SET @@session.autocommit=DEFAULT,@@session.max_statement_time=2.500000,\
+            "SET @@session.autocommit=1,@@session.max_statement_time=2.500000,\
              @@session.sql_mode='it''s'"
         );
         assert!(!restore.can_fail);

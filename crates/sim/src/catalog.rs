@@ -49,6 +49,7 @@ pub(crate) fn defaults(collation: u8) -> Variables {
         ("autocommit", "ON"),
         ("foreign_key_checks", "ON"),
         ("group_concat_max_len", "1048576"),
+        ("global.autocommit", "ON"),
         (GLOBAL, "86400"),
         ("max_statement_time", "0.000000"),
         ("session_track_schema", "ON"),
@@ -151,6 +152,10 @@ fn shown(name: &str, value: &str) -> String {
 fn is_switch(name: &str) -> bool {
     matches!(
         name,
-        "autocommit" | "foreign_key_checks" | "session_track_schema" | "session_track_state_change"
+        "autocommit"
+            | "foreign_key_checks"
+            | "global.autocommit"
+            | "session_track_schema"
+            | "session_track_state_change"
     )
 }

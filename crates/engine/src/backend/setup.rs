@@ -5,7 +5,7 @@ use events::Io;
 use membership::Key;
 use pool::State as BackendState;
 use session::Charset;
-use wire::{Command, TextResultSet};
+use wire::{Command, ServerStatus, TextResultSet};
 
 use crate::backend::facts::{Facts, Modes};
 use crate::backend::{Backend, Purpose};
@@ -13,16 +13,17 @@ use crate::carried::roles::role;
 use crate::commands::dispatch::put_command;
 use crate::{Engine, Mail, Turn};
 
-/// The tracker is on for all that it can tell; of a transaction, what only the next one is to have.
+/// The tracker is on for all that it can tell; of a transaction, what only the next one is to have. Autocommit is on
+/// whatever the global value is by now: a session keeps the one that it has begun with.
 const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
-    session_track_system_variables='*',session_track_transaction_info='CHARACTERISTICS'";
+    session_track_system_variables='*',session_track_transaction_info='CHARACTERISTICS',autocommit=1";
 
 const FACTS: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
-    @@collation_connection,@@sql_mode";
+    @@collation_connection,@@sql_mode,@@global.autocommit";
 
 /// The same of servers that have roles.
 const FACTS_AND_ROLE: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
-    @@collation_connection,@@sql_mode,CURRENT_ROLE()";
+    @@collation_connection,@@sql_mode,@@global.autocommit,CURRENT_ROLE()";
 
 /// The variable that a capability flag adds to.
 pub(crate) const SQL_MODE: &[u8] = b"sql_mode";
@@ -56,6 +57,7 @@ impl Engine {
             backend.expect(Purpose::Reselect);
         }
         backend.due = crate::backend::Due::empty();
+        backend.keeps_locks = false;
         backend.statements.forget_all();
         put_setup(outbox, backend, self.facts.as_ref());
     }
@@ -70,7 +72,7 @@ impl Engine {
         let mut session = session::SessionState::new(backend.session.collation, &self.interner);
         session.schema.clone_from(&backend.session.schema);
         // Neither does COM_RESET_CONNECTION change the role (rule 3).
-        let role = role(facts.first(4), flavor).unwrap_or_default();
+        let role = role(facts.first(5), flavor).unwrap_or_default();
         match &backend.login_role {
             _ if !has_roles => {}
             None => backend.login_role = Some(role),
@@ -92,6 +94,11 @@ impl Engine {
         (backend.dirty, backend.counted_rows) = (false, false);
         // A command may wait for a clean backend.
         backend.due &= crate::backend::Due::COMMAND;
+        if let (Some(known), Some(autocommit)) = (&mut self.facts, facts.first(4)) {
+            known
+                .status
+                .set(ServerStatus::AUTOCOMMIT, autocommit == b"1");
+        }
         if let Some(sql_mode) = facts.first(3) {
             self.learn_sql_mode(key, sql_mode, is_new);
         }

@@ -73,7 +73,7 @@ impl Engine {
         );
         client.session.set_role(before.role());
         client.session.schema = before.schema;
-        client.status = facts.status;
+        client.begin_with(facts.status, &mut self.interner);
         client.last_insert_id = 0;
         // Neither server forgets that number.
         let found_rows = client.capture.found_rows;

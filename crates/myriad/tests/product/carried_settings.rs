@@ -7,6 +7,8 @@ use crate::packets::shown;
 use crate::session_state::{Scripts, compare, compare_as, pinned};
 use crate::support::{Client, Database, FrontDoor, Login, Server, USUAL};
 
+const COM_RESET_CONNECTION: u8 = 0x1f;
+
 /// Compares, and sees to it that none of it pins.
 fn carries(schema: &str, scripts: Scripts<'_>) {
     let (door, _clients) = compare(schema, scripts);
@@ -267,4 +269,31 @@ fn what_a_view_sets_follows_its_session() {
         clients.iter_mut().map(asks).collect::<Vec<_>>(),
         ["1", "NULL"]
     );
+}
+
+/// What a session begins with stays, also where its statements run on connections that were opened later.
+#[test]
+fn autocommit_of_all_concerns_sessions_that_begin_after_it() {
+    let database = Database::private();
+    let settings = ["backend.max_connections = 3", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let [mut before, mut busy] = [(); 2].map(|()| Client::new(&door.address(), "shop"));
+    before.run("CREATE TABLE begun (a INT)");
+    database.execute("SET GLOBAL autocommit = 0");
+    // The connection that was open is taken, and another one opened.
+    busy.run("BEGIN; SELECT * FROM begun");
+    before.run("INSERT INTO begun VALUES (1)");
+    assert_eq!(database.execute("SELECT a FROM shop.begun").trim(), "1");
+    for settings in ["", "SET autocommit = 1", "SET autocommit = DEFAULT"] {
+        let mut after = Client::new(&door.address(), "shop");
+        after.run(settings);
+        let expected = if settings.ends_with('1') { "1" } else { "0" };
+        assert_eq!(after.value("SELECT @@autocommit"), expected, "{settings}");
+        after.send(COM_RESET_CONNECTION, b"");
+        after.answer().unwrap();
+        assert_eq!(after.value("SELECT @@autocommit"), "0", "{settings}");
+        after.run("INSERT INTO begun VALUES (2)");
+        assert_eq!(before.value("SELECT COUNT(*) FROM begun"), "1");
+        assert_eq!(before.value("SELECT @@autocommit"), "1");
+    }
 }

@@ -277,6 +277,9 @@ impl<'a> Edit<'a> {
             if ends_items(token) {
                 return self.item_ends();
             }
+            if self.is_of_select(token) {
+                return;
+            }
         }
         let named = self.depth == 0 && is_alias(self.before, token);
         if let Some(item) = self.open_item() {
@@ -294,6 +297,13 @@ impl<'a> Edit<'a> {
             }
             kept => kept,
         };
+    }
+
+    /// True of words between `SELECT` and the first column, such as `DISTINCT`: no name has them.
+    fn is_of_select(&self, token: Token<'_>) -> bool {
+        let begins = |item: &Item| item.start == item.end;
+        let word = matches!(token, Token::Word(word) if is_modifier(word.text));
+        word && self.before == Before::Other && self.item.as_ref().is_some_and(begins)
     }
 
     /// The column that the last token is part of.
@@ -359,7 +369,7 @@ pub(super) fn variable_name<'a>(lexer: &mut Lexer<'a>) -> Option<Cow<'a, [u8]>> 
 
 /// True for the words behind the list of columns.
 fn ends_items(token: Token<'_>) -> bool {
-    const ENDS: [&[u8]; 12] = [
+    const ENDS: [&[u8]; 13] = [
         b"from",
         b"into",
         b"where",
@@ -372,8 +382,29 @@ fn ends_items(token: Token<'_>) -> bool {
         b"for",
         b"lock",
         b"except",
+        b"intersect",
     ];
     matches!(token, Token::Word(word) if ENDS.iter().any(|end| end.eq_ignore_ascii_case(word.text)))
+}
+
+/// True for words that say how a SELECT reads.
+fn is_modifier(word: &[u8]) -> bool {
+    const MODIFIERS: [&[u8]; 11] = [
+        b"all",
+        b"distinct",
+        b"distinctrow",
+        b"high_priority",
+        b"sql_big_result",
+        b"sql_buffer_result",
+        b"sql_cache",
+        b"sql_calc_found_rows",
+        b"sql_no_cache",
+        b"sql_small_result",
+        b"straight_join",
+    ];
+    MODIFIERS
+        .iter()
+        .any(|modifier| modifier.eq_ignore_ascii_case(word))
 }
 
 /// True if a token behind an expression names it.

@@ -23,6 +23,14 @@ fn values_take_the_place_and_columns_keep_their_names() {
     for (text, expected) in [
         ("SELECT ROW_COUNT()", "SELECT 1 AS `ROW_COUNT()`"),
         (
+            "SELECT DISTINCT sql_big_result ROW_COUNT(), all_of FROM t",
+            "SELECT DISTINCT sql_big_result 1 AS `ROW_COUNT()`, all_of FROM t",
+        ),
+        (
+            "SELECT ALL -ROW_COUNT() INTERSECT SELECT 7",
+            "SELECT ALL -1 AS `-ROW_COUNT()` INTERSECT SELECT 7",
+        ),
+        (
             "SELECT row_count( ) + 1, 7",
             "SELECT 1 + 1 AS `row_count( ) + 1`, 7",
         ),
