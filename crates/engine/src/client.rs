@@ -293,6 +293,12 @@ impl Client {
         }
     }
 
+    /// True if what is said to it, and by it, is packed.
+    pub(crate) fn compresses(&self) -> bool {
+        self.capabilities
+            .intersects(Capabilities::COMPRESS | Capabilities::ZSTD_COMPRESSION)
+    }
+
     /// True if its backend must stay attached although nothing runs.
     pub(crate) fn holds_backend(&self) -> bool {
         self.status.contains(ServerStatus::IN_TRANS) || !self.pins.is_empty()

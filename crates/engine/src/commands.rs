@@ -8,6 +8,7 @@ pub(crate) mod dispatch;
 mod expired;
 mod inbox;
 pub(crate) mod local_infile;
+mod own_status;
 pub(crate) mod rewrite;
 mod sending;
 mod set_option;

@@ -16,13 +16,13 @@ use crate::carried::track_filter::TrackFilter;
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::commands::dispatch::put_command_of;
+use crate::commands::own_status::own_status;
 use crate::commands::rewrite::{self, Live, Rewrite, rewrite};
 use crate::commands::settle::defines;
 use crate::commands::statements::shape;
 use crate::conditions::Does;
 use crate::diagnostics::Counts;
 use crate::lanes::digests::Digest;
-use crate::login::tls;
 use crate::permits::overtime::Allowance;
 use crate::prepared::named::{executes, names_statement, put_named};
 use crate::{Engine, Mail, Turn};
@@ -61,7 +61,7 @@ impl Engine {
             let dialect = dialect.as_ref()?;
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
-        let rewrite = rewrite.or_else(|| tls::status(&statement, text, client));
+        let rewrite = rewrite.or_else(|| own_status(&statement, text, client));
         let reads = client.needs_none_there(packet.payload, &statement, does);
         bring_across(
             outbox,

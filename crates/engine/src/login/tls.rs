@@ -4,12 +4,10 @@
 use accounts::{Certain, Requires};
 use events::{Io, Peer, TlsFacts, TlsSide};
 use membership::Key;
-use session::statement::{Kind, Statement};
+
 use wire::{Capabilities, SslRequest};
 
 use crate::backend::auth::{BackendLogin, Greeted};
-use crate::client::Client;
-use crate::commands::rewrite::Rewrite;
 use crate::owner::Owner;
 use crate::{Engine, Mail, Turn};
 
@@ -110,45 +108,6 @@ fn is_certain(certain: &Certain, facts: &TlsFacts) -> bool {
         && is(&certain.cipher, Some(facts.cipher))
         && is(&certain.subject, certificate.map(|shown| &*shown.subject))
         && is(&certain.issuer, certificate.map(|shown| &*shown.issuer))
-}
-
-/// What is sent in place of a text that asks for the client's own cipher or version: a backend would tell
-/// its own.
-pub(crate) fn status(statement: &Statement, text: &[u8], client: &Client) -> Option<Rewrite> {
-    if statement.kind != Kind::Show {
-        return None;
-    }
-    let name = asked_for(text)?;
-    let facts = client.origin.tls.as_deref();
-    let value = match name {
-        CIPHER => facts.map(|facts| facts.cipher),
-        _ => facts.map(|facts| facts.version),
-    };
-    let value = value.unwrap_or_default();
-    let text = format!("SELECT '{name}' AS Variable_name,'{value}' AS Value");
-    Some(Rewrite::of_text(text.into_bytes()))
-}
-
-const CIPHER: &str = "Ssl_cipher";
-const VERSION: &str = "Ssl_version";
-
-/// The one of the two that a `SHOW STATUS LIKE` names.
-fn asked_for(text: &[u8]) -> Option<&'static str> {
-    let text = str::from_utf8(text).ok()?.trim_end_matches([';', ' ']);
-    let mut words = text.split_ascii_whitespace();
-    let mut next = || words.next().unwrap_or_default();
-    let is = |expected: &str, word: &str| word.eq_ignore_ascii_case(expected);
-    let first = next();
-    let mut second = next();
-    if is("SESSION", second) || is("LOCAL", second) {
-        second = next();
-    }
-    let known = is("SHOW", first) && is("STATUS", second) && is("LIKE", next());
-    let name = next().strip_prefix('\'')?.strip_suffix('\'')?;
-    let found = [CIPHER, VERSION]
-        .into_iter()
-        .find(|known| known.eq_ignore_ascii_case(name));
-    found.filter(|_| known && words.next().is_none())
 }
 
 #[cfg(test)]

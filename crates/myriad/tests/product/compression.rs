@@ -83,8 +83,10 @@ fn the_command_line_client_is_told_the_same() {
 fn nobody_is_offered_what_is_switched_off() {
     let database = Database::shared();
     let door = FrontDoor::start(database.address(), &["server.compression = \"off\""]);
-    let through = client(&door.address(), &["--compress"], "SELECT 5");
-    assert_eq!(through.stdout, "5\n5\n", "{through:?}");
+    let asks = "SELECT 5; SHOW STATUS LIKE 'Compression'";
+    let through = client(&door.address(), &["--compress"], asks);
+    let told = "5\n5\nVariable_name\tValue\nCompression\tOFF\n";
+    assert_eq!(through.stdout, told, "{through:?}");
     let (sent, unpacked) = from_clients(&door);
     assert_eq!(sent, unpacked);
 }
@@ -112,6 +114,9 @@ async fn asked(opts: OptsBuilder) -> Vec<String> {
         .unwrap();
     let five: Option<u8> = conn.query_first("SELECT 5").await.unwrap();
     told.push(format!("{five:?}"));
+    let status = "SHOW STATUS LIKE 'Compression'";
+    let packed: Option<(String, String)> = conn.query_first(status).await.unwrap();
+    told.push(format!("{packed:?}"));
     conn.disconnect().await.unwrap();
     told
 }

@@ -343,24 +343,3 @@ fn what_a_backend_says_behind_its_handshake_is_taken_as_tls() {
     assert_eq!(stage.wire.tls, Some((tag, TlsSide::Client, ok)));
     assert_eq!(stage.engine.counters.backend_connections, 0);
 }
-
-#[test]
-fn only_the_clients_own_cipher_and_version_are_asked_for() {
-    for (text, expected) in [
-        ("SHOW STATUS LIKE 'Ssl_cipher'", Some(CIPHER)),
-        (
-            " show  session status\nlike 'ssl_VERSION' ; ",
-            Some(VERSION),
-        ),
-        ("SHOW LOCAL STATUS LIKE 'ssl_cipher';", Some(CIPHER)),
-        ("SHOW GLOBAL STATUS LIKE 'ssl_cipher'", None),
-        ("SHOW STATUS LIKE 'Ssl_%'", None),
-        ("SHOW STATUS LIKE 'Ssl_cipher' OR 1", None),
-        ("SHOW VARIABLES LIKE 'Ssl_cipher'", None),
-        ("SHOW STATUS LIKE 'Ssl_cipher", None),
-        ("SHOW STATUS", None),
-        ("", None),
-    ] {
-        assert_eq!(asked_for(text.as_bytes()), expected, "{text}");
-    }
-}
