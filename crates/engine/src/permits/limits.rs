@@ -302,7 +302,10 @@ impl Engine {
             (Err(why), _) => self.answer_err(turn, client, &ClientError::limits_not_kept(&why)),
             (Ok(()), None) => return,
         }
-        self.asked(turn, client);
+        // While its backend is asked for what only that knows, the session goes on when that was told.
+        if self.clients.state(client) == Some(State::Asking) {
+            self.asked(turn, client);
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //! bounded. And those who do not belong: who fails is made to wait or turned away, and load balancers are believed.
 
 #[cfg(test)]
+mod account_statements;
+#[cfg(test)]
 mod alike;
 #[cfg(test)]
 mod expired;

@@ -1,0 +1,88 @@
+//! Statements about accounts: they are answered when the accounts were read again, and the session goes on when
+//! its backend, too, has told all that is asked of it.
+
+use accounts::Standing;
+use events::{Recorder, Tag};
+use wire::{Command, OkPacket, write_packet};
+
+use engine::Mail;
+
+use crate::relays::greeted;
+use crate::stage::{SECRET, Stage, Told};
+
+fn query(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let command = [&[Command::Query as u8], text.as_bytes()].concat();
+    write_packet(&mut bytes, 0, &command);
+    bytes
+}
+
+fn ok(sequence_id: u8, warnings: u16) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let ok = OkPacket {
+        warnings,
+        ..OkPacket::default()
+    };
+    ok.encode(&mut bytes, sequence_id, 0x00);
+    bytes
+}
+
+/// A result set of one row, as a backend sends it.
+fn row(values: &[&str]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let count = [values.len() as u8];
+    let mut packets = vec![count.to_vec()];
+    packets.extend(values.iter().map(|_| b"def".to_vec()));
+    let value = |value: &&str| [&[value.len() as u8], value.as_bytes()].concat();
+    packets.push(values.iter().flat_map(value).collect());
+    for (place, packet) in packets.iter().enumerate() {
+        write_packet(&mut bytes, place as u8 + 1, packet);
+    }
+    OkPacket::default().encode(&mut bytes, packets.len() as u8 + 1, 0xfe);
+    bytes
+}
+
+fn sent(stage: &mut Stage) -> Vec<u8> {
+    stage.wire.take(Recorder::<Mail>::ASKED)
+}
+
+/// The backend that a statement of the client is sent to, which has got it.
+fn runs(stage: &mut Stage, client: Tag, text: &str) -> Tag {
+    stage.say(client, &query(text));
+    let backend = greeted(stage);
+    sent(stage);
+    stage.say(backend, &ok(2, 0));
+    stage.say(backend, &ok(1, 0));
+    let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "1", "NONE"];
+    stage.say(backend, &row(&facts));
+    stage.say(backend, &row(&["0", "app@%"]));
+    let all = sent(stage);
+    let statement = query(text);
+    assert!(all.ends_with(&statement), "{}", all.escape_ascii());
+    backend
+}
+
+#[test]
+fn warnings_are_there_however_soon_the_accounts_were_read() {
+    let mut stage = Stage::new();
+    stage.publish_one(("app", SECRET), Standing::Open);
+    let (client, tag) = stage.log_in("app", "secret");
+    assert_eq!(stage.told(client), Told::Ok);
+    let backend = runs(&mut stage, tag, "CREATE ROLE IF NOT EXISTS there");
+    stage.take_orders();
+    stage.say(backend, &ok(1, 1));
+    assert_eq!(sent(&mut stage), query("SHOW WARNINGS"));
+    let orders = stage.take_orders();
+    assert_eq!(
+        stage.told(client),
+        Told::Nothing,
+        "not before they are read"
+    );
+    stage.answer(&orders, true);
+    assert_eq!(stage.told(client), Told::Ok);
+    stage.say(tag, &query("SHOW WARNINGS"));
+    assert_eq!(stage.told(client), Told::Nothing, "not before it is known");
+    stage.say(backend, &row(&["Note", "3163", "it is there"]));
+    let told = stage.wire.take(client);
+    assert!(told.windows(11).any(|part| part == b"it is there"));
+}
