@@ -4,7 +4,6 @@
 use accounts::{Certain, Requires};
 use events::{Io, Peer, TlsFacts, TlsSide};
 use membership::Key;
-
 use wire::{Capabilities, SslRequest};
 
 use crate::backend::auth::{BackendLogin, Greeted};
