@@ -2,30 +2,11 @@
 //! its backend, too, has told all that is asked of it.
 
 use accounts::Standing;
-use events::{Recorder, Tag};
-use wire::{Command, OkPacket, write_packet};
-
-use engine::Mail;
+use events::Tag;
+use wire::{OkPacket, write_packet};
 
 use crate::relays::greeted;
-use crate::stage::{SECRET, Stage, Told};
-
-fn query(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let command = [&[Command::Query as u8], text.as_bytes()].concat();
-    write_packet(&mut bytes, 0, &command);
-    bytes
-}
-
-fn ok(sequence_id: u8, warnings: u16) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let ok = OkPacket {
-        warnings,
-        ..OkPacket::default()
-    };
-    ok.encode(&mut bytes, sequence_id, 0x00);
-    bytes
-}
+use crate::stage::{SECRET, Stage, Told, ok, query};
 
 /// A result set of one row, as a backend sends it.
 fn row(values: &[&str]) -> Vec<u8> {
@@ -42,21 +23,17 @@ fn row(values: &[&str]) -> Vec<u8> {
     bytes
 }
 
-fn sent(stage: &mut Stage) -> Vec<u8> {
-    stage.wire.take(Recorder::<Mail>::ASKED)
-}
-
 /// The backend that a statement of the client is sent to, which has got it.
 fn runs(stage: &mut Stage, client: Tag, text: &str) -> Tag {
     stage.say(client, &query(text));
     let backend = greeted(stage);
-    sent(stage);
+    stage.sent();
     stage.say(backend, &ok(2, 0));
     stage.say(backend, &ok(1, 0));
     let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "1", "NONE"];
     stage.say(backend, &row(&facts));
     stage.say(backend, &row(&["0", "app@%"]));
-    let all = sent(stage);
+    let all = stage.sent();
     let statement = query(text);
     assert!(all.ends_with(&statement), "{}", all.escape_ascii());
     backend
@@ -71,7 +48,7 @@ fn warnings_are_there_however_soon_the_accounts_were_read() {
     let backend = runs(&mut stage, tag, "CREATE ROLE IF NOT EXISTS there");
     stage.take_orders();
     stage.say(backend, &ok(1, 1));
-    assert_eq!(sent(&mut stage), query("SHOW WARNINGS"));
+    assert_eq!(stage.sent(), query("SHOW WARNINGS"));
     let orders = stage.take_orders();
     assert_eq!(
         stage.told(client),

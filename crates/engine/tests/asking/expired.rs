@@ -2,12 +2,12 @@
 
 use accounts::Standing;
 use events::{Handle, Recorder, Tag};
-use wire::{Capabilities, OkPacket, write_packet};
+use wire::{Capabilities, write_packet};
 
 use engine::Mail;
 
 use crate::relays::greeted;
-use crate::stage::{OTHER, SECRET, Stage, Told};
+use crate::stage::{OTHER, SECRET, Stage, Told, command, ok, query};
 
 const FLAG: Capabilities = Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS;
 const CHANGE: &str = "ALTER USER USER() IDENTIFIED BY 'other'";
@@ -26,36 +26,15 @@ fn let_in() -> (Stage, (Handle, Tag)) {
     (stage, client)
 }
 
-fn command(kind: u8, text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write_packet(&mut bytes, 0, &[&[kind], text.as_bytes()].concat());
-    bytes
-}
-
-fn query(text: &str) -> Vec<u8> {
-    command(3, text)
-}
-
-/// What has been sent to the backend.
-fn sent(stage: &mut Stage) -> Vec<u8> {
-    stage.wire.take(Recorder::<Mail>::ASKED)
-}
-
-fn ok(sequence_id: u8) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    OkPacket::default().encode(&mut bytes, sequence_id, 0x00);
-    bytes
-}
-
 /// The client sets its password; the backend that is opened for that, which has the statement and nothing else.
 fn sets_password(stage: &mut Stage, client: Tag) -> Tag {
     stage.say(client, &query(CHANGE));
     let backend = greeted(stage);
-    let response = sent(stage);
+    let response = stage.sent();
     let flags = u32::from_le_bytes(response[4..8].try_into().unwrap());
     assert_ne!(flags & FLAG.bits(), 0);
-    stage.say(backend, &ok(2));
-    assert_eq!(sent(stage), query(CHANGE));
+    stage.say(backend, &ok(2, 0));
+    assert_eq!(stage.sent(), query(CHANGE));
     backend
 }
 
@@ -129,9 +108,9 @@ fn what_sets_the_password_frees_session_and_connection() {
     let (mut stage, (client, tag)) = let_in();
     let backend = sets_password(&mut stage, tag);
     stage.take_orders();
-    stage.say(backend, &ok(1));
+    stage.say(backend, &ok(1, 0));
     assert_eq!(stage.told(client), Told::Nothing, "not before it is known");
-    let made_ready = sent(&mut stage);
+    let made_ready = stage.sent();
     assert!(made_ready.windows(SETUP.len()).any(|part| part == SETUP));
     let orders = stage.take_orders();
     stage.publish_one(("app", OTHER), Standing::Open);
@@ -152,8 +131,8 @@ fn what_fails_to_set_it_leaves_both_as_they_are() {
     stage.say(backend, &refusal);
     assert_eq!(code(stage.told(client)), 1819);
     // Its status flags are asked for, as an ERR has none.
-    assert_eq!(sent(&mut stage), command(0x0e, ""));
-    stage.say(backend, &ok(1));
+    assert_eq!(stage.sent(), command(0x0e, ""));
+    stage.say(backend, &ok(1, 0));
     assert!(stage.wire.has_closed(Recorder::<Mail>::ASKED));
     stage.say(tag, &query("SELECT 1"));
     assert_eq!(code(stage.told(client)), 1820);

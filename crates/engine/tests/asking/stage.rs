@@ -7,8 +7,8 @@ use accounts::{Configured, Credential, Found, Reading, Register, Requires, Stand
 use engine::{AccountName, AccountsOrder, Engine, Mail, ProxyNetwork, Settings, Shared};
 use events::{ConnectError, Handle, Handler, Peer, Recorder, Span, Tag, Timestamp};
 use wire::{
-    AuthPlugin, Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
-    whole_packet,
+    AuthPlugin, Capabilities, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
+    InitialHandshake, OkPacket, whole_packet, write_packet,
 };
 
 /// Of "secret" and of "other".
@@ -283,6 +283,11 @@ impl Stage {
         self.turn();
     }
 
+    /// What has been sent to the backend.
+    pub(crate) fn sent(&mut self) -> Vec<u8> {
+        self.wire.take(Recorder::<Mail>::ASKED)
+    }
+
     /// The database has no accounts, and names for addresses or not.
     pub(crate) fn publish_as_seen(&mut self, resolves_names: bool) {
         let view = View {
@@ -309,4 +314,27 @@ impl Stage {
         self.engine.mail(&mut self.wire, mail, self.now);
         self.turn();
     }
+}
+
+/// A command as a client sends it.
+pub(crate) fn command(kind: u8, text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_packet(&mut bytes, 0, &[&[kind], text.as_bytes()].concat());
+    bytes
+}
+
+/// COM_QUERY.
+pub(crate) fn query(text: &str) -> Vec<u8> {
+    command(Command::Query as u8, text)
+}
+
+/// An OK packet of a backend that tells of so many warnings.
+pub(crate) fn ok(sequence_id: u8, warnings: u16) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let ok = OkPacket {
+        warnings,
+        ..OkPacket::default()
+    };
+    ok.encode(&mut bytes, sequence_id, 0x00);
+    bytes
 }
