@@ -109,6 +109,8 @@ pub(crate) struct Client {
     pub refused: bool,
     /// How often it was refused to be somebody else.
     pub changes_refused: u8,
+    /// The collation that it asked for last, at login or with COM_CHANGE_USER, even if that was refused.
+    pub asked_collation: u8,
     /// It is sending a file that the server asked for.
     pub uploading: bool,
     /// The sequence id with which the answer to its command begins: more than 1 if that came in several packets.

@@ -138,6 +138,7 @@ impl Engine {
             rekeyed: false,
             refused: false,
             changes_refused: 0,
+            asked_collation: 0,
             uploading: false,
             retry: Retry::Fresh,
             digest: Digest::NONE,
@@ -295,6 +296,7 @@ impl Engine {
         }
         client.extended = response.extended & facts.extended;
         client.session = session;
+        client.asked_collation = response.collation;
         client.begin_with(facts.status, &mut self.interner);
         if self.settings.tls == TlsMode::Require && !self.is_secure(key) {
             let error = ClientError::secure_transport_required();

@@ -11,6 +11,8 @@ pub struct Restore {
     pub set: Vec<u8>,
     /// The role to take on, if it is another one: before the schema, which it may open.
     pub role: Option<Role>,
+    /// The role to take on behind the schema, if that took another one.
+    pub role_then: Option<Role>,
     /// The schema to select with COM_INIT_DB, if it is another one.
     pub schema: Option<Box<[u8]>>,
     /// Statements about the next transaction, which come last: setting `autocommit` may end one.
@@ -29,6 +31,13 @@ pub enum Role {
     OfLogin,
     /// What stands behind SET ROLE.
     Named(Box<[u8]>),
+}
+
+impl Role {
+    /// The role of a session.
+    pub(crate) fn of(role: Option<&[u8]>) -> Self {
+        role.map_or(Self::OfLogin, |role| Self::Named(role.into()))
+    }
 }
 
 impl Restore {
@@ -65,11 +74,7 @@ pub fn plan(from: &SessionState, to: &SessionState) -> Restore {
 }
 
 fn put_seldom(restore: &mut Restore, from: &SessionState, to: &SessionState) {
-    if from.role() != to.role() {
-        let role = to.role();
-        restore.role = Some(role.map_or(Role::OfLogin, |role| Role::Named(role.into())));
-        restore.can_fail |= role != Some(b"NONE");
-    }
+    put_roles(restore, from, to);
     let (before, next) = (from.next_transaction(), to.next_transaction());
     if before != next {
         let given_up = before.map(|_| NO_NEXT);
@@ -81,6 +86,18 @@ fn put_seldom(restore: &mut Restore, from: &SessionState, to: &SessionState) {
         let statements = statements.filter(|statement| !statement.is_empty());
         restore.next.extend(statements.map(Into::into));
     }
+}
+
+/// A schema that is not selected yet may take another role than the session's.
+fn put_roles(restore: &mut Restore, from: &SessionState, to: &SessionState) {
+    let own = Role::of(to.role());
+    let for_schema = to.role_for_schema().filter(|_| restore.schema.is_some());
+    let first = for_schema.unwrap_or(&own);
+    if *first != Role::of(from.role()) {
+        restore.role = Some(first.clone());
+        restore.can_fail |= to.role() != Some(b"NONE");
+    }
+    restore.role_then = (*first != own).then_some(own);
 }
 
 /// The handshake and SET NAMES set all three at once, and then even results have the collation:

@@ -45,6 +45,7 @@ impl SessionState {
     /// Takes over a schema that the server reported; an empty name is none.
     pub fn set_schema(&mut self, name: &[u8], interner: &mut Interner) {
         self.schema = (!name.is_empty()).then(|| interner.schema(name));
+        self.forget_former_role();
     }
 
     /// Takes over a variable's new value.

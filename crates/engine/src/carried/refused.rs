@@ -8,7 +8,7 @@ use events::Io;
 use membership::Key;
 use session::statement::{Kind, Statement, replaces};
 use session::{SessionState, meaningless};
-use wire::ErrPacket;
+use wire::{ErrPacket, code};
 
 use crate::backend::{Backend, Due, RestorePart};
 use crate::commands::Packet;
@@ -23,8 +23,10 @@ impl Engine {
     /// Whether the command goes on once its backend is clean, although the restore was refused: it was about what
     /// another session has left there, or about what can be given up.
     pub(crate) fn goes_without(&mut self, key: Key, part: &RestorePart, error: &[u8]) -> bool {
-        let RestorePart::Variables { gives_up } = *part else {
-            return false;
+        let gives_up = match *part {
+            RestorePart::Variables { gives_up } => gives_up,
+            RestorePart::Schema(_) => return self.takes_former_role(key, part, error),
+            _ => return false,
         };
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
@@ -49,6 +51,25 @@ impl Engine {
         backend.dirty = true;
         backend.due |= Due::CLEAN;
         true
+    }
+
+    /// The role of the session does not open its schema: whether the command goes on under the one that the session
+    /// had when it selected it.
+    fn takes_former_role(&mut self, key: Key, part: &RestorePart, error: &[u8]) -> bool {
+        let error = ErrPacket::parse(error);
+        let is_denied = error.is_ok_and(|error| error.code == code::SCHEMA_ACCESS_DENIED);
+        let Some(backend) = self.pool.get_mut(key).filter(|_| is_denied) else {
+            return false;
+        };
+        let waiting = backend
+            .client
+            .filter(|_| backend.due.contains(Due::COMMAND));
+        let client = waiting.and_then(|client| self.clients.get_mut(client));
+        let goes_on = client.is_some_and(|client| client.session.needs_former_role());
+        if goes_on {
+            backend.stays_without(part);
+        }
+        goes_on
     }
 
     /// A command goes on whose backend is at rest, after that was cleaned if it has to be.
@@ -95,15 +116,19 @@ impl Engine {
 
 impl Backend {
     /// A part of a restore was refused: what is there is what was there before, as far as that is known.
-    pub(crate) fn stays_without(&mut self, part: RestorePart) {
+    pub(crate) fn stays_without(&mut self, part: &RestorePart) {
         match part {
             RestorePart::Schema(previous) => {
-                self.session.schema = previous;
+                self.session.schema.clone_from(previous);
                 // A text may have been prepared in the wrong one.
                 self.dirty |= !self.leftovers.prepared.is_empty();
             }
-            RestorePart::Role(previous) => self.session.set_role(previous.as_deref()),
-            RestorePart::Text(name) => self.leftovers.prepared.remove(&name),
+            // Behind a schema that took another role there was a second one.
+            RestorePart::Role(previous) => {
+                self.session.set_role(previous.as_deref());
+                self.dirty = true;
+            }
+            RestorePart::Text(name) => self.leftovers.prepared.remove(name),
             // Part of it may have been done.
             RestorePart::Variables { .. }
             | RestorePart::Set

@@ -267,8 +267,8 @@ impl Replaced {
     }
 
     fn leave_out_of(self, restore: &mut Restore) {
-        if self.schema {
-            restore.schema = None;
+        if self.schema && restore.schema.take().is_some() && restore.role_then.is_some() {
+            restore.role = restore.role_then.take();
         }
         if self.role {
             restore.role = None;
@@ -302,6 +302,9 @@ pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: 
         put_command(outbox, Command::InitDb, schema);
         let previous = backend.session.schema.clone();
         backend.expect(Purpose::Restore(RestorePart::Schema(previous)));
+    }
+    if let Some(role) = &restore.role_then {
+        put_role(outbox, backend, role);
     }
     for statement in &restore.next {
         backend.put_query(outbox, statement);

@@ -282,7 +282,7 @@ impl Engine {
             return;
         };
         let of_variables = matches!(part, RestorePart::Variables { .. });
-        backend.stays_without(part);
+        backend.stays_without(&part);
         if goes_on {
             return;
         }

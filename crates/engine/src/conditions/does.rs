@@ -58,9 +58,10 @@ impl Does {
             // MySQL forgets the list with the statement that reads its length as a variable.
             Kind::Select | Kind::Do | Kind::Set if asks && is_mysql => Self::Replaces,
             _ if asks => Self::Asks,
-            // What it runs is not known, and most statements use tables.
             Kind::Prepared if !is_mysql && statement.pins.contains(PinReason::Call) => {
-                Self::Several { empties: true }
+                Self::Several {
+                    empties: runs_what_uses_tables(text),
+                }
             }
             _ if is_mysql || uses_tables(statement, text) => Self::Replaces,
             _ => Self::Keeps,
@@ -132,13 +133,32 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
     }
 }
 
+/// True if EXECUTE may run a text that uses tables: unless it has that text with it, that is not known, and most do.
+fn runs_what_uses_tables(text: &[u8]) -> bool {
+    let Some(quote) = text.iter().position(|&byte| byte == b'\'') else {
+        return true;
+    };
+    let (before, prepared) = text.split_at(quote);
+    let immediate: [&[u8]; 2] = [b"execute", b"immediate"];
+    let has_text = words(before).count() == immediate.len()
+        && words(before)
+            .zip(immediate)
+            .all(|(found, word)| found.eq_ignore_ascii_case(word))
+        && !before.contains(&b'@');
+    !has_text || has_one_of(prepared, &[&READ_OR_WRITE, &DEFINE])
+}
+
 /// True if one of the words is in a text.
 fn has_one_of(text: &[u8], wanted: &[&[&[u8]]]) -> bool {
-    let mut words = text.split(|byte| !byte.is_ascii_alphanumeric() && !b"_$".contains(byte));
-    words.any(|found| {
+    words(text).any(|found| {
         let mut wanted = wanted.iter().copied().flatten();
-        !found.is_empty() && wanted.any(|word| found.eq_ignore_ascii_case(word))
+        wanted.any(|word| found.eq_ignore_ascii_case(word))
     })
+}
+
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let words = text.split(|byte| !byte.is_ascii_alphanumeric() && !b"_$".contains(byte));
+    words.filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -177,6 +197,26 @@ mod tests {
             ("SELECT 1; SELECT 2", SEVERAL_KEEP, SEVERAL),
             ("SELECT 1; SELECT a FROM t", SEVERAL, SEVERAL),
             ("SELECT 1; SHOW WARNINGS", SEVERAL_KEEP, SEVERAL),
+            (
+                "EXECUTE IMMEDIATE 'SELECT ?' USING 1",
+                SEVERAL_KEEP,
+                Does::Replaces,
+            ),
+            (
+                "EXECUTE IMMEDIATE 'SELECT a FROM t'",
+                SEVERAL,
+                Does::Replaces,
+            ),
+            (
+                "EXECUTE IMMEDIATE @a USING 'SELECT'",
+                SEVERAL,
+                Does::Replaces,
+            ),
+            (
+                "EXECUTE IMMEDIATE CONCAT(a, 'SELECT 1')",
+                SEVERAL,
+                Does::Replaces,
+            ),
         ] {
             for (flavor, version, expected) in [
                 (Flavor::MariaDb, 101_119, mariadb),

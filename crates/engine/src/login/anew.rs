@@ -71,8 +71,7 @@ impl Engine {
             &mut client.session,
             SessionState::new(collation, &self.interner),
         );
-        client.session.set_role(before.role());
-        client.session.schema = before.schema;
+        client.session.take_role_and_schema(&before);
         client.begin_with(facts.status, &mut self.interner);
         client.last_insert_id = 0;
         // Neither server forgets that number.

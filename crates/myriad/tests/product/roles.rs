@@ -157,3 +157,48 @@ fn a_role_opens_its_schema_for_as_long_as_its_session_has_it() {
         assert!(client.value(ROLE).contains("auditor"));
     }
 }
+
+#[test]
+fn a_schema_stays_selected_under_a_role_that_does_not_open_it() {
+    let (database, door) = one_connection();
+    let script = [
+        "USE clerks",
+        "SELECT a FROM t",
+        "SET ROLE auditor",
+        ROLE,
+        "SELECT DATABASE()",
+        AUDITORS,
+        "SELECT a FROM t",
+        "SET ROLE NONE",
+        "SELECT DATABASE()",
+        "SELECT a FROM t",
+        "SET ROLE auditor",
+        "USE auditors",
+        "SET ROLE clerk",
+        "SELECT DATABASE()",
+        "SELECT a FROM t",
+        CLERKS,
+        "SET sql_mode = ''; SET ROLE auditor; USE auditors; SELECT a FROM t",
+        ROLE,
+        "SELECT a FROM t",
+        "USE clerks",
+    ];
+    let mut direct = login(database.address());
+    let mut through = login(&door.address());
+    let mut other = login(&door.address());
+    other.run("USE clerks");
+    for text in script {
+        assert!(other.value(ROLE).contains("clerk"));
+        assert_eq!(other.value("SELECT a FROM t"), "1");
+        assert_eq!(through.run(text), direct.run(text), "{text}");
+    }
+    other.run("SET ROLE NONE");
+    through.send(wire::Command::ResetConnection as u8, b"");
+    through.answer().unwrap();
+    direct.send(wire::Command::ResetConnection as u8, b"");
+    direct.answer().unwrap();
+    for text in [ROLE, "SELECT DATABASE()", "SELECT a FROM t"] {
+        assert_eq!(other.value("SELECT DATABASE()"), "clerks");
+        assert_eq!(through.run(text), direct.run(text), "{text} after a reset");
+    }
+}

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 39] = [
+const KNOWN: [Known; 40] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -261,6 +261,12 @@ const KNOWN: [Known; 39] = [
         let cut = |answer: &[String]| answer.iter().map(cut).collect::<Option<Vec<_>>>();
         case.has(&["CALL "]) && cut(case.direct).is_some() && cut(case.direct) == cut(case.through)
     }),
+    ("if the schema is gone", |case| {
+        let told =
+            |answer: &[String], words| answer.first().is_some_and(|told| told.contains(words));
+        let runs = case.last().starts_with('\\') && case.has(&["DROP DATABASE"]);
+        runs && told(case.direct, "#42S02Table") && told(case.through, "#42000Unknown database")
+    }),
     ("the collation of results in column definitions", |case| {
         case.sets_charset() && case.same_but(CHARSET)
     }),
@@ -322,6 +328,16 @@ fn a_difference_is_known_only_where_it_is_said_to_be() {
         told,
         r#"Ok #1 OkPacket { 0 } ["a=1"]"#
     ));
+    let gone = [
+        "Err #1 [9] #42S02Table d.t",
+        "Err #1 [9] #42000Unknown database d",
+    ];
+    assert!(is_known(
+        "x\nDROP DATABASE d\n\\execute p",
+        gone[0],
+        gone[1]
+    ));
+    assert!(!is_known("x\n\\execute p", gone[0], gone[1]));
     let (direct, through) = ("Err x at row 0", "Err x at row 1");
     assert!(is_known("x\nCALL p()", direct, through));
     assert!(!is_known("x\nCALL p()", direct, "Err y at row 0"));
