@@ -20,6 +20,7 @@ use wire::ServerStatus;
 
 use crate::backend::auth::BackendLogin;
 use crate::carried::effect::{Act, Effect};
+use crate::carried::globals::GlobalQuestion;
 use crate::carried::routines::ReadRoutine;
 use crate::carried::user_variables::{Leftovers, ReadVariables};
 use crate::commands::local_infile::Upload;
@@ -134,6 +135,8 @@ pub(crate) struct Backend {
     pub retired: bool,
     /// What must happen before the session can be detached.
     pub due: Due,
+    /// What is to be asked about global variables that its session has changed.
+    pub changed_globals: Vec<GlobalQuestion>,
     /// Only it knows the attached session's `FOUND_ROWS()`: rows were counted that were never sent.
     pub counted_rows: bool,
     /// A file that the client is sending.
@@ -176,7 +179,7 @@ pub(crate) enum PreparedXa {
 bitflags::bitflags! {
     /// What must happen on a backend once the answers under way are complete.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub struct Due: u8 {
+    pub struct Due: u16 {
         /// The command at the front of the client's inbox: it waited for the restore.
         const COMMAND = 1;
         /// COM_PING: an ERR packet left open whether there is a transaction.
@@ -193,6 +196,8 @@ bitflags::bitflags! {
         const PUT_BACK = 1 << 6;
         /// It must be cleaned before the client's command goes on.
         const CLEAN = 1 << 7;
+        /// Global variables were changed, and it is not known from what and to what.
+        const GLOBALS = 1 << 8;
     }
 }
 
@@ -247,6 +252,8 @@ pub(crate) enum Purpose {
     ReadNames(TextResultSet),
     /// What SET STATEMENT has put back.
     ReadPutBack,
+    /// What a global variable is and was.
+    ReadGlobal(Box<GlobalQuestion>),
     /// User variables that the attached session may have assigned.
     ReadUserVariables(Box<ReadVariables>),
     /// The warnings of the attached session, as the answer has them.

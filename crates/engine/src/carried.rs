@@ -2,6 +2,7 @@
 //! cannot follow. Owns no data: each file here owns one kind.
 
 pub(crate) mod effect;
+pub(crate) mod globals;
 pub(crate) mod holdings;
 pub(crate) mod pin_log;
 pub(crate) mod read_back;

@@ -107,10 +107,8 @@ pub(crate) struct Client {
     pub rekeyed: bool,
     /// A variable that it has set was refused: what replaces that, and ROLLBACK, run without it.
     pub refused: bool,
-    /// How often it was refused to be somebody else.
-    pub changes_refused: u8,
-    /// The collation that it asked for last, at login or with COM_CHANGE_USER, even if that was refused.
-    pub asked_collation: u8,
+    /// What was known of changes of global variables when the session was looked at last.
+    pub global_news: u16,
     /// It is sending a file that the server asked for.
     pub uploading: bool,
     /// The sequence id with which the answer to its command begins: more than 1 if that came in several packets.
@@ -134,7 +132,7 @@ pub(crate) struct Client {
     pub login: Option<Box<Login>>,
 }
 
-/// What was fixed when the client was accepted, or soon after.
+/// What was fixed when the client was accepted, or when its session began.
 pub(crate) struct Origin {
     /// Where the client comes from.
     pub peer: Peer,
@@ -142,6 +140,12 @@ pub(crate) struct Origin {
     pub nonce: [u8; 20],
     /// What was agreed upon, if it speaks TLS.
     pub tls: Option<Box<TlsFacts>>,
+    /// How often it was refused to be somebody else.
+    pub changes_refused: u8,
+    /// The collation that it asked for last, at login or with COM_CHANGE_USER, even if that was refused.
+    pub asked_collation: u8,
+    /// How many changes of global variables there had been when its session began.
+    pub global_changes: u32,
 }
 
 /// What only the connection phase needs.
@@ -288,8 +292,14 @@ impl Client {
     }
 
     /// Its session is new: a backend is one with autocommit until it is told otherwise.
-    pub(crate) fn begin_with(&mut self, status: ServerStatus, interner: &mut Interner) {
+    pub(crate) fn begin_with(
+        &mut self,
+        status: ServerStatus,
+        global_changes: u32,
+        interner: &mut Interner,
+    ) {
         self.status = status;
+        self.origin.global_changes = global_changes;
         if !status.contains(ServerStatus::AUTOCOMMIT) {
             self.session.set_variable(b"autocommit", b"OFF", interner);
         }

@@ -240,7 +240,10 @@ impl Engine {
     }
 
     fn collation_after_reset(&self, key: Key) -> u8 {
-        let collation = self.clients.get(key).map_or(0, |c| c.asked_collation);
+        let collation = self
+            .clients
+            .get(key)
+            .map_or(0, |c| c.origin.asked_collation);
         let facts = self.facts.as_ref();
         facts.map_or(collation, |facts| facts.collation_after_reset(collation))
     }

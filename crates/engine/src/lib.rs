@@ -67,6 +67,7 @@ use crate::backend::{Backend, PoolKey};
 use crate::clients::Clients;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
+pub use carried::globals::ChangedGlobal;
 pub use commands::rewrite::PublicAddress;
 pub use endings::kill::{KillOrder, KillOutcome, Victim};
 pub use login::directory::AccountsOrder;
@@ -108,6 +109,7 @@ pub struct Engine {
     /// `None` until a backend was reached or could not be.
     facts: Option<Facts>,
     charsets: Charsets,
+    former_globals: carried::globals::FormerGlobals,
     known_schemas: carried::schemas::KnownSchemas,
     stalls: Vec<endings::Stall>,
     /// Clients by connection id, for KILL.
@@ -210,6 +212,7 @@ impl Engine {
             long_data: Arc::default(),
             facts: None,
             charsets: Charsets::new(),
+            former_globals: carried::globals::FormerGlobals::default(),
             known_schemas: carried::schemas::KnownSchemas::default(),
             stalls: Vec::new(),
             ids: HashMap::new(),

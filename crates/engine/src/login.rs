@@ -111,6 +111,9 @@ impl Engine {
             peer,
             nonce: printable(nonce),
             tls: None,
+            changes_refused: 0,
+            asked_collation: 0,
+            global_changes: 0,
         };
         let login = Login {
             step: LoginStep::Beginning,
@@ -137,8 +140,7 @@ impl Engine {
             tracks: TrackFilter::default(),
             rekeyed: false,
             refused: false,
-            changes_refused: 0,
-            asked_collation: 0,
+            global_news: 0,
             uploading: false,
             retry: Retry::Fresh,
             digest: Digest::NONE,
@@ -296,8 +298,9 @@ impl Engine {
         }
         client.extended = response.extended & facts.extended;
         client.session = session;
-        client.asked_collation = response.collation;
-        client.begin_with(facts.status, &mut self.interner);
+        client.origin.asked_collation = response.collation;
+        let global_changes = self.shared.global_changes();
+        client.begin_with(facts.status, global_changes, &mut self.interner);
         if self.settings.tls == TlsMode::Require && !self.is_secure(key) {
             let error = ClientError::secure_transport_required();
             self.refuse(turn, key, &error, DisconnectReason::LoginRefused);

@@ -9,6 +9,7 @@ use events::Span;
 use membership::Key;
 use pool::Ledger;
 
+use crate::carried::globals::ChangedGlobal;
 use crate::endings::kill::{KillOrder, KillOutcome, Victim};
 use crate::login::directory::{AccountsOrder, Published};
 use crate::login::full_exchange::Checker;
@@ -41,6 +42,8 @@ pub struct Shared {
     logins: AtomicUsize,
     pinned: Arc<AtomicUsize>,
     next_id: AtomicU32,
+    /// How often somebody has changed global variables.
+    global_changes: AtomicU32,
 }
 
 impl Shared {
@@ -58,6 +61,7 @@ impl Shared {
             logins: AtomicUsize::new(0),
             pinned: Arc::default(),
             next_id: AtomicU32::new(0),
+            global_changes: AtomicU32::new(0),
         })
     }
 
@@ -159,6 +163,16 @@ impl Shared {
         FIRST_CONNECTION_ID + number * workers + worker as u32
     }
 
+    /// How often somebody has changed global variables.
+    pub(crate) fn global_changes(&self) -> u32 {
+        self.global_changes.load(Ordering::Relaxed)
+    }
+
+    /// Somebody changes them once more: how often that is.
+    pub(crate) fn changes_global(&self) -> u32 {
+        self.global_changes.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// The worker of the client with that id, which is [`FIRST_CONNECTION_ID`] at least.
     pub fn worker_of(&self, id: u32) -> usize {
         id.saturating_sub(FIRST_CONNECTION_ID) as usize % self.ledger.workers()
@@ -236,6 +250,8 @@ pub enum Mail {
     /// Somebody changed a global variable: sessions that begin from now on must see it, so the
     /// backend connections of before are used up.
     GlobalChanged,
+    /// What sessions have begun with that are older than such a change.
+    GlobalWas(Arc<ChangedGlobal>),
     /// A schema was dropped, or rights were taken away: what is known of schemas is old.
     SchemasChanged,
     /// There may be room at a gate where statements of this worker wait.
@@ -282,6 +298,7 @@ impl std::fmt::Debug for Mail {
             Mail::Kill(_) => "Kill",
             Mail::Killed(..) => "Killed",
             Mail::GlobalChanged => "GlobalChanged",
+            Mail::GlobalWas(_) => "GlobalWas",
             Mail::SchemasChanged => "SchemasChanged",
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",

@@ -15,7 +15,7 @@ mod variables;
 
 pub use binding::Binding;
 pub use charset::Charset;
-pub use restore::{Restore, Role, is_restorable, meaningless, plan};
+pub use restore::{Restore, Role, can_be_refused, is_restorable, meaningless, plan};
 pub use seldom::Seldom;
 pub use sqlstate::sqlstate;
 pub use state::{Interner, SessionState};

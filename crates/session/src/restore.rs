@@ -226,7 +226,8 @@ pub fn meaningless<'a>(state: &'a SessionState, code: u16, words: &[u8]) -> Opti
 
 /// Variables that any account may set for its session to any value that the server itself
 /// reported. All others may need a privilege.
-pub(crate) fn can_be_refused(name: &[u8]) -> bool {
+#[must_use]
+pub fn can_be_refused(name: &[u8]) -> bool {
     const FREE: [&[u8]; 18] = [
         b"autocommit",
         b"foreign_key_checks",

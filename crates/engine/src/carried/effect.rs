@@ -4,7 +4,9 @@
 
 use membership::Key;
 use session::Binding;
-use session::statement::{Dialect, Holding, Kind, PinReason, Statement, Traits, holding};
+use session::statement::{
+    Dialect, Holding, Kind, PinReason, Statement, Traits, holding, sets_globals,
+};
 use wire::{Command, Piece, asks_for_cursor};
 
 use crate::Engine;
@@ -36,6 +38,8 @@ pub(crate) enum Act {
     Resets(u32),
     /// SIGNAL, of whose text SHOW WARNINGS does not tell all.
     Signals(Box<[u8]>),
+    /// SET of global variables with these names.
+    SetsGlobals(Vec<Vec<u8>>),
 }
 
 /// More of a row is not looked at.
@@ -117,6 +121,11 @@ fn is_signal(statement: &Statement) -> bool {
     statement.kind == Kind::Diagnostics && !statement.traits.contains(Traits::READS_DIAGNOSTICS)
 }
 
+/// True of a SET, and nothing else, of global variables.
+pub(crate) fn sets_global(statement: &Statement) -> bool {
+    statement.kind == Kind::Set && statement.traits.contains(Traits::SETS_GLOBAL)
+}
+
 impl Engine {
     /// What the command will do to what the session holds, if that can be told.
     pub(crate) fn effect(
@@ -132,6 +141,10 @@ impl Engine {
             }
             Some(Command::Query) if is_signal(statement) => {
                 Some(Act::Signals(packet.text().into()))
+            }
+            Some(Command::Query) if sets_global(statement) => {
+                let names = sets_globals(packet.text(), dialect?);
+                Some(Act::SetsGlobals(names))
             }
             _ => self.act_on_statement(client, packet.payload),
         };

@@ -46,7 +46,8 @@ impl Engine {
         let Some(due) = self.pool.get(key).map(|backend| backend.due) else {
             return true;
         };
-        let asks = Due::CHARSET | Due::TABLES | Due::ROLE | Due::NAMES | Due::PUT_BACK;
+        let asks =
+            Due::CHARSET | Due::TABLES | Due::ROLE | Due::NAMES | Due::PUT_BACK | Due::GLOBALS;
         if !due.contains(Due::PING) && self.answers_nothing(key) {
             return false;
         }
@@ -81,6 +82,8 @@ impl Engine {
             backend.put_query(turn.io.outbox(backend.handle), read_names(flavor));
             backend.expect(Purpose::ReadNames(TextResultSet::default()));
             backend.due -= Due::NAMES;
+        } else if backend.due.contains(Due::GLOBALS) {
+            self.ask_for_global(turn, key);
         } else if backend.due.contains(Due::TABLES) {
             backend.due -= Due::TABLES;
             if !self.ask_for_tables(turn, key) {
@@ -122,6 +125,7 @@ impl Engine {
             Purpose::ReadFoundRows(rows) => self.learn_found_rows(key, &rows),
             Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
             Purpose::ReadRole(rows) => self.learn_role(key, &rows),
+            Purpose::ReadGlobal(question) => self.learn_global(turn, key, *question),
             Purpose::ReadNames(rows) => self.learn_names(key, Ok(&rows)),
             Purpose::ReadWarnings(read) => self.learn_warnings(key, *read),
             Purpose::ReadViews(rows) => self.learn_views(turn, key, Some(&rows)),
@@ -142,9 +146,11 @@ impl Engine {
     }
 
     /// What the answer to a command of ours says of changes to the session.
-    pub(crate) fn question_told(&mut self, key: Key, purpose: &Purpose, ok: &OkPacket<'_>) {
-        if matches!(purpose, Purpose::ReadPutBack) {
-            self.put_back_told(key, ok);
+    pub(crate) fn question_told(&mut self, key: Key, purpose: &mut Purpose, ok: &OkPacket<'_>) {
+        match purpose {
+            Purpose::ReadPutBack => self.put_back_told(key, ok),
+            Purpose::ReadGlobal(question) => question.told(ok),
+            _ => {}
         }
         self.next_transaction_told(key, purpose, ok);
     }

@@ -57,6 +57,11 @@ impl Purpose {
             | Self::ReadViews(rows) => {
                 collect(rows, piece)?;
             }
+            Self::ReadGlobal(question) => {
+                if let Some(rows) = question.rows() {
+                    collect(rows, piece)?;
+                }
+            }
             Self::Prepare(preparing) => preparing.note(piece),
             Self::ReadUserVariables(read) => read.piece(piece)?,
             Self::ReadWarnings(read) => read.keep(piece),
@@ -261,7 +266,7 @@ impl Engine {
         };
         backend.status = ok.status;
         let Purpose::Command(command) = &mut exchange.purpose else {
-            return self.question_told(key, &exchange.purpose, ok);
+            return self.question_told(key, &mut exchange.purpose, ok);
         };
         command.counts.affected = ok.affected_rows;
         command.counts.warnings = ok.warnings;

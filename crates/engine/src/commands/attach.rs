@@ -268,6 +268,7 @@ impl Engine {
 
     /// Says in full what the collation of the handshake, and its flags, stand for, as soon as that is known.
     pub(crate) fn resolve_charset(&mut self, client: Key) {
+        self.keep_globals(client);
         let Some(client) = self.clients.get_mut(client) else {
             return;
         };
@@ -385,6 +386,7 @@ impl Engine {
             head_since: now,
             retired: false,
             due: Due::empty(),
+            changed_globals: Vec::new(),
             counted_rows: false,
             upload: None,
             replay: Vec::new(),

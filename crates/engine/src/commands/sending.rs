@@ -9,7 +9,7 @@ use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 use crate::backend::{
     Backend, ClientCommand, Exchange, InsertId, PreparedXa, Purpose, RestorePart,
 };
-use crate::carried::effect::Effect;
+use crate::carried::effect::{Effect, sets_global};
 use crate::carried::holdings;
 use crate::carried::read_back::READ_INSERT_ID;
 use crate::carried::track_filter::TrackFilter;
@@ -111,6 +111,7 @@ impl Engine {
     fn dialect_if_needed(&self, client: Key, statement: &Statement) -> Option<Dialect> {
         let needed = rewrite::concerns(statement)
             || holdings::concerns(statement)
+            || sets_global(statement)
             || !statement.pins.is_empty();
         let session = &self.clients.get(client).filter(|_| needed)?.session;
         self.facts.as_ref()?.dialect(session)

@@ -58,7 +58,7 @@ impl Engine {
                 }
             }
             (Purpose::Restore(part), Ending::Err(error)) => {
-                self.restore_failed(turn, key, part, error);
+                self.restore_failed(turn, key, &part, error);
             }
             (Purpose::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
@@ -78,6 +78,8 @@ impl Engine {
             }
             // Not in every state of an XA transaction.
             (Purpose::ReadPutBack, Ending::Err(_)) => {}
+            // There may be none of the session.
+            (Purpose::ReadGlobal(_), Ending::Err(_)) => {}
             (Purpose::ReadNames(_), Ending::Err(error)) => self.learn_names(key, Err(error)),
             (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
             (Purpose::Kill(victim), ending) => return self.kill_told(turn, key, (victim, ending)),
@@ -220,7 +222,12 @@ impl Engine {
         key: Key,
         command: &ClientCommand,
     ) {
-        self.changed_all(turn, command.traits);
+        if command.traits.contains(Traits::SETS_GLOBAL) {
+            self.globals_set(turn, key, command);
+        }
+        if command.traits.contains(Traits::FLUSHES_HOSTS) {
+            self.shared.flush_hosts();
+        }
         self.may_leave_sandbox(key, command);
     }
 
@@ -261,10 +268,10 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        part: RestorePart,
+        part: &RestorePart,
         error: &[u8],
     ) {
-        if self.goes_without(key, &part, error) {
+        if self.goes_without(key, part, error) {
             return;
         }
         self.counters.restore_errors += 1;
@@ -273,7 +280,7 @@ impl Engine {
         // The command that waits has not been looked at for what it needs restored itself.
         let goes_on = for_list && matches!(part, RestorePart::Schema(_) | RestorePart::Role(_));
         let mut words = Vec::new();
-        let told = explained(&part, error, &mut words);
+        let told = explained(part, error, &mut words);
         if let (Some(told), false) = (&told, goes_on) {
             self.fail_for_client(key, told);
         }
@@ -282,7 +289,7 @@ impl Engine {
             return;
         };
         let of_variables = matches!(part, RestorePart::Variables { .. });
-        backend.stays_without(&part);
+        backend.stays_without(part);
         if goes_on {
             return;
         }

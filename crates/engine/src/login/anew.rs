@@ -9,6 +9,7 @@ use wire::{Capabilities, ChangeUser};
 use crate::client::{Login, LoginStep, State};
 use crate::diagnostics::capture::Capture;
 use crate::errors::ClientError;
+use crate::login::former::REFUSED_MAX;
 use crate::login::identity::Claim;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -26,10 +27,13 @@ impl Engine {
             return;
         };
         let change = ChangeUser::parse(payload, client.capabilities);
-        let collation = match &change {
-            Ok(change) => change.collation.unwrap_or(client.session.collation),
-            Err(_) => client.session.collation,
-        };
+        let asked = change.as_ref().ok().and_then(|change| change.collation);
+        let collation = asked.unwrap_or(client.session.collation);
+        // Who was refused too often is not listened to.
+        let origin = &mut client.origin;
+        if origin.changes_refused < REFUSED_MAX {
+            origin.asked_collation = asked.unwrap_or(origin.asked_collation);
+        }
         client.login = Some(Box::new(Login {
             step: LoginStep::Response,
             sequence_id: 1,
@@ -72,7 +76,8 @@ impl Engine {
             SessionState::new(collation, &self.interner),
         );
         client.session.take_role_and_schema(&before);
-        client.begin_with(facts.status, &mut self.interner);
+        let global_changes = self.shared.global_changes();
+        client.begin_with(facts.status, global_changes, &mut self.interner);
         client.last_insert_id = 0;
         // Neither server forgets that number.
         let found_rows = client.capture.found_rows;

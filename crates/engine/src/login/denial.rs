@@ -9,7 +9,6 @@ use std::collections::BinaryHeap;
 
 use events::{Io, Timestamp};
 use membership::Key;
-use session::statement::Traits;
 
 use crate::client::LoginStep;
 use crate::errors::ClientError;
@@ -78,16 +77,6 @@ impl Engine {
         if self.denials.held.len() > HELD_BACK_MAX {
             self.counters.denials_early += 1;
             self.tell_denial(turn);
-        }
-    }
-
-    /// What a statement has changed for all sessions: `FLUSH HOSTS` is about those who cannot begin one.
-    pub(crate) fn changed_all<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, traits: Traits) {
-        if traits.contains(Traits::SETS_GLOBAL) {
-            self.global_changed(turn);
-        }
-        if traits.contains(Traits::FLUSHES_HOSTS) {
-            self.shared.flush_hosts();
         }
     }
 

@@ -14,7 +14,7 @@ use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
 /// So often a connection may be refused. Source: measured on MariaDB 10.11.
-const REFUSED_MAX: u8 = 3;
+pub(crate) const REFUSED_MAX: u8 = 3;
 
 /// Who a client is until it has proved to be somebody else.
 pub(crate) struct Former {
@@ -46,7 +46,7 @@ impl Engine {
     /// Whether the client may not even ask any more to be somebody else.
     pub(crate) fn asks_no_more(&self, key: Key) -> bool {
         let client = self.clients.get(key);
-        client.is_some_and(|client| client.changes_refused >= REFUSED_MAX)
+        client.is_some_and(|client| client.origin.changes_refused >= REFUSED_MAX)
     }
 
     /// A login was refused, and the client was told: it is again who it was before, or ends.
@@ -73,7 +73,7 @@ impl Engine {
         (client.account, client.key) = (former.account, id);
         client.session.schema = former.schema;
         client.login = None;
-        client.changes_refused = client.changes_refused.saturating_add(1);
+        client.origin.changes_refused = client.origin.changes_refused.saturating_add(1);
         if !self.take_seat(turn, key, &former.user) {
             return self.close_client(turn, key, reason);
         }

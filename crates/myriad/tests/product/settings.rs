@@ -138,3 +138,68 @@ fn what_is_set_for_all_reaches_new_sessions() {
     }
     setter.run(&format!("SET GLOBAL {name} = {before}"));
 }
+
+/// What sessions of different ages are told while global variables change.
+fn told_while_globals_change(address: &Address) -> Vec<String> {
+    const QUESTION: &str = "SELECT @@lock_wait_timeout, @@sql_mode, @@group_concat_max_len, @@global.lock_wait_timeout";
+    let isolation = match Server::is_mariadb() {
+        true => "tx_isolation",
+        false => "transaction_isolation",
+    };
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::default()
+    };
+    let begin = || Client::login(address, &login).unwrap();
+    let mut sessions = vec![begin(), begin()];
+    let mut told = Vec::new();
+    for (setter, change) in [
+        (0, "SET GLOBAL lock_wait_timeout = 11"),
+        (
+            1,
+            "SET GLOBAL lock_wait_timeout = 12, @@global.sql_mode = 'ANSI_QUOTES'",
+        ),
+        // The oldest one has what it began with, which says nothing about the others.
+        (0, "SET GLOBAL lock_wait_timeout = 13"),
+        (
+            0,
+            "SET GLOBAL group_concat_max_len = 4096, SESSION sql_mode = DEFAULT",
+        ),
+        (3, "SET GLOBAL TRANSACTION ISOLATION LEVEL SERIALIZABLE"),
+        (2, "SET GLOBAL max_connections = 140"),
+        (2, "SET GLOBAL sort_buffer_size = 1048576"),
+        (2, "SET GLOBAL nothing_such = 1"),
+        (4, "SET SESSION lock_wait_timeout = DEFAULT"),
+    ] {
+        let set = sessions[setter].run(change);
+        let warnings = sessions[setter].run("SHOW WARNINGS");
+        let count = sessions[setter].run("SELECT ROW_COUNT()");
+        // Not everybody may set all that somebody may set for all.
+        let own = match change.contains("sort_buffer_size") {
+            true => sessions[setter].run("SELECT @@sort_buffer_size"),
+            false => Vec::new(),
+        };
+        told.push(format!("{change}: {set:?} {warnings:?} {count:?} {own:?}"));
+        sessions.push(begin());
+        for (number, session) in sessions.iter_mut().enumerate() {
+            let values = session.run(QUESTION);
+            let isolation = session.run(&format!("SELECT @@{isolation}"));
+            told.push(format!("{number} after {change}: {values:?} {isolation:?}"));
+        }
+    }
+    told
+}
+
+#[test]
+fn sessions_keep_what_they_began_with_while_global_variables_change() {
+    let [direct, through] = [true, false].map(|direct| {
+        let database = Database::private();
+        let door = FrontDoor::start(database.address(), &["server.workers = 2"]);
+        match direct {
+            true => told_while_globals_change(database.address()),
+            false => told_while_globals_change(&door.address()),
+        }
+    });
+    assert_eq!(through, direct);
+}

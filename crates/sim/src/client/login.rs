@@ -152,6 +152,7 @@ impl Client {
             schema: self.model.schema().map(str::to_owned),
             // Of a session that was refused to be another, MariaDB forgets also that.
             collation: DEFAULT_COLLATION,
+            asked_collation: Some(self.profile.after_reset()),
             ..self.profile.clone()
         };
         self.former = Some(former);
@@ -169,6 +170,7 @@ impl Client {
             false => super::profile::schema(&mut self.rng),
         };
         profile.collation = [45, 8, 33, 46][self.rng.usize(..4)];
+        profile.asked_collation = None;
         profile.other_plugin = self.rng.u8(0..4) == 0;
         let (plugin, proof) = proof(profile, &self.nonce);
         let schema = profile.schema.as_deref().unwrap_or_default();
@@ -250,7 +252,10 @@ impl Client {
     }
 
     /// It may not be somebody else: it is who it was, in a session that begins anew.
-    fn go_back(&mut self, around: &mut Surroundings<'_>, (former, error): (Profile, u16)) {
+    fn go_back(&mut self, around: &mut Surroundings<'_>, (mut former, error): (Profile, u16)) {
+        if error != code::UNKNOWN_COMMAND {
+            former.asked_collation = Some(self.profile.collation);
+        }
         self.may_be_one_too_many = around.quotas.refuses_logins(former.account);
         self.changes_refused += 1;
         self.profile = former;

@@ -27,6 +27,8 @@ pub(crate) struct Model {
     session: Session,
     storage: Storage,
     account: usize,
+    /// The collation that a reset goes back to.
+    asked_collation: u8,
     found_rows: bool,
     tracks: bool,
     /// CLIENT_MULTI_STATEMENTS.
@@ -57,6 +59,7 @@ impl Model {
             session: Session::new(profile.collation),
             storage: Storage::default(),
             account: profile.account,
+            asked_collation: profile.after_reset(),
             found_rows: has(wire::Capabilities::FOUND_ROWS),
             tracks: has(wire::Capabilities::SESSION_TRACK),
             several: has(wire::Capabilities::MULTI_STATEMENTS),
@@ -285,6 +288,7 @@ impl Model {
     /// COM_RESET_CONNECTION: the session begins anew in its schema.
     fn reset(&mut self) {
         self.work().rollback();
+        self.session.collation = self.asked_collation;
         self.session.reset();
         self.storage.release_names(ALONE);
         self.diagnostics_unknown = true;
@@ -404,6 +408,8 @@ impl Model {
             storage: &mut self.storage,
             connection: ALONE,
             found_rows: self.found_rows,
+            // Of that clients are asked by what ran.
+            global: String::new(),
         }
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Work<'a> {
     pub(crate) account: usize,
     /// CLIENT_FOUND_ROWS.
     pub(crate) found_rows: bool,
+    /// What the global variable is.
+    pub(crate) global: String,
 }
 
 /// The row that a statement must hold before it runs.
@@ -316,6 +318,10 @@ impl Work<'_> {
     fn read_variables(&mut self, names: &[String]) -> Outcome {
         let mut row = Vec::new();
         for name in names {
+            if name.strip_prefix("global.") == Some(catalog::GLOBAL) {
+                row.push(Some(self.global.clone()));
+                continue;
+            }
             let Some(value) = self.session.variables.get(name) else {
                 return Outcome::Err(UNKNOWN_VARIABLE);
             };
@@ -347,7 +353,14 @@ impl Work<'_> {
                 continue;
             }
             let login = self.session.collation;
-            if !catalog::set(&mut variables, name, value.as_deref(), login) {
+            let own = value
+                .as_deref()
+                .and_then(|value| value.strip_prefix("@@session."));
+            let own = own.and_then(|own| self.session.variables.get(own));
+            let value = own.or(value.as_ref());
+            let value = value.or((name == catalog::GLOBAL).then_some(&self.global));
+            let value = value.map(String::as_str);
+            if !catalog::set(&mut variables, name, value, login) {
                 return Outcome::Err(UNKNOWN_VARIABLE);
             }
         }

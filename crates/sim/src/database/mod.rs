@@ -329,6 +329,7 @@ impl Database {
             storage: &mut self.storage,
             connection: id,
             found_rows,
+            global: self.globals.current().to_string(),
         }
     }
 

@@ -1,0 +1,89 @@
+//! Which global variables a SET changes. Owns nothing else of SET.
+
+use super::dialect::{Dialect, Flavor};
+use super::identifier;
+use super::keyword::Keyword;
+use super::reader::Reader;
+use super::token::Token;
+use super::variables::{self, Scope};
+
+/// The names, in lower case, of the global variables that a text sets which begins with SET, as far as it can be read.
+#[must_use]
+pub fn sets_globals(text: &[u8], dialect: &Dialect) -> Vec<Vec<u8>> {
+    let mut reader = Reader::new(text, dialect);
+    let mut names = Vec::new();
+    if reader.accept(Keyword::Set) {
+        while assignment(&mut reader, &mut names).is_some() && skip_value(&mut reader) {}
+    }
+    names
+}
+
+/// The left side of an assignment.
+fn assignment(reader: &mut Reader<'_>, names: &mut Vec<Vec<u8>>) -> Option<()> {
+    let scope = Scope::of(reader.peek_keyword());
+    if scope.is_some() {
+        reader.next();
+    }
+    let (scope, name) = match reader.next() {
+        Token::SystemVariable => variables::name(reader)?,
+        token if token.is(Keyword::Transaction) && scope == Some(Scope::Global) => {
+            let of_transaction: [&[u8]; 2] = match reader.dialect().flavor {
+                Flavor::MySql => [b"transaction_isolation", b"transaction_read_only"],
+                Flavor::MariaDb => [b"tx_isolation", b"tx_read_only"],
+            };
+            names.extend(of_transaction.map(<[u8]>::to_vec));
+            return Some(());
+        }
+        token => (
+            scope.unwrap_or(Scope::Unscoped),
+            identifier::plain(token.identifier()?)?,
+        ),
+    };
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let counts = scope == Scope::Global && name.iter().all(plain);
+    names.extend(counts.then(|| name.to_ascii_lowercase()));
+    Some(())
+}
+
+/// Reads on to behind the comma before the next assignment; `false` if there is none.
+fn skip_value(reader: &mut Reader<'_>) -> bool {
+    let mut nesting = 0_u32;
+    loop {
+        match reader.next() {
+            Token::Mark(b'(') => nesting += 1,
+            Token::Mark(b')') => nesting = nesting.saturating_sub(1),
+            Token::Mark(b',') if nesting == 0 => return true,
+            Token::Mark(b';') | Token::End => return false,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_globals() {
+        for (text, expected) in [
+            ("SET GLOBAL Sql_Mode = ''", "sql_mode"),
+            (
+                "SET @@global.a := f(1, 2), SESSION b = 2, @@persist.c = 1, d = @@global.e",
+                "a c",
+            ),
+            (
+                "SET GLOBAL TRANSACTION READ ONLY",
+                "tx_isolation tx_read_only",
+            ),
+            ("SET PERSIST `a` = (SELECT 1), GLOBAL b = 'x;,'", "a b"),
+            ("SET a = 1", ""),
+            ("SET GLOBAL one.key_buffer_size = 1", ""),
+            ("SET TRANSACTION READ ONLY", ""),
+            ("SELECT @@global.a", ""),
+        ] {
+            let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+            let found = sets_globals(text.as_bytes(), &dialect).join(&b' ');
+            assert_eq!(String::from_utf8_lossy(&found), expected, "{text}");
+        }
+    }
+}
