@@ -210,12 +210,13 @@ pub fn meaningless<'a>(state: &'a SessionState, code: u16, words: &[u8]) -> Opti
     const UNKNOWN: u16 = 1193;
     const WRONG_VALUE: u16 = 1231;
     const QUERY_CACHE_DISABLED: u16 = 1925;
+    const THREADS: [&[u8]; 2] = [b"max_delayed_threads", b"max_insert_delayed_threads"];
     let within = |name: &&[u8]| words.split(|&byte| byte == b'\'').any(|word| word == *name);
     let named = || state.variables.iter().map(|(name, _)| name).find(within);
     match code {
         UNKNOWN => named(),
         // More threads than the server would let anybody have.
-        WRONG_VALUE => named().filter(|name| *name == b"max_delayed_threads"),
+        WRONG_VALUE => named().filter(|name| THREADS.contains(name)),
         QUERY_CACHE_DISABLED => {
             let mut names = state.variables.iter().map(|(name, _)| name);
             names.find(|name| *name == b"query_cache_type")

@@ -16,7 +16,7 @@ use crate::{Engine, Mail, Turn};
 /// The tracker is on for all that it can tell; of a transaction, what only the next one is to have. Autocommit is on
 /// whatever the global value is by now: a session keeps the one that it has begun with.
 const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
-    session_track_system_variables='*',session_track_transaction_info='CHARACTERISTICS',autocommit=1";
+    session_track_system_variables='*',session_track_transaction_info=2,autocommit=1";
 
 const FACTS: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
     @@collation_connection,@@sql_mode,@@global.autocommit";

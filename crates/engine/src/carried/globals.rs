@@ -14,9 +14,9 @@ use membership::Key;
 use session::{can_be_refused, is_carried, is_restorable};
 use wire::{OkPacket, StateChange, TextResultSet};
 
-use crate::backend::facts::Charsets;
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::carried::effect::Act;
+use crate::client::Client;
 use crate::{Engine, Mail, Turn};
 
 /// A global variable that was changed. The changes of all global variables are counted: how many there had been
@@ -25,6 +25,7 @@ use crate::{Engine, Mail, Turn};
 pub struct ChangedGlobal {
     /// How many changes there had been, this one included.
     changes: u32,
+    /// Empty if it is not known which.
     name: Box<[u8]>,
     /// What the session has begun with that made the first change.
     before: Option<Box<[u8]>>,
@@ -33,6 +34,15 @@ pub struct ChangedGlobal {
 }
 
 impl ChangedGlobal {
+    fn new(changes: u32, name: &[u8]) -> Self {
+        Self {
+            changes,
+            name: name.into(),
+            before: None,
+            after: None,
+        }
+    }
+
     fn is_of(&self, other: &Self) -> bool {
         (self.changes, &self.name) == (other.changes, &other.name)
     }
@@ -79,6 +89,13 @@ impl GlobalQuestion {
     }
 }
 
+/// True for variables of which sessions keep what they began with. What they do about autocommit is known since then,
+/// and how long they may be silent is the front door's to say unless they do.
+fn is_kept(name: &[u8]) -> bool {
+    const NOT_KEPT: [&[u8]; 3] = [b"autocommit", b"interactive_timeout", b"wait_timeout"];
+    is_carried(name) && !NOT_KEPT.contains(&name)
+}
+
 /// More are not kept: sessions that are older than one of which nothing is known any more have the new values.
 const CHANGED_MAX: usize = 64;
 
@@ -97,6 +114,11 @@ impl FormerGlobals {
     /// Takes over a change, or what was learned of it.
     fn learn(&mut self, changed: &ChangedGlobal) {
         self.news = self.news.wrapping_add(1);
+        if changed.name.is_empty() {
+            self.changed.retain(|known| known.changes > changed.changes);
+            self.forgotten = self.forgotten.max(changed.changes);
+            return;
+        }
         if let Some(known) = self.changed.iter_mut().find(|known| known.is_of(changed)) {
             known.before = changed.before.clone().or_else(|| known.before.take());
             known.after = changed.after.clone().or_else(|| known.after.take());
@@ -142,25 +164,15 @@ impl Engine {
         command: &ClientCommand,
     ) {
         let changes = self.shared.changes_global();
-        self.charsets = Charsets::new();
         self.global_changed(turn);
         let act = command.effect.as_ref().map(|effect| effect.act());
         let client = command.client.and_then(|client| self.clients.get(client));
         let (Some(Act::SetsGlobals(names)), Some(client)) = (act, client) else {
-            return;
+            return self.tell_changed(turn, &ChangedGlobal::new(changes, b""));
         };
         let own = client.session.variables.clone();
-        // What a session does about autocommit is known since it began.
-        let names = names
-            .iter()
-            .filter(|name| is_carried(name) && **name != b"autocommit");
-        for name in names {
-            let changed = ChangedGlobal {
-                changes,
-                name: name[..].into(),
-                before: None,
-                after: None,
-            };
+        for name in names.iter().filter(|name| is_kept(name)) {
+            let changed = ChangedGlobal::new(changes, name);
             let (for_others, for_itself) = (!can_be_refused(name), own.get(name).is_none());
             if for_others {
                 self.tell_changed(turn, &changed);
@@ -224,7 +236,12 @@ impl Engine {
             Asks::Before => self.keeps_its_own(key, &changed),
             Asks::After(rows) => changed.after = rows.first(0).and_then(restorable),
         }
-        changed.before = changed.before.as_deref().and_then(restorable);
+        let client = self.pool.get(key).and_then(|backend| backend.client);
+        let client = client.and_then(|client| self.clients.get(client));
+        // What it has begun with may have changed since, for all that is known.
+        let tells = |client: &Client| client.origin.global_changes >= self.former_globals.forgotten;
+        let before = changed.before.filter(|_| client.is_some_and(tells));
+        changed.before = before.as_deref().and_then(restorable);
         if !can_be_refused(&changed.name) {
             self.tell_changed(turn, &changed);
         }
@@ -302,6 +319,19 @@ mod tests {
         for (began, expected) in [(0, "a=1 b=7"), (1, "b=7 a=2"), (2, "a=2"), (3, "")] {
             assert_eq!(of_session(&former, began), expected, "{began}");
         }
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_made_up() {
+        let mut former = FormerGlobals::default();
+        former.learn(&changed(1, "a", "1", "2"));
+        former.learn(&changed(3, "a", "", "4"));
+        former.learn(&changed(2, "", "", ""));
+        for (began, expected) in [(0, ""), (1, ""), (2, ""), (3, "")] {
+            assert_eq!(of_session(&former, began), expected, "{began}");
+        }
+        former.learn(&changed(4, "a", "", ""));
+        assert_eq!(of_session(&former, 3), "a=4");
     }
 
     #[test]

@@ -273,7 +273,13 @@ impl Engine {
         if !client.pins.contains(PinReason::TextPrepared) {
             brought |= backend.take_away(outbox, client, &named);
         }
-        for text in client.texts.iter().flat_map(|texts| &texts.list) {
+        // A schema that it is prepared in cannot be given up for what runs without one.
+        let strands = |text: &&Text| {
+            let schemas = [&client.session.schema, &text.state.schema].map(Option::is_some);
+            schemas == [false, true] && (all || client.holds_backend())
+        };
+        let texts = client.texts.iter().flat_map(|texts| &texts.list);
+        for text in texts.filter(|text| !strands(text)) {
             if named(&text.name) && backend.leftovers.prepared.id(&text.name) != Some(text.id) {
                 let dialect = facts.dialect(&text.state);
                 dialect.iter().for_each(|dialect| match goes {
