@@ -173,6 +173,23 @@ struct Turn<'a, I> {
     now: Timestamp,
 }
 
+/// How many backends may run statements alone at once, and how many lanes there may be for one state of sessions.
+fn bounds(settings: &Settings, shared: &Shared) -> (Bounds, Bounds) {
+    let slots = shared.ledger.total();
+    let busy = Bounds {
+        least: settings.min_connections,
+        first: settings.busy_at_first.unwrap_or(slots),
+        most: slots,
+    };
+    // With a single lane the server has nothing to do while it is filled.
+    let lanes = Bounds {
+        least: 2,
+        first: 2,
+        most: slots / shared.ledger.workers().max(1),
+    };
+    (busy, lanes)
+}
+
 impl Engine {
     /// The engine of worker number `worker`. `seed`: fresh random bytes, this engine's own.
     pub fn new(
@@ -183,18 +200,7 @@ impl Engine {
     ) -> Self {
         let scheduler = Scheduler::new(&shared.admission, worker, settings.queue_timeout);
         let lane_stall = settings.lane_stall.unwrap_or_default();
-        let slots = shared.ledger.total();
-        let busy = Bounds {
-            least: settings.min_connections,
-            first: settings.busy_at_first.unwrap_or(slots),
-            most: slots,
-        };
-        // With a single lane the server has nothing to do while it is filled.
-        let lanes = Bounds {
-            least: 2,
-            first: 2,
-            most: slots / shared.ledger.workers().max(1),
-        };
+        let (busy, lanes) = bounds(&settings, &shared);
         Self {
             accounts: settings.accounts.clone(),
             asking: login::directory::Asking::default(),

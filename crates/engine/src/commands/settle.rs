@@ -76,10 +76,8 @@ impl Engine {
             (Purpose::ReadPrivileges(_), Ending::Err(_)) => {
                 self.learn_privileges(turn, key, None);
             }
-            // Not in every state of an XA transaction.
-            (Purpose::ReadPutBack, Ending::Err(_)) => {}
-            // There may be none of the session.
-            (Purpose::ReadGlobal(_), Ending::Err(_)) => {}
+            // Not in every state of an XA transaction; and not every variable is one of sessions.
+            (Purpose::ReadPutBack | Purpose::ReadGlobal(_), Ending::Err(_)) => {}
             (Purpose::ReadNames(_), Ending::Err(error)) => self.learn_names(key, Err(error)),
             (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
             (Purpose::Kill(victim), ending) => return self.kill_told(turn, key, (victim, ending)),
