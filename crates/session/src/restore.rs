@@ -67,7 +67,8 @@ pub fn plan(from: &SessionState, to: &SessionState) -> Restore {
         restore.schema = to.schema.as_ref().map(|name| name[..].into());
         restore.can_fail |= restore.schema.is_some();
     }
-    if from.seldom != to.seldom {
+    // A schema may take a role, whoever else has both.
+    if from.seldom != to.seldom || to.role_for_schema().is_some() {
         put_seldom(&mut restore, from, to);
     }
     restore
@@ -458,5 +459,28 @@ mod tests {
         ] {
             assert_eq!(is_number(value.as_bytes()), number, "{value}");
         }
+    }
+
+    #[test]
+    fn a_schema_is_selected_under_the_role_that_opens_it() {
+        let mut interner = Interner::default();
+        let mut to = SessionState::new(45, &interner);
+        to.set_schema(b"shop", &mut interner);
+        to.set_role(Some(b"`a`"));
+        let named = |role: &[u8]| Some(Role::Named(role.into()));
+        let mut from = SessionState::new(45, &interner);
+        let restore = plan(&from, &to);
+        assert_eq!((restore.role, restore.role_then), (named(b"`a`"), None));
+        assert!(to.needs_former_role());
+        let restore = plan(&from, &to);
+        assert_eq!((restore.role, restore.role_then), (None, named(b"`a`")));
+        // Another session has the same roles.
+        from.take_role_and_schema(&to);
+        from.schema = Some(interner.schema(b"other"));
+        let restore = plan(&from, &to);
+        let expected = (Some(Role::OfLogin), named(b"`a`"));
+        assert_eq!((restore.role, restore.role_then), expected);
+        assert!(restore.can_fail && restore.schema.is_some());
+        assert!(plan(&to, &to).is_empty());
     }
 }

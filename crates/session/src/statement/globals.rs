@@ -40,7 +40,8 @@ fn assignment(reader: &mut Reader<'_>, names: &mut Vec<Vec<u8>>) -> Option<()> {
         ),
     };
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let counts = scope == Scope::Global && name.iter().all(plain);
+    // Of what has parts, there is nothing of a session.
+    let counts = scope == Scope::Global && name.iter().all(plain) && !reader.peek_mark(b'.');
     names.extend(counts.then(|| name.to_ascii_lowercase()));
     Some(())
 }
