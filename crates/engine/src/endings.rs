@@ -232,6 +232,12 @@ impl Engine {
                 self.take_back(client, command);
                 backend.due |= Due::COMMAND;
             }
+            let again = backend
+                .outstanding_list()
+                .and_then(|read| read.again().take());
+            if let (Some(text), Some(client)) = (again, self.clients.get_mut(client)) {
+                client.capture.conditions.repeat_was_lost(text);
+            }
             let sent = backend.exchanges.front_mut();
             let first = self.clients.get(client).map_or(1, |of| of.answer_begins);
             let sequence_id = sent.map_or(Some(first), |sent| next_sequence_id(sent, first));

@@ -102,7 +102,7 @@ impl Handler for Engine {
                 let _ended = turn.io.post(worker, Mail::Killed(asker, outcome));
             }
             Mail::Killed(asker, outcome) => self.kill_done(turn, asker, outcome),
-            Mail::GlobalChanged => self.hears_of_globals(turn),
+            Mail::GlobalChanged => self.retire_backends(turn),
             Mail::GlobalWas(former) => self.global_was(&former),
             Mail::SchemasChanged => {
                 self.known_schemas.forget_all();

@@ -5,7 +5,6 @@ use events::{Io, Span, Timestamp};
 use membership::Key;
 use pool::{Claim, KeyId, PATIENCE, gives_way};
 
-use crate::backend::facts::Charsets;
 use crate::client::State;
 use crate::{Engine, Mail, Turn};
 
@@ -217,16 +216,10 @@ impl Engine {
     /// Sessions that begin from now on must see a global variable's new value: connections of
     /// before are not given to anybody else.
     pub(crate) fn global_changed<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        self.hears_of_globals(turn);
+        self.retire_backends(turn);
         for other in (0..self.shared.ledger.workers()).filter(|&other| other != self.worker) {
             let _ended = turn.io.post(other, Mail::GlobalChanged);
         }
-    }
-
-    /// What new sessions begin with is another now.
-    pub(crate) fn hears_of_globals<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        self.charsets = Charsets::new();
-        self.retire_backends(turn);
     }
 
     /// A schema was dropped, or rights were taken away: logins are checked again, on all workers.

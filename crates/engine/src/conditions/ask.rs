@@ -63,6 +63,16 @@ impl Backend {
         true
     }
 
+    /// The list that it was asked for and has not told yet.
+    pub(crate) fn outstanding_list(&mut self) -> Option<&mut ReadWarnings> {
+        self.exchanges
+            .iter_mut()
+            .find_map(|exchange| match &mut exchange.purpose {
+                Purpose::ReadWarnings(read) => Some(&mut **read),
+                _ => None,
+            })
+    }
+
     /// Part of a restore has failed: if it was for a read that was to run once more, what follows tells nothing of
     /// the session's list. True if it was for nothing else.
     pub(crate) fn gives_up_list(&mut self) -> bool {
@@ -115,11 +125,16 @@ impl Engine {
         put_restore(outbox, backend, &restore);
         backend.session.schema.clone_from(&client.session.schema);
         backend.session.take_all_but_schema(&client.session);
+        let again = client.capture.conditions.repeated(false).map(Into::into);
         backend.repeat_read(outbox, &mut client.capture.conditions, false);
         backend.due |= Due::COMMAND;
         self.counters.lane_repeats += 1;
         self.counters.restores += u64::from(!restore.is_empty());
         self.read_warnings(turn, attached);
+        let backend = self.pool.get_mut(attached);
+        if let Some(read) = backend.and_then(Backend::outstanding_list) {
+            *read.again() = again;
+        }
         self.clients.set_active(key, turn.now);
         true
     }

@@ -54,6 +54,8 @@ pub(crate) struct ReadWarnings {
     adds: bool,
     /// What gave the warnings.
     source: Option<Box<Source>>,
+    /// The text that runs once more for them.
+    again: Option<Box<[u8]>>,
 }
 
 impl ReadWarnings {
@@ -63,7 +65,13 @@ impl ReadWarnings {
             answer: Vec::new(),
             adds,
             source,
+            again: None,
         }
+    }
+
+    /// The text that runs once more for them, which must do so again if its backend is lost.
+    pub(crate) fn again(&mut self) -> &mut Option<Box<[u8]>> {
+        &mut self.again
     }
 
     /// Keeps a piece of the answer, within bounds.

@@ -102,6 +102,11 @@ impl Conditions {
         (self.count, self.failed) = (count, false);
     }
 
+    /// What had run once more for the list was lost with its backend before that told it.
+    pub(crate) fn repeat_was_lost(&mut self, text: Box<[u8]>) {
+        self.place = Place::Again(Box::new(Repeat { text }));
+    }
+
     /// What must run on a backend so that the list is there; `gets` for a question that SHOW WARNINGS does not
     /// answer in full.
     pub(crate) fn repeated(&self, gets: bool) -> Option<Cow<'_, [u8]>> {

@@ -259,7 +259,10 @@ impl Client {
         self.may_be_one_too_many = around.quotas.refuses_logins(former.account);
         self.changes_refused += 1;
         self.profile = former;
+        // The session began anew when the command came.
+        let began = self.began;
         self.begin(around);
+        self.began = began;
         self.model.not_run();
         self.model.caused.note(error);
         let now = around.outside.schedule.now();

@@ -105,12 +105,12 @@ impl Database {
         })?;
         let connection = &self.connections[id];
         let session = &connection.session;
-        let times = self
-            .executions
-            .get(tag)
-            .map_or(1, |before| before.times + 1);
-        let repeatable = sql.is_repeatable();
-        ensure(Rule::Once, times == 1 || (repeatable && times == 2), || {
+        let before = self.executions.get(tag);
+        let times = before.map_or(1, |before| before.times + 1);
+        // What ran once more in vain may do so again.
+        let lost = before.is_some_and(|before| !self.connections[before.connection].is_alive());
+        let may_again = sql.is_repeatable() && (times == 2 || lost);
+        ensure(Rule::Once, times == 1 || may_again, || {
             format!("{tag} ran {times} times: {sql:?}")
         })?;
         let execution = Execution {
