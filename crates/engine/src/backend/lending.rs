@@ -217,8 +217,17 @@ impl Engine {
     /// before are not given to anybody else.
     pub(crate) fn global_changed<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         self.retire_backends(turn);
+        self.post_to_others(turn, || Mail::GlobalChanged);
+    }
+
+    /// Tells all other workers; those that have ended need not know.
+    pub(crate) fn post_to_others<I: Io<Mail>>(
+        &self,
+        turn: &mut Turn<'_, I>,
+        mail: impl Fn() -> Mail,
+    ) {
         for other in (0..self.shared.ledger.workers()).filter(|&other| other != self.worker) {
-            let _ended = turn.io.post(other, Mail::GlobalChanged);
+            let _ended = turn.io.post(other, mail());
         }
     }
 
@@ -226,9 +235,7 @@ impl Engine {
     pub(crate) fn forget_schemas<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         self.known_schemas.forget_all();
         self.digests.forget_tables();
-        for other in (0..self.shared.ledger.workers()).filter(|&other| other != self.worker) {
-            let _ended = turn.io.post(other, Mail::SchemasChanged);
-        }
+        self.post_to_others(turn, || Mail::SchemasChanged);
     }
 
     pub(crate) fn retire_backends<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {

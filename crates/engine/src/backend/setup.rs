@@ -57,6 +57,7 @@ impl Engine {
             backend.expect(Purpose::Reselect);
         }
         backend.due = crate::backend::Due::empty();
+        backend.changed_globals.clear();
         backend.keeps_locks = false;
         backend.statements.forget_all();
         put_setup(outbox, backend, self.facts.as_ref());

@@ -77,6 +77,7 @@ impl GlobalQuestion {
             StateChange::SystemVariable { name: told, value } if told == name => Some(value),
             _ => None,
         });
+        let told = told.filter(|value| is_restorable(value));
         self.changed.before = told.map(Into::into);
     }
 
@@ -112,7 +113,7 @@ pub(crate) struct FormerGlobals {
 
 impl FormerGlobals {
     /// Takes over a change, or what was learned of it.
-    fn learn(&mut self, changed: &ChangedGlobal) {
+    pub(crate) fn learn(&mut self, changed: &ChangedGlobal) {
         self.news = self.news.wrapping_add(1);
         if changed.name.is_empty() {
             self.changed.retain(|known| known.changes > changed.changes);
@@ -197,14 +198,7 @@ impl Engine {
     /// Tells all workers.
     fn tell_changed<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, changed: &ChangedGlobal) {
         let told = Arc::new(changed.clone());
-        for other in (0..self.shared.ledger.workers()).filter(|&other| other != self.worker) {
-            let _ended = turn.io.post(other, Mail::GlobalWas(told.clone()));
-        }
-        self.former_globals.learn(changed);
-    }
-
-    /// Another worker has told of a change.
-    pub(crate) fn global_was(&mut self, changed: &ChangedGlobal) {
+        self.post_to_others(turn, || Mail::GlobalWas(told.clone()));
         self.former_globals.learn(changed);
     }
 
@@ -231,17 +225,18 @@ impl Engine {
         question: GlobalQuestion,
     ) {
         let GlobalQuestion { mut changed, asks } = question;
-        let restorable = |value: &[u8]| is_restorable(value).then(|| Box::from(value));
         match asks {
             Asks::Before => self.keeps_its_own(key, &changed),
-            Asks::After(rows) => changed.after = rows.first(0).and_then(restorable),
+            Asks::After(rows) => {
+                let value = rows.first(0).filter(|value| is_restorable(value));
+                changed.after = value.map(Into::into);
+            }
         }
         let client = self.pool.get(key).and_then(|backend| backend.client);
         let client = client.and_then(|client| self.clients.get(client));
         // What it has begun with may have changed since, for all that is known.
         let tells = |client: &Client| client.origin.global_changes >= self.former_globals.forgotten;
-        let before = changed.before.filter(|_| client.is_some_and(tells));
-        changed.before = before.as_deref().and_then(restorable);
+        changed.before = changed.before.filter(|_| client.is_some_and(tells));
         if !can_be_refused(&changed.name) {
             self.tell_changed(turn, &changed);
         }
@@ -249,11 +244,7 @@ impl Engine {
 
     /// The session that has made the change has what it has begun with.
     fn keeps_its_own(&mut self, key: Key, changed: &ChangedGlobal) {
-        let value = changed
-            .before
-            .as_deref()
-            .filter(|value| is_restorable(value));
-        let (Some(value), Some(backend)) = (value, self.pool.get_mut(key)) else {
+        let (Some(value), Some(backend)) = (&changed.before, self.pool.get_mut(key)) else {
             return;
         };
         let client = backend
