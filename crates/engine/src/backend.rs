@@ -311,7 +311,11 @@ pub(crate) enum RestorePart {
     /// The list of warnings is emptied.
     Warnings,
     /// PREPARE of the text with this name.
-    Text(Box<[u8]>),
+    Text {
+        name: Box<[u8]>,
+        /// What it is brought for may do without it.
+        can_lack: bool,
+    },
 }
 
 /// A client's command.

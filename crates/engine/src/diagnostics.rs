@@ -101,7 +101,8 @@ impl Backend {
         let unsent = command.traits.contains(Traits::COUNTS_UNSENT_ROWS) && !keeps;
         let counted = *ending == Ending::Ok || command.counts.found.is_some();
         // Of several statements, those whose rows count may have been others than the last.
-        let mixed = keeps && command.kind == Kind::Multiple && command.counts.found.is_some();
+        let several = command.traits.contains(Traits::COUNTS_ROWS);
+        let mixed = keeps && several && command.counts.found.is_some();
         // The rows of a subquery are counted, too, unless another count follows.
         let subquery = flavor == Flavor::MariaDb && ending.code() == Some(code::SUBQUERY_ROWS);
         let told = command.counts.found.is_some() && !keeps_found_rows(command);

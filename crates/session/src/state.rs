@@ -99,6 +99,13 @@ impl SessionState {
             && (self.charset.is_some() || self.collation == other.collation)
     }
 
+    /// Selects the schema that `wanted` has, if it has one: a schema cannot be given up.
+    pub fn take_schema(&mut self, wanted: &Self) {
+        if wanted.schema.is_some() {
+            self.schema.clone_from(&wanted.schema);
+        }
+    }
+
     /// True if a backend in this state can be brought to `wanted`. A schema, once selected, can be
     /// changed but not be given up, and the character sets that a collation number stands for are
     /// known only after a connection was opened with it.

@@ -26,6 +26,7 @@ impl Engine {
         let gives_up = match *part {
             RestorePart::Variables { gives_up } => gives_up,
             RestorePart::Schema(_) => return self.takes_former_role(key, part, error),
+            RestorePart::Text { can_lack, .. } => return can_lack && self.lacks_text(key, part),
             _ => return false,
         };
         let Some(backend) = self.pool.get_mut(key) else {
@@ -51,6 +52,12 @@ impl Engine {
         backend.dirty = true;
         backend.due |= Due::CLEAN;
         true
+    }
+
+    /// What a text reads may be gone: who executes it is told then.
+    fn lacks_text(&mut self, key: Key, part: &RestorePart) -> bool {
+        let backend = self.pool.get_mut(key);
+        backend.map(|backend| backend.stays_without(part)).is_some()
     }
 
     /// The role of the session does not open its schema: whether the command goes on under the one that the session
@@ -128,7 +135,7 @@ impl Backend {
                 self.session.set_role(previous.as_deref());
                 self.dirty = true;
             }
-            RestorePart::Text(name) => self.leftovers.prepared.remove(name),
+            RestorePart::Text { name, .. } => self.leftovers.prepared.refused(name),
             // Part of it may have been done.
             RestorePart::Variables { .. }
             | RestorePart::Set

@@ -99,7 +99,7 @@ impl Engine {
             return true;
         }
         let counts = counted.is_some();
-        let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
+        let asks = statement.traits.intersects(Traits::NEEDS_CONDITIONS);
         let Some(client) = self.clients.get(key).filter(|_| asks) else {
             return false;
         };
@@ -279,7 +279,7 @@ impl Replaced {
     fn bring(self, backend: &mut SessionState, wanted: &SessionState) {
         let role = backend.role().filter(|_| self.role).map(Box::<[u8]>::from);
         if !self.schema {
-            backend.schema.clone_from(&wanted.schema);
+            backend.take_schema(wanted);
         }
         backend.take_all_but_schema(wanted);
         if self.role {

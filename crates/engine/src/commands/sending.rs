@@ -234,7 +234,7 @@ impl Client {
     fn needs_none_there(&self, payload: &[u8], statement: &Statement, does: Does) -> bool {
         // Its answer says how long the list is on MySQL.
         let counts = does == Does::Tells && payload.first() == Some(&(Command::SetOption as u8));
-        let asks = counts || statement.traits.contains(Traits::READS_DIAGNOSTICS);
+        let asks = counts || statement.traits.intersects(Traits::NEEDS_CONDITIONS);
         self.counted(payload, statement).is_none()
             && self.capture.conditions.needs_none_there(asks, does)
     }

@@ -38,7 +38,7 @@ impl Backend {
         (client, statement): (&mut Client, &Statement),
         payload: &[u8],
     ) -> bool {
-        let asks = statement.traits.contains(Traits::READS_DIAGNOSTICS);
+        let asks = statement.traits.intersects(Traits::NEEDS_CONDITIONS);
         if !asks || client.counted(payload, statement).is_some() {
             return false;
         }
@@ -123,7 +123,7 @@ impl Engine {
         // It only reads, so nothing of this must be awaited (rule 5).
         let outbox = turn.io.outbox(backend.handle);
         put_restore(outbox, backend, &restore);
-        backend.session.schema.clone_from(&client.session.schema);
+        backend.session.take_schema(&client.session);
         backend.session.take_all_but_schema(&client.session);
         let again = client.capture.conditions.repeated(false).map(Into::into);
         backend.repeat_read(outbox, &mut client.capture.conditions, false);

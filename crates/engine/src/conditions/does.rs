@@ -55,6 +55,7 @@ impl Does {
                 empties: is_mysql || uses_tables(statement, text),
             },
             Kind::Diagnostics if asks => Self::Gets,
+            Kind::Ddl if statement.traits.contains(Traits::ADDS_CONDITIONS) => Self::Adds,
             // MySQL forgets the list with the statement that reads its length as a variable.
             Kind::Select | Kind::Do | Kind::Set if asks && is_mysql => Self::Replaces,
             _ if asks => Self::Asks,
@@ -107,6 +108,10 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         Kind::Explain => has(&[b"from"]) || !has(&[b"select"]),
         Kind::Show if statement.traits.contains(Traits::KEEPS_FOUND_ROWS) => {
             has(&[b"table", b"view", b"sequence"])
+        }
+        // A body is read, but its tables are not opened.
+        Kind::Ddl if statement.traits.contains(Traits::DEFINES_PROGRAM) => {
+            statement.traits.contains(Traits::BODY_INSERTS)
         }
         Kind::Ddl | Kind::Admin => has(&DEFINE),
         Kind::Lock => !statement.traits.contains(Traits::RELEASES_TABLE_LOCKS),
@@ -184,6 +189,26 @@ mod tests {
             ("INSERT INTO t VALUES (1)", Does::Replaces, Does::Replaces),
             ("CREATE TABLE t (a INT)", Does::Replaces, Does::Replaces),
             ("CREATE DATABASE d", Does::Keeps, Does::Replaces),
+            (
+                "CREATE PROCEDURE p() SELECT REPLACE(a, b, c) FROM t",
+                Does::Keeps,
+                Does::Replaces,
+            ),
+            (
+                "CREATE OR REPLACE FUNCTION f() RETURNS INT BEGIN INSERT INTO t VALUES (1); RETURN 1; END",
+                Does::Replaces,
+                Does::Replaces,
+            ),
+            (
+                "CREATE PROCEDURE p() BEGIN DECLARE EXIT HANDLER FOR 1062 SELECT 1; END",
+                Does::Keeps,
+                Does::Adds,
+            ),
+            (
+                "CREATE TRIGGER t BEFORE INSERT ON t FOR EACH ROW BEGIN DECLARE EXIT HANDLER FOR 1062 SET @a = 1; END",
+                Does::Replaces,
+                Does::Adds,
+            ),
             ("UNLOCK TABLES", Does::Keeps, Does::Replaces),
             ("SHOW TABLES", Does::Replaces, Does::Replaces),
             ("SHOW GRANTS", Does::Keeps, Does::Replaces),

@@ -224,6 +224,8 @@ impl Place {
             (Does::Gets, before, _) if matches!(code, None | Some(code::NOT_RESIGNALLED)) => {
                 if gave { before.more(answer) } else { before }
             }
+            // That comes before anything else.
+            (Does::Adds, _, _) if code == Some(code::PARSE_ERROR) => Self::There(answer.source()),
             (Does::Adds, before, _) => before.more(answer),
             (Does::AddsError | Does::Tells, Self::Nowhere, Some(error)) => Self::told(error),
             (Does::AddsError, before, _) => before.more(answer),

@@ -68,25 +68,44 @@ impl Texts {
 /// What is prepared by name on a backend, and whose it is.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
-    list: Vec<(Box<[u8]>, u64)>,
+    list: Vec<Named>,
+}
+
+/// A name that is a text's on a backend.
+#[derive(Debug)]
+struct Named {
+    name: Box<[u8]>,
+    /// The text's.
+    id: u64,
+    /// It could not be prepared: what it reads may be gone by now.
+    was_refused: bool,
 }
 
 impl Prepared {
-    fn id(&self, name: &[u8]) -> Option<u64> {
-        let found = self.list.iter().find(|(known, _)| **known == *name);
-        found.map(|&(_, id)| id)
+    fn get(&self, name: &[u8]) -> Option<&Named> {
+        self.list.iter().find(|named| *named.name == *name)
     }
 
     /// The name is nobody's any more.
     pub(crate) fn remove(&mut self, name: &[u8]) {
-        self.list.retain(|(known, _)| **known != *name);
+        self.list.retain(|named| *named.name != *name);
     }
 
     /// The name is this text's from now on. True if there are so many now that the backend is to be cleaned.
     fn put(&mut self, name: &[u8], id: u64) -> bool {
         self.remove(name);
-        self.list.push((name.into(), id));
+        self.list.push(Named {
+            name: name.into(),
+            id,
+            was_refused: false,
+        });
         self.list.len() > LEFT_MAX
+    }
+
+    /// The text that the name is of could not be prepared.
+    pub(crate) fn refused(&mut self, name: &[u8]) {
+        let named = self.list.iter_mut().find(|named| *named.name == *name);
+        named.into_iter().for_each(|named| named.was_refused = true);
     }
 
     /// True if there is none.
@@ -280,11 +299,14 @@ impl Engine {
         };
         let texts = client.texts.iter().flat_map(|texts| &texts.list);
         for text in texts.filter(|text| !strands(text)) {
-            if named(&text.name) && backend.leftovers.prepared.id(&text.name) != Some(text.id) {
+            let here = backend.leftovers.prepared.get(&text.name);
+            let here = here.filter(|here| here.id == text.id);
+            // What is asked for by name is told why it cannot be had; what may use any goes on without it.
+            if named(&text.name) && here.is_none_or(|here| here.was_refused && !all) {
                 let dialect = facts.dialect(&text.state);
                 dialect.iter().for_each(|dialect| match goes {
                     Some(true) => backend.prepare_to_go(outbox, text),
-                    _ => backend.prepare(outbox, text, dialect),
+                    _ => backend.prepare(outbox, (text, all), dialect),
                 });
                 brought |= dialect.is_some();
             }
@@ -357,27 +379,32 @@ impl Backend {
                 .as_ref()
                 .is_some_and(|texts| texts.get(name).is_some())
         };
-        let foreign = |(name, _): &&(Box<[u8]>, u64)| named(name) && !own(name);
-        let names: Vec<_> = self
+        let foreign = |here: &mut Named| named(&here.name) && !own(&here.name);
+        let gone: Vec<_> = self
             .leftovers
             .prepared
             .list
-            .iter()
-            .filter(foreign)
-            .cloned()
+            .extract_if(.., foreign)
             .collect();
-        for (name, _) in &names {
+        let mut there = gone.iter().filter(|here| !here.was_refused).peekable();
+        let takes = there.peek().is_some();
+        for Named { name, .. } in there {
             self.put_query(outbox, &[b"DEALLOCATE PREPARE `", &name[..], b"`"].concat());
             self.expect(Purpose::Restore(RestorePart::Set));
-            self.leftovers.prepared.remove(name);
         }
-        !names.is_empty()
+        takes
     }
 
     /// Prepares a text in the schema, with the character sets, the role and in the `sql_mode` of then. Nothing
     /// else of then matters, and to set `autocommit` would end a transaction. What somebody's next
     /// transaction is to be must not hold: where that only reads, a text that writes cannot be prepared.
-    fn prepare(&mut self, outbox: &mut Vec<u8>, text: &Text, dialect: &Dialect) {
+    /// `can_lack`: what it is brought for may do without it.
+    fn prepare(
+        &mut self,
+        outbox: &mut Vec<u8>,
+        (text, can_lack): (&Text, bool),
+        dialect: &Dialect,
+    ) {
         let mut state = self.session.clone();
         state.schema = text.state.schema.clone().or(state.schema);
         state.charset = text.state.charset.clone().or(state.charset);
@@ -391,7 +418,7 @@ impl Backend {
         put_restore(outbox, self, &restore);
         self.session = state;
         self.put_query(outbox, &prepare_statement(&text.name, &text.text, dialect));
-        self.expect_text(text);
+        self.expect_text(text, can_lack);
     }
 
     /// Prepares something that can be deallocated: what the text reads may be gone by now.
@@ -400,11 +427,12 @@ impl Backend {
             outbox,
             &[b"PREPARE `", &text.name[..], b"` FROM 'DO 1'"].concat(),
         );
-        self.expect_text(text);
+        self.expect_text(text, false);
     }
 
-    fn expect_text(&mut self, text: &Text) {
-        self.expect(Purpose::Restore(RestorePart::Text(text.name.clone())));
+    fn expect_text(&mut self, text: &Text, can_lack: bool) {
+        let name = text.name.clone();
+        self.expect(Purpose::Restore(RestorePart::Text { name, can_lack }));
         self.dirty |= self.leftovers.prepared.put(&text.name, text.id);
     }
 }

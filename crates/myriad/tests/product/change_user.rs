@@ -52,7 +52,7 @@ fn told_of(client: &mut Client, change: Change<'_>, told: &mut Vec<String>) -> i
         None => ("nobody".to_owned(), ""),
     };
     client.send_command_that_goes(COM_CHANGE_USER, argument.as_bytes());
-    told.push(format!("{:?}", client.finish_login(password)));
+    told.push(format!("{:?}", client.finish_login(password)?));
     for question in QUESTIONS {
         told.push(format!("{question}: {:?}", client.try_run(question)?));
     }

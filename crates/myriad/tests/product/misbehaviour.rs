@@ -108,7 +108,7 @@ fn a_handshake_response_may_be_cut_at_any_byte() {
         client.send_bytes(&response[..cut]);
         barrier(&mut other);
         client.send_bytes(&response[cut..]);
-        client.finish_login("secret").unwrap();
+        client.finish_login("secret").unwrap().unwrap();
         assert_eq!(client.value("SELECT DATABASE()"), "shop", "cut at {cut}");
     }
 }
@@ -169,7 +169,7 @@ fn a_wrong_sequence_id_is_told_and_closes() {
         let mut response = client.response(&handshake, &Login::default());
         response[3] = sequence_id.wrapping_add(1);
         client.send_bytes(&response);
-        let Err(Outcome::Err(code, _)) = client.finish_login("secret") else {
+        let Err(Outcome::Err(code, _)) = client.finish_login("secret").unwrap() else {
             panic!("logged in with packet {sequence_id} in the place of packet 1");
         };
         assert_eq!(code, 1043);

@@ -2,6 +2,7 @@
 //! matter of `session_state`.
 
 use crate::session_state::{compare, pinned};
+use crate::support::{Client, Database, FrontDoor};
 
 /// A text of so many bytes that selects a number.
 fn text(len: usize, number: usize) -> String {
@@ -63,4 +64,35 @@ fn a_33rd_text_pins() {
         compare("texts_33", &[&all])
     };
     assert_eq!(pinned(&door, "text_prepared"), 1);
+}
+
+/// A text is prepared anew on a connection that has no schema, for a session that has lost its own: the connection
+/// has one from then on.
+#[test]
+fn a_text_prepared_in_a_schema_leaves_no_other_session_there() {
+    let database = Database::shared();
+    for name in ["texts_left", "texts_gone"] {
+        database.schema(name);
+    }
+    database.execute("CREATE TABLE texts_left.t (a INT); INSERT INTO texts_left.t VALUES (7)");
+    let settings = ["backend.max_connections = 2", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let [mut homeless, mut holds, mut other] =
+        ["texts_left", "", ""].map(|schema| Client::new(&door.address(), schema));
+    for sql in [
+        "PREPARE p FROM 'SELECT a FROM t'",
+        "USE texts_gone",
+        "DROP DATABASE texts_gone",
+    ] {
+        homeless.run(sql);
+    }
+    // The connection that has lost its schema with the session.
+    holds.run("BEGIN");
+    holds.run("SELECT * FROM texts_left.t");
+    assert_eq!(homeless.value("EXECUTE p"), "7");
+    for client in [&mut homeless, &mut other] {
+        assert_eq!(client.value("SELECT COUNT(DATABASE())"), "0");
+    }
+    holds.run("COMMIT");
+    assert_eq!(homeless.value("EXECUTE p"), "7");
 }

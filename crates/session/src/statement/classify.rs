@@ -17,7 +17,10 @@ const NESTING_MAX: u8 = 3;
 /// What is only said of a statement that is alone and understood.
 const ALONE: Traits = Traits::PURE_READ
     .union(Traits::BARE_BEGIN)
-    .union(Traits::RELEASES);
+    .union(Traits::RELEASES)
+    .union(Traits::DEFINES_PROGRAM)
+    .union(Traits::BODY_INSERTS)
+    .union(Traits::ADDS_CONDITIONS);
 
 /// Says what `text` is and does, without parsing it: one pass over its tokens.
 #[must_use]
@@ -52,6 +55,9 @@ fn single(reader: &mut Reader<'_>) -> Statement {
 fn join(first: Statement, second: Statement) -> Statement {
     let mut traits = (first.traits | second.traits).difference(ALONE);
     traits |= Traits::MULTIPLE | Traits::MAY_WRITE | Traits::GENERATES_ID;
+    if counts_rows(&first) || counts_rows(&second) {
+        traits |= Traits::COUNTS_ROWS;
+    }
     let mut pins = first.pins | second.pins;
     if traits.contains(Traits::FOR_STATEMENT) {
         // Which of the answers tells what holds for a statement only is not followed.
@@ -71,6 +77,17 @@ fn join(first: Statement, second: Statement) -> Statement {
         traits,
         pins,
         digest: 0,
+    }
+}
+
+/// Whether `FOUND_ROWS()` tells of rows of this statement, one of several.
+fn counts_rows(statement: &Statement) -> bool {
+    let keeps = statement.traits.contains(Traits::KEEPS_FOUND_ROWS);
+    match statement.kind {
+        Kind::Multiple => statement.traits.contains(Traits::COUNTS_ROWS),
+        Kind::Select | Kind::Show | Kind::Explain => !keeps,
+        Kind::Call | Kind::Prepared | Kind::Unknown => true,
+        _ => statement.traits.contains(Traits::COUNTS_UNSENT_ROWS),
     }
 }
 

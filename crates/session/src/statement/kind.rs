@@ -157,10 +157,22 @@ bitflags! {
         const SETS_PASSWORD = 1 << 35;
         /// `FLUSH HOSTS`.
         const FLUSHES_HOSTS = 1 << 36;
+        /// Defines a procedure, a function, an event or a package.
+        const DEFINES_PROGRAM = 1 << 37;
+        /// The body of what it defines has an `INSERT` or a `REPLACE`.
+        const BODY_INSERTS = 1 << 38;
+        /// Adds to the list of conditions, and empties it not, because the body of what it defines declares a handler.
+        /// On MySQL only.
+        const ADDS_CONDITIONS = 1 << 39;
+        /// Of several statements, one counts rows for `FOUND_ROWS()`.
+        const COUNTS_ROWS = 1 << 40;
     }
 }
 
 impl Traits {
+    /// The list of conditions must be the session's: it is asked for, or added to.
+    pub const NEEDS_CONDITIONS: Self = Self::READS_DIAGNOSTICS.union(Self::ADDS_CONDITIONS);
+
     /// The flags that say a reason to pin may be over.
     pub const RELEASES: Self = Self::RELEASES_TABLE_LOCKS
         .union(Self::RELEASES_USER_LOCK)

@@ -1,8 +1,10 @@
 //! Stored programs: their bodies hold semicolons that separate nothing. Owns the count of open
-//! blocks; what a body does is not looked at.
+//! blocks; of what a body does only what the definition itself depends on is looked at.
 
+use super::dialect::Flavor;
 use super::findings::Findings;
 use super::keyword::Keyword;
+use super::kind::Traits;
 use super::pins::PinReason;
 use super::reader::Reader;
 use super::token::Token;
@@ -22,6 +24,9 @@ pub(super) const fn is_program(keyword: Keyword) -> bool {
 /// Goes to the end of the statement that defines `object`. In doubt about the blocks, what could
 /// be a further statement pins.
 pub(super) fn skip(object: Keyword, reader: &mut Reader<'_>, found: &mut Findings) {
+    if object != Keyword::Trigger {
+        found.add(Traits::DEFINES_PROGRAM);
+    }
     if object == Keyword::Package {
         reader.skip_text();
         return;
@@ -34,6 +39,7 @@ pub(super) fn skip(object: Keyword, reader: &mut Reader<'_>, found: &mut Finding
         let token = reader.next();
         if token != Token::End {
             body.take(token, reader);
+            found.add(body_has(token, reader));
         } else if body.open == 0 {
             return;
         } else if reader.resume() {
@@ -42,6 +48,16 @@ pub(super) fn skip(object: Keyword, reader: &mut Reader<'_>, found: &mut Finding
             found.pin(PinReason::MultipleStatements);
             return;
         }
+    }
+}
+
+/// What the definition itself does because its body has this.
+fn body_has(token: Token<'_>, reader: &Reader<'_>) -> Traits {
+    let is_mysql = reader.dialect().flavor == Flavor::MySql;
+    match token.keyword() {
+        Keyword::Insert | Keyword::Replace if !reader.peek_mark(b'(') => Traits::BODY_INSERTS,
+        Keyword::Handler if is_mysql => Traits::ADDS_CONDITIONS,
+        _ => Traits::empty(),
     }
 }
 

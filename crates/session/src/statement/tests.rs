@@ -33,6 +33,7 @@ const COMMITS: Traits = Traits::MAY_WRITE.union(Traits::IMPLICIT_COMMIT);
 const SEVERAL: Traits = Traits::MULTIPLE
     .union(Traits::MAY_WRITE)
     .union(Traits::GENERATES_ID);
+const COUNTING: Traits = SEVERAL.union(Traits::COUNTS_ROWS);
 
 const MARIADB: Dialect = Dialect::new(Flavor::MariaDb, 101_119);
 const MYSQL: Dialect = Dialect::new(Flavor::MySql, 90_700);

@@ -106,6 +106,20 @@ impl Case<'_> {
         rest.is_some_and(|rest| rest == through || rest.ends_with("[]"))
     }
 
+    /// True if the answers end with an ERR, and differ in nothing but that a transaction is told of before it, directly.
+    pub(super) fn fails_in_unsaid_transaction(&self) -> bool {
+        let fails = self
+            .direct
+            .last()
+            .is_some_and(|last| last.starts_with("Err "));
+        let same = |(direct, through): (&String, &String)| {
+            let told = direct.starts_with("ColumnsEnd ") && direct.ends_with("\\x01\\x00");
+            let unsaid = direct.replacen("\\x01\\x00", "\\x00\\x00", 1);
+            direct == through || told && unsaid == *through
+        };
+        fails && self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
+    }
+
     /// True if only definitions of columns differ, and in this part only.
     pub(super) fn same_but(&self, part: Range<usize>) -> bool {
         let same = |(direct, through): (&String, &String)| {

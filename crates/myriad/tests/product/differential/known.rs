@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 42] = [
+const KNOWN: [Known; 43] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -55,6 +55,10 @@ const KNOWN: [Known; 42] = [
             && case.same_until_converted();
         case.has(&["@"]) && (case.same_but(TYPE) || union) || plan && case.same_count()
     }),
+    (
+        "behind the columns of a SELECT that fails after them",
+        |case| case.has(&["autocommit"]) && case.fails_in_unsaid_transaction(),
+    ),
     ("the warnings in the answer to COM_INIT_DB", |case| {
         case.last().starts_with("\\init_db") && !Server::is_mariadb()
     }),
@@ -392,6 +396,19 @@ fn what_is_told_of_keys_and_of_types_is_known_only_on_mysql() {
     assert!(!is_known(session, &told(8, r"\x011"), &told(8, r"\x01")));
     let unset = "x\n\\prepare p SELECT @a\n\\execute p";
     assert!(!is_known(unset, &told(0xfa, r"\x011"), &told(8, r"\x01")));
+}
+
+#[test]
+fn an_unsaid_transaction_is_known_only_behind_columns_and_before_an_err() {
+    let answer = |status: u8, last: &str| {
+        format!("ColumnsEnd #3 [5] \\xfe\\x00\\x00\\x{status:02x}\\x00\n{last}")
+    };
+    let off = "x\nSET autocommit = 0\nSELECT f()";
+    let (err, row) = ("Err #4 [47] e", "Row #4 [2] r");
+    assert!(is_known(off, &answer(1, err), &answer(0, err)));
+    assert!(!is_known(off, &answer(1, row), &answer(0, row)));
+    assert!(!is_known(off, &answer(0, err), &answer(1, err)));
+    assert!(!is_known("x\nSELECT f()", &answer(1, err), &answer(0, err)));
 }
 
 #[test]

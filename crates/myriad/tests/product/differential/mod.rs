@@ -72,6 +72,8 @@ struct Found {
     unstable: u64,
     /// How often sessions were seen on another connection of the database than before.
     moves: usize,
+    /// What took longest, and its name.
+    slowest: (Duration, String),
 }
 
 /// What testers share.
@@ -105,11 +107,20 @@ impl Search<'_> {
     }
 
     fn compare(&self, ground: &mut Ground<'_>, lines: &[String], name: &str) {
+        let begin = Instant::now();
         let compared = ground.compare(lines);
+        self.took(begin.elapsed(), name);
         if let Some(difference) = self.count(compared) {
             let shortened = shown(name, &ground.shortened(difference));
             println!("{shortened}");
             self.found.lock().unwrap().different.push(shortened);
+        }
+    }
+
+    fn took(&self, time: Duration, name: &str) {
+        let mut found = self.found.lock().unwrap();
+        if time > found.slowest.0 {
+            found.slowest = (time, name.to_owned());
         }
     }
 
@@ -177,11 +188,13 @@ fn random_sessions_are_told_what_the_database_tells() {
         search.found.into_inner().unwrap()
     });
     let report = format!(
-        "{} sessions from seed {first}, {} moves, {} ended at a known difference, {} unstable; the crowd ran {churned} statements",
+        "{} sessions from seed {first}, {} moves, {} ended at a known difference, {} unstable; the crowd ran {churned} statements; {} took longest: {:?}",
         found.compared,
         found.moves,
         found.known.values().sum::<u64>(),
-        found.unstable
+        found.unstable,
+        found.slowest.1,
+        found.slowest.0
     );
     println!("{report}");
     for (words, times) in &found.known {

@@ -244,7 +244,7 @@ impl Player {
         ];
         self.client
             .send_command_that_goes(COM_CHANGE_USER, &parts.concat());
-        match self.client.finish_login(PASSWORD) {
+        match self.client.finish_login(PASSWORD)? {
             Ok(()) => {
                 self.client.welcome.sequence_id = 0;
                 self.statements.clear();

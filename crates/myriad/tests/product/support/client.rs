@@ -96,7 +96,10 @@ impl Client {
         let (mut client, handshake) = Self::connect(address)?;
         let response = client.response(&handshake, login);
         client.send_bytes(&response);
-        client.finish_login(login.password).map(|()| client)
+        client
+            .finish_login(login.password)
+            .unwrap()
+            .map(|()| client)
     }
 
     /// The same over TLS, if the other end shows a certificate that one in `trusted`, which is PEM, vouches for.
@@ -115,7 +118,10 @@ impl Client {
         client.stream = BufReader::with_capacity(64 << 10, stream);
         response[3] = 2;
         client.send_bytes(&response);
-        client.finish_login(login.password).map(|()| client)
+        client
+            .finish_login(login.password)
+            .unwrap()
+            .map(|()| client)
     }
 
     /// The packet that answers the initial handshake.
@@ -163,21 +169,22 @@ impl Client {
     }
 
     /// Reads what follows the response, and switches the plugin if it is asked to.
-    pub(crate) fn finish_login(&mut self, password: &str) -> Result<(), Outcome> {
+    /// `Err`: the connection is lost.
+    pub(crate) fn finish_login(&mut self, password: &str) -> io::Result<Result<(), Outcome>> {
         loop {
             let Packet {
                 sequence_id,
                 payload,
-            } = self.receive().unwrap();
+            } = self.receive()?;
             if OkPacket::parse(&payload).is_ok() && payload[0] == 0 {
                 self.welcome = Packet {
                     sequence_id,
                     payload,
                 };
-                return Ok(());
+                return Ok(Ok(()));
             }
             if let Ok(error) = ErrPacket::parse(&payload) {
-                return Err(outcome(&error));
+                return Ok(Err(outcome(&error)));
             }
             let answer = match AuthMoreData::parse(&payload) {
                 Ok(AuthMoreData::FastAuthSuccess) => continue,

@@ -1,8 +1,8 @@
 //! Transactions, locks, routines, upkeep; and several statements in one text.
 
 use super::{
-    ASSIGNS, COMMITS, HIDDEN, KEEPS, MARIADB, MYSQL, NONE, PURE, SEVERAL, USES, WRITES, check,
-    check_in, pins_of,
+    ASSIGNS, COMMITS, COUNTING, HIDDEN, KEEPS, MARIADB, MYSQL, NONE, PURE, SEVERAL, USES, WRITES,
+    check, check_in, pins_of,
 };
 use crate::statement::{Kind, PinReason, Traits};
 
@@ -208,21 +208,27 @@ fn upkeep() {
 #[test]
 fn several_statements() {
     check(&[
-        ("select 1; select 2", Kind::Multiple, SEVERAL, &[]),
+        ("select 1; select 2", Kind::Multiple, COUNTING, &[]),
         (
             "select 1; use d",
             Kind::Multiple,
-            SEVERAL | Traits::CHANGES_SCHEMA,
+            COUNTING | Traits::CHANGES_SCHEMA,
             &[],
         ),
         ("begin; begin", Kind::Multiple, SEVERAL, &[]),
         (
             "select 1; check table t",
             Kind::Multiple,
-            SEVERAL | KEEPS | Traits::IMPLICIT_COMMIT,
+            COUNTING | KEEPS | Traits::IMPLICIT_COMMIT,
             &[],
         ),
-        ("select 1; select @x", Kind::Multiple, SEVERAL | USES, &[]),
+        (
+            "show create table t; delete from t",
+            Kind::Multiple,
+            SEVERAL | KEEPS,
+            &[],
+        ),
+        ("select 1; select @x", Kind::Multiple, COUNTING | USES, &[]),
         (
             "lock tables t read; unlock tables",
             Kind::Multiple,
@@ -232,13 +238,13 @@ fn several_statements() {
         (
             "select 1; frobnicate",
             Kind::Multiple,
-            SEVERAL | HIDDEN,
+            COUNTING | HIDDEN,
             &[PinReason::MultipleStatements, PinReason::Unknown],
         ),
         (
             "select 1; select 'x",
             Kind::Unknown,
-            SEVERAL | HIDDEN,
+            COUNTING | HIDDEN,
             &[PinReason::Unknown],
         ),
         ("", Kind::Empty, NONE, &[]),

@@ -1,7 +1,11 @@
 //! Objects, accounts and stored programs.
 
-use super::{COMMITS, HIDDEN, SEVERAL, UNKNOWN_CALL, UNSENT, USES, WRITES, check};
+use super::{
+    COMMITS, COUNTING, HIDDEN, MYSQL, UNKNOWN_CALL, UNSENT, USES, WRITES, check, check_in,
+};
 use crate::statement::{Kind, PinReason, Traits};
+
+const PROGRAM: Traits = COMMITS.union(Traits::DEFINES_PROGRAM);
 
 #[test]
 fn objects() {
@@ -94,16 +98,39 @@ fn a_body_belongs_to_its_definition() {
         "create procedure p() begin x: loop leave x; end loop x; while 1 do set a=1; end while; end",
         "create procedure p() begin repeat set a=if(b,1,2); until 1 end repeat; end",
         "create or replace function f() returns int return case when 1 then 2 else 3 end",
-        "create trigger x before insert on t for each row begin set new.a=1; end",
-        "create trigger x before insert on t for each row if 1 then set new.a=1; end if",
         "create event e on schedule every 1 day ends now() do begin select 1; select 2; end",
         "create procedure p() begin declare exit handler for sqlexception begin end; select 1; end",
         "create package body p as procedure q as begin select 1; end; end",
         "create function f returns string soname 'x'",
+        "create or replace procedure p() select replace(a, b, c)",
         "alter event e do begin select 1; select 2; end",
+    ] {
+        check(&[(text, Kind::Ddl, PROGRAM, &[])]);
+    }
+    for text in [
+        "create trigger x before update on t for each row begin set new.a=1; end",
+        "create trigger x before update on t for each row if 1 then set new.a=1; end if",
     ] {
         check(&[(text, Kind::Ddl, COMMITS, &[])]);
     }
+}
+
+#[test]
+fn a_definition_does_some_of_what_its_body_has() {
+    let inserts = [
+        "create procedure p() insert into t values (1)",
+        "create or replace procedure p() begin select 1; replace t values (1); end",
+    ];
+    for text in inserts {
+        check(&[(text, Kind::Ddl, PROGRAM | Traits::BODY_INSERTS, &[])]);
+    }
+    let handles = "create procedure p() begin declare exit handler for 1 begin end; end";
+    check(&[(handles, Kind::Ddl, PROGRAM, &[])]);
+    let adds = PROGRAM | Traits::ADDS_CONDITIONS;
+    check_in(&MYSQL, &[(handles, Kind::Ddl, adds, &[])]);
+    let followed = format!("{handles}; select 1");
+    let counts = COUNTING | COMMITS;
+    check_in(&MYSQL, &[(&followed, Kind::Multiple, counts, &[])]);
 }
 
 #[test]
@@ -112,25 +139,25 @@ fn what_follows_a_body_is_seen() {
         (
             "create procedure p() begin select 1; end; select get_lock('a',1)",
             Kind::Multiple,
-            SEVERAL | COMMITS,
+            COUNTING | COMMITS,
             &[PinReason::UserLock],
         ),
         (
             "create procedure p() select 1; select @x",
             Kind::Multiple,
-            SEVERAL | COMMITS | USES,
+            COUNTING | COMMITS | USES,
             &[],
         ),
         (
             "create procedure p() begin select 1;",
             Kind::Ddl,
-            COMMITS,
+            PROGRAM,
             &[PinReason::MultipleStatements],
         ),
         (
             "create procedure p() if 1 then select 1; end if",
             Kind::Multiple,
-            SEVERAL | COMMITS | HIDDEN,
+            COUNTING | COMMITS | HIDDEN,
             &[PinReason::MultipleStatements, PinReason::Unknown],
         ),
     ]);
