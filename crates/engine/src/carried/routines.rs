@@ -83,6 +83,7 @@ impl Engine {
         found.pins = PinReasons::NONE;
         found.traits |= Traits::RUNS_KNOWN_BODY | Traits::COUNTS_UNSENT_ROWS;
         found.traits.set(Traits::BODY_ASSIGNS, body.uses_variables);
+        found.traits.set(Traits::BODY_USES_TABLES, body.uses_tables);
         found
     }
 

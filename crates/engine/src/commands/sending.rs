@@ -69,6 +69,9 @@ impl Engine {
             (client, &statement),
             (rewrite.as_ref(), packet.payload, flavor),
         );
+        if reads {
+            client.capture.conditions.cleared();
+        }
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());

@@ -55,7 +55,7 @@ impl Does {
                 empties: is_mysql || uses_tables(statement, text),
             },
             Kind::Diagnostics if asks => Self::Gets,
-            Kind::Ddl if statement.traits.contains(Traits::ADDS_CONDITIONS) => Self::Adds,
+            Kind::Ddl if statement.traits.contains(Traits::OWN_CONDITIONS) => Self::Adds,
             // MySQL forgets the list with the statement that reads its length as a variable.
             Kind::Select | Kind::Do | Kind::Set if asks && is_mysql => Self::Replaces,
             _ if asks => Self::Asks,
@@ -123,6 +123,9 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         | Kind::Show
         | Kind::Handler
         | Kind::Unknown => true,
+        Kind::Call if statement.traits.contains(Traits::RUNS_KNOWN_BODY) => {
+            statement.traits.contains(Traits::BODY_USES_TABLES) || has(&[b"from"])
+        }
         Kind::Call | Kind::Multiple => has_one_of(text, &[&READ_OR_WRITE, &DEFINE]),
         Kind::Empty
         | Kind::Use

@@ -151,6 +151,13 @@ impl Conditions {
         self.place = list.map_or(Place::Nowhere, Place::Known);
     }
 
+    /// The list of the attached backend was emptied: if there was none, that is the session's.
+    pub(crate) fn cleared(&mut self) {
+        if matches!(self.place, Place::Nowhere) {
+            self.place = Place::Empty;
+        }
+    }
+
     /// What the backend has is the session's list no more.
     pub(crate) fn lose(&mut self) {
         self.place = match std::mem::take(&mut self.place) {

@@ -108,4 +108,6 @@ mod tls;
 #[cfg(test)]
 mod tls_of_monitor;
 #[cfg(test)]
+mod uploads;
+#[cfg(test)]
 mod vanished;

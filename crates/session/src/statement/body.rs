@@ -17,6 +17,8 @@ use super::{variables, write};
 pub struct Body {
     /// It mentions user variables.
     pub uses_variables: bool,
+    /// One of its statements uses tables, as far as words tell.
+    pub uses_tables: bool,
 }
 
 /// Words that begin what is not carried, or hide what they run. In order.
@@ -80,6 +82,11 @@ const SETS: [&[u8]; 9] = [
     b"TRANSACTION",
 ];
 
+/// Words of statements that use tables. In order.
+const USE_TABLES: [&[u8]; 7] = [
+    b"DELETE", b"EXPLAIN", b"FROM", b"INSERT", b"REPLACE", b"TABLE", b"UPDATE",
+];
+
 /// What settings of the session are lost, or told otherwise than by the session tracker.
 const UNSEEN: Traits = Traits::SETS_CHARSET
     .union(Traits::SETS_AUTOCOMMIT)
@@ -94,7 +101,7 @@ const UNSEEN: Traits = Traits::SETS_CHARSET
 #[must_use]
 pub fn procedure_body(text: &[u8], dialect: &Dialect) -> Option<Body> {
     let mut found = Findings::default();
-    only_known_words(text, dialect, &mut found)?;
+    let uses_tables = only_known_words(text, dialect, &mut found)?;
     let mut reader = Reader::new(text, dialect);
     loop {
         expression::scan(&mut reader, &mut found, Until::Insertion, Calls::All);
@@ -112,11 +119,14 @@ pub fn procedure_body(text: &[u8], dialect: &Dialect) -> Option<Body> {
     let seen = statement.pins.is_empty() && !statement.traits.intersects(UNSEEN);
     (seen && !doubt).then_some(Body {
         uses_variables: statement.traits.contains(Traits::USES_USER_VARIABLES),
+        uses_tables,
     })
 }
 
-/// Looks at each word, wherever it stands. What is assigned may be a system variable.
-fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Option<()> {
+/// Looks at each word, wherever it stands: whether one of them is about tables. What is assigned may be a system
+/// variable.
+fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Option<bool> {
+    let mut uses_tables = false;
     let mut lexer = Lexer::new(text, dialect);
     let mut token = lexer.next();
     while token != Token::End {
@@ -130,6 +140,7 @@ fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Opt
                 let refused = REFUSED.binary_search(&&*upper).is_ok();
                 (!refused || is_call || is_handler).then_some(())?;
                 let sets = word.keyword == Keyword::Set && is_one_of(next, &SETS);
+                uses_tables |= !is_call && is_one_of(token, &USE_TABLES);
                 let starts = upper == b"START" && !next.is(Keyword::Transaction);
                 (!sets && !starts).then_some(())?;
             }
@@ -141,7 +152,7 @@ fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Opt
         }
         token = next;
     }
-    (!lexer.in_doubt()).then_some(())
+    (!lexer.in_doubt()).then_some(uses_tables)
 }
 
 fn is_one_of(token: Token<'_>, words: &[&[u8]]) -> bool {

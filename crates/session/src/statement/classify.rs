@@ -20,7 +20,7 @@ const ALONE: Traits = Traits::PURE_READ
     .union(Traits::RELEASES)
     .union(Traits::DEFINES_PROGRAM)
     .union(Traits::BODY_INSERTS)
-    .union(Traits::ADDS_CONDITIONS);
+    .union(Traits::OWN_CONDITIONS);
 
 /// Says what `text` is and does, without parsing it: one pass over its tokens.
 #[must_use]

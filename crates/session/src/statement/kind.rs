@@ -161,17 +161,19 @@ bitflags! {
         const DEFINES_PROGRAM = 1 << 37;
         /// The body of what it defines has an `INSERT` or a `REPLACE`.
         const BODY_INSERTS = 1 << 38;
-        /// Adds to the list of conditions, and empties it not, because the body of what it defines declares a handler.
-        /// On MySQL only.
-        const ADDS_CONDITIONS = 1 << 39;
+        /// The list of conditions must be the session's own, although nobody asks for it: this adds to it, because
+        /// the body of what it defines declares a handler (MySQL), or nothing can empty it later (`XA START`).
+        const OWN_CONDITIONS = 1 << 39;
         /// Of several statements, one counts rows for `FOUND_ROWS()`.
         const COUNTS_ROWS = 1 << 40;
+        /// `CALL` of a procedure whose body was looked at and uses tables. No text says so by itself.
+        const BODY_USES_TABLES = 1 << 41;
     }
 }
 
 impl Traits {
-    /// The list of conditions must be the session's: it is asked for, or added to.
-    pub const NEEDS_CONDITIONS: Self = Self::READS_DIAGNOSTICS.union(Self::ADDS_CONDITIONS);
+    /// The list of conditions must be the session's: it is asked for, added to, or cannot be emptied later.
+    pub const NEEDS_CONDITIONS: Self = Self::READS_DIAGNOSTICS.union(Self::OWN_CONDITIONS);
 
     /// The flags that say a reason to pin may be over.
     pub const RELEASES: Self = Self::RELEASES_TABLE_LOCKS

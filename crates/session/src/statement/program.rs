@@ -56,7 +56,7 @@ fn body_has(token: Token<'_>, reader: &Reader<'_>) -> Traits {
     let is_mysql = reader.dialect().flavor == Flavor::MySql;
     match token.keyword() {
         Keyword::Insert | Keyword::Replace if !reader.peek_mark(b'(') => Traits::BODY_INSERTS,
-        Keyword::Handler if is_mysql => Traits::ADDS_CONDITIONS,
+        Keyword::Handler if is_mysql => Traits::OWN_CONDITIONS,
         _ => Traits::empty(),
     }
 }

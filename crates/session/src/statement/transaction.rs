@@ -72,6 +72,10 @@ pub(super) fn xa(reader: &Reader<'_>, found: &mut Findings) -> Kind {
     match reader.peek_keyword() {
         Keyword::Recover => {}
         Keyword::Commit | Keyword::Rollback => found.add(Traits::XA_ENDS),
+        Keyword::Start | Keyword::Begin => {
+            found.add(Traits::OWN_CONDITIONS);
+            found.pin(PinReason::Xa);
+        }
         _ => found.pin(PinReason::Xa),
     }
     Kind::Xa

@@ -259,6 +259,16 @@ fn whoever_asks_finds_no_list_of_somebody_else() {
 }
 
 #[test]
+fn a_list_that_was_emptied_is_the_sessions_only_where_that_has_none() {
+    for place in PLACES {
+        let mut conditions = at(place);
+        conditions.cleared();
+        let expected = if place == "nowhere" { "empty" } else { place };
+        assert_eq!(name(&conditions), expected);
+    }
+}
+
+#[test]
 fn an_error_of_the_front_door_takes_the_place_of_what_there_was() {
     for place in PLACES {
         let mut conditions = at(place);

@@ -120,6 +120,15 @@ impl Case<'_> {
         fails && self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
     }
 
+    /// True if only packets differ that end an answer.
+    pub(super) fn same_but_ends(&self) -> bool {
+        let ends = |line: &String| line.starts_with("Ok ") || line.starts_with("RowsEnd ");
+        let same = |(direct, through): (&String, &String)| {
+            direct == through || ends(direct) && ends(through)
+        };
+        self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
+    }
+
     /// True if only definitions of columns differ, and in this part only.
     pub(super) fn same_but(&self, part: Range<usize>) -> bool {
         let same = |(direct, through): (&String, &String)| {

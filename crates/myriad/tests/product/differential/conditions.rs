@@ -20,7 +20,8 @@ impl Case<'_> {
             rows.filter(is_other).collect::<Vec<_>>()
         };
         let lists = ["SHOW WARNINGS", "SHOW ERRORS"].contains(&self.last());
-        let counts_rows = ["ROW_COUNT", "FOUND_ROWS"].map(|call| self.last().contains(call));
+        let is_counted = |call| self.last().contains(call) && !self.last().starts_with("GET ");
+        let counts_rows = ["ROW_COUNT", "FOUND_ROWS"].map(is_counted);
         !counts_rows.contains(&true) && (!lists || rest(self.direct) == rest(self.through))
     }
 

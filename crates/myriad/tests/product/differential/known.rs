@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 43] = [
+const KNOWN: [Known; 44] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -52,12 +52,21 @@ const KNOWN: [Known; 43] = [
         let plan = case.last().starts_with("UPDATE") && case.last().contains('@');
         let union = case.last().contains(" UNION ")
             && case.last().contains('@')
-            && case.same_until_converted();
+            && (case.same_until_converted() || case.same_but_types() && !Server::is_mariadb());
         case.has(&["@"]) && (case.same_but(TYPE) || union) || plan && case.same_count()
     }),
     (
         "behind the columns of a SELECT that fails after them",
         |case| case.has(&["autocommit"]) && case.fails_in_unsaid_transaction(),
+    ),
+    (
+        "after `SET session_track_system_variables` in one text with other statements",
+        |case| {
+            let within = |line: &String| {
+                line.contains("session_track_system_variables") && line.contains("; ")
+            };
+            case.lines.iter().any(within) && case.same_but_ends()
+        },
     ),
     ("the warnings in the answer to COM_INIT_DB", |case| {
         case.last().starts_with("\\init_db") && !Server::is_mariadb()

@@ -109,7 +109,7 @@ impl Search<'_> {
     fn compare(&self, ground: &mut Ground<'_>, lines: &[String], name: &str) {
         let begin = Instant::now();
         let compared = ground.compare(lines);
-        self.took(begin.elapsed(), name);
+        self.took(begin.elapsed(), (name, lines));
         if let Some(difference) = self.count(compared) {
             let shortened = shown(name, &ground.shortened(difference));
             println!("{shortened}");
@@ -117,7 +117,10 @@ impl Search<'_> {
         }
     }
 
-    fn took(&self, time: Duration, name: &str) {
+    fn took(&self, time: Duration, (name, lines): (&str, &[String])) {
+        if time >= player::PATIENCE {
+            println!("{name} had no answer for long:\n{}", lines.join("\n"));
+        }
         let mut found = self.found.lock().unwrap();
         if time > found.slowest.0 {
             found.slowest = (time, name.to_owned());

@@ -30,7 +30,7 @@ const WHERE: &str = "SELECT @@pseudo_thread_id";
 const PASSWORD: &str = "secret";
 
 /// A thousand others want the same few connections, on a machine that may be slow.
-const PATIENCE: Duration = Duration::from_secs(180);
+pub(super) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What stands for an answer that did not come.
 pub(super) const NO_ANSWER: &str = "no answer";

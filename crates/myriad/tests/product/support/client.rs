@@ -274,6 +274,22 @@ impl Client {
         self.stream.get_mut().write_all(bytes).unwrap();
     }
 
+    /// Sends as much as goes until nothing goes for `limit`. How many bytes that were.
+    pub(crate) fn sends_until_held(&mut self, bytes: &[u8], limit: Duration) -> usize {
+        let stream = self.stream.get_mut();
+        stream.gives_up_writing_after(Some(limit));
+        let mut sent = 0;
+        while sent < bytes.len() {
+            match stream.write(&bytes[sent..]) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        stream.gives_up_writing_after(None);
+        sent
+    }
+
     /// Sends as much as the other end takes before it closes.
     pub(crate) fn send_what_goes(&mut self, bytes: &[u8]) {
         // A broken pipe is what the caller expects; what was said before it can still be read.
@@ -343,6 +359,15 @@ impl Client {
 }
 
 impl Stream {
+    fn gives_up_writing_after(&self, limit: Option<Duration>) {
+        let set = match self {
+            Self::Unix(stream) => stream.set_write_timeout(limit),
+            Self::Tcp(stream) => stream.set_write_timeout(limit),
+            Self::Tls(_) => panic!("only of plain connections"),
+        };
+        set.unwrap();
+    }
+
     fn connect(address: &Address) -> io::Result<Self> {
         match address {
             Address::Unix(path) => {

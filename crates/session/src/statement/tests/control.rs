@@ -43,7 +43,12 @@ fn transactions() {
         ("rollback to x", Kind::Savepoint, NONE, &[]),
         ("savepoint x", Kind::Savepoint, NONE, &[]),
         ("release savepoint x", Kind::Savepoint, NONE, &[]),
-        ("xa start 'x'", Kind::Xa, WRITES, &[PinReason::Xa]),
+        (
+            "xa start 'x'",
+            Kind::Xa,
+            WRITES | Traits::OWN_CONDITIONS,
+            &[PinReason::Xa],
+        ),
         (
             "xa commit 'x' one phase",
             Kind::Xa,

@@ -126,7 +126,7 @@ fn a_definition_does_some_of_what_its_body_has() {
     }
     let handles = "create procedure p() begin declare exit handler for 1 begin end; end";
     check(&[(handles, Kind::Ddl, PROGRAM, &[])]);
-    let adds = PROGRAM | Traits::ADDS_CONDITIONS;
+    let adds = PROGRAM | Traits::OWN_CONDITIONS;
     check_in(&MYSQL, &[(handles, Kind::Ddl, adds, &[])]);
     let followed = format!("{handles}; select 1");
     let counts = COUNTING | COMMITS;
