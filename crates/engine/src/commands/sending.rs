@@ -69,9 +69,6 @@ impl Engine {
             (client, &statement),
             (rewrite.as_ref(), packet.payload, flavor),
         );
-        if reads {
-            client.capture.conditions.cleared();
-        }
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
@@ -302,6 +299,7 @@ fn bring_across(
     let counted = client.counted(payload, statement);
     if rewrite.is_none() && needs_no_conditions {
         backend.clear_conditions(outbox);
+        client.capture.conditions.cleared();
     }
     let own = client.tracks.contains(TrackFilter::OWN);
     if statement.pins.contains(PinReason::SessionTracking) && !own {

@@ -178,6 +178,17 @@ mod tests {
     const SEVERAL: Does = Does::Several { empties: true };
     const SEVERAL_KEEP: Does = Does::Several { empties: false };
 
+    fn check(text: &str, mariadb: Does, mysql: Does) {
+        for (flavor, version, expected) in [
+            (Flavor::MariaDb, 101_119, mariadb),
+            (Flavor::MySql, 90_700, mysql),
+        ] {
+            let statement = classify(text.as_bytes(), &Dialect::new(flavor, version));
+            let does = Does::of_statement(&statement, text.as_bytes(), flavor);
+            assert_eq!(does, expected, "{text} on {flavor:?}");
+        }
+    }
+
     #[test]
     fn what_a_statement_does_depends_on_its_class_and_the_server() {
         for (text, mariadb, mysql) in [
@@ -192,26 +203,6 @@ mod tests {
             ("INSERT INTO t VALUES (1)", Does::Replaces, Does::Replaces),
             ("CREATE TABLE t (a INT)", Does::Replaces, Does::Replaces),
             ("CREATE DATABASE d", Does::Keeps, Does::Replaces),
-            (
-                "CREATE PROCEDURE p() SELECT REPLACE(a, b, c) FROM t",
-                Does::Keeps,
-                Does::Replaces,
-            ),
-            (
-                "CREATE OR REPLACE FUNCTION f() RETURNS INT BEGIN INSERT INTO t VALUES (1); RETURN 1; END",
-                Does::Replaces,
-                Does::Replaces,
-            ),
-            (
-                "CREATE PROCEDURE p() BEGIN DECLARE EXIT HANDLER FOR 1062 SELECT 1; END",
-                Does::Keeps,
-                Does::Adds,
-            ),
-            (
-                "CREATE TRIGGER t BEFORE INSERT ON t FOR EACH ROW BEGIN DECLARE EXIT HANDLER FOR 1062 SET @a = 1; END",
-                Does::Replaces,
-                Does::Adds,
-            ),
             ("UNLOCK TABLES", Does::Keeps, Does::Replaces),
             ("SHOW TABLES", Does::Replaces, Does::Replaces),
             ("SHOW GRANTS", Does::Keeps, Does::Replaces),
@@ -246,14 +237,35 @@ mod tests {
                 Does::Replaces,
             ),
         ] {
-            for (flavor, version, expected) in [
-                (Flavor::MariaDb, 101_119, mariadb),
-                (Flavor::MySql, 90_700, mysql),
-            ] {
-                let statement = classify(text.as_bytes(), &Dialect::new(flavor, version));
-                let does = Does::of_statement(&statement, text.as_bytes(), flavor);
-                assert_eq!(does, expected, "{text} on {flavor:?}");
-            }
+            check(text, mariadb, mysql);
+        }
+    }
+
+    #[test]
+    fn a_definition_does_what_its_body_makes_it_do() {
+        for (text, mariadb, mysql) in [
+            (
+                "CREATE PROCEDURE p() SELECT REPLACE(a, b, c) FROM t",
+                Does::Keeps,
+                Does::Replaces,
+            ),
+            (
+                "CREATE OR REPLACE FUNCTION f() RETURNS INT BEGIN INSERT INTO t VALUES (1); RETURN 1; END",
+                Does::Replaces,
+                Does::Replaces,
+            ),
+            (
+                "CREATE PROCEDURE p() BEGIN DECLARE EXIT HANDLER FOR 1062 SELECT 1; END",
+                Does::Keeps,
+                Does::Adds,
+            ),
+            (
+                "CREATE TRIGGER t BEFORE INSERT ON t FOR EACH ROW BEGIN DECLARE EXIT HANDLER FOR 1062 SET @a = 1; END",
+                Does::Replaces,
+                Does::Adds,
+            ),
+        ] {
+            check(text, mariadb, mysql);
         }
     }
 

@@ -186,7 +186,7 @@ const KNOWN: [Known; 44] = [
     ("the schema of before in a session-track block", |case| {
         let without_eof = case.lines[0].contains("+SESSION_TRACK,-DEPRECATE_EOF");
         let failed = case.refused().any(|line| line.starts_with("\\execute"));
-        let prepares = case.has(&["\\prepare"]) && (without_eof || failed);
+        let prepares = case.has(&["\\prepare", "PREPARE "]) && (without_eof || failed);
         prepares && case.only_schema_is_told()
     }),
     (
