@@ -30,6 +30,8 @@ pub enum Scenario {
     Quotas,
     /// The same, and how much that is changes now and then.
     ChangingQuotas,
+    /// Sessions prepare texts by name, and all of them use the same few names.
+    Texts,
     /// The database itself asks most clients who they are, who answer, are wrong, or leave.
     Questions,
 }
@@ -49,6 +51,10 @@ pub struct Stats {
     pub statements: u64,
     /// Prepared statements of the binary protocol that the database ran.
     pub executed: u64,
+    /// Texts prepared by name that the database ran.
+    pub texts: u64,
+    /// Texts that the front door had to prepare before they could be executed.
+    pub texts_prepared: u64,
     /// Files of LOAD DATA LOCAL that arrived whole.
     pub files: u64,
     /// Sessions that went on elsewhere after what had pinned them was over.
@@ -76,6 +82,8 @@ impl Stats {
         self.refused += other.refused;
         self.statements += other.statements;
         self.executed += other.executed;
+        self.texts += other.texts;
+        self.texts_prepared += other.texts_prepared;
         self.files += other.files;
         self.moved += other.moved;
         self.followers += other.followers;

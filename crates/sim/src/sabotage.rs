@@ -31,6 +31,10 @@ pub enum Sabotage {
     LoseBinding,
     /// An execution runs the prepared statement before the one that it names.
     SwapStatements,
+    /// A `PREPARE` of the front door does nothing; OK is told.
+    LoseTexts,
+    /// A `DEALLOCATE PREPARE` of the front door does nothing; OK is told.
+    LeaveTexts,
     /// A file whose connection is lost is ended where it stands, as if it had been complete.
     HalfFile,
     /// A lane's backend answers the second of two statements first now and then.

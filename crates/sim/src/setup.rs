@@ -41,6 +41,8 @@ pub(crate) enum Cast {
     IdleInTransaction(usize),
     /// Sessions in the same state that read.
     Readers,
+    /// Those who prepare texts by name.
+    Texts,
     /// Those whom the database asks itself, and some whom it does not.
     Questioned,
 }
@@ -70,6 +72,7 @@ impl Setup {
             Scenario::Readers => Self::readers(rng),
             Scenario::Quotas => Self::quotas(rng),
             Scenario::Questions => Self::questions(rng),
+            Scenario::Texts => Self::texts(rng),
             Scenario::ChangingQuotas => {
                 let setup = Self::quotas(rng);
                 let within = [10_000, 100_000, 800_000][rng.usize(..3)];
@@ -122,6 +125,22 @@ impl Setup {
         }
     }
 
+    /// More sessions than backends, so that they meet what others have left there.
+    fn texts(rng: &mut Rng) -> Self {
+        let setup = Self::new(rng);
+        let settings = Settings {
+            max_connections: 1_000_000,
+            ..setup.settings
+        };
+        Self {
+            slots: rng.usize(1..=3),
+            clients: rng.usize(4..16),
+            cast: Cast::Texts,
+            settings,
+            ..setup
+        }
+    }
+
     fn quotas(rng: &mut Rng) -> Self {
         let readers = rng.u8(0..3) == 0;
         let setup = match readers {
@@ -162,6 +181,7 @@ impl Setup {
         let profile = match self.cast {
             Cast::Anybody => return Client::new(rng, number),
             Cast::Readers => Profile::reader(&mut rng, number),
+            Cast::Texts => Profile::with_texts(&mut rng, number),
             Cast::Questioned => Profile::questioned(&mut rng, number),
             Cast::IdleInTransaction(first) if number < first => {
                 Profile::idle_in_transaction(&mut rng, number)

@@ -67,7 +67,7 @@ impl World {
             Some(Scenario::IdleTransactions) => health.incidents = Incidents::default(),
             Some(Scenario::Quotas | Scenario::ChangingQuotas) => {}
             Some(Scenario::Readers) => (health.service_us, health.slow) = (40, (1, 200)),
-            Some(Scenario::Questions) | None => {}
+            Some(Scenario::Questions | Scenario::Texts) | None => {}
         }
         let shared = Shared::new(setup.workers, setup.slots);
         shared
@@ -360,6 +360,8 @@ impl World {
             interrupted: self.clients.iter().map(|client| client.interrupted).sum(),
             statements: self.database.executions.len() as u64,
             executed: self.database.executed,
+            texts: self.database.texts,
+            texts_prepared: self.database.texts_prepared,
             files: self.database.files,
             moved: self.clients.iter().map(Client::moved).sum(),
             followers: self.counted(|counters| counters.lane_followers),

@@ -74,6 +74,15 @@ mod tests {
         run_quotas(Scenario::ChangingQuotas);
     }
 
+    /// `MYRIAD_SIM_TEXTS=first..end` runs other seeds, with the whole trace of what fails.
+    #[test]
+    fn texts_prepared_by_name_are_their_sessions_own() {
+        let (worlds, total) = run_all(Scenario::Texts, ("MYRIAD_SIM_TEXTS", "1..400"));
+        let enough = total.texts > 10 * worlds && total.texts_prepared > 5 * worlds;
+        assert!(enough || worlds < 100, "hardly any was executed: {total:?}");
+        println!("{total:?}");
+    }
+
     /// `MYRIAD_SIM_QUESTIONS=first..end` runs other seeds, with the whole trace of what fails.
     #[test]
     fn whom_the_database_asks_itself_is_let_in_by_it_alone_and_nobody_is_kept_waiting() {

@@ -172,6 +172,9 @@ impl Client {
         profile.collation = [45, 8, 33, 46][self.rng.usize(..4)];
         profile.asked_collation = None;
         profile.other_plugin = self.rng.u8(0..4) == 0;
+        if profile.texts > 0 {
+            profile.ask_for_little(password);
+        }
         let (plugin, proof) = proof(profile, &self.nonce);
         let schema = profile.schema.as_deref().unwrap_or_default();
         let collation = [profile.collation, 0];

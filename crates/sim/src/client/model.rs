@@ -3,6 +3,7 @@
 
 mod caused;
 mod statements;
+mod texts;
 mod told;
 
 use events::Span;
@@ -18,6 +19,7 @@ use crate::database::{
 };
 use crate::failure::{Broken, Rule, ensure};
 use caused::Caused;
+use texts::Doubts;
 use told::{says, wrong};
 
 const ALONE: usize = 0;
@@ -43,6 +45,8 @@ pub(crate) struct Model {
     found_rows_unknown: bool,
     /// What SHOW WARNINGS may tell of at all.
     pub(crate) caused: Caused,
+    /// Which of its texts may be gone.
+    texts: Doubts,
     /// Where its transaction, or what pins it, lives.
     home: Option<usize>,
     was_pinned: bool,
@@ -68,6 +72,7 @@ impl Model {
             row_count_unknown: false,
             found_rows_unknown: false,
             caused: Caused::default(),
+            texts: Doubts::default(),
             home: None,
             was_pinned: false,
             left: None,
@@ -151,7 +156,10 @@ impl Model {
             Request::Query(Sql::Multiple(_)) => {
                 return self.check_multiple(request, answers, fickle);
             }
-            Request::Query(sql) => sql.clone(),
+            Request::Query(sql) => {
+                self.settle_doubt(sql, answer);
+                self.session.texts.resolved(sql.clone())
+            }
             Request::InitDb(schema) => Sql::Use(schema.clone()),
             Request::Ping => {
                 self.row_count_unknown = true;

@@ -58,6 +58,8 @@ pub(crate) struct Profile {
     pub(crate) kills: u8,
     /// Of 256 commands, so many are about prepared statements.
     pub(crate) prepares: u8,
+    /// Of 256 commands, so many are about texts prepared by name.
+    pub(crate) texts: u8,
     /// Reads most of the time.
     pub(crate) reads: bool,
     /// Uses what pins a session.
@@ -130,6 +132,15 @@ impl Profile {
         }
     }
 
+    /// Somebody who prepares texts by name.
+    pub(crate) fn with_texts(rng: &mut Rng, client: usize) -> Self {
+        Self {
+            commands: rng.u32(10..50),
+            texts: [20, 60, 160, 220][rng.usize(..4)],
+            ..Self::new(rng, client)
+        }
+    }
+
     /// Somebody who does by chance what needs nobody's forbearance.
     pub(crate) fn well_behaved(rng: &mut Rng, client: usize) -> Self {
         let (user, password) = ACCOUNTS[0];
@@ -146,6 +157,16 @@ impl Profile {
             exit: Exit::Quit,
             ..Self::new(rng, client)
         }
+    }
+
+    /// Asks for what nobody is refused: whoever is refused by a worker that has met no backend yet is closed, and
+    /// its texts are gone with it.
+    pub(super) fn ask_for_little(&mut self, password: &str) {
+        (self.known, self.password) = (true, password.to_owned());
+        self.schema = self
+            .schema
+            .take()
+            .filter(|schema| SCHEMAS[..2].contains(&&schema[..]));
     }
 
     /// The collation that a reset goes back to.
@@ -185,6 +206,7 @@ impl Profile {
             pipelines: [0, 0, 0, 60][rng.usize(..4)],
             kills: [0, 0, 0, 0, 20, 100][rng.usize(..6)],
             prepares: [0, 0, 0, 60, 160][rng.usize(..5)],
+            texts: 0,
             reads: false,
             pins: rng.u8(0..5) == 0,
             script: Vec::new(),

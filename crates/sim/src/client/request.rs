@@ -141,6 +141,9 @@ impl Request {
         if let Self::Query(Sql::Multiple(parts)) = self {
             return parts.contains(&Sql::Nonsense);
         }
+        if let Self::Query(Sql::PrepareText(_, text)) = self {
+            return **text == Sql::Nonsense;
+        }
         matches!(
             self,
             Self::Query(
@@ -267,12 +270,20 @@ fn text(sql: &Sql) -> String {
         Sql::CountConditions(asked) => asked.text().to_owned(),
         Sql::ToldUnsigned => "SELECT @@last_insert_id AS `told`".to_owned(),
         Sql::LoadLocal(rows) => format!("LOAD DATA LOCAL INFILE '{rows}' INTO TABLE kv"),
+        Sql::PrepareText(name, inner) => prepare(name, &text(inner)),
+        Sql::ExecuteText(name) => format!("EXECUTE {name}"),
+        Sql::DeallocateText(name) => format!("DEALLOCATE PREPARE {name}"),
+        Sql::Do => "DO 1".to_owned(),
         Sql::Executed(executed) => text(&executed.sql),
         Sql::Multiple(parts) => {
             let parts: Vec<_> = parts.iter().map(text).collect();
             parts.join(BETWEEN)
         }
     }
+}
+
+fn prepare(name: &str, text: &str) -> String {
+    format!("PREPARE {name} FROM '{}'", text.replace('\'', "''"))
 }
 
 fn assigned(assignment: &Assignment) -> String {

@@ -80,6 +80,32 @@ pub(super) fn preparable(rng: &mut Rng, client: usize) -> Sql {
     }
 }
 
+/// What is done with texts prepared by name; everybody uses the same names.
+pub(super) fn by_name(rng: &mut Rng, (client, tag): (usize, &str), in_schema: bool) -> Sql {
+    let name = pick(rng, ["p", "q", "r"]).to_owned();
+    match rng.u8(0..20) {
+        0..6 => Sql::PrepareText(name, Box::new(carried(rng, (client, tag), in_schema))),
+        6..18 => Sql::ExecuteText(name),
+        _ => Sql::DeallocateText(name),
+    }
+}
+
+/// A text that the front door prepares anew wherever it is executed. That no schema was selected cannot be had
+/// again, so the schema is asked for only where there is one.
+fn carried(rng: &mut Rng, (client, tag): (usize, &str), in_schema: bool) -> Sql {
+    match rng.u8(0..20) {
+        0..3 if in_schema => Sql::Schema,
+        0..9 => Sql::Literal(format!("token {tag}")),
+        9..12 => read(rng, client),
+        12..15 => write(rng, client),
+        15 => insert(rng),
+        16 => pick(rng, [Sql::NoTable, Sql::Nonsense]),
+        17 => pick(rng, [Sql::Commit, Sql::Rollback]),
+        18 => variables(rng),
+        _ => pick(rng, [Sql::Warn, Sql::BrokenRows, Sql::Harmless]),
+    }
+}
+
 /// A question about the last statement.
 fn question(rng: &mut Rng) -> Sql {
     match rng.u8(0..7) {

@@ -76,6 +76,12 @@ impl Client {
         if self.rng.u8(..) < self.profile.prepares {
             return self.next_of_statements();
         }
+        // Nothing is drawn for those who prepare none.
+        if self.profile.texts > 0 && self.rng.u8(..) < self.profile.texts {
+            let in_schema = self.model.schema().is_some();
+            let sql = script::by_name(&mut self.rng, (self.profile.client, tag), in_schema);
+            return Request::Query(sql);
+        }
         script::next(&mut self.rng, &self.profile, open, tag)
     }
 

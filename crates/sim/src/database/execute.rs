@@ -131,7 +131,11 @@ impl Work<'_> {
             Sql::RowCount => Outcome::value(self.session.row_count.to_string()),
             Sql::FoundRows => Outcome::value(self.session.found_rows.to_string()),
             Sql::ToldCount => Outcome::value((self.session.last_insert_id as i64).to_string()),
-            Sql::SetGlobal(_) => Outcome::DONE,
+            Sql::SetGlobal(_) | Sql::Do => Outcome::DONE,
+            Sql::PrepareText(name, text) => self.prepare_text(name, text),
+            Sql::DeallocateText(name) => self.deallocate_text(name),
+            // One that there is has become a prepared statement.
+            Sql::ExecuteText(_) => Outcome::Err(code::UNKNOWN_STMT_HANDLER),
             // Those are dealt with before.
             Sql::KillQuery(_) | Sql::Multiple(_) | Sql::LoadLocal(_) | Sql::Echo => {
                 Outcome::Err(code::PARSE_ERROR)

@@ -15,6 +15,7 @@ mod session;
 pub(crate) mod sql;
 mod statements;
 mod storage;
+mod texts;
 mod upload;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +64,10 @@ pub(crate) struct Database {
     pub(crate) executions: BTreeMap<String, Execution>,
     /// COM_STMT_EXECUTEs that ran.
     pub(crate) executed: u64,
+    /// EXECUTEs of texts prepared by name that ran.
+    pub(crate) texts: u64,
+    /// PREPAREs of the front door.
+    pub(crate) texts_prepared: u64,
     /// Files that were complete.
     pub(crate) files: u64,
     /// The first account is asked questions of a plugin of its own.
@@ -81,6 +86,8 @@ impl Database {
             forbidden: BTreeSet::new(),
             executions: BTreeMap::new(),
             executed: 0,
+            texts: 0,
+            texts_prepared: 0,
             files: 0,
             questions: false,
         }
@@ -265,6 +272,7 @@ impl Database {
                 if self.loses(&sql, tag) {
                     return self.tell(outside, id, &Outcome::DONE);
                 }
+                let sql = self.connections[id].session.texts.resolved(sql);
                 self.start(outside, id, sql, tag.map(str::to_owned))
             }
             Some(command) => self.statement_command(outside, id, (command, argument)),
@@ -308,13 +316,14 @@ impl Database {
 
     /// True for a statement of the front door's own that sabotage leaves out.
     fn loses(&self, sql: &Sql, tag: Option<&str>) -> bool {
-        let Sql::Set(assignments) = sql else {
-            return false;
+        let sets_insert_id = |assignments: &[sql::Assignment]| {
+            assignments.iter().any(|a| a.name == "last_insert_id")
         };
-        let insert_id = assignments.iter().any(|a| a.name == "last_insert_id");
-        let lost = match self.sabotage {
-            Some(Sabotage::LoseVariables) => true,
-            Some(Sabotage::LoseInsertId) => insert_id,
+        let lost = match (self.sabotage, sql) {
+            (Some(Sabotage::LoseVariables), Sql::Set(_)) => true,
+            (Some(Sabotage::LoseInsertId), Sql::Set(assignments)) => sets_insert_id(assignments),
+            (Some(Sabotage::LoseTexts), Sql::PrepareText(..)) => true,
+            (Some(Sabotage::LeaveTexts), Sql::DeallocateText(_)) => true,
             _ => false,
         };
         lost && tag.is_none()

@@ -46,7 +46,7 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    fn of(schema: Option<String>, variables: &Variables) -> Self {
+    pub(super) fn of(schema: Option<String>, variables: &Variables) -> Self {
         const BOUND: [&str; 4] = [
             "sql_mode",
             "group_concat_max_len",
@@ -67,6 +67,17 @@ impl Binding {
     pub(crate) fn means_the_same(&self, other: &Self, sql: &Sql) -> bool {
         let schema = self.schema == other.schema || !sql.is_bound();
         schema && self.variables == other.variables
+    }
+
+    /// The same of a text prepared by name: how long a GROUP_CONCAT() may be is looked up when it runs.
+    pub(crate) fn means_the_same_by_name(&self, other: &Self, sql: &Sql) -> bool {
+        const LOOKED_UP: &str = "group_concat_max_len";
+        let bound = |binding: &Self| {
+            let mut binding = binding.clone();
+            binding.variables.remove(LOOKED_UP);
+            binding
+        };
+        bound(self).means_the_same(&bound(other), sql)
     }
 }
 
@@ -158,6 +169,7 @@ impl Statements {
             prepared: statement.sql.clone(),
             binding: statement.binding.clone(),
             cursor: cursor.then_some(id),
+            binary: true,
         })
     }
 
@@ -217,7 +229,7 @@ impl Work<'_> {
         }
     }
 
-    /// COM_STMT_EXECUTE: the tables are those of the schema in which it was prepared.
+    /// COM_STMT_EXECUTE and EXECUTE: the tables are those of the schema in which it was prepared.
     pub(super) fn execute(&mut self, executed: &Executed) -> Outcome {
         let bound = executed.sql.is_bound();
         let selected = self.session.schema.clone();
@@ -228,8 +240,9 @@ impl Work<'_> {
         if bound {
             self.session.schema = selected;
         }
-        let Outcome::Rows(rows) = outcome else {
-            return outcome;
+        let rows = match outcome {
+            Outcome::Rows(rows) if executed.binary => rows,
+            outcome => return outcome,
         };
         let opens = executed
             .cursor
@@ -246,7 +259,7 @@ impl Work<'_> {
 }
 
 /// Why a statement cannot be prepared.
-fn refusal(schema: Option<&str>, has: impl Fn(&str) -> bool, sql: &Sql) -> Option<u16> {
+pub(super) fn refusal(schema: Option<&str>, has: impl Fn(&str) -> bool, sql: &Sql) -> Option<u16> {
     match (sql, schema) {
         (Sql::Nonsense, _) => Some(code::PARSE_ERROR),
         (sql, None) if sql.needs_schema() => Some(code::NO_SCHEMA_SELECTED),

@@ -27,7 +27,12 @@ impl Database {
         if let Some(tag) = tag {
             self.write_down(id, sql, tag)?;
         }
-        self.executed += u64::from(matches!(sql, Sql::Executed(_)));
+        match sql {
+            Sql::Executed(executed) if executed.binary => self.executed += 1,
+            Sql::Executed(_) => self.texts += 1,
+            Sql::PrepareText(..) => self.texts_prepared += u64::from(tag.is_none()),
+            _ => {}
+        }
         let outcome = self.run_here(id, sql, again);
         let writes = matches!(sql.inner(), Sql::Bump(_) | Sql::WriteKey(..));
         if let (Some(Sabotage::RepeatWrites), Some(tag), true) = (self.sabotage, tag, writes)
@@ -95,6 +100,11 @@ impl Database {
             (Sql::ReadUserBack(_), Some(Sabotage::LoseUserVariables)) => session.user.clear(),
             (Sql::Warn, Some(Sabotage::LoseRepeated)) if again => return Outcome::value("1"),
             _ => {}
+        }
+        if let (Sql::PrepareText(name, text), Some(Sabotage::LoseBinding)) = (sql, self.sabotage)
+            && let Some(left) = self.connections[id].session.left_schema.clone()
+        {
+            return self.work(id).prepare_text_in(Some(left), (name, text));
         }
         self.work(id).run(sql)
     }

@@ -8,6 +8,7 @@ use super::answer::Outcome;
 use super::prepared::Statements;
 use super::sql::Sql;
 use super::storage::Row;
+use super::texts::Texts;
 use crate::catalog::{self, Variables};
 
 /// The state of a session.
@@ -22,6 +23,8 @@ pub(crate) struct Session {
     /// LOCK TABLES.
     pub(crate) tables_locked: bool,
     pub(crate) statements: Statements,
+    /// What is prepared by name.
+    pub(crate) texts: Texts,
     /// The schema that was selected before the present one.
     pub(crate) left_schema: Option<String>,
     pub(crate) last_insert_id: u64,
@@ -73,6 +76,7 @@ impl Session {
             temporaries: BTreeMap::new(),
             tables_locked: false,
             statements: Statements::default(),
+            texts: Texts::default(),
             left_schema: None,
             last_insert_id: 0,
             in_transaction: false,

@@ -113,7 +113,15 @@ pub(crate) enum Sql {
     ToldUnsigned,
     /// `LOAD DATA LOCAL INFILE 'n' INTO TABLE kv`: a file of so many rows.
     LoadLocal(usize),
-    /// COM_STMT_EXECUTE.
+    /// `PREPARE name FROM 'text'`
+    PrepareText(String, Box<Self>),
+    /// `EXECUTE name`
+    ExecuteText(String),
+    /// `DEALLOCATE PREPARE name`
+    DeallocateText(String),
+    /// `DO 1`: what the front door prepares that is only to be deallocated.
+    Do,
+    /// COM_STMT_EXECUTE, or EXECUTE of a name that there is.
     Executed(Box<Executed>),
     /// Several in one text.
     Multiple(Vec<Self>),
@@ -138,6 +146,8 @@ pub(crate) struct Executed {
     pub(crate) binding: Binding,
     /// The id of the statement if its rows stay behind a cursor.
     pub(crate) cursor: Option<u32>,
+    /// Its rows are those of the binary protocol.
+    pub(crate) binary: bool,
 }
 
 impl Sql {
@@ -175,7 +185,8 @@ impl Sql {
     /// True for plain reads, which may run twice.
     pub(crate) fn is_repeatable(&self) -> bool {
         if let Self::Executed(executed) = self {
-            return executed.cursor.is_none() && executed.sql.is_repeatable();
+            let in_one = executed.binary && executed.cursor.is_none();
+            return in_one && executed.sql.is_repeatable();
         }
         matches!(
             self,

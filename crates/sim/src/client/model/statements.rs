@@ -15,6 +15,9 @@ impl Model {
     /// The statement that a request runs, if it is one.
     pub(crate) fn runs<'a>(&'a self, request: &'a Request) -> Option<&'a Sql> {
         match request {
+            Request::Query(Sql::ExecuteText(name)) => {
+                self.session.texts.get(name).map(|text| &text.sql)
+            }
             Request::Query(sql) => Some(sql),
             Request::Execute(execute) => {
                 let statement = self.session.statements.get(execute.id);
@@ -26,6 +29,9 @@ impl Model {
 
     /// The schema that the tables of a prepared statement are in.
     pub(crate) fn bound_schema(&self, request: &Request) -> Option<&str> {
+        if let Request::Query(Sql::ExecuteText(name)) = request {
+            return self.session.texts.get(name)?.binding.schema.as_deref();
+        }
         let Request::Execute(execute) = request else {
             return None;
         };
@@ -35,6 +41,9 @@ impl Model {
 
     /// True if what ran is the prepared statement that the request names, as it was prepared.
     pub(super) fn executes(&self, request: &Request, ran: &Execution) -> bool {
+        if let Request::Query(Sql::ExecuteText(name)) = request {
+            return self.texts.executes(&self.session, name, ran);
+        }
         let (Request::Execute(execute), Some((sql, binding))) = (request, &ran.prepared) else {
             return ran.prepared.is_none();
         };
@@ -66,6 +75,7 @@ impl Model {
             Request::Execute(execute) => {
                 self.session.statements.clear(execute.id);
             }
+            Request::Query(Sql::PrepareText(name, _)) => self.texts.doubt(name),
             _ => {}
         }
     }

@@ -34,6 +34,9 @@ fn statement(body: &str) -> Option<Sql> {
         let (code, _) = rest.split_once(",MESSAGE_TEXT=")?;
         return Some(Sql::Signal(code.parse().ok()?));
     }
+    if let Some(named) = body.strip_prefix("PREPARE ") {
+        return prepare(named);
+    }
     if body.contains(BETWEEN) {
         let parts: Option<Vec<_>> = body.split(BETWEEN).map(statement).collect();
         return parts.map(Sql::Multiple);
@@ -56,6 +59,7 @@ fn statement(body: &str) -> Option<Sql> {
         "SHOW ERRORS" => Sql::ShowErrors,
         "LOCK TABLES kv READ" => Sql::LockTables,
         "UNLOCK TABLES" => Sql::UnlockTables,
+        "DO 1" => Sql::Do,
         _ => {
             if let Some(rest) = body.strip_prefix("SELECT ") {
                 return select(rest);
@@ -71,7 +75,19 @@ fn statement(body: &str) -> Option<Sql> {
     })
 }
 
+fn prepare(named: &str) -> Option<Sql> {
+    let (name, written) = named.split_once(" FROM '")?;
+    let text = written.strip_suffix('\'')?.replace("''", "'");
+    Some(Sql::PrepareText(bare(name), Box::new(statement(&text)?)))
+}
+
 fn write(body: &str) -> Option<Sql> {
+    if let Some(name) = body.strip_prefix("EXECUTE ") {
+        return Some(Sql::ExecuteText(bare(name)));
+    }
+    if let Some(name) = body.strip_prefix("DEALLOCATE PREPARE ") {
+        return Some(Sql::DeallocateText(bare(name)));
+    }
     if let Some(rows) = body.strip_prefix("SHOW WARNINGS LIMIT ") {
         return Some(Sql::ShowLimited(rows.parse().ok()?));
     }
