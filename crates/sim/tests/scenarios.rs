@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn texts_prepared_by_name_are_their_sessions_own() {
         let (worlds, total) = run_all(Scenario::Texts, ("MYRIAD_SIM_TEXTS", "1..400"));
-        let enough = total.texts > 10 * worlds && total.texts_prepared > 5 * worlds;
+        let enough = total.texts > 3 * worlds && total.texts_prepared > worlds;
         assert!(enough || worlds < 100, "hardly any was executed: {total:?}");
         println!("{total:?}");
     }
