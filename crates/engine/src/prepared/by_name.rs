@@ -18,6 +18,7 @@ use crate::client::Client;
 use crate::commands::Packet;
 use crate::commands::dispatch::put_restore;
 use crate::conditions::Does;
+use crate::prepared::may_ask_for_schema;
 use crate::{Engine, Mail, Turn};
 
 /// So many one session may have, and so many bytes of them.
@@ -172,7 +173,9 @@ impl Engine {
         let others = client.texts.as_ref();
         let room = others.is_none_or(|texts| texts.has_room(&name, text.len()));
         let inner = classify(&text, dialect);
-        (room && text.len() <= BYTES_MAX && is_carried(&inner)).then(|| Text {
+        let homeless = client.session.schema.is_none() && may_ask_for_schema(&text);
+        let fits = room && text.len() <= BYTES_MAX;
+        (fits && is_carried(&inner) && !homeless).then(|| Text {
             name,
             state: client.session.clone(),
             does: Does::of_statement(&inner, &text, self.flavor()),
@@ -253,6 +256,8 @@ impl Engine {
             // A PREPARE that fails takes away what had the name.
             (TextEffect::Prepares(Text { name, .. }), true)
             | (TextEffect::Hides(name) | TextEffect::Frees(name), _) => {
+                // One that was killed before it began leaves what another session has under the name.
+                backend.dirty |= failed && here.get(&name).is_some();
                 here.remove(&name);
                 if let Some(client) = client {
                     client.forget_text(&name);
