@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 44] = [
+const KNOWN: [Known; 45] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -68,6 +68,10 @@ const KNOWN: [Known; 44] = [
             case.lines.iter().any(within) && case.same_but_ends()
         },
     ),
+    ("after a SELECT with the hint `SET_VAR`", |case| {
+        let without_eof = case.lines[0].contains("+SESSION_TRACK,-DEPRECATE_EOF");
+        without_eof && case.has(&["SET_VAR("]) && case.same_but_ends()
+    }),
     ("the warnings in the answer to COM_INIT_DB", |case| {
         case.last().starts_with("\\init_db") && !Server::is_mariadb()
     }),
@@ -89,7 +93,13 @@ const KNOWN: [Known; 44] = [
         asks && case.found_nothing() && case.shows_one() && Server::is_mariadb()
     }),
     ("`FOUND_ROWS()` after SET, DO", |case| {
-        let writes = case.has(&["DO ", "SET ", " ORDER BY id DESC", "DELETE FROM u ORDER BY"]);
+        let writes = case.has(&[
+            "DO ",
+            "SET ",
+            " ORDER BY id DESC",
+            "DELETE FROM u ORDER BY",
+            "CALL writes",
+        ]);
         let asks = case.last().contains("FOUND_ROWS()") || case.last().contains("@n");
         asks && writes && case.same_rows_but_one() && !Server::is_mariadb()
     }),
