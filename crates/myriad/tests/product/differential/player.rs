@@ -165,15 +165,9 @@ impl Player {
 
     /// True if this execution has no end that a client can tell: without a cursor, of what was executed with one
     /// before, MySQL 9.7 sends the definitions of columns and an OK packet that looks like a row.
-    fn is_never_answered(&mut self, name: &str, flags: u8) -> bool {
-        let prepared = self
-            .statements
-            .get_mut(name)
-            .filter(|_| !Server::is_mariadb());
-        prepared.is_some_and(|prepared| {
-            prepared.had_cursor |= flags != 0;
-            prepared.had_cursor && flags == 0
-        })
+    fn is_never_answered(&self, name: &str, flags: u8) -> bool {
+        let prepared = self.statements.get(name);
+        !Server::is_mariadb() && flags == 0 && prepared.is_some_and(|prepared| prepared.had_cursor)
     }
 
     /// Sends a command that is answered in one go.
@@ -287,6 +281,7 @@ impl Prepared {
     /// Everything behind the statement's id. Values are repeated for as many parameters as there are;
     /// none are those of the execution before, without their types.
     fn execution(&mut self, flags: u8, values: &[Value]) -> Vec<u8> {
+        self.had_cursor |= flags != 0;
         let mut bytes = vec![flags, 1, 0, 0, 0];
         let count = usize::from(self.parameters);
         let long = std::mem::take(&mut self.long);
