@@ -103,12 +103,14 @@ impl Backend {
         // Of several statements, those whose rows count may have been others than the last.
         let several = command.traits.contains(Traits::COUNTS_ROWS);
         let mixed = keeps && several && command.counts.found.is_some();
-        // The rows of a subquery are counted, too, unless another count follows.
-        let subquery = flavor == Flavor::MariaDb && ending.code() == Some(code::SUBQUERY_ROWS);
+        // The rows of a subquery are counted, too, unless another count follows; so is the first of several that are
+        // selected into variables.
+        let too_many = [code::SUBQUERY_ROWS, code::TOO_MANY_ROWS].map(Some);
+        let too_many = flavor == Flavor::MariaDb && too_many.contains(&ending.code());
         let told = command.counts.found.is_some() && !keeps_found_rows(command);
         // None of its rows was sent yet.
         let opened = command.executes() && self.status.contains(ServerStatus::CURSOR_EXISTS);
-        if opened || unsent && counted && !command.fetches() || mixed || subquery && !told {
+        if opened || unsent && counted && !command.fetches() || mixed || too_many && !told {
             self.counted_rows = true;
         } else if told {
             self.counted_rows = false;

@@ -58,6 +58,8 @@ pub mod code {
     pub const DEADLOCK: u16 = 1213;
     /// `ER_USER_LIMIT_REACHED`: a resource of the account is used up.
     pub const USER_LIMIT_REACHED: u16 = 1226;
+    /// `ER_TOO_MANY_ROWS`: what is selected into variables has several rows.
+    pub const TOO_MANY_ROWS: u16 = 1172;
     /// `ER_SUBQUERY_NO_1_ROW`: a subquery in place of a value has several rows.
     pub const SUBQUERY_ROWS: u16 = 1242;
     /// `ER_UNSUPPORTED_PS`: this cannot be prepared.

@@ -4,116 +4,25 @@
 //! Carried is what is known to be harmless: the text is known, is one statement, and asks for nothing that
 //! the front door knows better. Bounded per session; the others pin, as ever.
 
+mod on_backend;
+mod texts;
+
 use events::Io;
 use membership::Key;
 use session::statement::{
-    Dialect, Kind, PinReason, Source, Statement, TextPrepared, Traits, classify, prepare_statement,
-    text_prepared,
+    Dialect, Kind, PinReason, Source, Statement, TextPrepared, Traits, classify, text_prepared,
 };
-use session::{SessionState, plan};
 use wire::Command;
 
-use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
+pub(crate) use self::on_backend::Prepared;
+use self::texts::BYTES_MAX;
+pub(crate) use self::texts::{Text, Texts};
+use crate::backend::ClientCommand;
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::commands::dispatch::put_restore;
 use crate::conditions::Does;
 use crate::prepared::may_ask_for_schema;
 use crate::{Engine, Mail, Turn};
-
-/// So many one session may have, and so many bytes of them.
-const TEXTS_MAX: usize = 32;
-const BYTES_MAX: usize = 16 << 10;
-
-/// So many may be left on a backend before it is cleaned.
-const LEFT_MAX: usize = 64;
-
-/// A text that a session has prepared.
-#[derive(Clone, Debug)]
-pub(crate) struct Text {
-    name: Box<[u8]>,
-    text: Box<[u8]>,
-    /// The session's state when it was prepared.
-    state: SessionState,
-    /// What running it does.
-    statement: Statement,
-    /// What running it does to the list of conditions.
-    does: Does,
-    /// No two have the same.
-    id: u64,
-}
-
-/// The texts of a session.
-#[derive(Debug, Default)]
-pub(crate) struct Texts {
-    list: Vec<Text>,
-}
-
-impl Texts {
-    fn get(&self, name: &[u8]) -> Option<&Text> {
-        self.list.iter().find(|text| *text.name == *name)
-    }
-
-    fn remove(&mut self, name: &[u8]) {
-        self.list.retain(|text| *text.name != *name);
-    }
-
-    /// Whether a text of `more` bytes can be kept under this name, in place of the one that has it.
-    fn has_room(&self, name: &[u8], more: usize) -> bool {
-        let others = || self.list.iter().filter(|text| *text.name != *name);
-        let bytes: usize = others().map(|text| text.text.len()).sum();
-        others().count() < TEXTS_MAX && bytes + more <= BYTES_MAX
-    }
-}
-
-/// What is prepared by name on a backend, and whose it is.
-#[derive(Debug, Default)]
-pub(crate) struct Prepared {
-    list: Vec<Named>,
-}
-
-/// A name that is a text's on a backend.
-#[derive(Debug)]
-struct Named {
-    name: Box<[u8]>,
-    /// The text's.
-    id: u64,
-    /// It could not be prepared: what it reads may be gone by now.
-    was_refused: bool,
-}
-
-impl Prepared {
-    fn get(&self, name: &[u8]) -> Option<&Named> {
-        self.list.iter().find(|named| *named.name == *name)
-    }
-
-    /// The name is nobody's any more.
-    pub(crate) fn remove(&mut self, name: &[u8]) {
-        self.list.retain(|named| *named.name != *name);
-    }
-
-    /// The name is this text's from now on. True if there are so many now that the backend is to be cleaned.
-    fn put(&mut self, name: &[u8], id: u64) -> bool {
-        self.remove(name);
-        self.list.push(Named {
-            name: name.into(),
-            id,
-            was_refused: false,
-        });
-        self.list.len() > LEFT_MAX
-    }
-
-    /// The text that the name is of could not be prepared.
-    pub(crate) fn refused(&mut self, name: &[u8]) {
-        let named = self.list.iter_mut().find(|named| *named.name == *name);
-        named.into_iter().for_each(|named| named.was_refused = true);
-    }
-
-    /// True if there is none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-}
 
 /// What a command does to texts once it has succeeded.
 #[derive(Debug)]
@@ -248,9 +157,7 @@ impl Engine {
             (TextEffect::Prepares(text), false) => {
                 backend.dirty |= here.put(&text.name, text.id);
                 if let Some(client) = client {
-                    let texts = client.texts.get_or_insert_default();
-                    texts.remove(&text.name);
-                    texts.list.push(text);
+                    client.texts.get_or_insert_default().put(text);
                 }
             }
             // A PREPARE that fails takes away what had the name.
@@ -368,87 +275,4 @@ fn is_carried(inner: &Statement) -> bool {
             | Kind::Rollback
     );
     kind && !inner.traits.intersects(KNOWN_BETTER)
-}
-
-impl Backend {
-    /// Takes away other sessions' texts whose names the statement may use.
-    fn take_away(
-        &mut self,
-        outbox: &mut Vec<u8>,
-        client: &Client,
-        named: &impl Fn(&[u8]) -> bool,
-    ) -> bool {
-        let own = |name: &[u8]| {
-            client
-                .texts
-                .as_ref()
-                .is_some_and(|texts| texts.get(name).is_some())
-        };
-        let foreign = |here: &mut Named| named(&here.name) && !own(&here.name);
-        let gone: Vec<_> = self
-            .leftovers
-            .prepared
-            .list
-            .extract_if(.., foreign)
-            .collect();
-        let mut there = gone.iter().filter(|here| !here.was_refused).peekable();
-        let takes = there.peek().is_some();
-        for Named { name, .. } in there {
-            self.put_query(outbox, &[b"DEALLOCATE PREPARE `", &name[..], b"`"].concat());
-            self.expect(Purpose::Restore(RestorePart::Set));
-        }
-        takes
-    }
-
-    /// Prepares a text in the schema, with the character sets, the role and in the `sql_mode` of then. Nothing
-    /// else of then matters, and to set `autocommit` would end a transaction. What somebody's next
-    /// transaction is to be must not hold: where that only reads, a text that writes cannot be prepared.
-    /// `can_lack`: what it is brought for may do without it.
-    fn prepare(
-        &mut self,
-        outbox: &mut Vec<u8>,
-        (text, can_lack): (&Text, bool),
-        dialect: &Dialect,
-    ) {
-        let mut state = self.session.clone();
-        state.schema = text.state.schema.clone().or(state.schema);
-        state.charset = text.state.charset.clone().or(state.charset);
-        let variables = state
-            .variables
-            .with_from(b"sql_mode", &text.state.variables);
-        state.variables = variables.into();
-        state.set_role(text.state.role());
-        state.set_next_transaction(b"");
-        let restore = plan(&self.session, &state);
-        put_restore(outbox, self, &restore);
-        self.session = state;
-        self.put_query(outbox, &prepare_statement(&text.name, &text.text, dialect));
-        self.expect_text(text, can_lack);
-    }
-
-    /// Prepares something that can be deallocated: what the text reads may be gone by now.
-    fn prepare_to_go(&mut self, outbox: &mut Vec<u8>, text: &Text) {
-        self.put_query(
-            outbox,
-            &[b"PREPARE `", &text.name[..], b"` FROM 'DO 1'"].concat(),
-        );
-        self.expect_text(text, false);
-    }
-
-    fn expect_text(&mut self, text: &Text, can_lack: bool) {
-        let name = text.name.clone();
-        self.expect(Purpose::Restore(RestorePart::Text { name, can_lack }));
-        self.dirty |= self.leftovers.prepared.put(&text.name, text.id);
-    }
-}
-
-impl Client {
-    fn forget_text(&mut self, name: &[u8]) {
-        if let Some(texts) = &mut self.texts {
-            texts.remove(name);
-            if texts.list.is_empty() {
-                self.texts = None;
-            }
-        }
-    }
 }

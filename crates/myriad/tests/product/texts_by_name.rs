@@ -2,7 +2,7 @@
 //! matter of `session_state`.
 
 use crate::session_state::{compare, pinned};
-use crate::support::{Client, Database, FrontDoor};
+use crate::support::{Client, Database, FrontDoor, Outcome, eventually};
 
 /// A text of so many bytes that selects a number.
 fn text(len: usize, number: usize) -> String {
@@ -95,4 +95,51 @@ fn a_text_prepared_in_a_schema_leaves_no_other_session_there() {
     }
     holds.run("COMMIT");
     assert_eq!(homeless.value("EXECUTE p"), "7");
+}
+
+/// Who ends a PREPARE cannot tell whether it took away what another session has under the name.
+#[test]
+fn a_prepare_that_was_killed_leaves_nothing_on_its_connection() {
+    let database = Database::shared();
+    database.schema("texts_killed");
+    database.execute("CREATE TABLE texts_killed.t (a INT)");
+    let settings = ["backend.max_connections = 1", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let [mut owner, mut victim] = [(); 2].map(|()| Client::new(&door.address(), "texts_killed"));
+    let [mut holder, mut dropper] =
+        [(); 2].map(|()| Client::new(database.address(), "texts_killed"));
+    owner.run("PREPARE p FROM 'SELECT 7'");
+    // Who waits to drop a table lets nobody look at it.
+    holder.run("BEGIN");
+    holder.run("SELECT * FROM t");
+    dropper.query("DROP TABLE t");
+    let mut waits = |what: &str| {
+        let waits = format!(
+            "SELECT id FROM information_schema.processlist
+            WHERE db = 'texts_killed' AND state LIKE 'Waiting%' AND info {what} 'DROP%'"
+        );
+        eventually("somebody who waits", || match &holder.run(&waits)[..] {
+            [Outcome::Rows(rows)] => Some(rows.first()?[0].clone()),
+            other => panic!("{other:?}"),
+        })
+    };
+    waits("LIKE");
+    let cleaned = door.metric("myriad_backend_resets_total");
+    victim.query("PREPARE p FROM 'SELECT a FROM t'");
+    let id = waits("NOT LIKE");
+    holder.run(&format!("KILL QUERY {id}"));
+    let outcomes = victim.answer().unwrap().outcomes();
+    assert!(
+        matches!(outcomes[..], [Outcome::Err(1317, _)]),
+        "{outcomes:?}"
+    );
+    eventually("a clean connection", || {
+        (door.metric("myriad_backend_resets_total") > cleaned).then_some(())
+    });
+    assert_eq!(owner.value("EXECUTE p"), "7");
+    let outcomes = victim.run("EXECUTE p");
+    assert!(
+        matches!(outcomes[..], [Outcome::Err(1243, _)]),
+        "{outcomes:?}"
+    );
 }

@@ -45,6 +45,23 @@ impl Case<'_> {
         self.sets_charset() || self.has(&["NAMES"])
     }
 
+    /// Whether the last line sets a variable as `@@x`, without SESSION or GLOBAL, on MariaDB.
+    pub(super) fn sets_without_scope(&self) -> bool {
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let names = self.last().split("@@").skip(1);
+        let mut rests = names.map(|name| name.trim_start_matches(is_name));
+        let is_set = self.last().starts_with("SET ") && Server::is_mariadb();
+        is_set && rests.any(|rest| !rest.starts_with('.'))
+    }
+
+    /// True if only packets differ that are OK packets in both answers.
+    pub(super) fn same_but_oks(&self) -> bool {
+        let are_ok = |lines: [&String; 2]| lines.iter().all(|line| line.starts_with("Ok "));
+        let mut pairs = self.direct.iter().zip(self.through);
+        let same = pairs.all(|(direct, through)| direct == through || are_ok([direct, through]));
+        same && self.direct.len() == self.through.len()
+    }
+
     /// True if one of the variables of character sets was set by itself.
     pub(super) fn sets_charset(&self) -> bool {
         self.has(&["collation_connection =", "character_set_", "SET CHAR"])

@@ -9,7 +9,8 @@ use super::case::Case;
 use super::player::{NO_ANSWER, Told, play};
 use crate::support::{Address, Client, LIMIT, Login, Outcome, Server, eventually};
 
-/// How often a session that differed is tried again without one of its lines: what else goes on decides.
+/// How often a session that differed is tried again directly, and without one of its lines: what else goes on
+/// decides.
 const TRIES: usize = 3;
 
 /// How many sessions shortening may take.
@@ -99,8 +100,10 @@ impl<'a> Ground<'a> {
         if let Some(words) = case.known() {
             return Some(Compared::Known(words));
         }
-        if answer(&self.play_directly(&lines)?) != direct {
-            return Some(Compared::Unstable);
+        for _ in 0..TRIES {
+            if answer(&self.play_directly(&lines)?) != direct {
+                return Some(Compared::Unstable);
+            }
         }
         Some(Compared::Different(Box::new(Difference {
             lines,

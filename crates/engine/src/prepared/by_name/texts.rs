@@ -1,0 +1,67 @@
+//! The texts that a session has prepared by name.
+
+use session::SessionState;
+use session::statement::Statement;
+
+use crate::client::Client;
+use crate::conditions::Does;
+
+/// So many one session may have, and so many bytes of them.
+const TEXTS_MAX: usize = 32;
+pub(super) const BYTES_MAX: usize = 16 << 10;
+
+/// A text that a session has prepared.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    pub(super) name: Box<[u8]>,
+    pub(super) text: Box<[u8]>,
+    /// The session's state when it was prepared.
+    pub(super) state: SessionState,
+    /// What running it does.
+    pub(super) statement: Statement,
+    /// What running it does to the list of conditions.
+    pub(super) does: Does,
+    /// No two have the same.
+    pub(super) id: u64,
+}
+
+/// The texts of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    pub(super) list: Vec<Text>,
+}
+
+impl Texts {
+    pub(super) fn get(&self, name: &[u8]) -> Option<&Text> {
+        self.list.iter().find(|text| *text.name == *name)
+    }
+
+    /// The text has its name from now on, whatever had it before.
+    pub(super) fn put(&mut self, text: Text) {
+        self.remove(&text.name);
+        self.list.push(text);
+    }
+
+    fn remove(&mut self, name: &[u8]) {
+        self.list.retain(|text| *text.name != *name);
+    }
+
+    /// Whether a text of `more` bytes can be kept under this name, in place of the one that has it.
+    pub(super) fn has_room(&self, name: &[u8], more: usize) -> bool {
+        let others = || self.list.iter().filter(|text| *text.name != *name);
+        let bytes: usize = others().map(|text| text.text.len()).sum();
+        others().count() < TEXTS_MAX && bytes + more <= BYTES_MAX
+    }
+}
+
+impl Client {
+    /// The name is none of the session's texts' any more.
+    pub(super) fn forget_text(&mut self, name: &[u8]) {
+        if let Some(texts) = &mut self.texts {
+            texts.remove(name);
+            if texts.list.is_empty() {
+                self.texts = None;
+            }
+        }
+    }
+}
