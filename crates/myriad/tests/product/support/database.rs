@@ -124,8 +124,8 @@ fn own_database_with(folder: &TempDir, arguments: &[&str]) -> LocalDb {
         .server_arg("--max-connections=500")
         .server_arg("--max-allowed-packet=128M")
         .server_arg("--innodb-flush-log-at-trx-commit=2")
-        // Plans, and errors that depend on them, shall not depend on when a thread of the database counts rows.
-        .server_arg("--innodb-stats-auto-recalc=OFF");
+        // Plans, and errors that depend on them, shall not depend on when a thread of the database has counted rows.
+        .server_arg("--innodb-stats-persistent=OFF");
     let with = |options: Options, argument: &&str| options.server_arg(*argument);
     let options = arguments.iter().fold(options, with);
     let server = Server::chosen();
