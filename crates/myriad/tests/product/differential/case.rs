@@ -338,6 +338,15 @@ impl Case<'_> {
             .map(|(line, _)| line.as_str())
     }
 
+    /// The lines behind the last one before that was answered with rows, or with anything else that has columns.
+    pub(super) fn since_rows(&self) -> impl Iterator<Item = &str> {
+        let has_columns =
+            |told: &Vec<String>| told.iter().any(|packet| packet.starts_with("Column"));
+        let lines = zip(self.lines, self.before).rev();
+        let since = lines.take_while(move |(_, told)| !has_columns(told));
+        since.map(|(line, _)| line.as_str())
+    }
+
     /// True if an earlier line was answered with an ERR that the front door may have thought of.
     pub(super) fn was_refused_by_name(&self) -> bool {
         let begins = [

@@ -101,7 +101,10 @@ impl<'a> Ground<'a> {
             return Some(Compared::Known(words));
         }
         for _ in 0..TRIES {
-            if answer(&self.play_directly(&lines)?) != direct {
+            let again = answer(&self.play_directly(&lines)?);
+            if again != direct {
+                let told = format!("direct {direct:#?}\nagain {again:#?}\nthrough {through:#?}");
+                println!("not the same twice:\n{}\n{told}", lines.join("\n"));
                 return Some(Compared::Unstable);
             }
         }

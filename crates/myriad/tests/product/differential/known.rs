@@ -124,7 +124,7 @@ const KNOWN: [Known; 47] = [
             let begins = ["DO ", "SET ", "INSERT ", "REPLACE ", "UPDATE ", "DELETE "];
             begins.iter().any(|word| line.starts_with(word)) && line.contains("(SELECT ")
         };
-        let written = case.succeeded().any(|line| reads(&line));
+        let written = case.since_rows().any(|line| reads(&line));
         case.last().contains("FOUND_ROWS()") && written && case.same_rows_but_one()
     }),
     ("or a write of several tables that failed", |case| {
@@ -281,7 +281,8 @@ const KNOWN: [Known; 47] = [
     ("a SET of `max_error_count` to 0 or from it", |case| {
         let kills = case.refused().any(|line| line.starts_with("KILL "));
         let shows = case.last().starts_with("SHOW ") && case.has(&["max_error_count = 0"]);
-        kills && shows && Server::is_mariadb()
+        let fewer = case.fewer_conditions() || case.directly_fewer_conditions();
+        kills && shows && fewer && Server::is_mariadb()
     }),
     (
         "of `max_error_count` = 0, after COM_RESET_CONNECTION",
