@@ -57,6 +57,7 @@ impl PoolKey {
             | Capabilities::LOCAL_FILES
             | Capabilities::MULTI_RESULTS
             | Capabilities::PS_MULTI_RESULTS
+            | Capabilities::OPTIONAL_RESULTSET_METADATA
             // Not that it changed answers: it changes how commands are written.
             | Capabilities::QUERY_ATTRIBUTES;
         let extended_answers =

@@ -99,6 +99,13 @@ impl ClientError {
         Self::new(code::BAD_HANDSHAKE, b"08S01", "Bad handshake")
     }
 
+    /// A login with a character set in which no statement can be read.
+    pub(crate) fn unreadable_charset(charset: &str) -> Self {
+        let text =
+            format!("Variable 'character_set_client' can't be set to the value of '{charset}'");
+        Self::new(code::WRONG_VALUE_FOR_VAR, b"42000", text)
+    }
+
     /// There is no locked memory for what a client has proved to know.
     pub(crate) fn not_remembered(refused: &Refused) -> Self {
         let text = format!("What proves this account cannot be kept in Myriad: {refused}");

@@ -18,8 +18,8 @@ pub(crate) mod tls;
 
 use events::{Close, Compression, Handle, Io, Peer, Tag};
 use membership::Key;
-use session::SessionState;
 use session::statement::PinReasons;
+use session::{SessionState, unreadable_charset};
 use wire::{
     Capabilities, Command, ExtendedCapabilities, HandshakeResponse, InitialHandshake, Malformed,
     OkPacket, PacketWriter, ServerStatus, whole_packet,
@@ -180,7 +180,7 @@ impl Engine {
             server_version: &facts.version,
             connection_id: client.id,
             nonce: client.origin.nonce,
-            capabilities: facts.offered(&self.settings, client.origin.peer),
+            capabilities: facts.offered(&self.settings),
             extended: facts.extended,
             collation: facts.collation,
             status: facts.status,
@@ -291,7 +291,7 @@ impl Engine {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return Ok(());
         };
-        let offered = facts.offered(&self.settings, client.origin.peer);
+        let offered = facts.offered(&self.settings);
         client.capabilities = response.capabilities & offered;
         if let Some(login) = &mut client.login {
             login.zstd_level = HandshakeResponse::zstd_level(payload).unwrap_or_default();
@@ -301,6 +301,11 @@ impl Engine {
         client.origin.asked_collation = response.collation;
         let global_changes = self.shared.global_changes();
         client.begin_with(facts.status, global_changes, &mut self.interner);
+        if let Some(charset) = unreadable_charset(response.collation, self.flavor()) {
+            let error = ClientError::unreadable_charset(charset);
+            self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
+            return Ok(());
+        }
         if self.settings.tls == TlsMode::Require && !self.is_secure(key) {
             let error = ClientError::secure_transport_required();
             self.refuse(turn, key, &error, DisconnectReason::LoginRefused);

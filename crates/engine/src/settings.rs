@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use accounts::Directory;
-use events::{Peer, Span};
+use events::Span;
 use wire::AuthPlugin;
 
 use crate::{ProxyNetwork, PublicAddress};
@@ -90,18 +90,6 @@ pub enum TlsMode {
     Offer,
     /// They must, unless they come over a unix socket.
     Require,
-}
-
-impl TlsMode {
-    /// Many clients use TLS wherever it is offered. Over a unix socket that would cost and bring nothing, so there
-    /// it is only for those who insist on it everywhere.
-    pub(crate) fn is_offered_to(self, peer: Peer) -> bool {
-        match self {
-            TlsMode::Off => false,
-            TlsMode::Offer => peer != Peer::Unix,
-            TlsMode::Require => true,
-        }
-    }
 }
 
 /// What becomes of a statement whose client hangs up while it runs. Statements that wait never run.

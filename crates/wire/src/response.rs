@@ -5,7 +5,8 @@
 //! it keeps the bytes it did not consume.
 //!
 //! Source: MySQL manual, "COM_QUERY Response", "Text Resultset", "Binary Protocol Resultset"; MariaDB knowledge base,
-//! "ERR_Packet", for progress reports.
+//! "ERR_Packet", for progress reports. With CLIENT_OPTIONAL_RESULTSET_METADATA the byte that says whether definitions
+//! follow stands behind the number of columns: MySQL 8.0 and 9.7 do so, the manual has it in front.
 
 use crate::packet::{HEADER_LEN, Header, MAX_PAYLOAD};
 use crate::status::ServerStatus;
@@ -14,6 +15,9 @@ use crate::{Malformed, OkPacket, Reader};
 /// How a progress report begins: as an ERR packet with a number that a SIGNAL may have, too, but with a number of texts where
 /// an error has `#`. Only who has negotiated MARIADB_CLIENT_PROGRESS gets any.
 const PROGRESS: &[u8] = &[0xff, 0xff, 0xff, 1];
+
+/// Stands behind a number of columns whose definitions do not follow.
+const DEFINITIONS_LEFT_OUT: u8 = 0;
 
 /// Bytes at the front of the input and what they are.
 ///
@@ -134,6 +138,8 @@ pub struct ResponseWalk {
     continued: bool,
     /// In the response to a COM_STMT_PREPARE: the columns that follow the parameters.
     prepared_columns: Option<u64>,
+    /// The backend leaves definitions out (CLIENT_OPTIONAL_RESULTSET_METADATA), though not what ends them.
+    without_definitions: bool,
 }
 
 impl ResponseWalk {
@@ -159,6 +165,7 @@ impl ResponseWalk {
             left: 0,
             continued: false,
             prepared_columns: None,
+            without_definitions: false,
         }
     }
 
@@ -273,8 +280,10 @@ impl ResponseWalk {
                 Piece::LocalInfile(packet)
             }
             (Phase::First, _) => {
-                let left = Reader::new(payload).lenenc_int("column count")?;
-                self.phase = Phase::Columns { left };
+                let mut reader = Reader::new(payload);
+                let columns = reader.lenenc_int("column count")?;
+                self.without_definitions = reader.rest() == [DEFINITIONS_LEFT_OUT];
+                self.phase = self.definitions_of(columns);
                 Piece::ColumnCount(packet)
             }
             (Phase::ColumnsEnd, 0xfe) => {
@@ -301,12 +310,23 @@ impl ResponseWalk {
         reader.bytes(5, "header and statement id")?;
         let columns = u64::from(reader.u16("number of columns")?);
         let parameters = u64::from(reader.u16("number of parameters")?);
+        reader.bytes(3, "filler and warnings")?;
+        self.without_definitions = reader.rest() == [DEFINITIONS_LEFT_OUT];
         self.prepared_columns = Some(columns);
         match parameters {
             0 => self.columns_ended(),
-            left => self.phase = Phase::Columns { left },
+            left => self.phase = self.definitions_of(left),
         }
         Ok(())
+    }
+
+    /// What follows the number of columns, or of parameters.
+    fn definitions_of(&self, left: u64) -> Phase {
+        if self.without_definitions {
+            Phase::ColumnsEnd
+        } else {
+            Phase::Columns { left }
+        }
     }
 
     /// The definitions of columns, or of parameters, are complete.
@@ -314,7 +334,7 @@ impl ResponseWalk {
         self.phase = match self.prepared_columns {
             None => Phase::Rows,
             Some(0) => Phase::Done,
-            Some(left) => Phase::Columns { left },
+            Some(left) => self.definitions_of(left),
         };
         self.prepared_columns = self.prepared_columns.map(|_| 0);
     }

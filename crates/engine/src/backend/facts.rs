@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use events::Peer;
 use session::statement::{Dialect, Flavor, Trail};
 use session::{Charset, SessionState};
 use wire::{AuthPlugin, Capabilities, ExtendedCapabilities, InitialHandshake, ServerStatus};
 
-use crate::settings::Settings;
+use crate::settings::{Settings, TlsMode};
 
 /// What the engine itself can do with a client; the rest is not offered.
 const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
@@ -35,6 +34,7 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS)
     .union(Capabilities::SESSION_TRACK)
     .union(Capabilities::DEPRECATE_EOF)
+    .union(Capabilities::OPTIONAL_RESULTSET_METADATA)
     .union(Capabilities::QUERY_ATTRIBUTES);
 
 /// MariaDB 10.2.
@@ -97,14 +97,14 @@ impl Modes {
 }
 
 impl Facts {
-    /// What a client that comes from there is offered.
-    pub(crate) fn offered(&self, settings: &Settings, peer: Peer) -> Capabilities {
+    /// What a client is offered.
+    pub(crate) fn offered(&self, settings: &Settings) -> Capabilities {
         let mut offered = self.capabilities;
         if !settings.compression {
             offered -= COMPRESSION;
         }
         // That is between the client and us, whatever the server can do.
-        offered.set(Capabilities::SSL, settings.tls.is_offered_to(peer));
+        offered.set(Capabilities::SSL, settings.tls != TlsMode::Off);
         offered
     }
 

@@ -12,7 +12,6 @@ use crate::backend::auth::{BackendLogin, Challenge, Greeted};
 use crate::backend::facts::Facts;
 use crate::backend::setup::put_setup;
 use crate::backend::{PoolKey, Purpose};
-use crate::client::State;
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -251,9 +250,6 @@ impl Engine {
         let Ok(error) = ErrPacket::parse(payload) else {
             return self.give_up_connect(turn, key, "it refused the connection".to_owned());
         };
-        if error.code == code::WRONG_VALUE_FOR_VAR {
-            return self.collation_refused(turn, key, &error);
-        }
         let text = format!(
             "it answered {} {}",
             error.code,
@@ -273,42 +269,6 @@ impl Engine {
         if let Some(id) = id.filter(|&id| !self.is_served(id)) {
             self.refuse_waiters(turn, id, &error);
         }
-    }
-
-    /// A login tells the server a collation, and nothing else that could be a wrong value: it lets nobody in with one of
-    /// UCS-2, UTF-16 or UTF-32. That is no concern of those who have another one.
-    fn collation_refused<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        error: &ErrPacket<'_>,
-    ) {
-        let (Some(id), Some(backend)) = (self.pool.key_of(key), self.pool.get(key)) else {
-            return;
-        };
-        let collation = backend.session.collation;
-        turn.io.close(backend.handle, events::Close::Abort);
-        self.counters.backend_connect_errors += 1;
-        let relay = self.pool.remove(key).and_then(|backend| backend.relay);
-        self.slot_returned(turn);
-        if let Some(relay) = relay {
-            self.relay_lost(turn, relay);
-        }
-        let has_it = |&key: &Key| {
-            let client = self.clients.get(key);
-            client.is_some_and(|client| client.session.collation == collation)
-        };
-        let waiting = [State::Waiting(id), State::ForLane(id)];
-        let waiting = waiting
-            .into_iter()
-            .flat_map(|state| self.clients.iter(state))
-            .map(|(key, _)| key)
-            .chain(self.queued_for(id));
-        for client in waiting.filter(has_it).collect::<Vec<_>>() {
-            self.tell_waiter(turn, client, error);
-            self.close_client(turn, client, DisconnectReason::LoginRefused);
-        }
-        self.serve_all(turn);
     }
 
     /// True if there are backends of `id` that are logged in: as on the server, sessions go on with them when their

@@ -2,8 +2,8 @@
 
 use events::Io;
 use membership::Key;
-use session::SessionState;
 use session::statement::Flavor;
+use session::{SessionState, unreadable_charset};
 use wire::{Capabilities, ChangeUser};
 
 use crate::client::{Login, LoginStep, State};
@@ -23,11 +23,14 @@ impl Engine {
         key: Key,
         payload: &[u8],
     ) {
+        let flavor = self.flavor();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let change = ChangeUser::parse(payload, client.capabilities);
         let asked = change.as_ref().ok().and_then(|change| change.collation);
+        let unreadable = asked.and_then(|asked| unreadable_charset(asked, flavor));
+        let asked = asked.filter(|_| unreadable.is_none());
         let collation = asked.unwrap_or(client.session.collation);
         // Who was refused too often is not listened to.
         let origin = &mut client.origin;
@@ -58,6 +61,10 @@ impl Engine {
                 return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
             }
         };
+        if let Some(charset) = unreadable {
+            let error = ClientError::unreadable_charset(charset);
+            return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
+        }
         let claim = Claim {
             user: change.user,
             schema: change.schema,

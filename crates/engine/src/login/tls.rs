@@ -8,16 +8,15 @@ use wire::{Capabilities, SslRequest};
 
 use crate::backend::auth::{BackendLogin, Greeted};
 use crate::owner::Owner;
+use crate::settings::TlsMode;
 use crate::{Engine, Mail, Turn};
 
 impl Engine {
     /// True if the client asks for TLS, in place of its handshake response, and may.
     pub(crate) fn may_begin_tls(&self, key: Key, payload: &[u8]) -> bool {
         let client = self.clients.get(key);
-        let may = client.is_some_and(|client| {
-            let offered = self.settings.tls.is_offered_to(client.origin.peer);
-            offered && client.origin.tls.is_none()
-        });
+        let may = client
+            .is_some_and(|client| self.settings.tls != TlsMode::Off && client.origin.tls.is_none());
         may && SslRequest::is(payload)
     }
 

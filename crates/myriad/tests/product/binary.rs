@@ -116,21 +116,19 @@ impl Life {
     fn until_mark(&mut self) -> Vec<Packet> {
         self.client.query(MARK);
         let mut packets = Vec::new();
-        loop {
+        let mark = loop {
             packets.push(self.client.receive().unwrap());
-            // The column's name is in its definition, the first packet behind the column count.
             let last = packets.last().unwrap();
-            if last.sequence_id == 2 && contains(&last.payload, b"end of the answer") {
-                break;
+            // It stands in the definition of the column, or, without definitions, in the row.
+            if last.sequence_id <= 3 && contains(&last.payload, b"end of the answer") {
+                break packets.split_off(packets.len() - usize::from(last.sequence_id));
             }
-        }
-        packets.truncate(packets.len() - 2);
+        };
         // The rest of the mark's answer: a row, and an EOF before it for those who are told.
-        loop {
+        let mut is_row = mark[0].payload == [1, 0];
+        while !is_row {
             let packet = self.client.receive().unwrap();
-            if contains(&packet.payload, b"end of the answer") {
-                break;
-            }
+            is_row = contains(&packet.payload, b"end of the answer");
         }
         self.client.receive().unwrap();
         packets

@@ -77,3 +77,34 @@ fn who_may_not_be_somebody_else_is_told_what_the_server_tells() {
     let sessions = door.metric(r#"myriad_clients{state="idle"}"#);
     assert!(sessions <= 1, "{sessions} sessions");
 }
+
+/// What logins with collations in which no statement can be read are told, and what is left of a session that asks for
+/// one later.
+fn told_unreadable(address: &Address) -> Vec<String> {
+    let mut told = Vec::new();
+    for collation in [17, 35, 54, 56, 60, 90, 101, 124, 128, 151, 159, 160, 183] {
+        let login = Login {
+            collation,
+            ..Login::default()
+        };
+        let refused = Client::login(address, &login).err();
+        told.push(format!("{collation}: {refused:?}"));
+    }
+    let mut client = Client::login(address, &Login::to("shop")).unwrap();
+    client.send_command_that_goes(COM_CHANGE_USER, b"app\0\0shop\0\x23\0none_of_these\0");
+    told.push(format!("{:?}", client.finish_login("secret")));
+    for question in QUESTIONS {
+        let answer = client.try_run(question).map_err(|_| "closed");
+        told.push(format!("{question}: {answer:?}"));
+    }
+    told
+}
+
+#[test]
+fn a_character_set_in_which_no_statement_can_be_read_is_refused() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let direct = told_unreadable(database.address());
+    assert_eq!(told_unreadable(&door.address()), direct);
+    assert!(direct[1].contains("1231"), "{direct:?}");
+}

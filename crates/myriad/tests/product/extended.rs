@@ -1,5 +1,5 @@
-//! What clients of MariaDB negotiate beyond MySQL's capabilities: column definitions that they keep, and progress
-//! reports. Packet by packet what the database itself says.
+//! What clients negotiate beyond what most do: column definitions that they keep, and progress reports (MariaDB), column
+//! definitions that they do without (MySQL). Packet by packet what the database itself says.
 
 use wire::{Capabilities, ExtendedCapabilities};
 
@@ -72,6 +72,71 @@ fn definitions_are_told_once_and_progress_is_told() {
         let [second, change] = [3, 5].map(|step| &direct[2 * step]);
         assert_eq!(second[0].payload, [2, 0]);
         assert_eq!(change[0].payload[..3], [0xff; 3]);
+    }
+    assert_eq!(door.metric("myriad_backend_losses_total"), 0);
+}
+
+/// With definitions, without them, and with them again.
+const WITHOUT: [Step<'_>; 21] = [
+    Text("SELECT id, a FROM t ORDER BY id"),
+    Prepare("SELECT id, a FROM t WHERE id > ? ORDER BY id LIMIT 2"),
+    Text("SET @v = 'kept', resultset_metadata = NONE"),
+    Execute(0, &[1]),
+    Text("SELECT id, a FROM t ORDER BY id"),
+    Text("SELECT @@resultset_metadata, @v"),
+    Text("SELECT id FROM t WHERE id < 0"),
+    Text("SELECT 1; DO 1; SELECT 2, 3"),
+    Text("CALL several()"),
+    Text("SELECT CONCAT(@v, '!'), 1.50 INTO @v, @w"),
+    Text("SELECT @v, @w"),
+    Prepare("SELECT ? AS a, b FROM t LIMIT 1"),
+    Execute(0, &[7]),
+    Execute(CURSOR, &[7]),
+    Fetch(100),
+    Close,
+    Prepare("INSERT INTO t (a) VALUES (?)"),
+    Execute(0, &[3]),
+    Text("SELECT no FROM t; SELECT 1"),
+    Text("SET resultset_metadata = FULL"),
+    Text("SELECT id, a FROM t ORDER BY id"),
+];
+
+fn told_without(database: &Database, address: &Address, ending: Capabilities) -> Vec<Vec<Packet>> {
+    prepare_schema(database, SCHEMA);
+    database.execute(
+        "USE extended;
+         DELIMITER //
+         CREATE PROCEDURE several() BEGIN SELECT 1; SELECT id, a FROM t ORDER BY id; END//
+         DELIMITER ;",
+    );
+    let all = Capabilities::OPTIONAL_RESULTSET_METADATA
+        | Capabilities::MULTI_STATEMENTS
+        | Capabilities::MULTI_RESULTS
+        | Capabilities::PS_MULTI_RESULTS;
+    // The second does not want to do without, and is told so where it says NONE.
+    let wants = [all, all - Capabilities::OPTIONAL_RESULTSET_METADATA];
+    let mut lives = wants.map(|wants| Life::begin(address, SCHEMA, ending | wants));
+    let steps = WITHOUT.iter().flat_map(|&step| [(0, step), (1, step)]);
+    steps.map(|(who, step)| lives[who].step(step)).collect()
+}
+
+#[test]
+fn definitions_are_left_out_for_who_does_without() {
+    if Server::is_mariadb() {
+        return;
+    }
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 4"]);
+    for ending in ENDINGS {
+        let direct = told_without(&database, database.address(), ending);
+        let through = told_without(&database, &door.address(), ending);
+        for (place, (through, direct)) in through.iter().zip(&direct).enumerate() {
+            let step = WITHOUT[place / 2];
+            assert_eq!(through, direct, "{place}: {step:?}, {ending:?}");
+        }
+        let [full, without] = [0, 4].map(|step| &direct[2 * step]);
+        assert_eq!(full[0].payload, [2, 1]);
+        assert_eq!(without[0].payload, [2, 0]);
     }
     assert_eq!(door.metric("myriad_backend_losses_total"), 0);
 }

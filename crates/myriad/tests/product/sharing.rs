@@ -66,33 +66,6 @@ fn prepare(database: &Database, schema: &str) {
     ));
 }
 
-/// No server takes UCS-2 from a client.
-#[test]
-fn a_character_set_that_the_server_refuses_concerns_nobody_else() {
-    let database = Database::shared();
-    let wide = Login {
-        collation: 35,
-        ..Login::default()
-    };
-    let refused = Client::login(database.address(), &wide).err();
-    assert!(
-        matches!(refused, Some(Outcome::Err(1231, _))),
-        "{refused:?}"
-    );
-    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
-    let mut first = Client::login(&door.address(), &wide).expect("it is seen later");
-    let mut others = [
-        Client::new(&door.address(), ""),
-        Client::new(&door.address(), ""),
-    ];
-    first.query("SELECT 1");
-    let answers = others.each_mut().map(|client| client.value("SELECT 2"));
-    assert_eq!(answers, ["2", "2"]);
-    let told = first.answer().expect("it is told").outcomes();
-    assert_eq!(told, [refused.expect("refused")]);
-    assert_eq!(others[0].value("SELECT 3"), "3");
-}
-
 #[test]
 fn two_shells_on_one_connection_keep_their_own_variables_and_schemas() {
     let database = Database::shared();

@@ -224,3 +224,51 @@ fn an_empty_packet_is_no_row_whatever_follows_it() {
         assert_eq!(error, Malformed::Truncated("row").into(), "step {step}");
     }
 }
+
+#[test]
+fn definitions_that_are_left_out_are_not_waited_for() {
+    let plain = ServerStatus::AUTOCOMMIT;
+    for (marker, definitions) in [(1, &["column", "column"][..]), (0, &[])] {
+        let begin = || {
+            let answer = Answer::new().packet(&[2, marker]);
+            definitions
+                .iter()
+                .fold(answer, |answer, _| answer.packet(b"def"))
+        };
+        let expected = [&["count"], definitions, &["columns end", "row", "rows end"]].concat();
+        let rows = begin().packet(b"\x00\x01a").ok(0xfe, false);
+        assert_walk(&rows.0, true, &expected);
+        let rows = begin().eof(plain).packet(b"\x00\x01a").eof(plain);
+        assert_walk(&rows.0, false, &expected);
+    }
+}
+
+#[test]
+fn a_preparation_without_definitions_ends_without_them() {
+    let plain = ServerStatus::AUTOCOMMIT;
+    let told = |columns, parameters, marker| {
+        Answer::new().packet(&[0, 7, 0, 0, 0, columns, 0, parameters, 0, 0, 0, 0, marker])
+    };
+    for (columns, parameters) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+        let ends = usize::from(columns + parameters);
+        let mut expected = vec!["prepare ok"];
+        expected.resize(1 + ends, "columns end");
+        let short = told(columns, parameters, 0);
+        let long = (0..ends).fold(told(columns, parameters, 0), |answer, _| answer.eof(plain));
+        for (answer, deprecate_eof) in [(short, true), (long, false)] {
+            let mut walk = ResponseWalk::shaped(Shape::Prepare, deprecate_eof, 0);
+            let (mut at, mut names) = (0, Vec::new());
+            while let Some(piece) = walk.next(&answer.0[at..]).unwrap() {
+                at += piece.bytes().len();
+                names.push(name(&piece));
+            }
+            assert_eq!(names, expected, "{columns} {parameters} {deprecate_eof}");
+            assert!(walk.is_done() && at == answer.0.len());
+        }
+    }
+    let full = told(1, 0, 1).packet(b"def");
+    let mut walk = ResponseWalk::shaped(Shape::Prepare, true, 0);
+    let first = walk.next(&full.0).unwrap().unwrap();
+    let second = walk.next(&full.0[first.bytes().len()..]).unwrap().unwrap();
+    assert_eq!((name(&first), name(&second)), ("prepare ok", "column"));
+}

@@ -51,9 +51,13 @@ impl ReadVariables {
         self.definition.clear();
     }
 
-    /// What `user` becomes with these values. `None` if one of them cannot be carried.
+    /// What `user` becomes with these values. `None` if one of them cannot be carried, nor can any of them if the session
+    /// does without column definitions (`resultset_metadata`), which have their types.
     fn values(&self, mut user: UserVariables) -> Option<UserVariables> {
         let row = self.rows.rows().next()?;
+        if self.columns.len() != row.len() {
+            return None;
+        }
         let told = self.columns.chunks_exact(4).zip(row.chunks_exact(4));
         for (name, (columns, values)) in self.names.iter().zip(told) {
             let [value, hex, charset, collation] = values else {

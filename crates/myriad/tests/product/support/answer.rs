@@ -5,6 +5,9 @@ use wire::{Capabilities, ErrPacket, MAX_PAYLOAD, OkPacket, Reader, ServerStatus}
 
 use super::Server;
 
+/// Stands behind a number of columns whose definitions do not follow.
+const DEFINITIONS_LEFT_OUT: u8 = 0;
+
 /// One packet as it stood in the stream.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Packet {
@@ -140,9 +143,10 @@ impl Answer {
         }
         let count = |at: usize| u16::from_le_bytes([first.payload[at], first.payload[at + 1]]);
         let counts = [count(7), count(5)];
+        let told = first.payload.get(12) != Some(&DEFINITIONS_LEFT_OUT);
         self.packets.push((Part::PrepareOk, first));
         for count in counts.into_iter().filter(|&count| count > 0) {
-            for _ in 0..count {
+            for _ in 0..if told { count } else { 0 } {
                 self.packets.push((Part::Column, next()?));
             }
             if !self.deprecate_eof() {
@@ -160,11 +164,11 @@ impl Answer {
             0xff => return Ok(self.end(Part::Err, first)),
             _ => {}
         }
-        let columns = Reader::new(&first.payload)
-            .lenenc_int("column count")
-            .unwrap();
+        let mut reader = Reader::new(&first.payload);
+        let columns = reader.lenenc_int("column count").unwrap();
+        let told = reader.rest() != [DEFINITIONS_LEFT_OUT];
         self.packets.push((Part::ColumnCount, first));
-        for _ in 0..columns {
+        for _ in 0..if told { columns } else { 0 } {
             self.packets.push((Part::Column, next()?));
         }
         if !self.deprecate_eof() {
