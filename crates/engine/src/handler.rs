@@ -103,7 +103,7 @@ impl Handler for Engine {
             }
             Mail::Killed(asker, outcome) => self.kill_done(turn, asker, outcome),
             Mail::GlobalChanged => self.retire_backends(turn),
-            Mail::GlobalWas(changed) => self.former_globals.learn(&changed),
+            Mail::GlobalWas(changed) => self.global_was(&changed),
             Mail::SchemasChanged => {
                 self.known_schemas.forget_all();
                 self.digests.forget_tables();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use events::Io;
 use membership::Key;
 use session::{can_be_refused, is_carried, is_restorable};
-use wire::{OkPacket, StateChange, TextResultSet};
+use wire::{OkPacket, ServerStatus, StateChange, TextResultSet};
 
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::carried::effect::Act;
@@ -90,10 +90,13 @@ impl GlobalQuestion {
     }
 }
 
-/// True for variables of which sessions keep what they began with. What they do about autocommit is known since then,
-/// and how long they may be silent is the front door's to say unless they do.
+/// What sessions do about it is known since they began: only what later ones begin with is to be asked.
+const AUTOCOMMIT: &[u8] = b"autocommit";
+
+/// True for variables of which sessions keep what they began with. How long they may be silent is the front door's to say
+/// unless they do.
 fn is_kept(name: &[u8]) -> bool {
-    const NOT_KEPT: [&[u8]; 3] = [b"autocommit", b"interactive_timeout", b"wait_timeout"];
+    const NOT_KEPT: [&[u8]; 3] = [AUTOCOMMIT, b"interactive_timeout", b"wait_timeout"];
     is_carried(name) && !NOT_KEPT.contains(&name)
 }
 
@@ -172,9 +175,11 @@ impl Engine {
             return self.tell_changed(turn, &ChangedGlobal::new(changes, b""));
         };
         let own = client.session.variables.clone();
-        for name in names.iter().filter(|name| is_kept(name)) {
+        for name in names {
+            let kept = is_kept(name);
             let changed = ChangedGlobal::new(changes, name);
-            let (for_others, for_itself) = (!can_be_refused(name), own.get(name).is_none());
+            let for_others = kept && !can_be_refused(name) || **name == *AUTOCOMMIT;
+            let for_itself = kept && own.get(name).is_none();
             if for_others {
                 self.tell_changed(turn, &changed);
             }
@@ -199,7 +204,17 @@ impl Engine {
     fn tell_changed<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, changed: &ChangedGlobal) {
         let told = Arc::new(changed.clone());
         self.post_to_others(turn, || Mail::GlobalWas(told.clone()));
-        self.former_globals.learn(changed);
+        self.global_was(changed);
+    }
+
+    /// Takes over a change, or what was learned of it.
+    pub(crate) fn global_was(&mut self, changed: &ChangedGlobal) {
+        if *changed.name != *AUTOCOMMIT {
+            return self.former_globals.learn(changed);
+        }
+        if let (Some(facts), Some(value)) = (&mut self.facts, &changed.after) {
+            facts.status.set(ServerStatus::AUTOCOMMIT, **value == *b"1");
+        }
     }
 
     /// Asks the next question about what the session of the backend has changed.

@@ -149,14 +149,19 @@ impl Engine {
         if let Some(does) = command.and_then(|command| Does::of_command(command, flavor)) {
             return does;
         }
+        if command == Some(Command::StmtPrepare) {
+            let prepared = self.judge_text(client, packet.text());
+            return Does::of_preparing(&prepared, packet.text(), flavor);
+        }
         let executed = self.clients.get(client);
         let executed = executed
             .filter(|_| executes(packet.payload))
             .and_then(|client| client.statement(packet.payload));
         match executed {
             Some(prepared) => prepared.template.meaning.does,
-            None => self
-                .text_does(client, packet)
+            None => (statement.kind == Kind::Prepared)
+                .then(|| self.text_does(client, packet))
+                .flatten()
                 .unwrap_or_else(|| Does::of_statement(statement, packet.text(), flavor)),
         }
     }

@@ -32,16 +32,35 @@ pub(crate) enum Does {
 }
 
 impl Does {
-    /// What a command does that runs no statement, or prepares one; `None` of one that runs a statement.
+    /// What a command does that runs no statement; `None` of one that runs or prepares a statement.
     pub(crate) fn of_command(command: Command, flavor: Flavor) -> Option<Self> {
         match (command, flavor) {
-            (Command::Query | Command::StmtExecute | Command::StmtBulkExecute, _) => None,
+            (
+                Command::Query
+                | Command::StmtPrepare
+                | Command::StmtExecute
+                | Command::StmtBulkExecute,
+                _,
+            ) => None,
             (_, Flavor::MariaDb) => Some(Self::Keeps),
-            (Command::StmtPrepare, Flavor::MySql) => Some(Self::Replaces),
             (Command::InitDb, Flavor::MySql) => Some(Self::AddsError),
             // At least that the command will be given up.
             (Command::FieldList, Flavor::MySql) => Some(Self::Adds),
             (_, Flavor::MySql) => Some(Self::Tells),
+        }
+    }
+
+    /// What it does to prepare a statement, by text or by command: its tables are opened.
+    pub(crate) fn of_preparing(prepared: &Statement, text: &[u8], flavor: Flavor) -> Self {
+        let uses_tables = match prepared.kind {
+            // A body is not looked at.
+            Kind::Call => reads_tables(text),
+            _ => uses_tables(prepared, text),
+        };
+        if flavor == Flavor::MySql || uses_tables {
+            Self::Replaces
+        } else {
+            Self::Keeps
         }
     }
 
@@ -104,8 +123,8 @@ const READ_OR_WRITE: [&[u8]; 15] = [
 fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
     let has = |wanted: &[&[u8]]| has_one_of(text, &[wanted]);
     match statement.kind {
-        Kind::Select | Kind::Do | Kind::Set => has(&[b"from"]),
-        Kind::Explain => has(&[b"from"]) || !has(&[b"select"]),
+        Kind::Select | Kind::Do | Kind::Set => reads_tables(text),
+        Kind::Explain => reads_tables(text) || !has(&[b"select"]),
         Kind::Show if statement.traits.contains(Traits::KEEPS_FOUND_ROWS) => {
             has(&[b"table", b"view", b"sequence"])
         }
@@ -113,6 +132,7 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         Kind::Ddl if statement.traits.contains(Traits::DEFINES_PROGRAM) => {
             statement.traits.contains(Traits::BODY_INSERTS)
         }
+        Kind::Ddl if begins_with(text, &[b"drop", b"trigger"]) => false,
         Kind::Ddl | Kind::Admin => has(&DEFINE),
         Kind::Lock => !statement.traits.contains(Traits::RELEASES_TABLE_LOCKS),
         Kind::Insert
@@ -124,7 +144,7 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         | Kind::Handler
         | Kind::Unknown => true,
         Kind::Call if statement.traits.contains(Traits::RUNS_KNOWN_BODY) => {
-            statement.traits.contains(Traits::BODY_USES_TABLES) || has(&[b"from"])
+            statement.traits.contains(Traits::BODY_USES_TABLES) || reads_tables(text)
         }
         Kind::Call | Kind::Multiple => has_one_of(text, &[&READ_OR_WRITE, &DEFINE]),
         Kind::Empty
@@ -139,6 +159,29 @@ fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         | Kind::Prepared
         | Kind::Diagnostics => false,
     }
+}
+
+/// True if something is read from a table, and not from DUAL only.
+fn reads_tables(text: &[u8]) -> bool {
+    let mut found = words(text);
+    while let Some(word) = found.next() {
+        let dual = |next: &[u8]| next.eq_ignore_ascii_case(b"dual");
+        if word.eq_ignore_ascii_case(b"from") && !found.next().is_some_and(dual) {
+            return true;
+        }
+    }
+    false
+}
+
+/// True if these are the first words of a text.
+fn begins_with(text: &[u8], wanted: &[&[u8]]) -> bool {
+    let mut found = words(text);
+    let mut wanted = wanted.iter();
+    wanted.all(|word| {
+        found
+            .next()
+            .is_some_and(|found| found.eq_ignore_ascii_case(word))
+    })
 }
 
 /// True if EXECUTE may run a text that uses tables: unless it has that text with it, that is not known, and most do.
@@ -272,7 +315,6 @@ mod tests {
     #[test]
     fn what_a_command_does_that_runs_no_statement_is_known_by_its_name() {
         for (command, mysql) in [
-            (Command::StmtPrepare, Does::Replaces),
             (Command::InitDb, Does::AddsError),
             (Command::FieldList, Does::Adds),
             (Command::SetOption, Does::Tells),
@@ -288,6 +330,30 @@ mod tests {
         }
         assert_eq!(Does::of_command(Command::Query, Flavor::MySql), None);
         assert_eq!(Does::of_command(Command::StmtExecute, Flavor::MySql), None);
+        assert_eq!(Does::of_command(Command::StmtPrepare, Flavor::MySql), None);
+    }
+
+    #[test]
+    fn to_prepare_a_statement_opens_its_tables() {
+        for (text, mariadb) in [
+            ("SELECT 1", Does::Keeps),
+            ("SELECT 1 FROM DUAL", Does::Keeps),
+            ("SELECT (SELECT 1 FROM dual), a FROM t", Does::Replaces),
+            ("SET @a = (SELECT 1 FROM t)", Does::Replaces),
+            ("DROP TABLE IF EXISTS t", Does::Replaces),
+            ("DROP TRIGGER IF EXISTS t", Does::Keeps),
+            ("CALL p()", Does::Keeps),
+            ("CALL p((SELECT 1 FROM t))", Does::Replaces),
+            ("SHOW TABLES", Does::Replaces),
+            ("BEGIN", Does::Keeps),
+        ] {
+            let expected = [(Flavor::MariaDb, mariadb), (Flavor::MySql, Does::Replaces)];
+            for (flavor, expected) in expected {
+                let statement = classify(text.as_bytes(), &Dialect::new(flavor, 101_119));
+                let does = Does::of_preparing(&statement, text.as_bytes(), flavor);
+                assert_eq!(does, expected, "{text} on {flavor:?}");
+            }
+        }
     }
 
     #[test]

@@ -128,14 +128,17 @@ impl Engine {
         }))
     }
 
-    /// What running the text that a command names does to the list of conditions; `None` if it names none that
-    /// is known.
+    /// What running, or preparing, the text that a command names does to the list of conditions; `None` if it names none
+    /// that is known.
     pub(crate) fn text_does(&self, client: Key, packet: Packet<'_>) -> Option<Does> {
         let client = self.clients.get(client)?;
-        let texts = client.texts.as_ref()?;
         let dialect = self.facts.as_ref()?.dialect(&client.session)?;
         match text_prepared(packet.text(), &dialect)? {
-            TextPrepared::Execute(name) => Some(texts.get(&name)?.does),
+            TextPrepared::Execute(name) => Some(client.texts.as_ref()?.get(&name)?.does),
+            TextPrepared::Prepare(_, Source::Text(text)) => {
+                let prepared = classify(&text, &dialect);
+                Some(Does::of_preparing(&prepared, &text, self.flavor()))
+            }
             _ => None,
         }
     }

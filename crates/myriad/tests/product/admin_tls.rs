@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::support::{
     Address, Database, FrontDoor, Output, Server, Tool, eventually, program, run,
 };
-use crate::tls::over_tls;
+use crate::tls::{in_clear, over_tls};
 
 const ALL: &str = "root:hush";
 const NEVER: &[&str] = &[];
@@ -27,13 +27,6 @@ fn ask(door: &FrontDoor, (user, password): (&str, &str), arguments: &[&str], ask
     command.args(["--batch", &format!("--user={user}")]);
     command.env("MYSQL_PWD", password);
     run(command.args(arguments), ask)
-}
-
-fn in_clear() -> &'static [&'static str] {
-    match Server::is_mariadb() {
-        true => &["--skip-ssl"],
-        false => &["--ssl-mode=DISABLED"],
-    }
 }
 
 /// What makes the client verify who answers.

@@ -1,7 +1,7 @@
 //! What a session sets for its next transaction, for one statement, or about replication, while others do
 //! otherwise on the same backend.
 
-use wire::Capabilities;
+use wire::{Capabilities, OkPacket, ServerStatus};
 
 use crate::packets::shown;
 use crate::session_state::{Scripts, compare, compare_as, pinned};
@@ -296,4 +296,28 @@ fn autocommit_of_all_concerns_sessions_that_begin_after_it() {
         assert_eq!(before.value("SELECT COUNT(*) FROM begun"), "1");
         assert_eq!(before.value("SELECT @@autocommit"), "1");
     }
+}
+
+/// Also where no connection is opened meanwhile: the change that comes through the front door is asked about.
+#[test]
+fn autocommit_of_all_is_known_as_soon_as_somebody_has_changed_it() {
+    let database = Database::private();
+    let settings = ["backend.max_connections = 1", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::default()
+    };
+    let mut admin = Client::login(&door.address(), &login).unwrap();
+    for value in ["0", "1", "OFF", "ON"] {
+        admin.run(&format!("SET GLOBAL autocommit = {value}"));
+        // Asked behind it, on the same connection.
+        admin.run("SELECT 1");
+        let after = Client::new(&door.address(), "shop");
+        let status = OkPacket::parse(&after.welcome.payload).unwrap().status;
+        let is_on = ["1", "ON"].contains(&value);
+        assert_eq!(status.contains(ServerStatus::AUTOCOMMIT), is_on, "{value}");
+    }
+    assert_eq!(door.metric("myriad_backend_resets_total"), 0);
 }

@@ -6,6 +6,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Compression, Conn, Opts, OptsBuilder};
 
 use crate::support::{Address, Database, FrontDoor, Output, Server, Tool, program, run};
+use crate::tls::in_clear;
 
 /// What the command-line client is asked to compress with.
 fn methods() -> &'static [&'static str] {
@@ -84,7 +85,8 @@ fn nobody_is_offered_what_is_switched_off() {
     let database = Database::shared();
     let door = FrontDoor::start(database.address(), &["server.compression = \"off\""]);
     let asks = "SELECT 5; SHOW STATUS LIKE 'Compression'";
-    let through = client(&door.address(), &["--compress"], asks);
+    let arguments = [in_clear(), &["--compress"]].concat();
+    let through = client(&door.address(), &arguments, asks);
     let told = "5\n5\nVariable_name\tValue\nCompression\tOFF\n";
     assert_eq!(through.stdout, told, "{through:?}");
     let (sent, unpacked) = from_clients(&door);

@@ -165,13 +165,14 @@ const KNOWN: [Known; 47] = [
         let warned = case.lines[0].contains("+NO_SCHEMA") && !Server::is_mariadb();
         warned && case.asks() && case.same_but_warnings_of_flags()
     }),
-    ("conditions of before, after a successful PREPARE", |case| {
-        let prepares = case.succeeded().any(|line| {
-            let begins = ["\\prepare", "PREPARE"];
-            begins.iter().any(|word| line.starts_with(word))
-        });
-        prepares && case.directly_fewer_conditions() && Server::is_mariadb()
-    }),
+    (
+        "conditions of before, after a successful `PREPARE",
+        |case| {
+            let prepares = |line: &str| line.starts_with("PREPARE ") && line.contains(" FROM @");
+            let prepared = case.succeeded().any(prepares) && Server::is_mariadb();
+            prepared && case.directly_fewer_conditions()
+        },
+    ),
     ("that of `HELP` inside a transaction", |case| {
         let without_eof = case.lines[0].contains("-DEPRECATE_EOF");
         let rest = |line: &&String| !line.starts_with("ColumnsEnd");
