@@ -23,6 +23,7 @@ use crate::carried::effect::{Act, Effect};
 use crate::carried::globals::GlobalQuestion;
 use crate::carried::routines::ReadRoutine;
 use crate::carried::user_variables::{Leftovers, ReadVariables};
+use crate::carried::views::Unsure;
 use crate::commands::local_infile::Upload;
 use crate::conditions::{Does, ReadWarnings};
 use crate::diagnostics::Counts;
@@ -162,6 +163,8 @@ pub(crate) struct Backend {
     pub attributes: bool,
     /// What it has of user variables besides those of `session`.
     pub leftovers: Leftovers,
+    /// What is to be asked about when its session leaves it.
+    pub unsure: Option<Box<Unsure>>,
 }
 
 /// Whether an XA transaction was prepared, which outlives its session. COM_RESET_CONNECTION would spoil that: on

@@ -13,3 +13,4 @@ pub(crate) mod schemas;
 pub(crate) mod track_filter;
 pub(crate) mod tracking;
 pub(crate) mod user_variables;
+pub(crate) mod views;

@@ -319,6 +319,12 @@ impl ClientError {
         Self::new(code::UNKNOWN_ERROR, b"HY000", text)
     }
 
+    /// Long data came for a parameter that the prepared statement does not have.
+    pub(crate) fn no_such_parameter() -> Self {
+        let text = "Incorrect arguments to mysqld_stmt_send_long_data";
+        Self::new(code::WRONG_ARGUMENTS, b"HY000", text)
+    }
+
     /// A command is longer than `max_allowed_packet`.
     pub(crate) fn packet_too_large() -> Self {
         let text = "Got a packet bigger than 'max_allowed_packet' bytes";

@@ -24,6 +24,8 @@ use crate::diagnostics::Counts;
 use crate::endings::retry::{COMMAND_MAX, Retry};
 use crate::lanes::digests::{Bounds, Digest, Sample};
 use crate::permits::overtime::Allowance;
+use crate::prepared::named::executes;
+use crate::prepared::templates::Template;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
@@ -122,6 +124,23 @@ impl Engine {
             && !client.holds_backend();
         if !plain {
             return Digest::NONE;
+        }
+        self.digest_of_tables(client, packet, statement)
+    }
+
+    /// What a read has in common with others that read the same tables.
+    pub(crate) fn digest_of_tables(
+        &self,
+        client: &Client,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> Digest {
+        let prepared = client.statement(packet.payload);
+        if let Some(prepared) = prepared.filter(|_| executes(packet.payload)) {
+            let Template {
+                binding, meaning, ..
+            } = &*prepared.template;
+            return Digest::prepared(meaning.statement.digest, (client.key, binding.schema()));
         }
         let does = Does::of_statement(statement, packet.text(), self.flavor());
         let schema = client.session.schema.as_deref();

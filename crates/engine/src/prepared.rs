@@ -21,7 +21,7 @@ use membership::Key;
 use session::statement::{Flavor, Statement, Traits};
 use wire::{
     Command, Definitions, Fingerprint, Piece, PrepareOk, ServerStatus, asks_for_cursor,
-    statement_id,
+    long_data_parameter, statement_id,
 };
 
 use crate::backend::ClientCommand;
@@ -30,7 +30,7 @@ use crate::client::{Client, State};
 use crate::commands::{Packet, Taken};
 use crate::conditions::binary_rows::Form;
 use crate::errors::ClientError;
-use crate::prepared::client_statements::{ClientStatement, LongData, STATEMENTS_MAX};
+use crate::prepared::client_statements::{ClientStatement, LongData, Refused, STATEMENTS_MAX};
 use crate::prepared::named::executes;
 use crate::prepared::templates::Template;
 use crate::{Engine, Mail, Turn};
@@ -108,14 +108,16 @@ impl Client {
         holdings.is_some_and(|holdings| holdings.cursors.contains(&id))
     }
 
-    /// Long data of a statement is used up by an execution, whatever became of that, or given up.
+    /// Long data of a statement is used up by an execution, whatever became of that, or given up. What is refused is
+    /// only given up.
     pub(crate) fn drop_long_data(&mut self, payload: &[u8]) {
         let resets = payload.first() == Some(&(Command::StmtReset as u8));
         if self.statements.is_some()
             && (resets || executes(payload))
             && let Some(statement) = self.statement_mut(payload)
         {
-            statement.long = None;
+            let stays = |long: &LongData| !resets && long.refused.is_some();
+            statement.long = statement.long.take().filter(|long| stays(long));
         }
     }
 }
@@ -156,7 +158,7 @@ impl Engine {
             return self.unknown_statement(turn, key, (command, packet));
         };
         let (id, kills) = (statement.id, statement.template.meaning.kills);
-        let too_much = statement.long.as_ref().is_some_and(|long| long.too_much);
+        let refused = statement.long.as_ref().and_then(|long| long.refused);
         let cursor = client.has_cursor(id);
         let runs = executes(packet.payload);
         match command {
@@ -172,9 +174,12 @@ impl Engine {
                 self.refuse_command(turn, key, &error);
             }
             Command::StmtExecute if self.executed_from_capture(turn, key, packet) => {}
-            _ if runs && too_much => {
-                self.drop_long_data(key, packet.payload);
-                self.refuse_command(turn, key, &ClientError::too_much_long_data());
+            _ if runs && refused.is_some() => {
+                let error = match refused {
+                    Some(Refused::NoParameter) => ClientError::no_such_parameter(),
+                    _ => ClientError::too_much_long_data(),
+                };
+                self.refuse_command(turn, key, &error);
             }
             _ => {
                 if let Some(victim) = kills.filter(|_| runs) {
@@ -258,6 +263,14 @@ impl Engine {
             let long = statement
                 .long
                 .get_or_insert_with(|| Box::new(LongData::new(&self.long_data)));
+            match long_data_parameter(packet.payload) {
+                // The server takes no notice either.
+                None => return,
+                Some(number) if number >= statement.parameters => {
+                    return long.refuse(Refused::NoParameter);
+                }
+                Some(_) => {}
+            }
             let kept = long.keep(packet.raw, most, room);
             self.counters.long_data_refused += u64::from(!kept);
         }

@@ -50,9 +50,9 @@ impl Binding {
         })
     }
 
-    /// True if there was no default schema.
-    pub fn lacks_schema(&self) -> bool {
-        self.schema.is_none()
+    /// The default schema; `None` if there was none.
+    pub fn schema(&self) -> Option<&[u8]> {
+        self.schema.as_deref()
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
         let now = state(&mut interner, "b", &[("sql_mode", "")]);
         let binding = Binding::of(&then, &mut interner);
         let again = binding.over(&now, &mut interner);
-        assert!(binding.lacks_schema() && again.schema.as_deref() == Some(&b"b"[..]));
+        assert!(binding.schema().is_none() && again.schema.as_deref() == Some(&b"b"[..]));
         assert_eq!(again.variables.get(b"sql_mode"), None);
     }
 }

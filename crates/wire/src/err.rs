@@ -34,6 +34,8 @@ pub mod code {
     pub const COLUMN_ACCESS_DENIED: u16 = 1143;
     /// `ER_NO_SUCH_TABLE`.
     pub const NO_SUCH_TABLE: u16 = 1146;
+    /// `ER_WRONG_ARGUMENTS`.
+    pub const WRONG_ARGUMENTS: u16 = 1210;
     /// `ER_UNKNOWN_ERROR`.
     pub const UNKNOWN_ERROR: u16 = 1105;
     /// `ER_NO_SUCH_THREAD`: KILL of a connection that is not there.

@@ -32,6 +32,12 @@ pub fn statement_id(payload: &[u8]) -> Option<u32> {
         .map(u32::from_le_bytes)
 }
 
+/// The number of the parameter that a COM_STMT_SEND_LONG_DATA is for; `None` if it is cut off.
+pub fn long_data_parameter(payload: &[u8]) -> Option<u16> {
+    let number = payload.get(FLAGS..)?.first_chunk();
+    number.copied().map(u16::from_le_bytes)
+}
+
 /// True for a COM_STMT_EXECUTE that asks for a cursor.
 pub fn asks_for_cursor(payload: &[u8]) -> bool {
     let execute = payload.first() == Some(&(Command::StmtExecute as u8));

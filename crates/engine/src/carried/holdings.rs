@@ -49,8 +49,11 @@ pub(crate) fn concerns(statement: &Statement) -> bool {
 }
 
 impl Client {
-    /// A statement is about to be sent whose effect on what is held cannot be told from its text.
-    pub(crate) fn holds_unseen(&mut self, statement: &Statement) {
+    /// A statement is about to be sent. What is held is uncertain from then on if its effect cannot be told from its text.
+    pub(crate) fn holds_unseen(&mut self, statement: &Statement, effect: Option<&Effect>) {
+        if effect.is_some_and(Effect::is_of_text) {
+            return;
+        }
         let renames = statement.kind == Kind::Ddl && self.pins.contains(PinReason::TemporaryTable);
         let unseen = LISTED.into_iter().filter(|&reason| {
             !OF_STATEMENTS.contains(&reason) && statement.pins.contains(reason)

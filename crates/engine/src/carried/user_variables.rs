@@ -210,10 +210,7 @@ impl Engine {
         }
         match statement.kind {
             // A view can call a function.
-            Kind::Select => {
-                let digest = self.digest(key, packet, statement);
-                !self.digests.is_base(digest, turn.now)
-            }
+            Kind::Select => self.may_read_view(turn.now, key, (packet, statement)),
             Kind::Show => !statement.traits.contains(Traits::READS_DIAGNOSTICS),
             Kind::Explain | Kind::Set => true,
             _ => false,

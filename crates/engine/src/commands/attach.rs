@@ -398,6 +398,7 @@ impl Engine {
             keeps_locks: false,
             attributes: false,
             leftovers: Leftovers::default(),
+            unsure: None,
         }
     }
 }

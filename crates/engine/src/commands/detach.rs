@@ -45,6 +45,7 @@ impl Engine {
         } else if self.read_found_rows(turn, key)
             || self.read_insert_id(turn, key)
             || self.read_user_variables(turn, key)
+            || self.ask_for_unsure(turn, key)
         {
             return;
         } else {

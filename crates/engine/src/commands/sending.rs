@@ -9,7 +9,7 @@ use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 use crate::backend::{
     Backend, ClientCommand, Exchange, InsertId, PreparedXa, Purpose, RestorePart,
 };
-use crate::carried::effect::{Effect, sets_global};
+use crate::carried::effect::sets_global;
 use crate::carried::holdings;
 use crate::carried::read_back::READ_INSERT_ID;
 use crate::carried::track_filter::TrackFilter;
@@ -46,6 +46,7 @@ impl Engine {
         let (keeping, own_text) = self.take_intent(client_key);
         let keeping = self.reads_accounts_after(&statement, text, keeping);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
+        let brings_insert_id = self.brings_insert_id(turn.now, client_key, (packet, &statement));
         let flavor = self.flavor();
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
@@ -66,16 +67,14 @@ impl Engine {
         bring_across(
             outbox,
             (backend, reads),
-            (client, &statement),
+            (client, &statement, brings_insert_id),
             (rewrite.as_ref(), packet.payload, flavor),
         );
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
         let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
-        if !effect.as_ref().is_some_and(Effect::is_of_text) {
-            client.holds_unseen(&statement);
-        }
+        client.holds_unseen(&statement, effect.as_ref());
         self.counters.statements += u64::from(packet.is_statement());
         let kept = client.keeps_definitions_of(packet.payload, &statement);
         let command = ClientCommand {
@@ -98,6 +97,25 @@ impl Engine {
         };
         backend.note_xa(&statement, text);
         backend.expect_answer(turn.now, (packet, sequence_id), command);
+    }
+
+    /// True if the backend has another LAST_INSERT_ID() than the session, and the statement may see it.
+    fn brings_insert_id(
+        &mut self,
+        now: Timestamp,
+        key: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+    ) -> bool {
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        let backend = client.backend.and_then(|key| self.pool.get(key));
+        let own = InsertId::Known(client.last_insert_id);
+        let differs = |backend: &Backend| ![InsertId::OfClient, own].contains(&backend.insert_id);
+        let brings = backend.is_some_and(differs)
+            && (needs_insert_id(statement) || self.may_read_view(now, key, (packet, statement)));
+        self.counters.restores += u64::from(brings);
+        brings
     }
 
     /// What a statement may define as something else is not known any more.
@@ -159,10 +177,11 @@ impl Engine {
             .and_then(|client| client.statement(packet.payload));
         match executed {
             Some(prepared) => prepared.template.meaning.does,
-            None => (statement.kind == Kind::Prepared)
-                .then(|| self.text_does(client, packet))
-                .flatten()
-                .unwrap_or_else(|| Does::of_statement(statement, packet.text(), flavor)),
+            None => (statement.kind == Kind::Prepared
+                || statement.traits.contains(Traits::RUNS_PREPARED_TEXT))
+            .then(|| self.text_does(client, packet))
+            .flatten()
+            .unwrap_or_else(|| Does::of_statement(statement, packet.text(), flavor)),
         }
     }
 }
@@ -298,7 +317,7 @@ fn put_own_tracking(outbox: &mut Vec<u8>, (client, backend): (&mut Client, &mut 
 fn bring_across(
     outbox: &mut Vec<u8>,
     (backend, needs_no_conditions): (&mut Backend, bool),
-    (client, statement): (&mut Client, &Statement),
+    (client, statement, brings_insert_id): (&mut Client, &Statement, bool),
     (rewrite, payload, flavor): (Option<&Rewrite>, &[u8], Flavor),
 ) {
     let counted = client.counted(payload, statement);
@@ -321,10 +340,7 @@ fn bring_across(
     } else if let Some(known) = counted {
         let count = client.capture.count(known, flavor).unwrap_or_default();
         put_insert_id(outbox, backend, count as u64);
-    } else if needs_insert_id(statement)
-        && backend.insert_id != InsertId::OfClient
-        && backend.insert_id != InsertId::Known(client.last_insert_id)
-    {
+    } else if brings_insert_id {
         put_insert_id(outbox, backend, client.last_insert_id);
     }
 }

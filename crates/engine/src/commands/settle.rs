@@ -158,6 +158,7 @@ impl Engine {
         };
         backend.note_unsaid(command, ending);
         let failed = matches!(ending, Ending::Err(_));
+        backend.statements.executed(failed);
         if failed {
             self.counters.statement_errors += 1;
             if leaves_transaction_open(command.kind, backend.status) {

@@ -53,6 +53,7 @@ impl Does {
     /// What it does to prepare a statement, by text or by command: its tables are opened.
     pub(crate) fn of_preparing(prepared: &Statement, text: &[u8], flavor: Flavor) -> Self {
         let uses_tables = match prepared.kind {
+            _ if prepared.traits.contains(Traits::READS_DIAGNOSTICS) => false,
             // A body is not looked at.
             Kind::Call => reads_tables(text),
             _ => uses_tables(prepared, text),
@@ -171,6 +172,11 @@ fn reads_tables(text: &[u8]) -> bool {
         }
     }
     false
+}
+
+/// True if a text may read tables: MySQL reads them without FROM, too.
+pub(crate) fn may_name_tables(text: &[u8]) -> bool {
+    has_one_of(text, &[&[b"from", b"table"]])
 }
 
 /// True if these are the first words of a text.
@@ -345,6 +351,7 @@ mod tests {
             ("CALL p()", Does::Keeps),
             ("CALL p((SELECT 1 FROM t))", Does::Replaces),
             ("SHOW TABLES", Does::Replaces),
+            ("SHOW COUNT(*) WARNINGS", Does::Keeps),
             ("BEGIN", Does::Keeps),
         ] {
             let expected = [(Flavor::MariaDb, mariadb), (Flavor::MySql, Does::Replaces)];

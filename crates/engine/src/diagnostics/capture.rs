@@ -4,7 +4,7 @@
 use session::statement::{Flavor, Kind, Known, Traits};
 
 use crate::backend::ClientCommand;
-use crate::conditions::Conditions;
+use crate::conditions::{Conditions, Does};
 use crate::diagnostics::keeps_found_rows;
 
 /// What a session knows of its last statement.
@@ -16,6 +16,14 @@ pub(crate) struct Capture {
     pub(crate) row_count: i64,
     /// `FOUND_ROWS()`, as far as a backend does not hold a newer one for it; `None` in a new session.
     pub(crate) found_rows: Option<u64>,
+}
+
+/// True for `EXPLAIN` of a SELECT without tables, which MariaDB runs as if it had found no row. Nothing else that
+/// explains keeps the list of conditions.
+fn explains_no_table(command: &ClientCommand) -> bool {
+    command.kind == Kind::Explain
+        && command.traits.contains(Traits::KEEPS_FOUND_ROWS)
+        && command.does == Does::Keeps
 }
 
 impl Capture {
@@ -54,6 +62,8 @@ impl Capture {
         }
         if let (Some(found), false) = (counts.found, keeps_found_rows(command)) {
             self.found_rows = Some(found);
+        } else if explains_no_table(command) && counts.found.is_some() {
+            self.found_rows = Some(0);
         }
     }
 }

@@ -100,22 +100,9 @@ impl Engine {
         if client.retry != Retry::Unchecked {
             return false;
         }
-        let facts = self.facts.as_ref();
-        let prepared = client.statement(packet.payload);
-        let prepared = prepared.filter(|_| executes(packet.payload));
-        let (text, session) = match prepared {
-            Some(statement) => {
-                let template = &*statement.template;
-                let bound = template.binding.over(&client.session, &mut self.interner);
-                (&template.text[..], bound)
-            }
-            None => (packet.text(), client.session.clone()),
-        };
-        let question = facts
-            .and_then(|facts| facts.dialect(&session))
-            .and_then(|dialect| names(text, &dialect))
-            .and_then(|names| question(&names));
-        let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
+        let backend = client.backend;
+        let question = self.question_about_names(key, packet.payload);
+        let Some(backend) = backend.and_then(|key| self.pool.get_mut(key)) else {
             return false;
         };
         // What cannot be asked is answered like a view.
@@ -124,6 +111,21 @@ impl Engine {
         backend.expect(Purpose::ReadViews(TextResultSet::default()));
         backend.due |= Due::COMMAND;
         true
+    }
+
+    /// How many views are among the names in what a command of a client runs; `None` if that cannot be asked.
+    pub(crate) fn question_about_names(&mut self, key: Key, payload: &[u8]) -> Option<Vec<u8>> {
+        let client = self.clients.get(key)?;
+        let (text, session) = match client.statement(payload).filter(|_| executes(payload)) {
+            Some(statement) => {
+                let template = &*statement.template;
+                let bound = template.binding.over(&client.session, &mut self.interner);
+                (&template.text[..], bound)
+            }
+            None => (client.text(payload), client.session.clone()),
+        };
+        let dialect = self.facts.as_ref()?.dialect(&session)?;
+        question(&names(text, &dialect)?)
     }
 
     /// The backend said whether there are views among the names.
@@ -166,7 +168,7 @@ fn runs_once(client: &Client, payload: &[u8]) -> bool {
 
 /// Counts the views among `names`; `None` if a name cannot be written as a literal in every
 /// `sql_mode`, or there are too many.
-pub(crate) fn question(names: &[&[u8]]) -> Option<Vec<u8>> {
+fn question(names: &[&[u8]]) -> Option<Vec<u8>> {
     let plain = |name: &&[u8]| {
         name.iter()
             .all(|&byte| byte >= 0x80 || byte.is_ascii_alphanumeric() || b"_$".contains(&byte))

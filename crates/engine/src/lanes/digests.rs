@@ -24,6 +24,9 @@ const TABLES_ASKED: Span = Span::from_secs(45);
 /// A question that was not answered is asked again after so long.
 const ASK_AGAIN: Span = Span::from_secs(5);
 
+/// So long is between two questions about reads that share no lane, for the table may have no room for all of them.
+const ASK_PAUSE: Span = Span::from_ms(5);
+
 /// So large a share of executions may be slow: about one of 32. One that gave an error or a warning
 /// counts like many, since whoever asks for those makes it run twice.
 const SLOW_MAX: u32 = ALL / 32;
@@ -51,6 +54,11 @@ impl Digest {
         } else {
             hash
         })
+    }
+
+    /// The same of what was prepared, which shares no lane.
+    pub(crate) fn prepared(number: u64, within: (KeyId, Option<&[u8]>)) -> Self {
+        Self::new(number.rotate_left(32), within, Does::Keeps)
     }
 
     /// What such a read does to the list of conditions.
@@ -123,6 +131,8 @@ struct Entry {
 pub(crate) struct Digests {
     entries: Box<[Entry]>,
     epoch: u32,
+    /// No question about what shares no lane is asked before.
+    next_question: Timestamp,
 }
 
 impl Digests {
@@ -131,6 +141,7 @@ impl Digests {
         Self {
             entries: vec![Entry::default(); SETS * WAYS].into(),
             epoch: 0,
+            next_question: Timestamp::ZERO,
         }
     }
 
@@ -163,10 +174,7 @@ impl Digests {
         let epoch = self.epoch;
         let entry = self.find_or_make(digest);
         entry.take_in(sample, bounds);
-        if entry.epoch != epoch {
-            (entry.epoch, entry.asks) = (epoch, false);
-            (entry.ask_at, entry.base_until) = (Timestamp::ZERO, Timestamp::ZERO);
-        }
+        entry.bring_to(epoch);
         let unknown = now >= entry.base_until && now >= entry.ask_at;
         if !alone || !entry.is_small(bounds) || !(unknown || entry.asks) {
             return false;
@@ -206,6 +214,22 @@ impl Digests {
         let epoch = self.epoch;
         self.find(digest)
             .is_some_and(|entry| entry.epoch == epoch && now < entry.base_until)
+    }
+
+    /// True if it is time to ask about the tables of a read, which are not known, whether or not it could share a lane.
+    pub(crate) fn asks(&mut self, digest: Digest, now: Timestamp) -> bool {
+        if now < self.next_question {
+            return false;
+        }
+        let epoch = self.epoch;
+        let entry = self.find_or_make(digest);
+        entry.bring_to(epoch);
+        if now < entry.ask_at {
+            return false;
+        }
+        entry.ask_at = now + ASK_AGAIN;
+        self.next_question = now + ASK_PAUSE;
+        true
     }
 
     /// What is known of tables now is of this epoch.
@@ -252,6 +276,14 @@ impl Digests {
 }
 
 impl Entry {
+    /// Forgets what was known of tables in another epoch.
+    fn bring_to(&mut self, epoch: u32) {
+        if self.epoch != epoch {
+            (self.epoch, self.asks) = (epoch, false);
+            (self.ask_at, self.base_until) = (Timestamp::ZERO, Timestamp::ZERO);
+        }
+    }
+
     fn is_small(&self, bounds: &Bounds) -> bool {
         self.runs >= RUNS_MIN
             && u64::from(self.service_us) * 4 <= bounds.stall.as_us()

@@ -5,12 +5,10 @@
 use events::{Io, Span};
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::names;
 use wire::{TextResultSet, whole_packet};
 
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::commands::answers::Ending;
-use crate::endings::retry::question;
 use crate::lanes::digests::{Digest, Sample};
 use crate::{Engine, Mail, Turn};
 
@@ -63,33 +61,43 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };
-        let Some(client) = backend.client.and_then(|client| self.clients.get(client)) else {
+        let client = backend.client;
+        let replay = std::mem::take(&mut backend.replay);
+        let Some((client, digest)) =
+            client.and_then(|key| Some((key, self.clients.get(key)?.digest)))
+        else {
             return false;
         };
-        let facts = self.facts.as_ref();
-        let dialect = facts.and_then(|facts| facts.dialect(&client.session));
-        let packet = whole_packet(&backend.replay).ok();
-        let text = packet
-            .as_ref()
-            .map(|packet| client.text(packet.payload.bytes()));
-        let question = dialect
-            .zip(text)
-            .and_then(|(dialect, text)| names(text, &dialect))
-            .and_then(|names| question(&names));
-        let digest = client.digest;
+        let packet = whole_packet(&replay).ok();
+        let question =
+            packet.and_then(|packet| self.question_about_names(client, packet.payload.bytes()));
         let Some(question) = question else {
             let never = (false, self.digests.epoch());
             self.digests.learn_tables(digest, never, turn.now);
             return false;
         };
-        backend.put_query(turn.io.outbox(backend.handle), &question);
-        let read = ReadTables {
-            digest,
-            epoch: self.digests.epoch(),
-            rows: TextResultSet::default(),
-        };
-        backend.expect(Purpose::ReadTables(Box::new(read)));
+        self.put_tables_question(turn, key, (digest, &question));
         true
+    }
+
+    /// Sends the question about the tables of reads with a digest.
+    pub(crate) fn put_tables_question<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (digest, question): (Digest, &[u8]),
+    ) {
+        let epoch = self.digests.epoch();
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        backend.put_query(turn.io.outbox(backend.handle), question);
+        let rows = TextResultSet::default();
+        backend.expect(Purpose::ReadTables(Box::new(ReadTables {
+            digest,
+            epoch,
+            rows,
+        })));
     }
 
     /// The backend said how many views there are among the names.

@@ -29,6 +29,8 @@ pub(crate) struct BackendStatements {
     unwanted: Vec<u32>,
     /// Counts uses.
     clock: u64,
+    /// The template whose execution under way has long data.
+    pub long_data_of: Option<u64>,
 }
 
 /// A statement of a backend.
@@ -146,6 +148,14 @@ impl BackendStatements {
         any
     }
 
+    /// An execution was answered. One with long data that has `failed` may have been refused for that data, and then the
+    /// server refuses all that come after it, too.
+    pub(crate) fn executed(&mut self, failed: bool) {
+        let number = self.long_data_of.take().filter(|_| failed);
+        let closed = number.and_then(|number| self.shared.remove(&number));
+        self.unwanted.extend(closed.map(|closed| closed.id));
+    }
+
     /// Appends what closes the statements that are not wanted any more. It has no response.
     pub(crate) fn put_closes(&mut self, outbox: &mut Vec<u8>) {
         for id in self.unwanted.drain(..) {
@@ -158,6 +168,7 @@ impl BackendStatements {
         self.shared.clear();
         self.owned.clear();
         self.unwanted.clear();
+        self.long_data_of = None;
     }
 
     /// How many there are.

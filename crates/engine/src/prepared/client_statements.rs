@@ -59,10 +59,19 @@ impl ClientStatement {
 pub(crate) struct LongData {
     /// The commands as they came.
     packets: Vec<u8>,
-    /// There was more than there may be: the next execution is refused.
-    pub too_much: bool,
+    /// Why every execution is refused, until COM_STMT_RESET.
+    pub refused: Option<Refused>,
     /// Bytes of all of it, over all sessions.
     total: Arc<AtomicUsize>,
+}
+
+/// Why long data cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// There was more than there may be.
+    TooMuch,
+    /// It was for a parameter that the statement does not have.
+    NoParameter,
 }
 
 impl ClientStatements {
@@ -149,7 +158,7 @@ impl LongData {
     pub(crate) fn new(total: &Arc<AtomicUsize>) -> Self {
         Self {
             packets: Vec::new(),
-            too_much: false,
+            refused: None,
             total: total.clone(),
         }
     }
@@ -158,14 +167,21 @@ impl LongData {
     /// Returns whether it was.
     pub(crate) fn keep(&mut self, packet: &[u8], most: usize, room: usize) -> bool {
         let fits = self.packets.len() + packet.len() <= most && packet.len() <= room;
-        if self.too_much || !fits {
-            self.empty();
-            self.too_much = true;
+        if !fits {
+            self.refuse(Refused::TooMuch);
+        }
+        if self.refused.is_some() {
             return false;
         }
         self.packets.extend_from_slice(packet);
         self.total.fetch_add(packet.len(), Ordering::Relaxed);
         true
+    }
+
+    /// Nothing of it will be used.
+    pub(crate) fn refuse(&mut self, why: Refused) {
+        self.empty();
+        self.refused.get_or_insert(why);
     }
 
     /// The commands as they came.
@@ -235,7 +251,7 @@ mod tests {
         let other = LongData::new(&total);
         assert!(long.keep(b"0123", 10, 4) && long.packets() == b"0123");
         assert_eq!(total.load(Ordering::Relaxed), 4);
-        assert!(!long.keep(b"4", 10, 0) && long.too_much);
+        assert!(!long.keep(b"4", 10, 0) && long.refused == Some(Refused::TooMuch));
         assert_eq!(total.load(Ordering::Relaxed), 0);
         assert!(!long.keep(b"5", 10, 10) && long.packets().is_empty());
         let mut long = other;

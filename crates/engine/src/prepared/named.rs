@@ -89,11 +89,15 @@ pub(crate) fn put_named(
         rename(&mut outbox[begin..], instance.id);
         return packet.sequence_id;
     }
-    if let Some(long) = statement.long.take() {
-        put_long_data(outbox, &long, instance.id);
+    let long = statement.long.take();
+    if let Some(long) = &long {
+        put_long_data(outbox, long, instance.id);
     }
     let list = statement.list(attributes);
-    put_execution(outbox, (statement, instance), (packet, list), flavor)
+    let number = statement.template.number;
+    let sequence_id = put_execution(outbox, (statement, instance), (packet, list), flavor);
+    backend.statements.long_data_of = long.map(|_| number);
+    sequence_id
 }
 
 fn put_execution(

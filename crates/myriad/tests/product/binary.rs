@@ -37,7 +37,10 @@ pub(crate) enum Step<'a> {
     ExecuteRaw(&'a [u8]),
     /// The parameters' values came as long data.
     ExecuteLong,
+    /// For the first parameter.
     LongData(&'a [u8]),
+    /// For the one with this number, from 0.
+    LongDataOf(u16, &'a [u8]),
     Fetch(u32),
     Reset,
     Close,
@@ -45,7 +48,8 @@ pub(crate) enum Step<'a> {
 }
 
 use Step::{
-    Close, Command, Execute, ExecuteLong, ExecuteRaw, Fetch, LongData, Prepare, Reset, Text,
+    Close, Command, Execute, ExecuteLong, ExecuteRaw, Fetch, LongData, LongDataOf, Prepare, Reset,
+    Text,
 };
 
 /// A client that keeps the id of the statement it prepared last.
@@ -91,7 +95,11 @@ impl Life {
                 (COM_EXECUTE, named(&bytes))
             }
             ExecuteLong => (COM_EXECUTE, named(&[0, 1, 0, 0, 0, 0, 1, 0xfc, 0])),
-            LongData(bytes) => (COM_LONG_DATA, named(&[&[0, 0], bytes].concat())),
+            LongData(bytes) => return self.step(LongDataOf(0, bytes)),
+            LongDataOf(number, bytes) => {
+                let bytes = [&number.to_le_bytes(), bytes].concat();
+                (COM_LONG_DATA, named(&bytes))
+            }
             Fetch(rows) => (COM_FETCH, named(&rows.to_le_bytes())),
             Reset => (COM_RESET, named(b"")),
             Close => (COM_CLOSE, named(b"")),
@@ -285,6 +293,61 @@ fn long_data_arrives_in_any_number_of_parts() {
             Close,
         ],
     );
+}
+
+#[test]
+fn long_data_of_no_parameter_is_refused_until_it_is_given_up() {
+    compare(
+        "binary_long_of_none",
+        &[
+            Prepare("SELECT a FROM t WHERE id = ?"),
+            LongDataOf(1, b"nobody's"),
+            Execute(0, &[1]),
+            LongDataOf(0, b"2"),
+            Execute(0, &[1]),
+            Text("SELECT 1"),
+            Reset,
+            Execute(0, &[1]),
+            Prepare("SELECT 1"),
+            LongDataOf(0, b"nobody's"),
+            Execute(0, &[]),
+            Execute(0, &[]),
+            Close,
+        ],
+    );
+}
+
+/// The server refuses every execution of what it holds against too much long data.
+#[test]
+fn long_data_that_the_database_refuses_harms_no_other_session() {
+    const TEXT: &str = "INSERT INTO t (b) VALUES (?)";
+    let database = Database::private();
+    database.schema("binary_long_refused");
+    database.execute(
+        "SET GLOBAL max_allowed_packet = 1 << 20; USE binary_long_refused;
+         CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGBLOB)",
+    );
+    let settings = ["backend.max_connections = 1", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let begin = || Life::begin(&door.address(), "binary_long_refused", USUAL);
+    let (mut one, mut other) = (begin(), begin());
+    for life in [&mut one, &mut other] {
+        life.step(Prepare(TEXT));
+    }
+    let part = vec![b'l'; 600 << 10];
+    for _ in 0..2 {
+        one.step(LongData(&part));
+    }
+    let refused = one.step(ExecuteLong);
+    assert_eq!(refused[0].payload[0], 0xff, "{refused:?}");
+    for round in 0..3 {
+        other.step(LongData(b"short"));
+        let done = other.step(ExecuteLong);
+        assert_eq!(done[0].payload[0], 0, "{round}: {done:?}");
+    }
+    one.step(LongData(b"short"));
+    let done = one.step(ExecuteLong);
+    assert_eq!(done[0].payload[0], 0, "{done:?}");
 }
 
 #[test]

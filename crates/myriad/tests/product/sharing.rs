@@ -2,7 +2,8 @@
 
 use crate::binary::{ENDINGS, Life, Step};
 use crate::support::{
-    Address, Client, Database, FrontDoor, Login, Outcome, Server, Shell, USUAL, eventually,
+    Address, Answer, Client, Database, FrontDoor, Login, Outcome, Part, Server, Shell, USUAL,
+    eventually,
 };
 
 /// Statements that leave something in a session, and the question whose answer shows it.
@@ -279,6 +280,91 @@ fn a_trigger_reads_the_insert_id_of_its_session() {
     let own = insert(&mut client);
     client.run("DELETE FROM seen");
     assert_eq!(client.value("SELECT own FROM gone"), own);
+}
+
+#[test]
+fn a_view_reads_the_insert_id_of_its_session() {
+    let database = Database::shared();
+    prepare(&database, "sharing_views");
+    database.execute("CREATE VIEW sharing_views.own AS SELECT LAST_INSERT_ID() AS id");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut client = Client::new(&door.address(), "sharing_views");
+    let mut other = Client::new(&door.address(), "sharing_views");
+    let id = Server::words("SELECT LAST_INSERT_ID()");
+    let mut others = || other.run("INSERT INTO counted () VALUES ()");
+    client.run("PREPARE by_name FROM 'SELECT id FROM own'");
+    client.run("INSERT INTO counted () VALUES ()");
+    let own = client.value(&id);
+    let number = |executed: &Answer| {
+        let row = executed
+            .packets
+            .iter()
+            .find(|(part, _)| *part == Part::Row)
+            .map(|(_, row)| row.payload[2..10].try_into().unwrap());
+        u64::from_le_bytes(row.unwrap()).to_string()
+    };
+    // More often than it takes to learn that this is no view.
+    for round in 0..5 {
+        for text in [
+            "SELECT id FROM own",
+            "SELECT MAX(o.id) FROM counted c, own o",
+        ] {
+            others();
+            assert_eq!(client.value(text), own, "{round}: {text}");
+            let executed = client.execute(text, || drop(others()));
+            assert_eq!(number(&executed), own, "{round}: {text}");
+            others();
+            client.run("BEGIN");
+            assert_eq!(client.value(text), own, "{round}: {text} in a transaction");
+            client.run("COMMIT");
+        }
+        others();
+        assert_eq!(client.value("EXECUTE by_name"), own, "{round}");
+        others();
+        client.run("SET @id = (SELECT id FROM own)");
+        assert_eq!(client.value("SELECT @id"), own, "{round}");
+        others();
+        client.run("CREATE TABLE kept AS SELECT id FROM own");
+        assert_eq!(client.value("SELECT id FROM kept"), own, "{round}");
+        client.run("DROP TABLE kept");
+    }
+}
+
+/// Of what only a view could see nothing is brought for reads of base tables, once those are known.
+#[test]
+fn reads_of_tables_bring_nothing_that_a_view_could_see() {
+    let database = Database::shared();
+    prepare(&database, "sharing_tables");
+    let settings = ["backend.max_connections = 1", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let address = door.address();
+    let mut clients: Vec<_> = (0..3)
+        .map(|_| Client::new(&address, "sharing_tables"))
+        .collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.run("INSERT INTO counted () VALUES ()");
+        client.run(&format!("SET @own = {number}"));
+    }
+    let restores = || door.metric("myriad_restores_total");
+    let reads = |clients: &mut Vec<Client>| {
+        let before = restores();
+        for client in clients {
+            client.run("SELECT COUNT(*) FROM counted");
+            client.execute("SELECT COUNT(*) FROM counted WHERE id > 0", || ());
+            client.run("BEGIN");
+            client.run("SELECT COUNT(*) FROM counted");
+            client.execute("SELECT MIN(id) FROM counted", || ());
+            client.run("COMMIT");
+        }
+        restores() - before
+    };
+    assert!(reads(&mut clients) > 0);
+    eventually("reads for which nothing is brought", || {
+        (reads(&mut clients) == 0).then_some(())
+    });
+    // A definition of which the front door knows ends that.
+    clients[0].run("CREATE OR REPLACE VIEW seen AS SELECT 1");
+    assert!(reads(&mut clients) > 0);
 }
 
 #[test]

@@ -68,14 +68,15 @@ pub fn prepare_statement(name: &[u8], text: &[u8], dialect: &Dialect) -> Vec<u8>
     statement
 }
 
-/// Names of other characters depend on a collation.
+/// Names of characters beyond ASCII depend on a collation, and so does a space at the end.
 fn name(token: Token<'_>) -> Option<Box<[u8]>> {
     if token.is(Keyword::Immediate) {
         return None;
     }
     let name = identifier::plain(token.identifier()?)?;
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
-    let is_plain = (1..=64).contains(&name.len()) && name.iter().all(plain);
+    let plain = |byte: &u8| *byte == b' ' || byte.is_ascii_graphic() && *byte != b'`';
+    let is_plain =
+        (1..=64).contains(&name.len()) && name.iter().all(plain) && name.last() != Some(&b' ');
     is_plain.then(|| name.to_ascii_lowercase().into())
 }
 
@@ -135,6 +136,7 @@ mod tests {
                 TextPrepared::Prepare(name("p_1"), Source::Variable(name("sql"))),
             ),
             ("EXECUTE p", TextPrepared::Execute(name("p"))),
+            ("EXECUTE `R s;'`", TextPrepared::Execute(name("r s;'"))),
             ("EXECUTE p USING @a, @b", TextPrepared::Execute(name("p"))),
             ("DEALLOCATE PREPARE p", TextPrepared::Deallocate(name("p"))),
             (
@@ -152,6 +154,8 @@ mod tests {
             "PREPARE p FROM 'a\\'b'",
             "PREPARE p FROM 'ä'",
             "PREPARE ä FROM 'SELECT 1'",
+            "PREPARE `p ` FROM 'SELECT 1'",
+            "PREPARE `a``b` FROM 'SELECT 1'",
             "EXECUTE p; SELECT 1",
         ] {
             assert_eq!(read(statement), None, "{statement}");

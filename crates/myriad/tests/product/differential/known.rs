@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 47] = [
+const KNOWN: [Known; 48] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -171,6 +171,13 @@ const KNOWN: [Known; 47] = [
             let prepares = |line: &str| line.starts_with("PREPARE ") && line.contains(" FROM @");
             let prepared = case.succeeded().any(prepares) && Server::is_mariadb();
             prepared && case.directly_fewer_conditions()
+        },
+    ),
+    (
+        "after an ERR of the front door's own, while an XA transaction is idle",
+        |case| {
+            let refused = |told: &String| told.starts_with("Err ") && told.contains("#XAE07");
+            case.has(&["XA END"]) && case.asks() && case.through.iter().any(refused)
         },
     ),
     ("that of `HELP` inside a transaction", |case| {
