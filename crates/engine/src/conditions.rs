@@ -23,6 +23,6 @@ mod get;
 mod list;
 mod place;
 
-pub(crate) use does::{Does, may_name_tables};
+pub(crate) use does::{Does, may_name_tables, uses_tables};
 pub(crate) use list::{List, ReadWarnings, Source};
 pub(crate) use place::{Answer, Conditions};

@@ -23,4 +23,4 @@ pub use user_variables::{
     ColumnType, Told, UserValue, UserVariables, ask_for_user_variables, put_user_variables,
     same_user_variables,
 };
-pub use variables::{Variables, is_carried, is_charset_variable};
+pub use variables::{Variables, is_carried, is_charset_variable, pins_when_set};

@@ -118,9 +118,56 @@ pub fn is_carried(name: &[u8]) -> bool {
         && !is_charset_variable(name)
 }
 
+/// True for a variable that pins whoever sets it: it is neither carried nor read back, and not one that the server sets by
+/// itself.
+pub fn pins_when_set(name: &[u8]) -> bool {
+    const OF_SERVER: [&[u8]; 9] = [
+        b"error_count",
+        b"external_user",
+        b"identity",
+        b"in_transaction",
+        b"last_gtid",
+        b"last_insert_id",
+        b"proxy_user",
+        b"statement_id",
+        b"warning_count",
+    ];
+    const NOT_READ_BACK: [&[u8]; 3] = [
+        b"character_set_filesystem",
+        b"character_set_server",
+        b"collation_server",
+    ];
+    match is_charset_variable(name) {
+        true => NOT_READ_BACK.contains(&name),
+        false => !is_carried(name) && !OF_SERVER.contains(&name),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_neither_carried_nor_the_servers_own_pins() {
+        for name in [
+            "timestamp",
+            "insert_id",
+            "rand_seed1",
+            "collation_server",
+            "session_track_schema",
+        ] {
+            assert!(pins_when_set(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "sql_mode",
+            "statement_id",
+            "collation_connection",
+            "collation_database",
+            "last_insert_id",
+        ] {
+            assert!(!pins_when_set(name.as_bytes()), "{name}");
+        }
+    }
 
     #[test]
     fn a_change_makes_a_new_set_and_no_change_makes_none() {

@@ -69,6 +69,9 @@ impl Engine {
         (text, dialect): (&[u8], &Dialect),
         mut found: Statement,
     ) -> Statement {
+        if found.kind == Kind::Call {
+            found.traits |= Traits::COUNTS_UNSENT_ROWS;
+        }
         let now = self.routines_at;
         let called = procedure(client, (text, dialect), &found);
         let known =
@@ -81,7 +84,7 @@ impl Engine {
             return found;
         }
         found.pins = PinReasons::NONE;
-        found.traits |= Traits::RUNS_KNOWN_BODY | Traits::COUNTS_UNSENT_ROWS;
+        found.traits |= Traits::RUNS_KNOWN_BODY;
         found.traits.set(Traits::BODY_ASSIGNS, body.uses_variables);
         found.traits.set(Traits::BODY_USES_TABLES, body.uses_tables);
         found

@@ -1,7 +1,9 @@
 //! What the server says of changes to the session: taken over into the state that is carried. What of it
 //! clients are told is in `track_filter`.
 
-use session::{Interner, SessionState, is_carried, is_charset_variable, is_restorable};
+use session::{
+    Interner, SessionState, is_carried, is_charset_variable, is_restorable, pins_when_set,
+};
 use wire::StateChange;
 
 /// What changes of one answer ask for.
@@ -11,6 +13,8 @@ pub(crate) struct Tracked {
     pub charset: bool,
     /// Something changed that cannot be carried.
     pub unrestorable: bool,
+    /// A variable was set that pins whoever sets it.
+    pub pinning: bool,
     /// A schema was selected, or given up.
     pub schema: bool,
     /// Something changed, whatever it was.
@@ -28,6 +32,7 @@ pub(crate) fn take_over<'a>(
     let mut tracked = Tracked::default();
     for change in changes {
         tracked.changed |= changes_session(&change);
+        tracked.pinning |= sets_what_pins(&change);
         match change {
             StateChange::Schema(name) => {
                 tracked.schema = true;
@@ -66,6 +71,11 @@ fn changes_session(change: &StateChange<'_>) -> bool {
     }
 }
 
+/// True if a variable was set that pins whoever sets it.
+fn sets_what_pins(change: &StateChange<'_>) -> bool {
+    matches!(change, StateChange::SystemVariable { name, .. } if pins_when_set(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +105,7 @@ mod tests {
             Tracked {
                 charset: false,
                 unrestorable: true,
+                pinning: false,
                 schema: true,
                 state: true,
                 changed: true

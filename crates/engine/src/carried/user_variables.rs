@@ -4,7 +4,7 @@
 //!
 //! Bounded per session (`UserVariables::BYTES_MAX`); what is more, or cannot be read back, pins.
 
-mod names;
+pub(crate) mod names;
 mod values;
 
 pub(crate) use values::ReadVariables;

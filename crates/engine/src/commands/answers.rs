@@ -12,6 +12,7 @@ use wire::{
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
 use crate::carried::tracking;
+use crate::carried::user_variables::names::may_do_unseen;
 use crate::client::State;
 use crate::{Engine, Mail, Turn};
 
@@ -319,6 +320,9 @@ impl Engine {
         }
         if tracked.unrestorable {
             self.pin_late(key, PinReason::Unknown);
+        }
+        if tracked.pinning && may_do_unseen(command) {
+            self.pin_late(key, PinReason::UntrackedVariable);
         }
         if tracked.state {
             self.changed_unseen(key, command, tracked.schema);

@@ -5,11 +5,12 @@
 use std::fmt::Display;
 
 use session::statement::{
-    Dialect, Kind, Known, Statement, Traits, lone, quoted_name, scoped, substitute,
+    Dialect, Flavor, Kind, Known, Statement, Traits, lone, quoted_name, scoped, substitute,
 };
 
 use crate::Settings;
 use crate::client::Client;
+use crate::conditions::uses_tables;
 use crate::prepared::counting::counting_text;
 
 /// Longer texts are sent as they are.
@@ -70,8 +71,10 @@ pub(crate) fn rewrite(
     if text.len() > TEXT_MAX {
         return scoped.map(Rewrite::of_text);
     }
+    // MariaDB empties the list before it looks at the count.
+    let empties = dialect.flavor == Flavor::MariaDb && uses_tables(statement, text);
     let count = |known| match known {
-        Known::WarningCount | Known::ErrorCount if live.warnings => None,
+        Known::WarningCount | Known::ErrorCount if live.warnings || empties => None,
         Known::FoundRows if live.found_rows => None,
         known => client.capture.count(known, dialect.flavor),
     };

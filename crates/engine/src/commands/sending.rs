@@ -150,6 +150,11 @@ impl Engine {
         };
         let is_new = |&reason: &PinReason| !client.pins.contains(reason);
         let pins: PinReasons = statement.pins.iter().filter(is_new).collect();
+        let backend = client.backend.and_then(|key| self.pool.get_mut(key));
+        if let (Some(backend), true) = (backend, pins.contains(PinReason::ResourceGroup)) {
+            // COM_RESET_CONNECTION leaves it as it is.
+            backend.retired = true;
+        }
         pins.iter().for_each(|reason| self.counters.pinned(reason));
         client.pins |= pins;
         if let (false, Some(dialect)) = (pins.is_empty(), dialect) {

@@ -121,7 +121,7 @@ const READ_OR_WRITE: [&[u8]; 15] = [
 ];
 
 /// True if a statement of MariaDB uses tables, as far as the words of its text tell.
-fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
+pub(crate) fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
     let has = |wanted: &[&[u8]]| has_one_of(text, &[wanted]);
     match statement.kind {
         Kind::Select | Kind::Do | Kind::Set => reads_tables(text),

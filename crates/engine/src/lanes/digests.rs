@@ -25,7 +25,7 @@ const TABLES_ASKED: Span = Span::from_secs(45);
 const ASK_AGAIN: Span = Span::from_secs(5);
 
 /// So long is between two questions about reads that share no lane, for the table may have no room for all of them.
-const ASK_PAUSE: Span = Span::from_ms(5);
+const ASK_PAUSE: Span = Span::from_ms(20);
 
 /// So large a share of executions may be slow: about one of 32. One that gave an error or a warning
 /// counts like many, since whoever asks for those makes it run twice.

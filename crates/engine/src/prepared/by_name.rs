@@ -44,6 +44,10 @@ impl Engine {
         mut found: Statement,
     ) -> Statement {
         if client.pins.contains(PinReason::TextPrepared) {
+            // What its texts are is not known.
+            if found.kind == Kind::Prepared {
+                found.traits |= Traits::COUNTS_UNSENT_ROWS;
+            }
             return found;
         }
         match text_prepared(text, dialect) {

@@ -108,6 +108,8 @@ mod tls;
 #[cfg(test)]
 mod tls_of_monitor;
 #[cfg(test)]
+mod unseen;
+#[cfg(test)]
 mod uploads;
 #[cfg(test)]
 mod vanished;

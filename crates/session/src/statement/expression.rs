@@ -192,7 +192,9 @@ impl<'a> Scanner<'_, 'a> {
             Keyword::Select => self.found.selects(),
             Keyword::Join => self.found.joins(),
             Keyword::Limit => self.limits = true,
-            Keyword::Into | Keyword::Offset => self.found.add(Traits::COUNTS_UNSENT_ROWS),
+            Keyword::Into | Keyword::Offset | Keyword::Procedure => {
+                self.found.add(Traits::COUNTS_UNSENT_ROWS);
+            }
             _ => {}
         }
     }

@@ -13,16 +13,20 @@ pub fn sets_globals(text: &[u8], dialect: &Dialect) -> Vec<Vec<u8>> {
     let mut reader = Reader::new(text, dialect);
     let mut names = Vec::new();
     if reader.accept(Keyword::Set) {
-        while assignment(&mut reader, &mut names).is_some() && skip_value(&mut reader) {}
+        let mut scope = Scope::Unscoped;
+        while assignment(&mut reader, &mut scope, &mut names).is_some() && skip_value(&mut reader) {
+        }
     }
     names
 }
 
-/// The left side of an assignment.
-fn assignment(reader: &mut Reader<'_>, names: &mut Vec<Vec<u8>>) -> Option<()> {
+/// The left side of an assignment. The keyword before a name counts for the names behind it, too, as long as there is no
+/// other ("SET Syntax for Variable Assignment" in the MySQL manual).
+fn assignment(reader: &mut Reader<'_>, last: &mut Scope, names: &mut Vec<Vec<u8>>) -> Option<()> {
     let scope = Scope::of(reader.peek_keyword());
-    if scope.is_some() {
+    if let Some(scope) = scope {
         reader.next();
+        *last = scope;
     }
     let (scope, name) = match reader.next() {
         Token::SystemVariable => variables::name(reader)?,
@@ -34,10 +38,7 @@ fn assignment(reader: &mut Reader<'_>, names: &mut Vec<Vec<u8>>) -> Option<()> {
             names.extend(of_transaction.map(<[u8]>::to_vec));
             return Some(());
         }
-        token => (
-            scope.unwrap_or(Scope::Unscoped),
-            identifier::plain(token.identifier()?)?,
-        ),
+        token => (*last, identifier::plain(token.identifier()?)?),
     };
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     // Of what has parts, there is nothing of a session.
@@ -77,6 +78,8 @@ mod tests {
                 "tx_isolation tx_read_only",
             ),
             ("SET PERSIST `a` = (SELECT 1), GLOBAL b = 'x;,'", "a b"),
+            ("SET GLOBAL a = 1, b = 2, SESSION c = 3, d = 4", "a b"),
+            ("SET @@global.a = 1, b = 2", "a"),
             ("SET a = 1", ""),
             ("SET GLOBAL one.key_buffer_size = 1", ""),
             ("SET TRANSACTION READ ONLY", ""),

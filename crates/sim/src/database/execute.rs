@@ -43,8 +43,11 @@ pub(crate) fn row_to_lock(session: &Session, sql: &Sql) -> Option<Row> {
     }
 }
 
-/// Statements without a table leave the warnings of the one before.
+/// Statements without a table leave the warnings of the one before. To prepare one opens its tables, too.
 pub(crate) fn uses_table(sql: &Sql) -> bool {
+    if let Sql::PrepareText(_, text) = sql {
+        return uses_table(text);
+    }
     matches!(
         sql.inner(),
         Sql::ReadKey(_)

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use wire::code;
 
 use super::answer::{Outcome, Row};
-use super::execute::{NO_SUCH_TABLE, Work};
+use super::execute::{NO_SUCH_TABLE, Work, uses_table};
 use super::session::Condition;
 use super::sql::{Executed, Sql};
 use crate::catalog::Variables;
@@ -212,6 +212,10 @@ impl Work<'_> {
         if let Some(error) = refusal(schema.as_deref(), |s| self.storage.has(s), sql) {
             session.diagnostics = Some(Condition::Error(error));
             return Outcome::Err(error);
+        }
+        // Its tables are opened.
+        if uses_table(sql) {
+            session.diagnostics = None;
         }
         let prepared = Prepared {
             sql: sql.clone(),

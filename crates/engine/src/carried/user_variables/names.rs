@@ -8,6 +8,7 @@ use wire::{ErrPacket, TextResultSet, code};
 use super::UNREAD_MAX;
 use crate::Engine;
 use crate::backend::{ClientCommand, Due};
+use crate::carried::roles::role;
 
 /// True if the account is never told which variables there are: by the next connection's server neither. Other
 /// errors, such as that of a KILL, concern this question alone.
@@ -22,6 +23,15 @@ fn hides_list(error: &[u8]) -> bool {
     ErrPacket::parse(error).is_ok_and(|error| HIDES.contains(&error.code))
 }
 
+/// What MariaDB tells besides, in a row without a name: whether the session is tracked as it was, and its role.
+fn status(row: &[Option<Vec<u8>>]) -> Option<(bool, Option<&[u8]>)> {
+    let [None, Some(told)] = row else {
+        return None;
+    };
+    let (tracked, role) = told.split_first()?;
+    Some((*tracked == b'1', role.strip_prefix(b"/")))
+}
+
 /// A variable that the server lists, and whether it is NULL. `None` if it cannot be carried.
 fn listed(row: &[Option<Vec<u8>>]) -> Option<(Box<[u8]>, bool)> {
     let [Some(name), Some(null)] = row else {
@@ -31,20 +41,25 @@ fn listed(row: &[Option<Vec<u8>>]) -> Option<(Box<[u8]>, bool)> {
     Some((name.into(), null == b"1"))
 }
 
+/// True of a statement by which a trigger, or a function behind a view, may do what its text does not show.
+pub(crate) fn may_do_unseen(command: &ClientCommand) -> bool {
+    matches!(
+        command.kind,
+        Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load | Kind::Select
+    ) || command.traits.contains(Traits::RUNS_KNOWN_BODY)
+}
+
 impl Engine {
     /// A statement was answered by which the server says that something of the session has changed,
     /// and the text does not say what: a trigger, or a function behind a view. The server is asked which
     /// variables there are, if it tells the account.
     pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand, schema: bool) {
-        let writes = matches!(
-            command.kind,
-            Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Load
-        );
         let calls = command.traits.contains(Traits::RUNS_KNOWN_BODY);
         // What was prepared in another schema changes that for as long as it runs, and the server says so.
-        let reads = command.kind == Kind::Select && !schema;
+        let moves = command.kind == Kind::Select && schema;
         let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
-        if !calls && (!(writes || reads) || command.traits.intersects(seen)) {
+        let unseen = may_do_unseen(command) && !moves && !command.traits.intersects(seen);
+        if !calls && !unseen {
             return;
         }
         let Some(client) = self.clients.get(key) else {
@@ -76,10 +91,14 @@ impl Engine {
         {
             self.keys[id.0 as usize].hides_variables = true;
         }
+        if let Some(told) = answer.ok().and_then(|rows| rows.rows().find_map(status)) {
+            self.learn_status(key, client, told);
+        }
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         let rows = answer.ok().map(TextResultSet::rows);
+        let rows = rows.map(|rows| rows.filter(|row| status(row).is_none()));
         let names: Option<Vec<_>> = rows.and_then(|rows| rows.map(listed).collect());
         let names = names.filter(|names| names.len() <= UNREAD_MAX);
         let Some(names) = names else {
@@ -91,6 +110,22 @@ impl Engine {
         let own = own.map(|(name, _)| Mention { name, reads: false });
         let own = own.collect();
         backend.leftovers.assigns(own);
+    }
+
+    /// What else may have been changed unseen: then the role is read back, and a session that is not tracked any more
+    /// keeps its backend.
+    fn learn_status(&mut self, key: Key, client: Key, (tracked, told): (bool, Option<&[u8]>)) {
+        if !tracked {
+            self.pin_late(client, PinReason::SessionTracking);
+        }
+        let flavor = self.flavor();
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let known = backend.session.role().or(backend.login_role.as_deref());
+        if known.is_some_and(|known| role(told, flavor).as_deref() != Some(known)) {
+            backend.due |= Due::ROLE;
+        }
     }
 }
 
@@ -116,6 +151,14 @@ mod tests {
             error.encode(&mut packet, 1, wire::Capabilities::PROTOCOL_41);
             assert_eq!(hides_list(&packet[wire::HEADER_LEN..]), hides, "{code}");
         }
+    }
+
+    #[test]
+    fn a_row_without_a_name_tells_of_tracking_and_the_role() {
+        let row = |told: Option<&str>| [None, told.map(|told| told.as_bytes().to_vec())];
+        assert_eq!(status(&row(Some("1"))), Some((true, None)));
+        assert_eq!(status(&row(Some("0/r"))), Some((false, Some(&b"r"[..]))));
+        assert_eq!(status(&row(None)), None);
     }
 
     #[test]

@@ -1,0 +1,151 @@
+//! What a statement does to its session, or asks of it, that its text does not show: it was done by a trigger, or is
+//! asked of the server's own views.
+
+use std::sync::Arc;
+
+use crate::session_state::pinned;
+use crate::support::{Client, Database, FrontDoor, Login, Outcome, Server};
+
+/// A schema with a table whose trigger has this body.
+fn begin(schema: &str, body: &str) -> Arc<Database> {
+    let database = Database::shared();
+    database.schema(schema);
+    database.execute(&format!(
+        "USE {schema}; CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT);
+         DELIMITER //
+         CREATE TRIGGER does BEFORE INSERT ON t FOR EACH ROW BEGIN {body} END//
+         DELIMITER ;"
+    ));
+    database
+}
+
+#[test]
+fn a_variable_that_a_trigger_sets_for_one_connection_stays_the_sessions_own() {
+    let database = begin(
+        "unseen_variables",
+        "SET timestamp = 1000; SET insert_id = 500;",
+    );
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let mut client = Client::new(&door.address(), "unseen_variables");
+    let mut other = Client::new(&door.address(), "unseen_variables");
+    client.run("INSERT INTO t (a) VALUES (1)");
+    for _ in 0..3 {
+        assert_ne!(other.value("SELECT YEAR(NOW())"), "1970");
+        assert_eq!(client.value("SELECT YEAR(NOW())"), "1970");
+    }
+    assert_eq!(pinned(&door, "untracked_variable"), 1);
+}
+
+/// MariaDB says only that something has changed.
+#[test]
+fn sessions_are_tracked_and_have_their_roles_whatever_a_trigger_of_another_does() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let tracking = "SET session_track_system_variables = ''; SET session_track_schema = 0;";
+    let database = begin("unseen_tracking", tracking);
+    database.execute(
+        "CREATE OR REPLACE ROLE unseen_role; GRANT unseen_role TO app@localhost;
+         USE unseen_tracking; CREATE TABLE u (a INT);
+         CREATE DEFINER = app@localhost TRIGGER plays BEFORE INSERT ON u FOR EACH ROW SET ROLE unseen_role",
+    );
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let mut clients: Vec<_> = (0..3)
+        .map(|_| Client::new(&door.address(), "unseen_tracking"))
+        .collect();
+    clients[0].run("INSERT INTO u VALUES (1)");
+    assert_eq!(clients[0].value("SELECT CURRENT_ROLE()"), "unseen_role");
+    for client in &mut clients[1..] {
+        assert_eq!(client.value("SELECT CURRENT_ROLE() IS NULL"), "1");
+    }
+    clients[0].run("INSERT INTO t (a) VALUES (1)");
+    clients[1].run("SET sql_mode = 'ANSI'");
+    clients[1].run("USE shop");
+    assert_eq!(clients[2].value("SELECT DATABASE()"), "unseen_tracking");
+    assert_ne!(clients[2].value("SELECT @@sql_mode LIKE '%ANSI%'"), "1");
+    assert_eq!(clients[1].value("SELECT DATABASE()"), "shop");
+    assert_eq!(pinned(&door, "session_tracking"), 1);
+}
+
+#[test]
+fn lists_of_variables_tell_the_sessions_own_insert_id() {
+    let database = begin("unseen_lists", "SET NEW.a = 1;");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut client = Client::new(&door.address(), "unseen_lists");
+    let mut other = Client::new(&door.address(), "unseen_lists");
+    client.run("INSERT INTO t (a) VALUES (1)");
+    let own = client.value("SELECT LAST_INSERT_ID()");
+    let view = match Server::is_mariadb() {
+        true => "information_schema",
+        false => "performance_schema",
+    };
+    let listed = format!(
+        "SELECT VARIABLE_VALUE FROM {view}.session_variables WHERE VARIABLE_NAME = 'last_insert_id'"
+    );
+    for _ in 0..4 {
+        other.run("INSERT INTO t (a) VALUES (1)");
+        let shown = client.run("SHOW VARIABLES LIKE 'last_insert_id'");
+        let row = vec!["last_insert_id".to_owned(), own.clone()];
+        assert_eq!(shown, [Outcome::Rows(vec![row])]);
+        other.run("INSERT INTO t (a) VALUES (1)");
+        assert_eq!(client.value(&listed), own);
+    }
+}
+
+#[test]
+fn rows_are_counted_of_what_a_pinned_session_has_prepared() {
+    let database = begin("unseen_counts", "SET NEW.a = 1;");
+    let door = FrontDoor::start(database.address(), &[]);
+    let mut client = Client::new(&door.address(), "unseen_counts");
+    client.run("INSERT INTO t (a) VALUES (1), (1), (1), (1)");
+    // No backend but this one has what it asks for.
+    client.run("PREPARE asks FROM 'SELECT ROW_COUNT()'");
+    assert_eq!(pinned(&door, "text_prepared"), 1);
+    client.run("PREPARE counts FROM 'SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 2'");
+    client.run("EXECUTE counts");
+    assert_eq!(client.value("SELECT FOUND_ROWS()"), "4");
+}
+
+/// MariaDB empties the list of conditions before it counts them, where tables are used.
+#[test]
+fn conditions_are_counted_by_what_uses_tables_as_the_server_does() {
+    let database = begin("unseen_conditions", "SET @x = 1;");
+    let ask = |client: &mut Client| {
+        let mut told = Vec::new();
+        client.run("DELETE FROM t");
+        client.run("SELECT * FROM nothing");
+        client.run("INSERT INTO t (a) VALUES (@@error_count)");
+        told.push(client.value("SELECT a FROM t"));
+        client.run("SELECT * FROM nothing");
+        told.push(client.value("SELECT @@error_count + a - a FROM t"));
+        client.run("SELECT * FROM nothing");
+        told.push(client.value("SELECT @@error_count + 0"));
+        told
+    };
+    let direct = ask(&mut Client::new(database.address(), "unseen_conditions"));
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let through = ask(&mut Client::new(&door.address(), "unseen_conditions"));
+    assert_eq!(through, direct);
+}
+
+#[test]
+fn a_resource_group_ends_with_its_session() {
+    if Server::is_mariadb() {
+        return;
+    }
+    let database = Database::private();
+    database.execute("CREATE RESOURCE GROUP unseen TYPE = USER");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::default()
+    };
+    let group = "SELECT resource_group FROM performance_schema.threads WHERE processlist_id = CONNECTION_ID()";
+    let mut client = Client::login(&door.address(), &login).unwrap();
+    client.run("SET RESOURCE GROUP unseen");
+    assert_eq!(client.value(group), "unseen");
+    drop(client);
+    let mut client = Client::login(&door.address(), &login).unwrap();
+    assert_eq!(client.value(group), "USR_default");
+}
