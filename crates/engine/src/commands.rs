@@ -161,7 +161,7 @@ impl Engine {
         let client = self.clients.get_mut(key)?;
         client.answer_begins = packet.sequence_id.wrapping_add(1);
         let Ok(attributes) = client.attributes(packet.payload.bytes()) else {
-            self.answer_err(turn, key, &ClientError::malformed_packet());
+            self.answer_err(turn, key, &ClientError::malformed_packet(self.flavor()));
             self.touch(key, turn.now);
             return Some(consumed);
         };

@@ -255,9 +255,12 @@ impl ClientError {
         Self::new(code::ACCESS_DENIED, b"28000", text)
     }
 
-    /// Query attributes that the server would refuse.
-    pub(crate) fn malformed_packet() -> Self {
-        let text = "Malformed communication packet.";
+    /// A command that is cut off, or query attributes that the server would refuse.
+    pub(crate) fn malformed_packet(flavor: Flavor) -> Self {
+        let text = match flavor {
+            Flavor::MySql => "Malformed communication packet.",
+            Flavor::MariaDb => "Malformed communication packet",
+        };
         Self::new(code::MALFORMED_PACKET, b"HY000", text)
     }
 

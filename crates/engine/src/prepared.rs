@@ -222,10 +222,14 @@ impl Engine {
         key: Key,
         (command, packet): (Command, Packet<'_>),
     ) -> Taken {
-        // These two have no response, whatever comes of them.
-        if !matches!(command, Command::StmtClose | Command::StmtSendLongData) {
-            let id = statement_id(packet.payload).unwrap_or_default();
-            let error = ClientError::unknown_statement(id, command, self.flavor());
+        let id = statement_id(packet.payload);
+        // These two have no response, whatever comes of them; but MySQL tells of what is cut off.
+        let is_silent = matches!(command, Command::StmtClose | Command::StmtSendLongData);
+        let error = match id {
+            None => ClientError::malformed_packet(self.flavor()),
+            Some(id) => ClientError::unknown_statement(id, command, self.flavor()),
+        };
+        if !is_silent || id.is_none() && self.flavor() == Flavor::MySql {
             self.refuse_command(turn, key, &error);
         }
         self.touch(key, turn.now);

@@ -5,6 +5,7 @@
 use events::{Io, Timestamp};
 use membership::Key;
 use session::statement::{Kind, Statement, Traits};
+use wire::ServerStatus;
 
 use crate::commands::Packet;
 use crate::conditions::may_name_tables;
@@ -77,7 +78,9 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };
-        let Some(unsure) = backend.unsure.take() else {
+        // Without autocommit reading would begin a transaction.
+        let may_ask = backend.status.contains(ServerStatus::AUTOCOMMIT);
+        let Some(unsure) = backend.unsure.take().filter(|_| may_ask) else {
             return false;
         };
         let Unsure { digest, question } = *unsure;

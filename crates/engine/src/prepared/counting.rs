@@ -18,15 +18,16 @@ const TEXT_MAX: usize = 64 << 10;
 impl Engine {
     /// The one count that a text asks for.
     pub(crate) fn counted(&self, key: Key, text: &[u8], statement: &Statement) -> Option<Known> {
-        // On MySQL FOUND_ROWS() of an execution may tell of rows that a write has read: only its backend knows.
-        let is_mariadb = self.flavor() == Flavor::MariaDb;
-        if !is_mariadb || !stays(statement) || text.len() > TEXT_MAX {
+        if !stays(statement) || text.len() > TEXT_MAX {
             return None;
         }
         let client = self.clients.get(key)?;
         let dialect = self.facts.as_ref()?.dialect(&client.session)?;
         let (known, _) = lone(text, &dialect)?;
-        is_count(known).then_some(known)
+        // On MySQL FOUND_ROWS() of an execution may tell of rows that a write has read, which only its backend knows, and
+        // preparing a statement empties the list of conditions.
+        let is_carried = self.flavor() == Flavor::MariaDb || known == Known::RowCount;
+        (is_carried && is_count(known)).then_some(known)
     }
 }
 

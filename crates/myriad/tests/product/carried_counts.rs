@@ -78,18 +78,22 @@ fn told(
 
 #[test]
 fn counts_are_told_to_prepared_statements_wherever_they_run() {
-    if !Server::is_mariadb() {
-        // There such a statement stays on its backend.
-        return;
-    }
+    // On MySQL the others stay on their backend.
+    let questions = match Server::is_mariadb() {
+        true => &QUESTIONS[..],
+        false => &QUESTIONS[..1],
+    };
     let database = Database::shared();
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
     prepare_schema(&database, "carried_counts");
     let mut mover = Mover::new(&door, "carried_counts");
     for capabilities in ENDINGS {
+        // MySQL warns of it, and says so between columns and rows already.
+        let warns = |sql: &&&str| sql.contains("SQL_CALC_FOUND_ROWS") && !Server::is_mariadb();
         for pair in STATEMENTS
             .iter()
-            .flat_map(|&statement| QUESTIONS.map(|question| (statement, question)))
+            .filter(|sql| !warns(sql))
+            .flat_map(|&statement| questions.iter().map(move |&question| (statement, question)))
         {
             prepare_schema(&database, "carried_counts");
             let direct = told(database.address(), capabilities, pair, || {});
