@@ -11,7 +11,7 @@ use wire::{
 };
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
-use crate::carried::tracking;
+use crate::carried::tracking::{self, Tracked};
 use crate::carried::user_variables::names::may_do_unseen;
 use crate::client::State;
 use crate::{Engine, Mail, Turn};
@@ -318,6 +318,11 @@ impl Engine {
         if tracked.schema {
             self.follow_schema(key);
         }
+        self.follow_unseen(key, command, tracked);
+    }
+
+    /// What changed that is not carried as it was told: it is asked about, or pins the session.
+    fn follow_unseen(&mut self, key: Key, command: &ClientCommand, tracked: Tracked) {
         if tracked.unrestorable {
             self.pin_late(key, PinReason::Unknown);
         }

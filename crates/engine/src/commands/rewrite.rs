@@ -72,7 +72,8 @@ pub(crate) fn rewrite(
         return scoped.map(Rewrite::of_text);
     }
     // MariaDB empties the list before it looks at the count.
-    let empties = dialect.flavor == Flavor::MariaDb && uses_tables(statement, text);
+    let asks_alone = statement.kind == Kind::Show;
+    let empties = dialect.flavor == Flavor::MariaDb && !asks_alone && uses_tables(statement, text);
     let count = |known| match known {
         Known::WarningCount | Known::ErrorCount if live.warnings || empties => None,
         Known::FoundRows if live.found_rows => None,
