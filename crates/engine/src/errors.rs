@@ -323,8 +323,11 @@ impl ClientError {
     }
 
     /// Long data came for a parameter that the prepared statement does not have.
-    pub(crate) fn no_such_parameter() -> Self {
-        let text = "Incorrect arguments to mysqld_stmt_send_long_data";
+    pub(crate) fn no_such_parameter(flavor: Flavor) -> Self {
+        let text = match flavor {
+            Flavor::MySql => "Incorrect arguments to mysql_stmt_precheck",
+            Flavor::MariaDb => "Incorrect arguments to mysqld_stmt_send_long_data",
+        };
         Self::new(code::WRONG_ARGUMENTS, b"HY000", text)
     }
 

@@ -176,7 +176,7 @@ impl Engine {
             Command::StmtExecute if self.executed_from_capture(turn, key, packet) => {}
             _ if runs && refused.is_some() => {
                 let error = match refused {
-                    Some(Refused::NoParameter) => ClientError::no_such_parameter(),
+                    Some(Refused::NoParameter) => ClientError::no_such_parameter(self.flavor()),
                     _ => ClientError::too_much_long_data(),
                 };
                 self.refuse_command(turn, key, &error);

@@ -69,7 +69,7 @@ impl Engine {
         (text, dialect): (&[u8], &Dialect),
         mut found: Statement,
     ) -> Statement {
-        if found.kind == Kind::Call {
+        if found.kind == Kind::Call && !client.pins.is_empty() {
             found.traits |= Traits::COUNTS_UNSENT_ROWS;
         }
         let now = self.routines_at;
@@ -84,7 +84,7 @@ impl Engine {
             return found;
         }
         found.pins = PinReasons::NONE;
-        found.traits |= Traits::RUNS_KNOWN_BODY;
+        found.traits |= Traits::RUNS_KNOWN_BODY | Traits::COUNTS_UNSENT_ROWS;
         found.traits.set(Traits::BODY_ASSIGNS, body.uses_variables);
         found.traits.set(Traits::BODY_USES_TABLES, body.uses_tables);
         found

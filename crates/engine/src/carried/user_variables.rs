@@ -209,8 +209,12 @@ impl Engine {
             return true;
         }
         match statement.kind {
-            // A view can call a function.
-            Kind::Select => self.may_read_view(turn.now, key, (packet, statement)),
+            // A view can call a function. Where others than plain reads say that something has changed, what there is
+            // is taken for the session's own.
+            Kind::Select => {
+                let plain = statement.traits.contains(Traits::PURE_READ);
+                !plain || !self.reads_tables_only(turn.now, key, (packet, statement))
+            }
             Kind::Show => !statement.traits.contains(Traits::READS_DIAGNOSTICS),
             Kind::Explain | Kind::Set => true,
             _ => false,

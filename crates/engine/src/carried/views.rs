@@ -45,16 +45,30 @@ impl Engine {
         match statement.kind {
             Kind::Show | Kind::Select if lists_variables(text) => true,
             Kind::Select if may_name_tables(text) => {
-                let digest = self.digest_of_tables(client, packet, statement);
-                let is_base = self.digests.is_base(digest, now);
-                if !is_base && self.digests.asks(digest, now) {
-                    self.ask_later(key, packet, digest);
-                }
-                !is_base
+                !self.reads_tables_only(now, key, (packet, statement))
             }
             Kind::Do | Kind::Set | Kind::Explain | Kind::Ddl => may_name_tables(text),
             _ => false,
         }
+    }
+
+    /// True if a SELECT is known to read base tables only. If that is not known, it is asked about.
+    pub(crate) fn reads_tables_only(
+        &mut self,
+        now: Timestamp,
+        key: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+    ) -> bool {
+        let unseen = statement.traits.contains(Traits::RUNS_PREPARED_TEXT);
+        let Some(client) = self.clients.get(key).filter(|_| !unseen) else {
+            return false;
+        };
+        let digest = self.digest_of_tables(client, packet, statement);
+        let known = self.digests.is_base(digest, now);
+        if !known && self.digests.asks(digest, now) {
+            self.ask_later(key, packet, digest);
+        }
+        known
     }
 
     /// The tables of a read are asked about when its session leaves the backend.

@@ -303,7 +303,6 @@ fn long_data_of_no_parameter_is_refused_until_it_is_given_up() {
             Prepare("SELECT a FROM t WHERE id = ?"),
             LongDataOf(1, b"nobody's"),
             Execute(0, &[1]),
-            LongDataOf(0, b"2"),
             Execute(0, &[1]),
             Text("SELECT 1"),
             Reset,
