@@ -63,24 +63,33 @@ impl Engine {
         let Some(client) = self.clients.get(key).filter(|_| !unseen) else {
             return false;
         };
+        // Without autocommit reading would begin a transaction.
+        let may_ask = client.status.contains(ServerStatus::AUTOCOMMIT);
         let digest = self.digest_of_tables(client, packet, statement);
         let known = self.digests.is_base(digest, now);
-        if !known && self.digests.asks(digest, now) {
-            self.ask_later(key, packet, digest);
+        if !known && may_ask && self.digests.asks(digest, now) {
+            self.ask_later(now, (key, packet), digest);
         }
         known
     }
 
     /// The tables of a read are asked about when its session leaves the backend.
-    fn ask_later(&mut self, key: Key, packet: Packet<'_>, digest: Digest) {
+    fn ask_later(&mut self, now: Timestamp, (key, packet): (Key, Packet<'_>), digest: Digest) {
         let question = match packet.raw.len() <= COMMAND_MAX {
             true => self.question_about_names(key, packet.payload),
             false => None,
         };
         let backend = self.clients.get(key).and_then(|client| client.backend);
         let backend = backend.and_then(|backend| self.pool.get_mut(backend));
-        if let (Some(backend), Some(question)) = (backend, question) {
-            backend.unsure = Some(Box::new(Unsure { digest, question }));
+        match (backend, question) {
+            (Some(backend), Some(question)) => {
+                backend.unsure = Some(Box::new(Unsure { digest, question }));
+            }
+            (_, None) => {
+                let never = (false, self.digests.epoch());
+                self.digests.learn_tables(digest, never, now);
+            }
+            (None, Some(_)) => {}
         }
     }
 
@@ -92,12 +101,12 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };
-        // Without autocommit reading would begin a transaction.
         let may_ask = backend.status.contains(ServerStatus::AUTOCOMMIT);
         let Some(unsure) = backend.unsure.take().filter(|_| may_ask) else {
             return false;
         };
         let Unsure { digest, question } = *unsure;
+        self.digests.asked(turn.now);
         self.put_tables_question(turn, key, (digest, &question));
         self.counters.read_backs += 1;
         true

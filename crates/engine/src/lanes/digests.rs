@@ -24,7 +24,10 @@ const TABLES_ASKED: Span = Span::from_secs(45);
 /// A question that was not answered is asked again after so long.
 const ASK_AGAIN: Span = Span::from_secs(5);
 
-/// So long is between two questions about reads that share no lane, for the table may have no room for all of them.
+/// Of the time, questions about reads that share no lane take a 20th part at most: there may be more of these than the table
+/// has room for, and where a server has very many tables its answers take long.
+const ASK_SHARE: u64 = 20;
+/// So long is between two of them at least.
 const ASK_PAUSE: Span = Span::from_ms(20);
 
 /// So large a share of executions may be slow: about one of 32. One that gave an error or a warning
@@ -133,6 +136,8 @@ pub(crate) struct Digests {
     epoch: u32,
     /// No question about what shares no lane is asked before.
     next_question: Timestamp,
+    /// Since when one is under way.
+    asked: Option<Timestamp>,
 }
 
 impl Digests {
@@ -142,6 +147,7 @@ impl Digests {
             entries: vec![Entry::default(); SETS * WAYS].into(),
             epoch: 0,
             next_question: Timestamp::ZERO,
+            asked: None,
         }
     }
 
@@ -190,6 +196,10 @@ impl Digests {
         (base, epoch): (bool, u32),
         now: Timestamp,
     ) {
+        if let Some(asked) = self.asked.take() {
+            let pause = Span::from_us(now.since(asked).as_us() * ASK_SHARE);
+            self.next_question = self.next_question.max(now + pause.min(TABLES_FRESH));
+        }
         if epoch != self.epoch {
             // Something was defined meanwhile.
             return;
@@ -230,6 +240,11 @@ impl Digests {
         entry.ask_at = now + ASK_AGAIN;
         self.next_question = now + ASK_PAUSE;
         true
+    }
+
+    /// Such a question was sent.
+    pub(crate) fn asked(&mut self, now: Timestamp) {
+        self.asked = Some(now);
     }
 
     /// What is known of tables now is of this epoch.
@@ -337,6 +352,21 @@ mod tests {
         let asks = |digests: &mut Digests| digests.learn(digest, &FAST, (&BOUNDS, true), now);
         assert!((0..10).any(|_| asks(digests)));
         digests.learn_tables(digest, (true, digests.epoch()), now);
+    }
+
+    #[test]
+    fn questions_about_what_shares_no_lane_take_a_small_part_of_the_time() {
+        let mut digests = Digests::new();
+        assert!(digests.asks(digest(1), at(0)) && !digests.asks(digest(2), at(19)));
+        // It was sent when the session left its backend, and took 10 ms.
+        digests.asked(at(30));
+        digests.learn_tables(digest(1), (true, 0), at(40));
+        assert!(digests.is_base(digest(1), at(40)) && !digests.is_base(digest(2), at(40)));
+        assert!(!digests.asks(digest(2), at(239)) && digests.asks(digest(2), at(240)));
+        // That one was never sent.
+        assert!(digests.asks(digest(3), at(260)) && !digests.asks(digest(2), at(1_000)));
+        digests.forget_tables();
+        assert!(!digests.is_base(digest(1), at(1_000)));
     }
 
     #[test]
