@@ -22,6 +22,7 @@ use crate::backend::auth::BackendLogin;
 use crate::carried::effect::{Act, Effect};
 use crate::carried::globals::GlobalQuestion;
 use crate::carried::routines::ReadRoutine;
+use crate::carried::stored::ReadStored;
 use crate::carried::user_variables::{Leftovers, ReadVariables};
 use crate::carried::views::Unsure;
 use crate::commands::local_infile::Upload;
@@ -270,6 +271,10 @@ pub(crate) enum Purpose {
     ReadTables(Box<ReadTables>),
     /// What a procedure does.
     ReadRoutine(Box<ReadRoutine>),
+    /// The character sets that this collation stands for.
+    ReadCollation(u8, TextResultSet),
+    /// What leaves something in a session unseen.
+    ReadStored(Box<ReadStored>),
     /// A read whose warnings are asked for: its answer was told before.
     Repeat,
     /// ROLLBACK of what no session is attached to any more. It is refused where an XA transaction was prepared.

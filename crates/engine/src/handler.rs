@@ -104,10 +104,7 @@ impl Handler for Engine {
             Mail::Killed(asker, outcome) => self.kill_done(turn, asker, outcome),
             Mail::GlobalChanged => self.retire_backends(turn),
             Mail::GlobalWas(changed) => self.global_was(&changed),
-            Mail::SchemasChanged => {
-                self.known_schemas.forget_all();
-                self.digests.forget_tables();
-            }
+            Mail::SchemasChanged { stored } => self.schemas_changed(stored),
             Mail::Woken(gate) => self.scheduler.woken(gate),
             Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
             Mail::RulesChanged => self.rules_changed(),
@@ -142,6 +139,7 @@ impl Handler for Engine {
             self.started = true;
             self.probe(turn);
         }
+        self.unpark(turn);
         self.tell_locked_out(turn);
         self.open_gate(turn);
         self.admit_waiters(turn);

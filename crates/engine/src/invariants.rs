@@ -136,7 +136,12 @@ impl Engine {
                 && self.pool.count(id, BackendState::Active) > 0
                 && self.pool.count(id, BackendState::Idle) == 0
         };
-        let waiting = |id| self.clients.count(State::Waiting(id)) as u64;
+        let in_lanes = |id| self.pool.count(id, BackendState::Lane) > 0;
+        let for_lane = |id| match in_lanes(id) {
+            true => 0,
+            false => self.clients.count(State::ForLane(id)),
+        };
+        let waiting = |id| (self.clients.count(State::Waiting(id)) + for_lane(id)) as u64;
         self.pool.key_ids().filter(all_work).map(waiting).sum()
     }
 
@@ -272,7 +277,10 @@ impl Engine {
             BackendState::Connecting | BackendState::Reserved => {
                 ensure(backend.client.is_none(), "a session is attached")
             }
-            BackendState::Resetting => ensure(backend.is_working(), "nothing is under way"),
+            BackendState::Resetting => {
+                let waits = self.parked.contains(&key);
+                ensure(backend.is_working() || waits, "nothing is under way")
+            }
             BackendState::Idle => {
                 ensure(backend.client.is_none(), "a session is attached")?;
                 ensure(!backend.is_working(), "an answer is due")?;

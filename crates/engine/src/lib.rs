@@ -101,6 +101,8 @@ pub struct Engine {
     pool: Pool<PoolKey, Backend>,
     /// One per key of the pool.
     keys: Vec<KeyState>,
+    /// Backends that wait for what another one of their key is asked.
+    parked: Vec<Key>,
     interner: Interner,
     /// What sessions have prepared.
     templates: prepared::templates::Templates,
@@ -212,6 +214,7 @@ impl Engine {
             places: login::places::Places::default(),
             clients: Clients::new(),
             pool: Pool::default(),
+            parked: Vec::new(),
             keys: Vec::new(),
             interner: Interner::default(),
             templates: prepared::templates::Templates::default(),

@@ -253,7 +253,10 @@ pub enum Mail {
     /// What sessions have begun with that are older than such a change.
     GlobalWas(Arc<ChangedGlobal>),
     /// A schema was dropped, or rights were taken away: what is known of schemas is old.
-    SchemasChanged,
+    SchemasChanged {
+        /// So may be what is known of triggers, views and routines.
+        stored: bool,
+    },
     /// There may be room at a gate where statements of this worker wait.
     Woken(GateId),
     /// Other limits are in force.
@@ -299,7 +302,7 @@ impl std::fmt::Debug for Mail {
             Mail::Killed(..) => "Killed",
             Mail::GlobalChanged => "GlobalChanged",
             Mail::GlobalWas(_) => "GlobalWas",
-            Mail::SchemasChanged => "SchemasChanged",
+            Mail::SchemasChanged { .. } => "SchemasChanged",
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",
             Mail::RelayPlace(_) => "RelayPlace",

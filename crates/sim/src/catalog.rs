@@ -42,6 +42,12 @@ const COLLATIONS: [(u8, &str, &str); 6] = [
     (28, "gbk_chinese_ci", "gbk"),
 ];
 
+/// Name and character set of the collation with this number.
+pub(crate) fn collation(number: u8) -> Option<(&'static str, &'static str)> {
+    let known = COLLATIONS.iter().find(|&&(id, ..)| id == number);
+    known.map(|&(_, name, charset)| (name, charset))
+}
+
 /// What a session's variables are at its beginning.
 pub(crate) fn defaults(collation: u8) -> Variables {
     let plain = [
@@ -70,8 +76,7 @@ pub(crate) fn defaults(collation: u8) -> Variables {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    let known = COLLATIONS.iter().find(|&&(id, ..)| id == collation);
-    let (_, name, charset) = known.unwrap_or(&COLLATIONS[0]);
+    let (name, charset) = self::collation(collation).unwrap_or((COLLATIONS[0].1, COLLATIONS[0].2));
     set_names(&mut variables, charset, Some(name));
     variables
 }

@@ -115,7 +115,7 @@ impl Watch {
             .live()
             .map(|worker| worker.engine.waiting_for_their_own())
             .sum();
-        let waiting = gauges.clients_waiting - bound + for_lanes + queued;
+        let waiting = (gauges.clients_waiting + for_lanes).saturating_sub(bound) + queued;
         let short = coming < waiting;
         let free = short && (taken < world.setup.slots || gauges.backends_idle > 0);
         let health = &world.database.health;

@@ -2,6 +2,8 @@
 
 use events::Timestamp;
 
+use crate::carried::stored::StoredPrograms;
+
 /// What is known of connecting with one key.
 #[derive(Default)]
 pub(crate) struct KeyState {
@@ -13,6 +15,8 @@ pub(crate) struct KeyState {
     pub(crate) kills_others: bool,
     /// The server does not let its account list the user variables of a session.
     pub(crate) hides_variables: bool,
+    /// What statements may lead to that leaves something in the session unseen.
+    pub(crate) stored: StoredPrograms,
     /// The credential that its backends were opened with.
     pub(crate) credential_version: u32,
     /// The share of the backends of its account, relative to others'.

@@ -232,10 +232,17 @@ impl Engine {
     }
 
     /// A schema was dropped, or rights were taken away: logins are checked again, on all workers.
-    pub(crate) fn forget_schemas<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+    /// `stored`: what the server runs by itself may be another one, too.
+    pub(crate) fn forget_schemas<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, stored: bool) {
+        self.schemas_changed(stored);
+        self.post_to_others(turn, || Mail::SchemasChanged { stored });
+    }
+
+    /// The same of this worker.
+    pub(crate) fn schemas_changed(&mut self, stored: bool) {
         self.known_schemas.forget_all();
         self.digests.forget_tables();
-        self.post_to_others(turn, || Mail::SchemasChanged);
+        self.stored_defined(stored);
     }
 
     pub(crate) fn retire_backends<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {

@@ -132,6 +132,7 @@ impl Engine {
             Purpose::ReadGlobal(question) => self.learn_global(turn, key, *question),
             Purpose::ReadNames(rows) => self.learn_names(key, Ok(&rows)),
             Purpose::ReadWarnings(read) => self.learn_warnings(key, *read),
+            Purpose::ReadCollation(collation, rows) => self.learn_collation(key, collation, &rows),
             Purpose::ReadViews(rows) => self.learn_views(turn, key, Some(&rows)),
             Purpose::Reset | Purpose::Setup if self.awaits_clean(key) => {}
             Purpose::Reset | Purpose::Setup | Purpose::Ping => self.ping_answered(key),
@@ -140,6 +141,7 @@ impl Engine {
             | Purpose::Restore(_)
             | Purpose::ReadTables(_)
             | Purpose::ReadRoutine(_)
+            | Purpose::ReadStored(_)
             | Purpose::ReadUserVariables(_)
             | Purpose::Prepare(_)
             | Purpose::Reselect

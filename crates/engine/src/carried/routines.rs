@@ -224,7 +224,7 @@ fn question(schema: &[u8], name: &[u8]) -> Vec<u8> {
     text
 }
 
-fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
     let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
     digits.chunks(2).map(byte).collect()
 }

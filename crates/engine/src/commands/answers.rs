@@ -55,7 +55,8 @@ impl Purpose {
             | Self::ReadNames(rows)
             | Self::ReadPrivileges(rows)
             | Self::ReadRight(rows)
-            | Self::ReadViews(rows) => {
+            | Self::ReadViews(rows)
+            | Self::ReadCollation(_, rows) => {
                 collect(rows, piece)?;
             }
             Self::ReadGlobal(question) => {
@@ -68,6 +69,7 @@ impl Purpose {
             Self::ReadWarnings(read) => read.keep(piece),
             Self::ReadTables(read) => collect(&mut read.rows, piece)?,
             Self::ReadRoutine(read) => collect(&mut read.rows, piece)?,
+            Self::ReadStored(read) => collect(&mut read.rows, piece)?,
             Self::Command(_)
             | Self::ReadPutBack
             | Self::Restore(_)

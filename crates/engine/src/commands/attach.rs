@@ -207,8 +207,9 @@ impl Engine {
         }
         if self.is_locked_out(id) {
             // Where only logins bring connections, those that are there have to do.
-            if !self.is_relayed(id) || !self.is_served(id) {
-                self.locked_out.push(id);
+            match self.is_relayed(id) && self.is_served(id) {
+                true => self.ask_for_collation(turn, (id, first)),
+                false => self.locked_out.push(id),
             }
             return false;
         }

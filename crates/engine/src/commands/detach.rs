@@ -123,6 +123,12 @@ impl Engine {
         if backend.keeps_locks {
             return backend.roll_back(turn.io.outbox(backend.handle));
         }
+        if self.ask_for_stored(turn, key) {
+            return;
+        }
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
         if backend.insert_id == InsertId::OfClient {
             backend.insert_id = InsertId::Unknown;
         }
@@ -146,7 +152,7 @@ impl Engine {
 
 impl Backend {
     /// Ends what may have been left behind. The session has nothing open that it knows of.
-    fn roll_back(&mut self, outbox: &mut Vec<u8>) {
+    pub(crate) fn roll_back(&mut self, outbox: &mut Vec<u8>) {
         self.keeps_locks = false;
         self.put_query(outbox, b"ROLLBACK AND NO CHAIN NO RELEASE");
         self.expect(Purpose::RollBack);

@@ -25,7 +25,9 @@ impl Engine {
         packet: Packet<'_>,
         statement: Statement,
     ) -> Taken {
-        if self.ask_for_routine(turn, client, (packet, &statement)) {
+        if self.ask_for_defined(turn, client, (packet, &statement))
+            || self.ask_for_routine(turn, client, (packet, &statement))
+        {
             return Taken::Later;
         }
         if self.refuses(turn, client, (packet, &statement)) {

@@ -121,7 +121,8 @@ impl Engine {
     /// What a statement may define as something else is not known any more.
     fn forget_defined<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, statement: &Statement) {
         if defines(statement.kind, statement.traits) {
-            self.forget_schemas(turn);
+            let stored = statement.traits.contains(Traits::DEFINES_STORED);
+            self.forget_schemas(turn, stored);
         }
     }
 
@@ -350,12 +351,16 @@ fn bring_across(
     }
 }
 
+/// What sees LAST_INSERT_ID(), or leaves it as it is where it sets nothing.
+const SEE_INSERT_ID: Traits = Traits::READS_LAST_INSERT_ID
+    .union(Traits::SETS_LAST_INSERT_ID)
+    .union(Traits::UNKNOWN_CALL)
+    .union(Traits::GENERATES_ID);
+
 /// True if what the statement does may depend on LAST_INSERT_ID(), which a trigger can ask for, or if it may leave
-/// that as it is: an INSERT with an explicit id does, and is read back all the same.
+/// that as it is: an INSERT with an explicit id does, and a SET that fails, and both are read back all the same.
 fn needs_insert_id(statement: &Statement) -> bool {
-    statement
-        .traits
-        .intersects(Traits::READS_LAST_INSERT_ID | Traits::UNKNOWN_CALL | Traits::GENERATES_ID)
+    statement.traits.intersects(SEE_INSERT_ID)
         || matches!(
             statement.kind,
             Kind::Update | Kind::Delete | Kind::Call | Kind::Multiple | Kind::Unknown

@@ -5,7 +5,7 @@ use events::Io;
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::{Flavor, Kind, PinReason, Traits};
-use wire::{ErrPacket, ServerStatus, code};
+use wire::{ErrPacket, ServerStatus, TextResultSet, code};
 
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::carried::refused::explained;
@@ -57,6 +57,24 @@ impl Engine {
                     self.keep_limits(turn, client, *keeping);
                 }
             }
+            (Purpose::Kill(victim), ending) => return self.kill_told(turn, key, (victim, ending)),
+            (purpose, ending) => {
+                if !self.own_answered(turn, key, (purpose, ending)) {
+                    return;
+                }
+            }
+        }
+        self.goes_on(turn, key);
+    }
+
+    /// The same of a command of ours. False if the backend is given up.
+    fn own_answered<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        answered: (Purpose, &Ending),
+    ) -> bool {
+        match answered {
             (Purpose::Restore(part), Ending::Err(error)) => {
                 self.restore_failed(turn, key, &part, error);
             }
@@ -67,6 +85,12 @@ impl Engine {
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
             (Purpose::ReadRoutine(read), ending) => {
                 self.routine_told(turn, key, (&read, *ending == Ending::Ok));
+            }
+            (Purpose::ReadStored(read), ending) => {
+                self.stored_told(turn, key, (read, *ending == Ending::Ok));
+            }
+            (Purpose::ReadCollation(collation, _), Ending::Err(_)) => {
+                self.learn_collation(key, collation, &TextResultSet::default());
             }
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::ReadUserVariables(read), ending) => {
@@ -80,13 +104,15 @@ impl Engine {
             (Purpose::ReadPutBack | Purpose::ReadGlobal(_), Ending::Err(_)) => {}
             (Purpose::ReadNames(_), Ending::Err(error)) => self.learn_names(key, Err(error)),
             (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
-            (Purpose::Kill(victim), ending) => return self.kill_told(turn, key, (victim, ending)),
             // A KILL that came late hit the ping, as it should.
             (Purpose::Ping, Ending::Err(_)) => self.ping_again(key),
-            (_, Ending::Err(error)) => return self.backend_refuses_us(turn, key, error),
+            (_, Ending::Err(error)) => {
+                self.backend_refuses_us(turn, key, error);
+                return false;
+            }
             (purpose, Ending::Ok) => self.learned(turn, key, purpose),
         }
-        self.goes_on(turn, key);
+        true
     }
 
     /// The backend was asked to roll back: it refuses if an XA transaction was prepared on it.
@@ -198,7 +224,8 @@ impl Engine {
             self.succeeded(turn, key, command);
         }
         if defines(command.kind, command.traits) {
-            self.forget_schemas(turn);
+            let stored = command.traits.contains(Traits::DEFINES_STORED);
+            self.forget_schemas(turn, stored);
             self.may_have_changed_accounts(turn, command.kind, command.traits);
         }
         if let Some(client) = command.client {

@@ -14,6 +14,10 @@ const HOSTS: u8 = 0x08;
 impl Engine {
     /// What a command does to the session, as far as it can be told before it runs.
     pub(crate) fn judge(&self, client: Key, packet: Packet<'_>) -> Statement {
+        self.judge_stored(client, packet, self.judge_command(client, packet))
+    }
+
+    fn judge_command(&self, client: Key, packet: Packet<'_>) -> Statement {
         let (payload, text) = (packet.payload, packet.text());
         let command = payload.first().copied().and_then(Command::from_byte);
         match command {

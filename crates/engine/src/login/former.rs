@@ -35,7 +35,10 @@ impl Engine {
         let account = self.accounts.account(client.account)?;
         // The limits of who was let in without a name go by the name that it gave, which is not known any more.
         let is_known = !account.user().is_empty();
-        (is_known && self.flavor() == Flavor::MariaDb).then(|| Former {
+        // As long as no server has said which one it is, the connection stays.
+        let facts = self.facts.as_ref();
+        let is_mysql = facts.is_some_and(|facts| facts.told && facts.flavor == Flavor::MySql);
+        (is_known && !is_mysql).then(|| Former {
             account: client.account,
             user: account.user().as_bytes().into(),
             key: self.pool.key(client.key).clone(),

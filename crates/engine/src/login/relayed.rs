@@ -4,8 +4,10 @@
 use events::Io;
 use membership::Key;
 use pool::{KeyId, State as BackendState};
+use session::Charset;
+use wire::TextResultSet;
 
-use crate::backend::Purpose;
+use crate::backend::{Backend, Purpose};
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -127,6 +129,61 @@ impl Engine {
             record.session.schema = Some(schema);
         }
         true
+    }
+
+    /// What the collation of a session stands for is not known, and no connection can be opened with it: an idle one
+    /// is asked.
+    pub(crate) fn ask_for_collation<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        (id, client): (KeyId, Key),
+    ) {
+        let session = self.clients.get(client).map(|client| &client.session);
+        let unknown = session.filter(|session| session.charset.is_none());
+        let Some(collation) = unknown.map(|session| session.collation) else {
+            return;
+        };
+        let asks = |backend: &Backend| {
+            let mut exchanges = backend.exchanges.iter();
+            exchanges.any(|exchange| matches!(exchange.purpose, Purpose::ReadCollation(..)))
+        };
+        let asked = self
+            .pool
+            .iter(id, BackendState::Active)
+            .any(|(_, backend)| asks(backend));
+        let idle = self.pool.oldest_idle_of(id).filter(|_| !asked);
+        let Some((idle, _)) = idle else {
+            return;
+        };
+        self.pool.move_to(idle, BackendState::Active, turn.now);
+        if let Some(backend) = self.pool.get_mut(idle) {
+            // Also a connection without names of schemas can say that.
+            let question = format!("SHOW COLLATION WHERE Id={collation}");
+            backend.put_query(turn.io.outbox(backend.handle), question.as_bytes());
+            let rows = TextResultSet::default();
+            backend.expect(Purpose::ReadCollation(collation, rows));
+            self.counters.read_backs += 1;
+        }
+    }
+
+    /// The backend said what a collation stands for. One that the server does not know stands for its default.
+    pub(crate) fn learn_collation(&mut self, key: Key, collation: u8, rows: &TextResultSet) {
+        let charset = match (rows.first(0), rows.first(1)) {
+            (Some(name), Some(charset)) => Some(self.interner.charset(Charset {
+                client: charset.into(),
+                results: Some(charset.into()),
+                collation: name.into(),
+            })),
+            _ => {
+                let default = self.facts.as_ref().map(|facts| facts.collation);
+                default.and_then(|default| self.charsets.get(default).cloned())
+            }
+        };
+        match (charset, self.pool.key_of(key)) {
+            (Some(charset), _) => self.charsets.learn(collation, charset),
+            (None, Some(id)) => self.locked_out.push(id),
+            (None, None) => {}
+        }
     }
 
     /// KILL is sent on an idle connection of `id`, as none can be opened for it. False if there is none.

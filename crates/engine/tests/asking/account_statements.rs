@@ -3,7 +3,7 @@
 
 use accounts::Standing;
 use events::Tag;
-use wire::{OkPacket, write_packet};
+use wire::{OkPacket, ServerStatus, write_packet};
 
 use crate::relays::greeted;
 use crate::stage::{SECRET, Stage, Told, ok, query};
@@ -19,8 +19,26 @@ fn row(values: &[&str]) -> Vec<u8> {
     for (place, packet) in packets.iter().enumerate() {
         write_packet(&mut bytes, place as u8 + 1, packet);
     }
-    OkPacket::default().encode(&mut bytes, packets.len() as u8 + 1, 0xfe);
+    end(bytes, packets.len())
+}
+
+/// What follows so many packets of rows, with autocommit.
+fn end(mut bytes: Vec<u8>, packets: usize) -> Vec<u8> {
+    let ok = OkPacket {
+        status: ServerStatus::AUTOCOMMIT,
+        ..OkPacket::default()
+    };
+    ok.encode(&mut bytes, packets as u8 + 1, 0xfe);
     bytes
+}
+
+/// A result set of one column without rows.
+fn none() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (place, packet) in [b"\x01".to_vec(), b"def".to_vec()].iter().enumerate() {
+        write_packet(&mut bytes, place as u8 + 1, packet);
+    }
+    end(bytes, 2)
 }
 
 /// The backend that a statement of the client is sent to, which has got it.
@@ -33,6 +51,14 @@ fn runs(stage: &mut Stage, client: Tag, text: &str) -> Tag {
     let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "1", "NONE"];
     stage.say(backend, &row(&facts));
     stage.say(backend, &row(&["0", "app@%"]));
+    let asked = stage.sent();
+    let of_triggers = b"information_schema.TRIGGERS";
+    assert!(
+        asked
+            .windows(of_triggers.len())
+            .any(|part| part == of_triggers)
+    );
+    stage.say(backend, &none());
     let all = stage.sent();
     let statement = query(text);
     assert!(all.ends_with(&statement), "{}", all.escape_ascii());

@@ -98,6 +98,8 @@ mod sharing;
 mod silence;
 mod slow_client;
 #[cfg(test)]
+mod stored_programs;
+#[cfg(test)]
 mod stuck_settings;
 #[cfg(test)]
 mod support;
@@ -107,7 +109,6 @@ mod texts_by_name;
 mod tls;
 #[cfg(test)]
 mod tls_of_monitor;
-#[cfg(test)]
 mod unseen;
 #[cfg(test)]
 mod uploads;

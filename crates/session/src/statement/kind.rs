@@ -168,6 +168,8 @@ bitflags! {
         const COUNTS_ROWS = 1 << 40;
         /// `CALL` of a procedure whose body was looked at and uses tables. No text says so by itself.
         const BODY_USES_TABLES = 1 << 41;
+        /// Defines, or takes away, what the server runs by itself: triggers, views, routines.
+        const DEFINES_STORED = 1 << 42;
     }
 }
 

@@ -44,6 +44,7 @@ mod text_prepared;
 mod time_limit;
 mod token;
 mod transaction;
+mod unseen;
 mod user_variables;
 mod variables;
 mod write;
@@ -70,6 +71,7 @@ pub use substitute::{Known, substitute};
 pub use target::{Kill, Named, kill_target, names, use_schema};
 pub use text_prepared::{Source, TextPrepared, prepare_statement, text_prepared};
 pub use time_limit::{milliseconds, seconds, time_limit};
+pub use unseen::{Stored, leaves_unseen, patterns};
 pub use user_variables::{Mention, carried_name, user_variables};
 
 #[cfg(test)]

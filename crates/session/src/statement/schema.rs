@@ -38,9 +38,11 @@ pub(super) fn create(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
                 return if temporary { Kind::Ddl } else { ddl(found) };
             }
             keyword if program::is_program(keyword) => {
+                found.add(Traits::DEFINES_STORED);
                 program::skip(keyword, reader, found);
                 return ddl(found);
             }
+            Keyword::View => found.add(Traits::DEFINES_STORED),
             _ if token == Token::End => return ddl(found),
             _ => {}
         }
@@ -60,9 +62,11 @@ pub(super) fn alter(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
                 return ddl(found);
             }
             Keyword::Event => {
+                found.add(Traits::DEFINES_STORED);
                 program::skip(Keyword::Event, reader, found);
                 return ddl(found);
             }
+            Keyword::View => found.add(Traits::DEFINES_STORED),
             _ if token == Token::End => return ddl(found),
             _ => {}
         }
@@ -96,6 +100,9 @@ pub(super) fn drop(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
         }
         Keyword::Table | Keyword::Tables | Keyword::Sequence => found.add(Traits::DROPS_TEMPORARY),
         Keyword::Database | Keyword::Schema => found.add(Traits::CHANGES_SCHEMA),
+        keyword if keyword == Keyword::View || program::is_program(keyword) => {
+            found.add(Traits::DEFINES_STORED);
+        }
         _ => {}
     }
     ddl(found)

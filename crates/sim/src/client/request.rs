@@ -150,6 +150,7 @@ impl Request {
                 Sql::LockTables
                     | Sql::ReleaseAllLocks
                     | Sql::CreateTemporary
+                    | Sql::Leave
                     | Sql::DropTemporary
                     | Sql::GetLock(_)
                     | Sql::ReleaseLock(_)
@@ -223,14 +224,12 @@ fn text(sql: &Sql) -> String {
         Sql::Insert => "INSERT INTO auto(v) VALUES(5)".to_owned(),
         Sql::CreateTemporary => "CREATE TEMPORARY TABLE tmp1 (k int)".to_owned(),
         Sql::DropTemporary => "DROP TEMPORARY TABLE tmp1".to_owned(),
+        Sql::Leave => "INSERT INTO leaves VALUES(1)".to_owned(),
         Sql::InsertTemporary(value) => format!("INSERT INTO tmp1 VALUES({value})"),
         Sql::ReadTemporary => "SELECT * FROM tmp1".to_owned(),
         Sql::LastInsertId => "SELECT LAST_INSERT_ID()".to_owned(),
         Sql::ReadVariables(names) => format!("SELECT @@{}", names.join(",@@")),
-        Sql::Set(assignments) => {
-            let parts: Vec<_> = assignments.iter().map(assigned).collect();
-            format!("SET {}", parts.join(","))
-        }
+        Sql::Set(assignments) => set(assignments),
         Sql::SetNames(charset, None) => format!("SET NAMES {charset}"),
         Sql::SetNames(charset, Some(name)) => format!("SET NAMES {charset} COLLATE {name}"),
         Sql::AssignUser(name, value) => format!("SELECT {name}:={value}"),
@@ -249,6 +248,8 @@ fn text(sql: &Sql) -> String {
         Sql::Nonsense => "SELEC 1".to_owned(),
         Sql::ShowWarnings => "SHOW WARNINGS".to_owned(),
         Sql::CountPrivileges => format!("SELECT {COUNT_PRIVILEGES}"),
+        Sql::ShowCollation(id) => format!("SHOW COLLATION WHERE Id={id}"),
+        Sql::ListStored { .. } => "SELECT 'T',NULL".to_owned(),
         Sql::CountViews(names) => format!("{COUNT_VIEWS}{}')", names.join("','")),
         Sql::Clear => "SELECT 1 FROM (SELECT 1) AS cleared".to_owned(),
         Sql::Signal(code) => {
@@ -284,6 +285,11 @@ fn text(sql: &Sql) -> String {
 
 fn prepare(name: &str, text: &str) -> String {
     format!("PREPARE {name} FROM '{}'", text.replace('\'', "''"))
+}
+
+fn set(assignments: &[Assignment]) -> String {
+    let parts: Vec<_> = assignments.iter().map(assigned).collect();
+    format!("SET {}", parts.join(","))
 }
 
 fn assigned(assignment: &Assignment) -> String {

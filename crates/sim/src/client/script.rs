@@ -293,7 +293,7 @@ fn schema(rng: &mut Rng) -> Request {
 
 fn pinning(rng: &mut Rng) -> Sql {
     let lock = format!("l{}", rng.u8(0..3));
-    match rng.u8(0..11) {
+    match rng.u8(0..12) {
         0 => assigning(rng),
         1 => Sql::ReadUser(user_names(rng)),
         2 => Sql::CreateTemporary,
@@ -304,6 +304,7 @@ fn pinning(rng: &mut Rng) -> Sql {
         7 => Sql::ReleaseAllLocks,
         8 => Sql::LockTables,
         9 => Sql::UnlockTables,
+        10 => Sql::Leave,
         _ => Sql::ReleaseLock(lock),
     }
 }

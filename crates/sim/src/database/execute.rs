@@ -59,6 +59,8 @@ pub(crate) fn uses_table(sql: &Sql) -> bool {
             | Sql::Bump(_)
             | Sql::Insert
             | Sql::CreateTemporary
+            | Sql::Leave
+            | Sql::ListStored { .. }
             | Sql::DropTemporary
             | Sql::InsertTemporary(_)
             | Sql::ReadTemporary
@@ -66,6 +68,20 @@ pub(crate) fn uses_table(sql: &Sql) -> bool {
             | Sql::CountPrivileges
             | Sql::CountViews(_)
     )
+}
+
+fn show_collation(id: u8) -> Outcome {
+    let row = |(name, charset): (&str, &str)| vec![Some(name.to_owned()), Some(charset.to_owned())];
+    Outcome::Rows(catalog::collation(id).into_iter().map(row).collect())
+}
+
+/// The trigger of `leaves`, which there is in every schema; nothing leads to it.
+fn list_stored(by_words: bool) -> Outcome {
+    let hex = |text: &str| Some(text.bytes().map(|byte| format!("{byte:02X}")).collect());
+    let body = "CREATE TEMPORARY TABLE IF NOT EXISTS tmp1 (k int)";
+    let row = |schema| vec![Some("T".to_owned()), hex(schema), hex("leaves"), hex(body)];
+    let schemas = catalog::SCHEMAS.into_iter().filter(|_| by_words);
+    Outcome::Rows(schemas.map(row).collect())
 }
 
 impl Work<'_> {
@@ -104,6 +120,8 @@ impl Work<'_> {
                 let user = format!("{}@%", catalog::ACCOUNTS[self.account].0);
                 Outcome::Rows(vec![vec![Some("0".to_owned()), Some(user)]])
             }
+            Sql::ShowCollation(id) => show_collation(*id),
+            Sql::ListStored { by_words } => list_stored(*by_words),
             Sql::CountViews(names) => {
                 let views = names.iter().filter(|name| *name == VIEW);
                 Outcome::value(views.count().to_string())
@@ -254,6 +272,14 @@ impl Work<'_> {
                     Outcome::DONE
                 }
                 (Sql::CreateTemporary, Some(_)) => Outcome::Err(TABLE_EXISTS),
+                (Sql::Leave, _) => {
+                    // Nobody is told.
+                    temporaries.entry(schema.to_owned()).or_default();
+                    Outcome::Ok {
+                        affected_rows: 1,
+                        insert_id: 0,
+                    }
+                }
                 (Sql::DropTemporary, None) => Outcome::Err(UNKNOWN_TABLE),
                 (Sql::DropTemporary, Some(_)) => {
                     temporaries.remove(schema);

@@ -32,6 +32,15 @@ pub(crate) enum Sql {
     InsertTemporary(i64),
     /// `SELECT * FROM tmp1`
     ReadTemporary,
+    /// `INSERT INTO leaves VALUES(1)`: its trigger makes `tmp1`, if there is none.
+    Leave,
+    /// `SELECT 'T',… FROM information_schema.TRIGGERS …`: what leaves something behind, or what leads there.
+    ListStored {
+        /// The first question, by what a text of such has.
+        by_words: bool,
+    },
+    /// `SHOW COLLATION WHERE Id=n`: the collation with this number, and its character set.
+    ShowCollation(u8),
     /// `SELECT COUNT(*) FROM information_schema.TABLES …`: how many of these names are views.
     CountViews(Vec<String>),
     /// `SELECT COUNT(*),CURRENT_USER() FROM information_schema.USER_PRIVILEGES …`: whether others may be killed, and
@@ -166,6 +175,7 @@ impl Sql {
             | Self::Bump(_)
             | Self::Insert
             | Self::InsertTemporary(_)
+            | Self::Leave
             | Self::LoadLocal(_) => true,
             Self::Multiple(parts) => parts.iter().any(Self::writes),
             _ => false,

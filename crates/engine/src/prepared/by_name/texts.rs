@@ -32,6 +32,14 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
+    /// What was prepared, and in which schema.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.list.iter().map(|text| {
+            let schema = text.state.schema.as_deref();
+            (&*text.text, schema.unwrap_or_default())
+        })
+    }
+
     pub(super) fn get(&self, name: &[u8]) -> Option<&Text> {
         self.list.iter().find(|text| *text.name == *name)
     }

@@ -5,7 +5,8 @@ use super::{
 };
 use crate::statement::{Kind, PinReason, Traits};
 
-const PROGRAM: Traits = COMMITS.union(Traits::DEFINES_PROGRAM);
+const STORED: Traits = COMMITS.union(Traits::DEFINES_STORED);
+const PROGRAM: Traits = STORED.union(Traits::DEFINES_PROGRAM);
 
 #[test]
 fn objects() {
@@ -39,13 +40,13 @@ fn objects() {
         (
             "create definer=a@b view v as select f(1)",
             Kind::Ddl,
-            COMMITS,
+            STORED,
             &[],
         ),
         (
             "create definer=user@localhost view v as select 1",
             Kind::Ddl,
-            COMMITS,
+            STORED,
             &[],
         ),
         ("create unique index i on t (a)", Kind::Ddl, COMMITS, &[]),
@@ -60,7 +61,9 @@ fn objects() {
             WRITES | Traits::DROPS_TEMPORARY,
             &[],
         ),
-        ("drop view v", Kind::Ddl, COMMITS, &[]),
+        ("drop view v", Kind::Ddl, STORED, &[]),
+        ("drop trigger if exists x", Kind::Ddl, STORED, &[]),
+        ("alter view v as select 1", Kind::Ddl, STORED, &[]),
         (
             "drop database d",
             Kind::Ddl,
@@ -111,7 +114,7 @@ fn a_body_belongs_to_its_definition() {
         "create trigger x before update on t for each row begin set new.a=1; end",
         "create trigger x before update on t for each row if 1 then set new.a=1; end if",
     ] {
-        check(&[(text, Kind::Ddl, COMMITS, &[])]);
+        check(&[(text, Kind::Ddl, STORED, &[])]);
     }
 }
 
@@ -129,7 +132,7 @@ fn a_definition_does_some_of_what_its_body_has() {
     let adds = PROGRAM | Traits::OWN_CONDITIONS;
     check_in(&MYSQL, &[(handles, Kind::Ddl, adds, &[])]);
     let followed = format!("{handles}; select 1");
-    let counts = COUNTING | COMMITS;
+    let counts = COUNTING | STORED;
     check_in(&MYSQL, &[(&followed, Kind::Multiple, counts, &[])]);
 }
 
@@ -139,13 +142,13 @@ fn what_follows_a_body_is_seen() {
         (
             "create procedure p() begin select 1; end; select get_lock('a',1)",
             Kind::Multiple,
-            COUNTING | COMMITS,
+            COUNTING | STORED,
             &[PinReason::UserLock],
         ),
         (
             "create procedure p() select 1; select @x",
             Kind::Multiple,
-            COUNTING | COMMITS | USES,
+            COUNTING | STORED | USES,
             &[],
         ),
         (
@@ -157,7 +160,7 @@ fn what_follows_a_body_is_seen() {
         (
             "create procedure p() if 1 then select 1; end if",
             Kind::Multiple,
-            COUNTING | COMMITS | HIDDEN,
+            COUNTING | STORED | HIDDEN,
             &[PinReason::MultipleStatements, PinReason::Unknown],
         ),
     ]);

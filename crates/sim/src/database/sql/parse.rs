@@ -51,6 +51,7 @@ fn statement(body: &str) -> Option<Sql> {
         "INSERT INTO auto(v) VALUES(5)" => Sql::Insert,
         "CREATE TEMPORARY TABLE tmp1 (k int)" => Sql::CreateTemporary,
         "DROP TEMPORARY TABLE tmp1" => Sql::DropTemporary,
+        "INSERT INTO leaves VALUES(1)" => Sql::Leave,
         "BEGIN" | "START TRANSACTION" => Sql::Begin,
         "COMMIT" => Sql::Commit,
         "ROLLBACK" | "ROLLBACK AND NO CHAIN NO RELEASE" => Sql::Rollback,
@@ -87,6 +88,9 @@ fn write(body: &str) -> Option<Sql> {
     }
     if let Some(name) = body.strip_prefix("DEALLOCATE PREPARE ") {
         return Some(Sql::DeallocateText(bare(name)));
+    }
+    if let Some(id) = body.strip_prefix("SHOW COLLATION WHERE Id=") {
+        return Some(Sql::ShowCollation(id.parse().ok()?));
     }
     if let Some(rows) = body.strip_prefix("SHOW WARNINGS LIMIT ") {
         return Some(Sql::ShowLimited(rows.parse().ok()?));
@@ -147,6 +151,10 @@ fn select_with(rest: &str) -> Option<Sql> {
     }
     if rest.starts_with(COUNT_PRIVILEGES) {
         return Some(Sql::CountPrivileges);
+    }
+    if rest.starts_with("'T',") {
+        let by_words = rest.contains("'%temporary%'");
+        return Some(Sql::ListStored { by_words });
     }
     if rest.starts_with("@@last_insert_id AS `") {
         return Some(Sql::ToldUnsigned);

@@ -1,0 +1,317 @@
+//! What triggers, views and the routines behind them leave in their session without the server saying so. Once a minute,
+//! and after what defines one, an account's connection is asked for those that may; statements that name what leads to
+//! one pin. Owns the names, and when they are asked for; what leaves something is `session`'s to judge.
+//!
+//! Where there are none, which is nearly everywhere, a statement costs one look at an empty table.
+
+mod names;
+mod question;
+
+use events::{Io, Span, Timestamp};
+use membership::Key;
+use pool::KeyId;
+use session::statement::{Dialect, Kind, PinReason, Statement, Traits};
+use wire::{Command, ServerStatus};
+
+use self::names::{Names, Reached};
+pub(crate) use self::question::ReadStored;
+use crate::backend::{Backend, Due, Purpose};
+use crate::client::Client;
+use crate::commands::Packet;
+use crate::conditions::may_name_tables;
+use crate::prepared::named::executes;
+use crate::{Engine, Mail, Turn};
+
+/// For so long they are what they were: somebody may define one without passing here.
+const FRESH: Span = Span::from_secs(60);
+/// Where the server takes long to tell, the pause is so many times as long as that took, up to a day.
+const PAUSE: u64 = 1_000;
+const PAUSE_MAX: Span = Span::from_secs(24 * 60 * 60);
+/// The same behind what defines one, of what that took longer than it may.
+const PAUSE_DEFINED: u64 = 20;
+const QUICK: Span = Span::from_ms(100);
+
+/// What is known for one key of the pool.
+#[derive(Default)]
+pub(crate) struct StoredPrograms {
+    names: Names,
+    /// Something was defined since the last question was sent.
+    defined: bool,
+    /// Whom they are asked of.
+    asked: Option<Key>,
+    /// They were told, or are not to be had.
+    known: bool,
+    /// Before that they are not asked for again, unless something was defined.
+    ask_at: Timestamp,
+    /// Nor before that even then.
+    ask_defined_at: Timestamp,
+}
+
+impl StoredPrograms {
+    /// Something was defined, or taken away, which may be one. `stored`: what the server runs by itself.
+    fn define(&mut self, stored: bool) {
+        // Where there are none, what else is defined leads to none.
+        if stored || !self.names.is_empty() {
+            (self.defined, self.asked) = (true, None);
+        }
+    }
+
+    /// True if it is time to ask: in a hurry for what may have been defined, else now and then.
+    fn is_due(&self, now: Timestamp, hurry: bool) -> bool {
+        match hurry {
+            true => self.defined && now >= self.ask_defined_at,
+            false => now >= self.ask_at,
+        }
+    }
+
+    fn learn(&mut self, found: Names, (since, now): (Timestamp, Timestamp)) {
+        self.names = found;
+        self.pause((since, now));
+    }
+
+    fn pause(&mut self, (since, now): (Timestamp, Timestamp)) {
+        let took = now.since(since);
+        let pause = |took: Span, times| {
+            let pause = Span::from_us(took.as_us().saturating_mul(times));
+            pause.min(PAUSE_MAX)
+        };
+        (self.asked, self.known) = (None, true);
+        self.ask_at = now + pause(took, PAUSE).max(FRESH);
+        self.ask_defined_at = now + pause(took.saturating_sub(QUICK), PAUSE_DEFINED);
+    }
+}
+
+impl Engine {
+    /// A statement that leads to what leaves something behind is one that calls an unknown function.
+    pub(crate) fn judge_stored(
+        &self,
+        client: Key,
+        packet: Packet<'_>,
+        mut statement: Statement,
+    ) -> Statement {
+        let Some(client) = self.clients.get(client) else {
+            return statement;
+        };
+        let known = &self.keys[client.key.0 as usize].stored;
+        if known.names.is_empty() || !packet.is_statement() {
+            return statement;
+        }
+        let Some(writes) = writes(&statement, packet.text()) else {
+            return statement;
+        };
+        let least = if writes {
+            Reached::Written
+        } else {
+            Reached::Named
+        };
+        if client.reaches(packet, &statement, &known.names) >= Some(least) {
+            statement.pins.insert(PinReason::StoredProgram);
+            statement.traits |= Traits::UNKNOWN_CALL | Traits::MAY_WRITE;
+            statement.traits -= Traits::PURE_READ;
+        }
+        statement
+    }
+
+    /// What is known may be old. Told before what defines something runs, and behind it.
+    pub(crate) fn stored_defined(&mut self, stored: bool) {
+        self.keys
+            .iter_mut()
+            .for_each(|key| key.stored.define(stored));
+    }
+
+    /// Asks a backend that nobody has, if it is time. True if nobody is to get it yet: it was asked, or waits until
+    /// the first answer of another one has come.
+    pub(crate) fn ask_for_stored<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
+        let Some(id) = self.pool.key_of(key) else {
+            return false;
+        };
+        if self.stored_under_way(id) {
+            let waits = !self.keys[id.0 as usize].stored.known;
+            self.parked.extend(Some(key).filter(|_| waits));
+            return waits;
+        }
+        let due = self.keys[id.0 as usize].stored.is_due(turn.now, false);
+        due && self.put_stored_question(turn, key)
+    }
+
+    /// Those that have waited for the first answer to one of them go on: it came, or whoever was asked is gone.
+    pub(crate) fn unpark<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        let mut parked = std::mem::take(&mut self.parked);
+        parked.retain(|&key| match self.pool.key_of(key) {
+            Some(id) if self.stored_under_way(id) => true,
+            Some(_) => {
+                self.goes_on(turn, key);
+                false
+            }
+            None => false,
+        });
+        self.parked.append(&mut parked);
+    }
+
+    fn stored_under_way(&self, id: KeyId) -> bool {
+        let asked = self.keys[id.0 as usize].stored.asked;
+        let asked = asked.and_then(|key| self.pool.get(key));
+        asked.is_some_and(|backend| {
+            let mut exchanges = backend.exchanges.iter();
+            exchanges.any(|exchange| matches!(exchange.purpose, Purpose::ReadStored(_)))
+        })
+    }
+
+    /// The same of the backend that a statement is about to be sent to, if something was defined meanwhile.
+    pub(crate) fn ask_for_defined<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+    ) -> bool {
+        let Some(record) = self.clients.get(client) else {
+            return false;
+        };
+        let known = &self.keys[record.key.0 as usize].stored;
+        let within = record.holds_backend() || self.is_confined(record);
+        let due = known.is_due(turn.now, true) && !self.stored_under_way(record.key);
+        if !due || within || !may_reach(packet, statement) {
+            return false;
+        }
+        let Some(backend) = record.backend else {
+            return false;
+        };
+        // A question empties the list of conditions, and is one that counts rows.
+        if !self.read_warnings(turn, backend) && !self.read_found_rows(turn, backend) {
+            if !self.put_stored_question(turn, backend) {
+                return false;
+            }
+            let backend = self.pool.get_mut(backend);
+            backend
+                .into_iter()
+                .for_each(|backend| backend.due |= Due::COMMAND);
+        }
+        self.clients.set_active(client, turn.now);
+        true
+    }
+
+    fn put_stored_question<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
+        let Some(id) = self.pool.key_of(key) else {
+            return false;
+        };
+        let of = self.pool.key(id);
+        let asks = !self.accounts.is_ours(of.account) && !of.is_sandbox();
+        let mut read = Box::new(ReadStored::new(turn.now));
+        let question = read.question(self.flavor());
+        let backend = self.pool.get_mut(key).filter(|_| asks);
+        let (Some(backend), Some(question)) = (backend, question) else {
+            return false;
+        };
+        // It would be used up by the question.
+        if backend.session.next_transaction().is_some() {
+            return false;
+        }
+        backend.put_stored_question(turn.io.outbox(backend.handle), (&question, read));
+        let stored = &mut self.keys[id.0 as usize].stored;
+        (stored.defined, stored.asked) = (false, Some(key));
+        self.counters.read_backs += 1;
+        true
+    }
+
+    /// The backend told, or did not. What it told may lead to the next question.
+    pub(crate) fn stored_told<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (mut read, told): (Box<ReadStored>, bool),
+    ) {
+        let flavor = self.flavor();
+        let dialect = self.facts.as_ref();
+        let dialect = dialect.map(|facts| Dialect::new(facts.flavor, facts.version_number));
+        let (Some(id), Some(dialect)) = (self.pool.key_of(key), dialect) else {
+            return;
+        };
+        let times = (read.since, turn.now);
+        if !told {
+            return self.keys[id.0 as usize].stored.pause(times);
+        }
+        read.take_in(&dialect);
+        let question = read.question(flavor);
+        match (question, self.pool.get_mut(key)) {
+            (Some(question), Some(backend)) => {
+                backend.put_stored_question(turn.io.outbox(backend.handle), (&question, read));
+                self.counters.read_backs += 1;
+            }
+            _ => self.keys[id.0 as usize].stored.learn(read.found, times),
+        }
+    }
+}
+
+impl Backend {
+    fn put_stored_question(
+        &mut self,
+        outbox: &mut Vec<u8>,
+        (question, read): (&[u8], Box<ReadStored>),
+    ) {
+        self.put_query(outbox, question);
+        self.expect(Purpose::ReadStored(read));
+        if !self.status.contains(ServerStatus::AUTOCOMMIT) {
+            // It has begun a transaction.
+            self.roll_back(outbox);
+        }
+    }
+}
+
+impl Client {
+    /// How a command leads to one of these.
+    fn reaches(&self, packet: Packet<'_>, statement: &Statement, names: &Names) -> Option<Reached> {
+        let schema = self.session.schema.as_deref().unwrap_or_default();
+        if executes(packet.payload) {
+            let template = &self.statement(packet.payload)?.template;
+            let then = template.binding.schema().unwrap_or_default();
+            return names.reached(&template.text, &[schema, then]);
+        }
+        let by_name = statement.traits.contains(Traits::RUNS_PREPARED_TEXT);
+        let texts = self.texts.iter().filter(|_| by_name);
+        let texts = texts.flat_map(|texts| texts.texts());
+        let reached = texts.map(|(text, then)| names.reached(text, &[schema, then]));
+        reached
+            .max()
+            .flatten()
+            .max(names.reached(packet.text(), &[schema]))
+    }
+}
+
+/// Whether a statement writes; `None` if it can neither fire a trigger nor read a view.
+fn writes(statement: &Statement, text: &[u8]) -> Option<bool> {
+    match statement.kind {
+        Kind::Select | Kind::Do | Kind::Set => Some(statement.traits.contains(Traits::MAY_WRITE)),
+        Kind::Insert
+        | Kind::Replace
+        | Kind::Update
+        | Kind::Delete
+        | Kind::Load
+        | Kind::Call
+        | Kind::Prepared
+        | Kind::Multiple
+        | Kind::Unknown => Some(true),
+        // What a table is filled from.
+        Kind::Ddl if !statement.traits.contains(Traits::DEFINES_STORED) => {
+            may_name_tables(text).then_some(false)
+        }
+        Kind::Explain => Some(statement.traits.contains(Traits::MAY_WRITE)),
+        _ => None,
+    }
+}
+
+/// True of what begins a transaction, or may name tables.
+fn may_reach(packet: Packet<'_>, statement: &Statement) -> bool {
+    let asks = Traits::NEEDS_CONDITIONS | Traits::READS_ROW_COUNTS;
+    if !packet.is_statement() || statement.traits.intersects(asks) {
+        return false;
+    }
+    let is_text = packet.payload.first() == Some(&(Command::Query as u8));
+    match statement.kind {
+        Kind::Begin => true,
+        Kind::Ddl => false,
+        Kind::Select | Kind::Do | Kind::Set if is_text => {
+            statement.traits.contains(Traits::RUNS_PREPARED_TEXT) || may_name_tables(packet.text())
+        }
+        _ => writes(statement, packet.text()).is_some(),
+    }
+}

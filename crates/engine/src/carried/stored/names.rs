@@ -1,0 +1,115 @@
+//! Names by which statements lead to what leaves something unseen. Owns how a text is taken to name one: by a word of
+//! it, be it in a string or a comment, in the schema that is selected or whose name is a word of it, too.
+
+use std::collections::HashMap;
+
+/// How what leaves something is reached by a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reached {
+    /// By writing: it is a table with a trigger.
+    Written,
+    /// By any statement: it is a view, or a routine.
+    Named,
+}
+
+/// Such names.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// The schemas that have it, by what of a name stands in a text as a word.
+    places: HashMap<Word, Vec<(Word, Reached)>>,
+}
+
+/// A word, or the longest part of a name that is one, in lower case.
+pub(super) type Word = Box<[u8]>;
+
+impl Names {
+    /// True if there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Takes in that `name` in `schema` leads there. False if that was known.
+    pub(super) fn add(&mut self, (schema, name): (&[u8], &[u8]), reached: Reached) -> bool {
+        let (Some(schema), Some(name)) = (word_of(schema), word_of(name)) else {
+            return false;
+        };
+        let places = self.places.entry(name).or_default();
+        match places.iter_mut().find(|(known, _)| *known == schema) {
+            Some((_, known)) if *known >= reached => false,
+            Some((_, known)) => {
+                *known = reached;
+                true
+            }
+            None => {
+                places.push((schema, reached));
+                true
+            }
+        }
+    }
+
+    /// How a text that runs in one of these schemas leads there, if it does.
+    pub(super) fn reached(&self, text: &[u8], schemas: &[&[u8]]) -> Option<Reached> {
+        let selected: Vec<_> = schemas.iter().copied().filter_map(word_of).collect();
+        let in_text = |schema: &Word| words(text).any(|word| word.eq_ignore_ascii_case(schema));
+        let places = words(text).filter_map(|word| self.places.get(&*word.to_ascii_lowercase()));
+        let reached = places
+            .flatten()
+            .filter(|(schema, _)| selected.contains(schema) || in_text(schema));
+        reached.map(|&(_, reached)| reached).max()
+    }
+}
+
+/// The words of a text that may be names, or parts of such.
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let parts = text.split(|&byte| !is_plain(byte));
+    parts.filter(|part| !part.is_empty())
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_$".contains(&byte) || byte >= 0x80
+}
+
+/// What of a name stands in a text as a word; of several the longest.
+pub(super) fn word_of(name: &[u8]) -> Option<Word> {
+    let longest = words(name).max_by_key(|part| part.len())?;
+    Some(longest.to_ascii_lowercase().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_names_what_one_of_its_words_does_in_its_schema() {
+        let mut names = Names::default();
+        assert!(names.add((b"Shop", b"orders"), Reached::Written));
+        assert!(!names.add((b"shop", b"Orders"), Reached::Written));
+        assert!(names.add((b"shop", b"orders"), Reached::Named));
+        assert!(!names.add((b"shop", b"orders"), Reached::Written));
+        assert!(names.add((b"my-shop", b"a b'long one"), Reached::Written));
+        for (text, schema, expected) in [
+            (
+                "INSERT INTO `Orders` VALUES (1)",
+                "shop",
+                Some(Reached::Named),
+            ),
+            ("INSERT INTO orders VALUES (1)", "other", None),
+            (
+                "INSERT INTO shop.orders VALUES (1)",
+                "other",
+                Some(Reached::Named),
+            ),
+            ("INSERT INTO orders_old VALUES (1)", "shop", None),
+            ("SELECT 1 -- orders", "shop", Some(Reached::Named)),
+            (
+                "DELETE FROM `a b'long one`",
+                "my-shop",
+                Some(Reached::Written),
+            ),
+            ("SELECT 1", "shop", None),
+        ] {
+            let reached = names.reached(text.as_bytes(), &[schema.as_bytes()]);
+            assert_eq!(reached, expected, "{text}");
+        }
+    }
+}

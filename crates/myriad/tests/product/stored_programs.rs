@@ -1,0 +1,178 @@
+//! Triggers, views and routines that leave something in their session without a word: it stays the session's own,
+//! which is pinned; what leaves nothing behind does not pin.
+
+use std::sync::Arc;
+
+use crate::session_state::pinned;
+use crate::support::{Client, Database, FrontDoor, Server};
+
+/// A schema with `t`, whose trigger has this body, and `u` and `v` that have none.
+fn begin(schema: &str, body: &str) -> Arc<Database> {
+    let database = Database::shared();
+    database.schema(schema);
+    database.execute(&format!(
+        "USE {schema}; CREATE TABLE t (a INT); CREATE TABLE u (a INT); CREATE VIEW w AS SELECT * FROM t;
+         DELIMITER //
+         CREATE TRIGGER leaves BEFORE INSERT ON t FOR EACH ROW BEGIN {body} END//
+         DELIMITER ;"
+    ));
+    database
+}
+
+/// A front door with one backend connection less than there are sessions in the tests, and one worker.
+fn door(database: &Database) -> FrontDoor {
+    FrontDoor::start(
+        database.address(),
+        &["backend.max_connections = 3", "server.workers = 1"],
+    )
+}
+
+const MAKES_TABLE: &str = "CREATE TEMPORARY TABLE IF NOT EXISTS left_behind (a INT);";
+
+#[test]
+fn what_a_trigger_leaves_is_the_sessions_own() {
+    let left = "SELECT COUNT(*) FROM left_behind";
+    let locked = "SELECT IS_USED_LOCK('unseen_lock') = CONNECTION_ID()";
+    let mut bodies = vec![
+        ("table", MAKES_TABLE, left, "0"),
+        (
+            "lock",
+            "DECLARE n INT; SET n = GET_LOCK('unseen_lock', 0);",
+            locked,
+            "1",
+        ),
+    ];
+    if !Server::is_mariadb() {
+        bodies.extend([
+            ("into", "SELECT 7 INTO @left;", "SELECT @left", "7"),
+            (
+                "assigned",
+                "DECLARE n INT; SET n = (@left := 8);",
+                "SELECT @left",
+                "8",
+            ),
+        ]);
+    }
+    for (name, body, question, own) in bodies {
+        let schema = format!("unseen_{name}");
+        let database = begin(&schema, body);
+        let door = door(&database);
+        let mut client = Client::new(&door.address(), &schema);
+        let mut others: Vec<_> = (0..3)
+            .map(|_| Client::new(&door.address(), &schema))
+            .collect();
+        client.run("INSERT INTO t VALUES (1)");
+        for _ in 0..3 {
+            for other in &mut others {
+                let told = format!("{:?}", other.run(question));
+                assert!(!told.contains(&format!("{own:?}")), "{name}: {told}");
+            }
+            assert_eq!(client.value(question), own, "{name}");
+        }
+        assert_eq!(pinned(&door, "stored_program"), 1, "{name}");
+    }
+}
+
+#[test]
+fn an_insert_id_that_a_view_sets_is_the_sessions_own() {
+    let database = begin("unseen_ids", "SET NEW.a = LAST_INSERT_ID();");
+    database
+        .execute("USE unseen_ids; CREATE VIEW sets AS SELECT LAST_INSERT_ID(a + 40) AS b FROM t");
+    let door = door(&database);
+    let mut client = Client::new(&door.address(), "unseen_ids");
+    let mut other = Client::new(&door.address(), "unseen_ids");
+    client.run("INSERT INTO t VALUES (1)");
+    assert_eq!(client.value("SELECT b FROM sets"), "40");
+    for _ in 0..3 {
+        assert_eq!(other.value("SELECT LAST_INSERT_ID()"), "0");
+        assert_eq!(client.value("SELECT LAST_INSERT_ID()"), "40");
+    }
+    assert_eq!(pinned(&door, "stored_program"), 1);
+}
+
+/// How a client comes to write to the table.
+const WAYS: [(&str, &str); 6] = [
+    ("", "INSERT INTO t VALUES (1)"),
+    ("", "INSERT INTO unseen_ways.w VALUES (1)"),
+    ("", "INSERT INTO leads VALUES (1)"),
+    ("", "CALL writes()"),
+    ("PREPARE p FROM 'INSERT INTO t VALUES (1)'", "EXECUTE p"),
+    (
+        "SET @text = CONCAT('INSERT INTO ', 't VALUES (1)'); PREPARE p FROM @text",
+        "EXECUTE p",
+    ),
+];
+
+#[test]
+fn what_leads_to_a_trigger_pins_and_what_does_not_is_free() {
+    let database = begin("unseen_ways", "CALL leaves_table();");
+    database.execute(&format!(
+        "USE unseen_ways; CREATE TABLE leads (a INT);
+         DELIMITER //
+         CREATE DEFINER = app@localhost PROCEDURE leaves_table() BEGIN {MAKES_TABLE} END//
+         CREATE DEFINER = app@localhost PROCEDURE writes() INSERT INTO t VALUES (1)//
+         CREATE TRIGGER leads BEFORE INSERT ON leads FOR EACH ROW INSERT INTO t VALUES (1)//
+         CREATE DEFINER = app@localhost FUNCTION plain() RETURNS INT DETERMINISTIC RETURN 5//
+         CREATE TRIGGER plain BEFORE INSERT ON u FOR EACH ROW SET NEW.a = plain(), @seen = NEW.a//
+         DELIMITER ;"
+    ));
+    let door = door(&database);
+    for (before, way) in WAYS {
+        let mut client = Client::new(&door.address(), "unseen_ways");
+        for text in before.split("; ").filter(|text| !text.is_empty()) {
+            client.run(text);
+        }
+        let pins = pinned(&door, "stored_program");
+        client.run(way);
+        let text_is_known = before.starts_with("PREPARE");
+        let more = u64::from(!text_is_known);
+        assert_eq!(pinned(&door, "stored_program"), pins + more, "{way}");
+        assert_eq!(
+            client.value("SELECT COUNT(*) FROM left_behind"),
+            "0",
+            "{way}"
+        );
+    }
+    let pins = pinned(&door, "stored_program");
+    let mut client = Client::new(&door.address(), "unseen_ways");
+    for text in [
+        "SELECT * FROM t",
+        "SELECT * FROM w",
+        "INSERT INTO u VALUES (1)",
+        "BEGIN",
+        "INSERT INTO u VALUES (2)",
+        "COMMIT",
+    ] {
+        let told = format!("{:?}", client.run(text));
+        assert!(!told.contains("Err"), "{text}: {told}");
+        assert_eq!(pinned(&door, "stored_program"), pins, "{text}");
+    }
+}
+
+#[test]
+fn definitions_are_known_as_soon_as_they_are_made_and_no_longer_than_they_last() {
+    let database = begin("unseen_defined", "SET NEW.a = 1;");
+    let door = door(&database);
+    let mut definer = Client::new(&door.address(), "unseen_defined");
+    let mut client = Client::new(&door.address(), "unseen_defined");
+    client.run("SET autocommit = 0");
+    for (times, text) in [(0, "INSERT INTO u VALUES (1)"), (1, "SELECT 1")] {
+        client.run(text);
+        client.run("COMMIT");
+        assert_eq!(pinned(&door, "stored_program"), 0, "{times}");
+    }
+    definer.run(&format!(
+        "CREATE TRIGGER leaves_more BEFORE INSERT ON u FOR EACH ROW BEGIN {MAKES_TABLE} END"
+    ));
+    client.run("INSERT INTO u VALUES (1)");
+    assert_eq!(pinned(&door, "stored_program"), 1);
+    assert_eq!(client.value("SELECT COUNT(*) FROM left_behind"), "0");
+    client.run("COMMIT");
+    definer.run("INSERT INTO u VALUES (1)");
+    assert_eq!(pinned(&door, "stored_program"), 2);
+    definer.run("DROP TRIGGER leaves_more");
+    drop(client);
+    let mut client = Client::new(&door.address(), "unseen_defined");
+    client.run("INSERT INTO u VALUES (1)");
+    assert_eq!(pinned(&door, "stored_program"), 2);
+}
