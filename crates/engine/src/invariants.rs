@@ -278,7 +278,7 @@ impl Engine {
                 ensure(backend.client.is_none(), "a session is attached")
             }
             BackendState::Resetting => {
-                let waits = self.parked.contains(&key);
+                let waits = self.parked.iter().any(|&(parked, _)| parked == key);
                 ensure(backend.is_working() || waits, "nothing is under way")
             }
             BackendState::Idle => {

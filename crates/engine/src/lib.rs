@@ -101,8 +101,8 @@ pub struct Engine {
     pool: Pool<PoolKey, Backend>,
     /// One per key of the pool.
     keys: Vec<KeyState>,
-    /// Backends that wait for what another one of their key is asked.
-    parked: Vec<Key>,
+    /// Backends that wait for what another one of their key is asked, and until when.
+    parked: Vec<(Key, Timestamp)>,
     interner: Interner,
     /// What sessions have prepared.
     templates: prepared::templates::Templates,

@@ -49,6 +49,7 @@ impl Engine {
             self.busy.due(),
             self.draining,
             self.denials.due(),
+            self.parked_due(),
         ]
         .into_iter()
         .flatten()

@@ -30,6 +30,8 @@ const PAUSE_MAX: Span = Span::from_secs(24 * 60 * 60);
 /// The same behind what defines one, of what that took longer than it may.
 const PAUSE_DEFINED: u64 = 20;
 const QUICK: Span = Span::from_ms(100);
+/// For so long an account's connections wait for the first answer to one of them; then they go without.
+const PATIENCE: Span = Span::from_ms(1_000);
 
 /// What is known for one key of the pool.
 #[derive(Default)]
@@ -127,25 +129,36 @@ impl Engine {
         };
         if self.stored_under_way(id) {
             let waits = !self.keys[id.0 as usize].stored.known;
-            self.parked.extend(Some(key).filter(|_| waits));
+            let until = turn.now + PATIENCE;
+            self.parked.extend(Some((key, until)).filter(|_| waits));
             return waits;
         }
         let due = self.keys[id.0 as usize].stored.is_due(turn.now, false);
         due && self.put_stored_question(turn, key)
     }
 
-    /// Those that have waited for the first answer to one of them go on: it came, or whoever was asked is gone.
+    /// Those that have waited for the first answer to one of them go on: it came, takes too long, or whoever was asked is
+    /// gone.
     pub(crate) fn unpark<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let mut parked = std::mem::take(&mut self.parked);
-        parked.retain(|&key| match self.pool.key_of(key) {
-            Some(id) if self.stored_under_way(id) => true,
-            Some(_) => {
-                self.goes_on(turn, key);
-                false
+        parked.retain(|&(key, until)| {
+            let Some(id) = self.pool.key_of(key) else {
+                return false;
+            };
+            let late = turn.now >= until;
+            if self.stored_under_way(id) && !late {
+                return true;
             }
-            None => false,
+            self.keys[id.0 as usize].stored.known |= late;
+            self.goes_on(turn, key);
+            false
         });
         self.parked.append(&mut parked);
+    }
+
+    /// When the first of them has waited for too long.
+    pub(crate) fn parked_due(&self) -> Option<Timestamp> {
+        self.parked.iter().map(|&(_, until)| until).min()
     }
 
     fn stored_under_way(&self, id: KeyId) -> bool {

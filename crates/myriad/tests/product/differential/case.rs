@@ -342,8 +342,14 @@ impl Case<'_> {
     pub(super) fn since_rows(&self) -> impl Iterator<Item = &str> {
         let has_columns =
             |told: &Vec<String>| told.iter().any(|packet| packet.starts_with("Column"));
+        let lists = |line: &str| {
+            ["SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT"]
+                .iter()
+                .any(|words| line.starts_with(words))
+        };
         let lines = zip(self.lines, self.before).rev();
-        let since = lines.take_while(move |(_, told)| !has_columns(told));
+        // Conditions that are listed are no rows that are counted.
+        let since = lines.take_while(move |(line, told)| lists(line) || !has_columns(told));
         since.map(|(line, _)| line.as_str())
     }
 
