@@ -107,6 +107,8 @@ pub(crate) struct Client {
     pub rekeyed: bool,
     /// A variable that it has set was refused: what replaces that, and ROLLBACK, run without it.
     pub refused: bool,
+    /// It has defined what the server runs by itself: what that leaves is asked for before its next statement.
+    pub defines: bool,
     /// What was known of changes of global variables when the session was looked at last.
     pub global_news: u16,
     /// It is sending a file that the server asked for.

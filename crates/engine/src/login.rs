@@ -140,6 +140,7 @@ impl Engine {
             tracks: TrackFilter::default(),
             rekeyed: false,
             refused: false,
+            defines: false,
             global_news: 0,
             uploading: false,
             retry: Retry::Fresh,

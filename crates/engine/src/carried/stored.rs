@@ -29,7 +29,7 @@ const PAUSE: u64 = 1_000;
 const PAUSE_MAX: Span = Span::from_secs(24 * 60 * 60);
 /// The same behind what defines one, of what that took longer than it may.
 const PAUSE_DEFINED: u64 = 20;
-const QUICK: Span = Span::from_ms(100);
+const QUICK: Span = Span::from_ms(250);
 /// For so long an account's connections wait for the first answer to one of them; then they go without.
 const PATIENCE: Span = Span::from_ms(1_000);
 
@@ -43,6 +43,8 @@ pub(crate) struct StoredPrograms {
     asked: Option<Key>,
     /// They were told, or are not to be had.
     known: bool,
+    /// When the first of the questions was sent that led to `names`.
+    since: Timestamp,
     /// Before that they are not asked for again, unless something was defined.
     ask_at: Timestamp,
     /// Nor before that even then.
@@ -67,7 +69,10 @@ impl StoredPrograms {
     }
 
     fn learn(&mut self, found: Names, (since, now): (Timestamp, Timestamp)) {
-        self.names = found;
+        // Whoever has defined something asks beside another.
+        if since >= self.since {
+            (self.names, self.since) = (found, since);
+        }
         self.pause((since, now));
     }
 
@@ -182,8 +187,9 @@ impl Engine {
         };
         let known = &self.keys[record.key.0 as usize].stored;
         let within = record.holds_backend() || self.is_confined(record);
-        let due = known.is_due(turn.now, true) && !self.stored_under_way(record.key);
-        if !due || within || !may_reach(packet, statement) {
+        // Whoever has defined something need not wait until others may ask.
+        let due = || known.is_due(turn.now, true) && !self.stored_under_way(record.key);
+        if within || !record.defines && !due() || !may_reach(packet, statement) {
             return false;
         }
         let Some(backend) = record.backend else {
@@ -194,6 +200,8 @@ impl Engine {
             if !self.put_stored_question(turn, backend) {
                 return false;
             }
+            let record = self.clients.get_mut(client);
+            record.into_iter().for_each(|record| record.defines = false);
             let backend = self.pool.get_mut(backend);
             backend
                 .into_iter()

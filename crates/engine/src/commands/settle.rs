@@ -224,9 +224,7 @@ impl Engine {
             self.succeeded(turn, key, command);
         }
         if defines(command.kind, command.traits) {
-            let stored = command.traits.contains(Traits::DEFINES_STORED);
-            self.forget_schemas(turn, stored);
-            self.may_have_changed_accounts(turn, command.kind, command.traits);
+            self.defined(turn, command);
         }
         if let Some(client) = command.client {
             self.login_answered(turn, client, ending);
@@ -239,6 +237,17 @@ impl Engine {
                 self.close_client(turn, client, DisconnectReason::Quit);
             }
         }
+    }
+
+    /// What was known of tables, views and whatever runs by itself may have been defined as something else.
+    fn defined<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, command: &ClientCommand) {
+        let stored = command.traits.contains(Traits::DEFINES_STORED);
+        self.forget_schemas(turn, stored);
+        let client = command.client.and_then(|key| self.clients.get_mut(key));
+        client
+            .into_iter()
+            .for_each(|client| client.defines |= stored);
+        self.may_have_changed_accounts(turn, command.kind, command.traits);
     }
 
     /// A command has done what it was to do, which may concern more than its session's state.
