@@ -59,6 +59,8 @@ fn runs(stage: &mut Stage, client: Tag, text: &str) -> Tag {
             .any(|part| part == of_triggers)
     );
     stage.say(backend, &none());
+    // The list of conditions is emptied behind it.
+    stage.say(backend, &row(&["1"]));
     let all = stage.sent();
     let statement = query(text);
     assert!(all.ends_with(&statement), "{}", all.escape_ascii());
