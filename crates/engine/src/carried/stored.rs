@@ -310,7 +310,6 @@ fn writes(statement: &Statement, text: &[u8]) -> Option<bool> {
         | Kind::Delete
         | Kind::Load
         | Kind::Call
-        | Kind::Prepared
         | Kind::Multiple
         | Kind::Unknown => Some(true),
         // What a table is filled from.

@@ -3,6 +3,9 @@
 
 use std::collections::HashMap;
 
+/// No name is longer: 64 characters of four bytes.
+const WORD_MAX: usize = 256;
+
 /// How what leaves something is reached by a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reached {
@@ -49,13 +52,26 @@ impl Names {
 
     /// How a text that runs in one of these schemas leads there, if it does.
     pub(super) fn reached(&self, text: &[u8], schemas: &[&[u8]]) -> Option<Reached> {
-        let selected: Vec<_> = schemas.iter().copied().filter_map(word_of).collect();
-        let in_text = |schema: &Word| words(text).any(|word| word.eq_ignore_ascii_case(schema));
-        let places = words(text).filter_map(|word| self.places.get(&*word.to_ascii_lowercase()));
-        let reached = places
+        let is = |schema: &Word, word: &[u8]| word.eq_ignore_ascii_case(schema);
+        let selected = |schema: &Word| {
+            let mut selected = schemas.iter().filter_map(|name| longest_word(name));
+            selected.any(|word| is(schema, word))
+        };
+        let in_text = |schema: &Word| words(text).any(|word| is(schema, word));
+        words(text)
+            .filter_map(|word| self.places(word))
             .flatten()
-            .filter(|(schema, _)| selected.contains(schema) || in_text(schema));
-        reached.map(|&(_, reached)| reached).max()
+            .filter(|(schema, _)| selected(schema) || in_text(schema))
+            .map(|&(_, reached)| reached)
+            .max()
+    }
+
+    fn places(&self, word: &[u8]) -> Option<&[(Word, Reached)]> {
+        let mut lower = [0; WORD_MAX];
+        let lower = lower.get_mut(..word.len())?;
+        lower.copy_from_slice(word);
+        lower.make_ascii_lowercase();
+        self.places.get(&*lower).map(Vec::as_slice)
     }
 }
 
@@ -69,10 +85,13 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_$".contains(&byte) || byte >= 0x80
 }
 
+fn longest_word(name: &[u8]) -> Option<&[u8]> {
+    words(name).max_by_key(|part| part.len())
+}
+
 /// What of a name stands in a text as a word; of several the longest.
 pub(super) fn word_of(name: &[u8]) -> Option<Word> {
-    let longest = words(name).max_by_key(|part| part.len())?;
-    Some(longest.to_ascii_lowercase().into())
+    Some(longest_word(name)?.to_ascii_lowercase().into())
 }
 
 #[cfg(test)]
