@@ -167,6 +167,12 @@ impl Engine {
         if statement.traits.contains(Traits::SETS_UNSCOPED) {
             statement.pins.insert(PinReason::UntrackedVariable);
         }
+        if statement.kind == Kind::Call {
+            // What its body does is known for a while, and this may be executed for longer. Nor is it known here what an
+            // execution leaves of conditions that may not send its results (1312).
+            statement.pins.insert(PinReason::Call);
+            statement.traits -= Traits::OF_BODY;
+        }
         let meaning = Meaning {
             statement,
             does: Does::of_statement(&statement, text, self.flavor()),
