@@ -168,8 +168,7 @@ impl Engine {
             statement.pins.insert(PinReason::UntrackedVariable);
         }
         if statement.kind == Kind::Call {
-            // What its body does is known for a while, and this may be executed for longer. Nor is it known here what an
-            // execution leaves of conditions that may not send its results (1312).
+            // What its body does is known for a while, and this may be executed for longer.
             statement.pins.insert(PinReason::Call);
             statement.traits -= Traits::OF_BODY;
         }

@@ -63,7 +63,7 @@ impl Engine {
             rewrite(&statement, (text, dialect), (client, live), &self.settings)
         });
         let rewrite = rewrite.or_else(|| own_status(&statement, text, client));
-        let reads = client.needs_none_there(packet.payload, &statement, does);
+        let reads = client.needs_none_there(packet.payload, &statement, (does, flavor));
         bring_across(
             outbox,
             (backend, reads),
@@ -261,10 +261,17 @@ fn put_packet(
 
 impl Client {
     /// True if a command must find its backend's list of conditions empty.
-    fn needs_none_there(&self, payload: &[u8], statement: &Statement, does: Does) -> bool {
+    fn needs_none_there(
+        &self,
+        payload: &[u8],
+        statement: &Statement,
+        (does, flavor): (Does, Flavor),
+    ) -> bool {
         // Its answer says how long the list is on MySQL.
         let counts = does == Does::Tells && payload.first() == Some(&(Command::SetOption as u8));
-        let asks = counts || statement.traits.intersects(Traits::NEEDS_CONDITIONS);
+        // A body that is not known may use no tables: then it leaves what somebody else has left there.
+        let may_keep = flavor == Flavor::MariaDb && statement.pins.contains(PinReason::Call);
+        let asks = counts || may_keep || statement.traits.intersects(Traits::NEEDS_CONDITIONS);
         self.counted(payload, statement).is_none()
             && self.capture.conditions.needs_none_there(asks, does)
     }
