@@ -270,7 +270,10 @@ impl Client {
         // Its answer says how long the list is on MySQL.
         let counts = does == Does::Tells && payload.first() == Some(&(Command::SetOption as u8));
         // A body that is not known may use no tables: then it leaves what somebody else has left there.
-        let may_keep = flavor == Flavor::MariaDb && statement.pins.contains(PinReason::Call);
+        // XA START has found the list empty, and nothing can empty it before the end.
+        let may_keep = flavor == Flavor::MariaDb
+            && statement.pins.contains(PinReason::Call)
+            && !self.pins.contains(PinReason::Xa);
         let asks = counts || may_keep || statement.traits.intersects(Traits::NEEDS_CONDITIONS);
         self.counted(payload, statement).is_none()
             && self.capture.conditions.needs_none_there(asks, does)
