@@ -22,7 +22,7 @@ use crate::backend::auth::BackendLogin;
 use crate::carried::effect::{Act, Effect};
 use crate::carried::globals::GlobalQuestion;
 use crate::carried::routines::ReadRoutine;
-use crate::carried::stored::ReadStored;
+use crate::carried::stored_objects::ReadStored;
 use crate::carried::user_variables::{Leftovers, ReadVariables};
 use crate::carried::views::Unsure;
 use crate::commands::local_infile::Upload;

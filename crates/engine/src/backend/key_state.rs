@@ -2,7 +2,7 @@
 
 use events::Timestamp;
 
-use crate::carried::stored::StoredPrograms;
+use crate::carried::stored_objects::StoredObjects;
 
 /// What is known of connecting with one key.
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub(crate) struct KeyState {
     /// The server does not let its account list the user variables of a session.
     pub(crate) hides_variables: bool,
     /// What statements may lead to that leaves something in the session unseen.
-    pub(crate) stored: StoredPrograms,
+    pub(crate) stored: StoredObjects,
     /// The credential that its backends were opened with.
     pub(crate) credential_version: u32,
     /// The share of the backends of its account, relative to others'.

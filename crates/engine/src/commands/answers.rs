@@ -424,6 +424,12 @@ impl Backend {
         !self.exchanges.is_empty()
     }
 
+    /// True if the answer to such a command is due.
+    pub(crate) fn owes(&self, is: impl Fn(&Purpose) -> bool) -> bool {
+        let mut exchanges = self.exchanges.iter();
+        exchanges.any(|exchange| is(&exchange.purpose))
+    }
+
     /// True until it has answered what every new connection is asked.
     pub(crate) fn is_new(&self) -> bool {
         let last = self.exchanges.back();

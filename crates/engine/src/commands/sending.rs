@@ -272,6 +272,7 @@ impl Client {
         // A body that is not known may use no tables: then it leaves what somebody else has left there.
         // XA START has found the list empty, and nothing can empty it before the end.
         let may_keep = flavor == Flavor::MariaDb
+            && does == Does::Replaces
             && statement.pins.contains(PinReason::Call)
             && !self.pins.contains(PinReason::Xa);
         let asks = counts || may_keep || statement.traits.intersects(Traits::NEEDS_CONDITIONS);

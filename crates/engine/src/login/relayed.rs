@@ -7,7 +7,7 @@ use pool::{KeyId, State as BackendState};
 use session::Charset;
 use wire::TextResultSet;
 
-use crate::backend::{Backend, Purpose};
+use crate::backend::Purpose;
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -143,14 +143,11 @@ impl Engine {
         let Some(collation) = unknown.map(|session| session.collation) else {
             return;
         };
-        let asks = |backend: &Backend| {
-            let mut exchanges = backend.exchanges.iter();
-            exchanges.any(|exchange| matches!(exchange.purpose, Purpose::ReadCollation(..)))
-        };
-        let asked = self
-            .pool
-            .iter(id, BackendState::Active)
-            .any(|(_, backend)| asks(backend));
+        let asks = |purpose: &Purpose| matches!(purpose, Purpose::ReadCollation(..));
+        let active = self.pool.iter(id, BackendState::Active);
+        let asked = active
+            .map(|(_, backend)| backend)
+            .any(|backend| backend.owes(asks));
         let idle = self.pool.oldest_idle_of(id).filter(|_| !asked);
         let Some((idle, _)) = idle else {
             return;

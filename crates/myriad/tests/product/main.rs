@@ -98,7 +98,7 @@ mod sharing;
 mod silence;
 mod slow_client;
 #[cfg(test)]
-mod stored_programs;
+mod stored_objects;
 #[cfg(test)]
 mod stuck_settings;
 #[cfg(test)]

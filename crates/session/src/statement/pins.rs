@@ -64,7 +64,7 @@ pin_reasons! {
     /// `SET @@x = …` without a scope: MariaDB's session tracker does not report it.
     UntrackedVariable "untracked_variable",
     /// Names a table or view whose trigger or query leaves something behind that no answer tells of.
-    StoredProgram "stored_program",
+    StoredObject "stored_object",
     /// Uses a sequence: `LASTVAL()` lives in the session.
     SequenceValue "sequence_value",
     /// A variable of debug builds.

@@ -11,7 +11,7 @@ use crate::carried::routines::unhex;
 /// So many are looked at in one answer.
 const ROWS_MAX: usize = 4_096;
 /// Longer ones are not looked at: they may leave anything.
-const TEXT_MAX: usize = 64 << 10;
+const TEXT_MAX: usize = 16 << 10;
 /// What leads to others is followed for so many questions, each about so many names.
 const QUESTIONS_MAX: u32 = 16;
 const NAMES_AT_ONCE: usize = 64;
@@ -30,6 +30,8 @@ pub(crate) struct ReadStored {
     routines: Names,
     /// Names by which nobody has asked yet.
     leads: Vec<Word>,
+    /// There were more than are looked at.
+    pub(super) is_cut: bool,
     /// The answer.
     pub rows: TextResultSet,
 }
@@ -49,6 +51,7 @@ impl ReadStored {
             found: Names::default(),
             routines: Names::default(),
             leads: Vec::new(),
+            is_cut: false,
             rows: TextResultSet::default(),
         }
     }
@@ -64,6 +67,7 @@ impl ReadStored {
         let at = self.leads.len().saturating_sub(NAMES_AT_ONCE);
         let patterns: Vec<_> = self.leads.drain(at..).map(|name| pattern(&name)).collect();
         let more = !patterns.is_empty() && self.answers < QUESTIONS_MAX;
+        self.is_cut |= !patterns.is_empty() && !more;
         more.then(|| question(flavor, |_| patterns.clone()))
     }
 
@@ -71,6 +75,7 @@ impl ReadStored {
     pub(super) fn take_in(&mut self, dialect: &Dialect) {
         let rows = std::mem::take(&mut self.rows);
         self.answers += 1;
+        self.is_cut |= rows.rows().count() >= ROWS_MAX;
         for row in rows.rows() {
             let [Some(stored), Some(schema), Some(name), text] = row else {
                 continue;
@@ -274,5 +279,6 @@ mod tests {
             asked += 1;
         }
         assert_eq!(asked, QUESTIONS_MAX - 1);
+        assert!(read.is_cut);
     }
 }

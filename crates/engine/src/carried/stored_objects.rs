@@ -35,7 +35,7 @@ const PATIENCE: Span = Span::from_ms(1_000);
 
 /// What is known for one key of the pool.
 #[derive(Default)]
-pub(crate) struct StoredPrograms {
+pub(crate) struct StoredObjects {
     names: Names,
     /// Something was defined since the last question was sent.
     defined: bool,
@@ -51,7 +51,7 @@ pub(crate) struct StoredPrograms {
     ask_defined_at: Timestamp,
 }
 
-impl StoredPrograms {
+impl StoredObjects {
     /// Something was defined, or taken away, which may be one. `stored`: what the server runs by itself.
     fn define(&mut self, stored: bool) {
         // Where there are none, what else is defined leads to none.
@@ -112,7 +112,7 @@ impl Engine {
             Reached::Named
         };
         if client.reaches(packet, &statement, &known.names) >= Some(least) {
-            statement.pins.insert(PinReason::StoredProgram);
+            statement.pins.insert(PinReason::StoredObject);
             statement.traits |= Traits::UNKNOWN_CALL | Traits::MAY_WRITE;
             statement.traits -= Traits::PURE_READ;
         }
@@ -169,10 +169,7 @@ impl Engine {
     fn stored_under_way(&self, id: KeyId) -> bool {
         let asked = self.keys[id.0 as usize].stored.asked;
         let asked = asked.and_then(|key| self.pool.get(key));
-        asked.is_some_and(|backend| {
-            let mut exchanges = backend.exchanges.iter();
-            exchanges.any(|exchange| matches!(exchange.purpose, Purpose::ReadStored(_)))
-        })
+        asked.is_some_and(|backend| backend.owes(|due| matches!(due, Purpose::ReadStored(_))))
     }
 
     /// The same of the backend that a statement is about to be sent to, if something was defined meanwhile.
@@ -217,16 +214,18 @@ impl Engine {
         };
         let of = self.pool.key(id);
         let asks = !self.accounts.is_ours(of.account) && !of.is_sandbox();
-        let mut read = Box::new(ReadStored::new(turn.now));
-        let question = read.question(self.flavor());
-        let backend = self.pool.get_mut(key).filter(|_| asks);
-        let (Some(backend), Some(question)) = (backend, question) else {
+        let flavor = self.flavor();
+        let backend = self.pool.get_mut(key).filter(|backend| {
+            // The question would use up what only the next transaction is to have.
+            asks && backend.session.next_transaction().is_none()
+        });
+        let Some(backend) = backend else {
             return false;
         };
-        // It would be used up by the question.
-        if backend.session.next_transaction().is_some() {
+        let mut read = Box::new(ReadStored::new(turn.now));
+        let Some(question) = read.question(flavor) else {
             return false;
-        }
+        };
         backend.put_stored_question(turn.io.outbox(backend.handle), (&question, read));
         let stored = &mut self.keys[id.0 as usize].stored;
         (stored.defined, stored.asked) = (false, Some(key));
@@ -258,7 +257,14 @@ impl Engine {
                 backend.put_stored_question(turn.io.outbox(backend.handle), (&question, read));
                 self.counters.read_backs += 1;
             }
-            _ => self.keys[id.0 as usize].stored.learn(read.found, times),
+            _ => {
+                if read.is_cut {
+                    tracing::warn!(
+                        "more triggers, views and routines may leave something in sessions than are looked at"
+                    );
+                }
+                self.keys[id.0 as usize].stored.learn(read.found, times);
+            }
         }
     }
 }
