@@ -152,6 +152,8 @@ pub(crate) struct Backend {
     pub transaction: Permit,
     /// A KILL of what it runs is under way.
     pub kill_outstanding: bool,
+    /// How many KILLs of what it runs were answered while it went on.
+    pub kills: u8,
     /// The session that is attached, or was, may have left more behind than `session` tells: a
     /// reset is due before anybody else gets it.
     pub dirty: bool,

@@ -1,6 +1,7 @@
 //! How connections end: hang-ups, losses, refusals, draining.
 
 pub(crate) mod kill;
+pub(crate) mod kill_again;
 pub(crate) mod leaving;
 pub(crate) mod orphans;
 pub(crate) mod retry;

@@ -120,6 +120,8 @@ pub struct Engine {
     orphans: VecDeque<endings::orphans::Orphan>,
     /// Those that were killed, to no avail so far.
     killed_orphans: VecDeque<endings::orphans::Orphan>,
+    /// Backends that go on with what a KILL was to end.
+    surviving: Vec<endings::kill_again::Surviving>,
     /// Why sessions were pinned, as far as it was logged.
     pin_log: carried::pin_log::PinLog,
     /// Keys for which something may be due.
@@ -227,6 +229,7 @@ impl Engine {
             ids: HashMap::new(),
             orphans: VecDeque::new(),
             killed_orphans: VecDeque::new(),
+            surviving: Vec::new(),
             pin_log: carried::pin_log::PinLog::default(),
             awake: Vec::new(),
             digests: lanes::digests::Digests::new(),

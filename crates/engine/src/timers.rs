@@ -43,6 +43,7 @@ impl Engine {
                 .filter(|_| self.shared.ledger.workers() > 1 || self.keys.len() > 1),
             self.stalls.iter().map(|stall| stall.look_at).min(),
             self.orphan_due(),
+            self.surviving_due(),
             self.short_idle,
             self.scheduler.next_timer(),
             self.overtime_due,
@@ -101,6 +102,7 @@ impl Engine {
         self.short_idle_due(turn);
         self.stalls_due(turn);
         self.orphans_due(turn);
+        self.end_surviving(turn);
         if self.scheduler.next_timer().is_some_and(|at| turn.now >= at) {
             self.admit_waiters(turn);
         }

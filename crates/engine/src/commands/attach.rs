@@ -394,6 +394,7 @@ impl Engine {
             orphaned: None,
             transaction: Permit::NONE,
             kill_outstanding: false,
+            kills: 0,
             dirty: false,
             prepared_xa: PreparedXa::No,
             keeps_locks: false,

@@ -32,6 +32,7 @@ impl Engine {
             return;
         };
         let since = std::mem::replace(&mut backend.head_since, turn.now);
+        backend.no_kill_survives();
         let service = turn.now.since(since).saturating_sub(turn.io.told_late());
         let bytes = exchange.bytes;
         if *ending != Ending::Ok && exchange.purpose.is_question() {

@@ -9,7 +9,7 @@ use events::{Io, Span};
 use membership::Key;
 use pool::{KeyId, State as BackendState};
 use session::statement::{Kill, Named, PinReason, kill_target};
-use wire::{Command, ErrPacket, OkPacket, code};
+use wire::{Command, ErrPacket, OkPacket, code, whole_packet};
 
 use crate::backend::{Due, Purpose};
 use crate::client::{Client, State};
@@ -207,7 +207,7 @@ impl Engine {
             self.leave_queue(key, DisconnectReason::Killed);
             self.answer_err(turn, key, &ClientError::interrupted());
             self.drop_waiting_command(turn, key);
-        } else if !logs_in && self.takes_back_command(key) {
+        } else if !logs_in && (self.takes_back_command(key) || self.has_yet_to_begin(key)) {
             self.answer_err(turn, key, &ClientError::interrupted());
             self.drop_first_command(key);
         }
@@ -223,6 +223,19 @@ impl Engine {
         let waited = backend.due.contains(Due::COMMAND);
         backend.due -= Due::COMMAND;
         waited
+    }
+
+    /// True if the client's next statement is here, and its backend is still busy with what the one before has
+    /// left to do, which nobody can see and no KILL is meant for.
+    fn has_yet_to_begin(&self, client: Key) -> bool {
+        let active = self.clients.state(client) == Some(State::Active);
+        let Some(client) = self.clients.get(client).filter(|_| active) else {
+            return false;
+        };
+        let backend = client.backend.and_then(|key| self.pool.get(key));
+        let at_rest = backend.is_some_and(|backend| !backend.may_be_ended());
+        at_rest
+            && whole_packet(&client.inbox).is_ok_and(|packet| is_statement(packet.payload.bytes()))
     }
 
     /// The outcome of an order is known: whoever asked is told.
@@ -273,9 +286,7 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(victim) else {
             return;
         };
-        let mut exchanges = backend.exchanges.iter();
-        let runs = exchanges.any(|exchange| exchange.purpose.may_be_ended());
-        if backend.kill_outstanding || !runs {
+        if backend.kill_outstanding || !backend.may_be_ended() {
             return;
         }
         backend.kill_outstanding = true;
@@ -385,6 +396,8 @@ impl Engine {
         backend.due |= Due::PING;
         if !backend.is_working() {
             self.settle(turn, victim);
+        } else if backend.may_be_ended() {
+            self.survives(victim, turn.now);
         }
     }
 
@@ -439,6 +452,17 @@ fn is_refusal(ending: &Ending) -> bool {
         return false;
     };
     ErrPacket::parse(error).is_ok_and(|error| error.code != code::NO_SUCH_THREAD)
+}
+
+/// True of a command that executes one: what KILL QUERY is for.
+fn is_statement(command: &[u8]) -> bool {
+    const THOSE: [Command; 3] = [
+        Command::Query,
+        Command::StmtExecute,
+        Command::StmtBulkExecute,
+    ];
+    let named = |first: &u8| THOSE.iter().any(|&command| command as u8 == *first);
+    command.first().is_some_and(named)
 }
 
 /// Ids below are the server's.

@@ -10,7 +10,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use crate::support::{Address, Client, Database, FrontDoor, Outcome};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Address, Client, Database, FrontDoor, Outcome, eventually, own_database};
 
 const KILLERS: usize = 4;
 /// One statement of those that are never killed goes with so many KILLs, at least.
@@ -275,6 +277,39 @@ fn show(sessions: usize, kills: usize) {
         "{kills} KILL QUERY in {took:?} ended {interrupted} of {statements} statements of {sessions} \
          sessions, {spared} of them not to be hit"
     );
+}
+
+/// A server that has not read a statement yet ignores a KILL QUERY for it.
+#[test]
+fn a_kill_that_overtakes_its_statement_ends_it_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = own_database(&folder);
+    let pid = database.pid().unwrap();
+    let signal = |signal| {
+        kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
+    };
+    let address = Address::Unix(database.socket().to_owned());
+    let door = FrontDoor::start(&address, &[]);
+    let mut victim = Client::new(&door.address(), "");
+    let mut killer = Client::new(&door.address(), "");
+    for round in 0..20 {
+        // Once the connections are there, both are to be read when the server goes on, and either may be first.
+        if round > 0 {
+            signal(Signal::STOP);
+        }
+        victim.query("SELECT SLEEP(60)");
+        eventually("the statement that is to be ended", || {
+            (door.metric("myriad_clients{state=\"active\"}") == 1).then_some(())
+        });
+        let told = killer.run(&format!("KILL QUERY {}", victim.connection_id));
+        signal(Signal::CONT);
+        assert!(matches!(told[..], [Outcome::Ok(_)]), "{told:?}");
+        let answer = victim.answer().unwrap().outcomes();
+        assert!(
+            ended_early("SELECT SLEEP(60)", &answer),
+            "{round}: {answer:?}"
+        );
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! KILL QUERY as the server does it: it hits the statement that runs or, when it comes late, the
-//! one that follows. Owns no decision of whom to kill.
+//! KILL QUERY as the servers do it: it hits the statement that runs or, when it comes late, the one that follows;
+//! or nothing, while no command has been read. Owns no decision of whom to kill.
 
 use fastrand::Rng;
 use wire::{Command, code};
@@ -41,6 +41,7 @@ impl Database {
                 Found::Finishes => {}
                 Found::Over => self.connections[victim].killed = true,
             },
+            Some(Phase::Ready) if self.rng.bool() => {}
             Some(_) => self.connections[victim].killed = true,
         }
         self.tell(outside, id, &Outcome::DONE)
