@@ -293,7 +293,7 @@ fn a_kill_that_overtakes_its_statement_ends_it_all_the_same() {
     let mut victim = Client::new(&door.address(), "");
     let mut killer = Client::new(&door.address(), "");
     for round in 0..20 {
-        // Once the connections are there, both are to be read when the server goes on, and either may be first.
+        // Once the connections are there, both wait to be read when the server goes on, and either may be first.
         if round > 0 {
             signal(Signal::STOP);
         }

@@ -251,10 +251,9 @@ impl Drop for FrontDoor {
                 .try_http("/metrics")
                 .unwrap_or_else(|error| error.to_string());
             let interesting = ["myriad_clients{", "myriad_backend", "myriad_pinned"];
-            for line in metrics
-                .lines()
-                .filter(|line| interesting.iter().any(|i| line.starts_with(i)))
-            {
+            for line in metrics.lines().filter(|line| {
+                interesting.iter().any(|i| line.starts_with(i)) && !line.ends_with(" 0")
+            }) {
                 eprintln!("{line}");
             }
             // It may have ended by itself; then there is nothing to kill.
