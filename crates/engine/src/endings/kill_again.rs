@@ -11,7 +11,7 @@ use crate::{Engine, Mail, Turn};
 /// How long after the answer to the first KILL its victim is looked at; twice as long each time after.
 const FIRST_LOOK: Span = Span::from_ms(50);
 
-/// More KILLs than that do not help, in 50 ms to 3.2 s: the server knows, and is slow in ending the statement.
+/// More KILLs than that do not help, over 3.15 s: the server knows, and is slow in ending the statement.
 const MOST_KILLS: u8 = 7;
 
 /// A backend that was told to end what it runs, and ran it still.
@@ -42,11 +42,10 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        backend.kills += 1;
-        if backend.kills == MOST_KILLS {
+        let Some(wait) = look_after(backend.kills) else {
             return;
-        }
-        let wait = Span::from_us(FIRST_LOOK.as_us() << (backend.kills - 1));
+        };
+        backend.kills += 1;
         self.surviving.retain(|surviving| surviving.backend != key);
         self.surviving.push(Surviving {
             backend: key,
@@ -69,5 +68,22 @@ impl Engine {
                 self.interrupt(turn, key);
             }
         }
+    }
+}
+
+/// How long after the answer to a KILL its victim is looked at, `survived` others before; `None`: not again.
+fn look_after(survived: u8) -> Option<Span> {
+    (survived < MOST_KILLS - 1).then(|| Span::from_us(FIRST_LOOK.as_us() << survived))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_victim_is_looked_at_later_each_time_and_at_last_no_more() {
+        let waits = (0..=u8::MAX).map(look_after);
+        let waits: Vec<_> = waits.flatten().map(Span::as_us).collect();
+        assert_eq!(waits, [50, 100, 200, 400, 800, 1600].map(|ms| ms * 1000));
     }
 }
