@@ -37,6 +37,8 @@ pub struct Translation {
     /// Where in the output the status flags stand of the EOF packet that follows the column
     /// definitions, as long as that output is at hand.
     eof_status_at: Option<usize>,
+    /// The server tells columns before it opens any table: a transaction may begin only behind them.
+    columns_first: bool,
     /// A cursor was asked for: whether the rows follow at once is known with the next piece only.
     cursor: bool,
     /// The EOF packet after the column definitions is held back for that reason.
@@ -64,6 +66,7 @@ impl Translation {
             dialect,
             offset,
             eof_status_at: None,
+            columns_first: false,
             cursor: false,
             held_back: false,
             kept: None,
@@ -74,6 +77,13 @@ impl Translation {
     /// told EOF packets gets one in all, with SERVER_STATUS_CURSOR_EXISTS.
     pub fn with_cursor(mut self) -> Self {
         self.cursor = true;
+        self
+    }
+
+    /// The same for a statement that opens its tables only when the columns have been told: the flags behind those
+    /// are as before it.
+    pub fn with_columns_first(mut self) -> Self {
+        self.columns_first = true;
         self
     }
 
@@ -156,7 +166,7 @@ impl Translation {
     ) {
         encode_eof(out, sequence_id.wrapping_add(self.offset), warnings, status);
         self.offset = self.offset.wrapping_add(1);
-        self.eof_status_at = Some(out.len() - size_of::<u16>());
+        self.eof_status_at = (!self.columns_first).then(|| out.len() - size_of::<u16>());
         self.held_back = false;
     }
 

@@ -79,7 +79,7 @@ impl Engine {
         let kept = client.keeps_definitions_of(packet.payload, &statement);
         let command = ClientCommand {
             client: Some(client_key),
-            translation: translation(client, packet, (sequence_id, kept)),
+            translation: translation(client, packet, (sequence_id, kept, &statement)),
             kind: statement.kind,
             traits: statement.traits,
             pins,
@@ -300,12 +300,16 @@ fn prepares_transaction(text: &[u8]) -> bool {
 fn translation(
     client: &Client,
     packet: Packet<'_>,
-    (sequence_id, keeps_definitions_of): (u8, Option<u32>),
+    (sequence_id, keeps_definitions_of, statement): (u8, Option<u32>, &Statement),
 ) -> Translation {
     let login = client.login.as_ref();
     let sent = packet.sequence_id.wrapping_sub(sequence_id);
     let offset = login.map_or(sent, |login| login.sequence_id.wrapping_sub(1));
     let mut translation = Translation::new(client.dialect(), offset);
+    if statement.kind == Kind::Admin && !statement.traits.contains(Traits::IMPLICIT_COMMIT) {
+        // CHECKSUM TABLE.
+        translation = translation.with_columns_first();
+    }
     if keeps_definitions_of.is_some() {
         let executed = client.statement(packet.payload);
         translation = translation.with_kept(executed.and_then(|executed| executed.definitions));
