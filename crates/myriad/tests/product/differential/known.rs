@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 48] = [
+const KNOWN: [Known; 49] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -170,6 +170,13 @@ const KNOWN: [Known; 48] = [
         let warned = case.lines[0].contains("+NO_SCHEMA") && !Server::is_mariadb();
         warned && case.asks() && case.same_but_warnings_of_flags()
     }),
+    (
+        "where the client says `CLIENT_NO_SCHEMA`, so that its connections cannot be asked",
+        |case| {
+            let leaves = ["TRIGGER leaves", "VIEW lv", "shadow"];
+            case.lines[0].contains("+NO_SCHEMA") && case.has(&leaves)
+        },
+    ),
     (
         "conditions of before, after a successful `PREPARE",
         |case| {
