@@ -6,9 +6,7 @@
 //! in `once.txt`, whose sessions are compared first.
 //!
 //! `MYRIAD_DIFFERENTIAL_SECONDS` has it search for so long, beyond the first seeds, or until it has compared
-//! `MYRIAD_DIFFERENTIAL_SESSIONS`; `MYRIAD_DIFFERENTIAL_SEED` says with which seed to begin. What differs once and not
-//! when the session is played again depends on what others did meanwhile: it is a fault all the same, printed, and fails the
-//! search, but for so many as `MYRIAD_DIFFERENTIAL_PASSING` says (none).
+//! `MYRIAD_DIFFERENTIAL_SESSIONS`; `MYRIAD_DIFFERENTIAL_SEED` says with which seed to begin.
 
 mod case;
 mod conditions;
@@ -48,9 +46,6 @@ const SETTINGS: [&str; 5] = [
     "server.idle_transaction_timeout = \"1h\"",
 ];
 
-/// So often a session that differs is played again.
-const AGAIN: usize = 3;
-
 /// Threads that compare.
 const TESTERS: usize = 3;
 
@@ -75,8 +70,6 @@ struct Found {
     /// How many ended at each known difference.
     known: BTreeMap<&'static str, u64>,
     unstable: u64,
-    /// How many differences did not come again when the session was played again.
-    passing: u64,
     /// How often sessions were seen on another connection of the database than before.
     moves: usize,
     /// What took longest, and its name.
@@ -118,16 +111,9 @@ impl Search<'_> {
         let compared = ground.compare(lines);
         self.took(begin.elapsed(), (name, lines));
         if let Some(difference) = self.count(compared) {
-            let comes_again =
-                (0..AGAIN).any(|_| matches!(ground.compare(lines), Compared::Different(_)));
             let shortened = shown(name, &ground.shortened(difference));
             println!("{shortened}");
-            let mut found = self.found.lock().unwrap();
-            if !comes_again && found.passing < number("MYRIAD_DIFFERENTIAL_PASSING", 0) {
-                found.passing += 1;
-            } else {
-                found.different.push(shortened);
-            }
+            self.found.lock().unwrap().different.push(shortened);
         }
     }
 
@@ -205,12 +191,11 @@ fn random_sessions_are_told_what_the_database_tells() {
         search.found.into_inner().unwrap()
     });
     let report = format!(
-        "{} sessions from seed {first}, {} moves, {} ended at a known difference, {} unstable, {} passing; the crowd ran {churned} statements; {} took longest: {:?}",
+        "{} sessions from seed {first}, {} moves, {} ended at a known difference, {} unstable; the crowd ran {churned} statements; {} took longest: {:?}",
         found.compared,
         found.moves,
         found.known.values().sum::<u64>(),
         found.unstable,
-        found.passing,
         found.slowest.1,
         found.slowest.0
     );
