@@ -59,14 +59,19 @@ impl<'a> Packet<'a> {
 
     /// True if it runs a statement.
     pub(crate) fn is_statement(&self) -> bool {
-        let runs = [
-            Command::Query,
-            Command::StmtExecute,
-            Command::StmtBulkExecute,
-        ];
-        let command = self.payload.first().copied().and_then(Command::from_byte);
-        command.is_some_and(|command| runs.contains(&command))
+        runs_statement(self.payload)
     }
+}
+
+/// True of the payload of a command that runs a statement.
+pub(crate) fn runs_statement(payload: &[u8]) -> bool {
+    let runs = [
+        Command::Query,
+        Command::StmtExecute,
+        Command::StmtBulkExecute,
+    ];
+    let command = payload.first().copied().and_then(Command::from_byte);
+    command.is_some_and(|command| runs.contains(&command))
 }
 
 /// What became of a command.

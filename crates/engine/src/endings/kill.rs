@@ -14,7 +14,7 @@ use wire::{Command, ErrPacket, OkPacket, code, whole_packet};
 use crate::backend::{Due, Purpose};
 use crate::client::{Client, State};
 use crate::commands::answers::Ending;
-use crate::commands::{Packet, Taken};
+use crate::commands::{Packet, Taken, runs_statement};
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, FIRST_CONNECTION_ID, Mail, Turn};
@@ -235,7 +235,8 @@ impl Engine {
         let backend = client.backend.and_then(|key| self.pool.get(key));
         let at_rest = backend.is_some_and(|backend| !backend.may_be_ended());
         at_rest
-            && whole_packet(&client.inbox).is_ok_and(|packet| is_statement(packet.payload.bytes()))
+            && whole_packet(&client.inbox)
+                .is_ok_and(|packet| runs_statement(packet.payload.bytes()))
     }
 
     /// The outcome of an order is known: whoever asked is told.
@@ -452,17 +453,6 @@ fn is_refusal(ending: &Ending) -> bool {
         return false;
     };
     ErrPacket::parse(error).is_ok_and(|error| error.code != code::NO_SUCH_THREAD)
-}
-
-/// True of a command that executes one: what KILL QUERY is for.
-fn is_statement(command: &[u8]) -> bool {
-    const THOSE: [Command; 3] = [
-        Command::Query,
-        Command::StmtExecute,
-        Command::StmtBulkExecute,
-    ];
-    let named = |first: &u8| THOSE.iter().any(|&command| command as u8 == *first);
-    command.first().is_some_and(named)
 }
 
 /// Ids below are the server's.
