@@ -52,6 +52,14 @@ impl UserValue {
         }
     }
 
+    /// What a variable is that may have been assigned since: no value that could be wanted.
+    pub fn unknown() -> Self {
+        Self {
+            null: false,
+            sample: Box::default(),
+        }
+    }
+
     /// The value that a backend told; `None` if it is not what servers say.
     pub fn told(told: &Told<'_>) -> Option<Self> {
         let sample = match (told.column, told.value) {
@@ -202,11 +210,6 @@ impl UserVariables {
     /// A variable's value, if it was set.
     pub fn get(&self, name: &[u8]) -> Option<&UserValue> {
         self.values.get(name)
-    }
-
-    /// Forgets a variable.
-    pub fn remove(&mut self, name: &[u8]) {
-        self.values.remove(name);
     }
 
     /// The names of all that were set.

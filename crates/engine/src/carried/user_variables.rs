@@ -56,14 +56,16 @@ impl Leftovers {
         self.unread.iter().any(|unread| **unread == *name)
     }
 
-    /// What the backend has in the variable does not count any more.
-    fn overrules(&mut self, name: &[u8]) {
+    /// What the backend has in the variable is not read back any more. True if it was to be.
+    fn overrules(&mut self, name: &[u8]) -> bool {
+        let before = self.unread.len();
         self.unread.retain(|unread| **unread != *name);
+        self.unread.len() < before
     }
 
     /// The session may assign these from now on.
-    fn assigns(&mut self, mentions: Vec<Mention>) {
-        for Mention { name, .. } in mentions {
+    fn assigns(&mut self, names: impl Iterator<Item = Box<[u8]>>) {
+        for name in names {
             self.cleared.retain(|cleared| *cleared != name);
             if !self.unread.contains(&name) {
                 self.unread.push(name);
@@ -76,6 +78,14 @@ impl Leftovers {
             self.cleared.push(name.into());
         }
     }
+}
+
+/// True of a statement that assigns nothing but where its text shows it. What it only reads stays as it was: a variable that
+/// was never set is not one that is NULL.
+fn shows_places(statement: &Statement) -> bool {
+    let unseen = Traits::UNKNOWN_CALL | Traits::RUNS_KNOWN_BODY;
+    matches!(statement.kind, Kind::Select | Kind::Set | Kind::Do)
+        && !statement.traits.intersects(unseen)
 }
 
 impl Backend {
@@ -138,7 +148,11 @@ impl Engine {
             backend.restore_user_variables(client, restore);
         }
         if statement.traits.contains(Traits::ASSIGNS_USER_VARIABLES) {
-            backend.leftovers.assigns(mentions);
+            let assigned = mentions.into_iter();
+            let assigned = assigned.filter(|mention| mention.assigns || !shows_places(statement));
+            backend
+                .leftovers
+                .assigns(assigned.map(|mention| mention.name));
         }
         false
     }
@@ -243,8 +257,10 @@ impl Engine {
         if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
             let mut known = backend.session.user.as_deref().cloned().unwrap_or_default();
             for name in &names {
-                backend.leftovers.overrules(name);
-                known.remove(name);
+                // It still has what it had: for whoever comes next, too.
+                if backend.leftovers.overrules(name) {
+                    known.set(name, UserValue::unknown());
+                }
             }
             backend.session.user = Some(self.interner.user_variables(known));
         }

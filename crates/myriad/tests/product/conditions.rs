@@ -5,7 +5,7 @@ use session::sqlstate;
 use session::statement::Flavor;
 
 use crate::session_state::{Scripts, compare, pinned};
-use crate::support::{Database, Server, server_file};
+use crate::support::{Client, Database, FrontDoor, Server, server_file};
 
 const STATE: &str = "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT, \
                      @e = MYSQL_ERRNO, @c = CLASS_ORIGIN, @u = SUBCLASS_ORIGIN, @t = TABLE_NAME";
@@ -140,6 +140,24 @@ fn conditions_outlast_what_is_brought_to_their_backend() {
         "ROLLBACK",
     ];
     compare("carried_brought", &[&script[..]]);
+}
+
+/// A variable that the front door has set is another on the backend, and that is left to nobody.
+#[test]
+fn what_a_condition_has_replaced_is_not_left_to_others() {
+    let database = Database::shared();
+    database.schema("conditions_left");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let [mut own, mut other] = [(); 2].map(|()| Client::new(&door.address(), "conditions_left"));
+    own.run("BEGIN");
+    own.run("SET @a = 'left'");
+    own.run("GET DIAGNOSTICS @a = ROW_COUNT");
+    own.run("COMMIT");
+    assert_eq!(other.value("SELECT COALESCE(@a, 'nothing')"), "nothing");
+    assert_eq!(own.value("SELECT @a"), "0");
+    own.run("GET DIAGNOSTICS @a = ROW_COUNT");
+    assert_eq!(other.value("SELECT COALESCE(@a, 'nothing')"), "nothing");
+    assert_eq!(own.value("SELECT @a"), "-1");
 }
 
 /// A ROLLBACK keeps the list on MariaDB; what the error said besides its row in it is kept with it.

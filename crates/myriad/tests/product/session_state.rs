@@ -140,6 +140,25 @@ fn user_variables_follow_their_session() {
 }
 
 /// What the front door asks for itself must come, however few rows the session wants to see.
+/// Reading sets nothing: a variable that was never set has a type of its own. What is between is a session that has
+/// set others, so that all are set anew.
+#[test]
+fn a_variable_that_is_only_read_stays_one_that_was_never_set() {
+    let reads: &[&str] = &[
+        "SET @copy = @never",
+        "SELECT COALESCE(@never, -0.001)",
+        "SELECT @copy := 1, @never",
+        "SELECT COALESCE(@never, -0.001)",
+        "SELECT a INTO @copy FROM t WHERE id = COALESCE(@never, 1)",
+        "SELECT COALESCE(@never, -0.001)",
+        "DO @copy := @never",
+        "SELECT COALESCE(@never, -0.001)",
+    ];
+    let other = ["SET @copy = 'other'"; 8];
+    let (door, _clients) = compare("carried_never", &[reads, &other]);
+    assert_eq!(pinned(&door, "user_variable"), 0);
+}
+
 #[test]
 fn a_session_that_wants_no_rows_keeps_its_state() {
     const NO_ROWS: &[&str] = &[

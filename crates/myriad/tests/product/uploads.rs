@@ -6,8 +6,10 @@ use wire::{Capabilities, write_packet};
 
 use crate::support::{Client, Database, FrontDoor, Login, Outcome, USUAL};
 
-/// What a front door may need more while a file is held up: its buffers, and those of the sockets are the kernel's.
-const MEMORY_MAX: u64 = 8 << 20;
+/// What a front door may need more while a file is held up, which is a quarter of the file: the buffers that a worker
+/// receives into, 4 MiB which are its for good once they were used, and what it received in one turn, in a buffer that
+/// has grown. Those of the sockets are the kernel's.
+const MEMORY_MAX: u64 = 16 << 20;
 
 /// So many packets of so many bytes each.
 const PACKETS: usize = 64;

@@ -19,6 +19,9 @@ pub struct Mention {
     pub name: Box<[u8]>,
     /// What it was before may matter to the statement.
     pub reads: bool,
+    /// Its place in the text is one where it may be assigned. What else a CALL, a LOAD DATA or a routine
+    /// assigns is not to be seen in a place.
+    pub assigns: bool,
 }
 
 /// The name of a variable that is written so; `None` if it is none that can be carried: what is the
@@ -48,8 +51,15 @@ pub fn user_variables(text: &[u8], dialect: &Dialect) -> Option<Vec<Mention>> {
     while token != Token::End {
         let next = lexer.next();
         if let Token::UserVariable(written) = token {
-            let reads = !(place.assigned || next == Token::Assign);
-            note(&mut found, name(written)?, reads)?;
+            let assigned = place.assigned || next == Token::Assign;
+            note(
+                &mut found,
+                Mention {
+                    name: name(written)?.to_ascii_lowercase().into(),
+                    reads: !assigned,
+                    assigns: assigned || place.within_into,
+                },
+            )?;
         }
         place.pass(token);
         token = next;
@@ -57,16 +67,13 @@ pub fn user_variables(text: &[u8], dialect: &Dialect) -> Option<Vec<Mention>> {
     (!lexer.in_doubt()).then_some(found)
 }
 
-fn note(found: &mut Vec<Mention>, name: &[u8], reads: bool) -> Option<()> {
-    let name = name.to_ascii_lowercase();
-    if let Some(known) = found.iter_mut().find(|known| *known.name == *name) {
-        known.reads |= reads;
+fn note(found: &mut Vec<Mention>, mention: Mention) -> Option<()> {
+    if let Some(known) = found.iter_mut().find(|known| known.name == mention.name) {
+        known.reads |= mention.reads;
+        known.assigns |= mention.assigns;
         return Some(());
     }
-    found.push(Mention {
-        name: name.into(),
-        reads,
-    });
+    found.push(mention);
     (found.len() <= MENTIONS_MAX).then_some(())
 }
 
@@ -78,6 +85,8 @@ pub(super) struct Place {
     in_set: bool,
     /// In the list behind INTO.
     in_into: bool,
+    /// Behind an INTO in parentheses.
+    within_into: bool,
     /// A variable right here is assigned, whatever it was.
     assigned: bool,
 }
@@ -103,6 +112,7 @@ impl Place {
             token if token.is(Keyword::Into) => {
                 (self.in_into, self.in_set) = (self.depth == 0, false);
                 self.assigned = self.in_into;
+                self.within_into |= self.depth > 0;
             }
             _ => self.in_into = false,
         }
@@ -114,11 +124,16 @@ mod tests {
     use super::*;
     use crate::statement::Flavor;
 
-    fn mentions(text: &str) -> Option<Vec<(String, bool)>> {
+    /// Each name with `r` if it is read and `a` if it is assigned.
+    fn mentions(text: &str) -> Option<Vec<(String, String)>> {
         let dialect = Dialect::new(Flavor::MariaDb, 101_119);
         let shown = |mention: Mention| {
+            let does = [(mention.reads, 'r'), (mention.assigns, 'a')];
+            let does = does
+                .into_iter()
+                .filter_map(|(does, how)| does.then_some(how));
             let name = String::from_utf8_lossy(&mention.name).into_owned();
-            (name, mention.reads)
+            (name, does.collect())
         };
         let found = user_variables(text.as_bytes(), &dialect)?;
         Some(found.into_iter().map(shown).collect())
@@ -126,33 +141,35 @@ mod tests {
 
     #[test]
     fn what_is_assigned_and_what_is_read() {
-        const CASES: [(&str, &[(&str, bool)]); 12] = [
-            ("SELECT @x", &[("x", true)]),
+        const CASES: [(&str, &[(&str, &str)]); 14] = [
+            ("SELECT @x", &[("x", "r")]),
             (
                 "SET @X = 1, @`y` := @z",
-                &[("x", false), ("y", false), ("z", true)],
+                &[("x", "a"), ("y", "a"), ("z", "r")],
             ),
-            ("SET @x = IF(1, @y, @x)", &[("x", true), ("y", true)]),
-            ("SET sql_mode = '', @x = 1", &[("x", false)]),
-            ("SELECT @x := @x + 1", &[("x", true)]),
-            ("SELECT @x := 1, @y", &[("x", false), ("y", true)]),
+            ("SET @x = IF(1, @y, @x)", &[("x", "ra"), ("y", "r")]),
+            ("SET sql_mode = '', @x = 1", &[("x", "a")]),
+            ("SELECT @x := @x + 1", &[("x", "ra")]),
+            ("SELECT @x := 1, @y", &[("x", "a"), ("y", "r")]),
             (
                 "SELECT a, b INTO @x, @'y' FROM t",
-                &[("x", false), ("y", false)],
+                &[("x", "a"), ("y", "a")],
             ),
             (
                 "SELECT 1 INTO @x FROM t WHERE a = @y",
-                &[("x", false), ("y", true)],
+                &[("x", "a"), ("y", "r")],
             ),
-            ("UPDATE t SET a = 1, b = @x", &[("x", true)]),
-            ("SET @x = 1; SELECT 1, @x", &[("x", true)]),
-            ("CALL p(1, @out)", &[("out", true)]),
+            ("(SELECT 1, @y INTO @x)", &[("y", "r"), ("x", "ra")]),
+            ("UPDATE t SET a = 1, b = @x", &[("x", "r")]),
+            ("SET @x = 1; SELECT 1, @x", &[("x", "ra")]),
+            ("SET a = @y, @x = 1", &[("y", "r"), ("x", "a")]),
+            ("CALL p(1, @out)", &[("out", "r")]),
             ("SELECT '@x', `@y`, @@z /* @c */", &[]),
         ];
         for (text, expected) in CASES {
             let expected = expected
                 .iter()
-                .map(|&(name, reads)| (name.to_owned(), reads));
+                .map(|&(name, does)| (name.to_owned(), does.to_owned()));
             assert_eq!(mentions(text), Some(expected.collect()), "{text}");
         }
     }

@@ -2,7 +2,7 @@
 //! statement's text shows, such as a trigger.
 
 use membership::Key;
-use session::statement::{Kind, Mention, PinReason, Traits, carried_name};
+use session::statement::{Kind, PinReason, Traits, carried_name};
 use wire::{ErrPacket, TextResultSet, code};
 
 use super::UNREAD_MAX;
@@ -100,15 +100,12 @@ impl Engine {
         let rows = answer.ok().map(TextResultSet::rows);
         let rows = rows.map(|rows| rows.filter(|row| status(row).is_none()));
         let names: Option<Vec<_>> = rows.and_then(|rows| rows.map(listed).collect());
-        let names = names.filter(|names| names.len() <= UNREAD_MAX);
-        let Some(names) = names else {
+        let Some(mut names) = names.filter(|names| names.len() <= UNREAD_MAX) else {
             return self.pin_late(client, PinReason::UserVariable);
         };
-        let cleared =
-            |(name, null): &(Box<[u8]>, bool)| *null && backend.leftovers.cleared.contains(name);
-        let own = names.into_iter().filter(|listed| !cleared(listed));
-        let own = own.map(|(name, _)| Mention { name, reads: false });
-        let own = own.collect();
+        let cleared = &backend.leftovers.cleared;
+        names.retain(|(name, null)| !(*null && cleared.contains(name)));
+        let own = names.into_iter().map(|(name, _)| name);
         backend.leftovers.assigns(own);
     }
 
