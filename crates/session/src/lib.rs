@@ -14,7 +14,7 @@ mod user_variables;
 mod variables;
 
 pub use binding::Binding;
-pub use charset::{Charset, unreadable_charset};
+pub use charset::{Charset, ResultsCollation, unreadable_charset};
 pub use restore::{Restore, Role, can_be_refused, is_restorable, meaningless, plan};
 pub use seldom::Seldom;
 pub use sqlstate::sqlstate;

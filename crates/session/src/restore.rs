@@ -101,23 +101,48 @@ fn put_roles(restore: &mut Restore, from: &SessionState, to: &SessionState) {
     restore.role_then = (*first != own).then_some(own);
 }
 
-/// The handshake and SET NAMES set all three at once, and then even results have the collation:
-/// column definitions show it. Other combinations come from assignments one by one.
+/// The handshake and SET NAMES set all three at once. Other combinations come from assignments one by one; that of results
+/// may take the number of a collation.
 fn put_charset(set: &mut Vec<u8>, charset: &Charset) {
+    let told = charset.results_collation.as_ref();
+    let name = told.and_then(|told| told.name.as_ref());
+    if let (Some(results), Some(name)) = (&charset.results, name) {
+        put_names(set, results, name);
+        if charset.client != *results {
+            put_assignment(set, b"character_set_client", &charset.client);
+        }
+        if charset.collation != *name {
+            put_assignment(set, b"collation_connection", &charset.collation);
+        }
+        return;
+    }
     if charset.results.as_ref() == Some(&charset.client) && charset.is_of_client() {
-        set.extend_from_slice(b"SET NAMES '");
-        set.extend_from_slice(&charset.client);
-        set.extend_from_slice(b"' COLLATE '");
-        set.extend_from_slice(&charset.collation);
-        set.push(b'\'');
+        put_names(set, &charset.client, &charset.collation);
+        if charset.results_collation.is_some() {
+            put_results(set, charset);
+        }
         return;
     }
     put_assignment(set, b"character_set_client", &charset.client);
-    match &charset.results {
-        Some(results) => put_assignment(set, b"character_set_results", results),
-        None => put_raw(set, b"character_set_results", b"NULL"),
-    }
+    put_results(set, charset);
     put_assignment(set, b"collation_connection", &charset.collation);
+}
+
+fn put_names(set: &mut Vec<u8>, charset: &[u8], collation: &[u8]) {
+    set.extend_from_slice(b"SET NAMES '");
+    set.extend_from_slice(charset);
+    set.extend_from_slice(b"' COLLATE '");
+    set.extend_from_slice(collation);
+    set.push(b'\'');
+}
+
+fn put_results(set: &mut Vec<u8>, charset: &Charset) {
+    const NAME: &[u8] = b"character_set_results";
+    match (&charset.results, &charset.results_collation) {
+        (None, _) => put_raw(set, NAME, b"NULL"),
+        (Some(_), Some(told)) => put_raw(set, NAME, told.number.to_string().as_bytes()),
+        (Some(name), None) => put_assignment(set, NAME, name),
+    }
 }
 
 fn put_variables(restore: &mut Restore, from: &Variables, to: &Variables) {
@@ -256,6 +281,7 @@ pub fn can_be_refused(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::charset::ResultsCollation;
     use crate::state::Interner;
 
     fn state(interner: &mut Interner, variables: &[(&str, &str)]) -> SessionState {
@@ -419,6 +445,7 @@ mod tests {
         to.charset = Some(interner.charset(Charset {
             client,
             results: None,
+            results_collation: None,
             collation,
         }));
         let restore = plan(&from, &to);
@@ -435,16 +462,49 @@ mod tests {
         let mut interner = Interner::default();
         let from = state(&mut interner, &[]);
         let mut to = state(&mut interner, &[("autocommit", "OFF")]);
-        let (client, collation) = (b"utf8mb4"[..].into(), b"utf8mb4_bin"[..].into());
-        to.charset = Some(interner.charset(Charset {
-            client,
-            results: Some(b"utf8mb4"[..].into()),
-            collation,
-        }));
-        assert_eq!(
-            plan(&from, &to).set,
-            b"SET NAMES 'utf8mb4' COLLATE 'utf8mb4_bin',@@session.autocommit='OFF'"
-        );
+        for (number, results) in [
+            (None, ""),
+            (Some(45), ",@@session.character_set_results=45"),
+        ] {
+            let (client, collation) = (b"utf8mb4"[..].into(), b"utf8mb4_bin"[..].into());
+            to.charset = Some(interner.charset(Charset {
+                client,
+                results: Some(b"utf8mb4"[..].into()),
+                results_collation: number.map(|number| ResultsCollation { number, name: None }),
+                collation,
+            }));
+            let set = String::from_utf8(plan(&from, &to).set).unwrap();
+            let names = "SET NAMES 'utf8mb4' COLLATE 'utf8mb4_bin'";
+            assert_eq!(set, format!("{names}{results},@@session.autocommit='OFF'"));
+        }
+    }
+
+    #[test]
+    fn the_collation_of_results_is_set_by_its_number_or_its_name() {
+        let mut interner = Interner::default();
+        let from = state(&mut interner, &[]);
+        let mut to = from.clone();
+        let one_by_one = "SET @@session.character_set_client='utf8mb4',\
+                          @@session.character_set_results=?,\
+                          @@session.collation_connection='latin1_bin'";
+        let by_name = "SET NAMES 'latin1' COLLATE 'latin1_german2_ci',\
+                       @@session.character_set_client='utf8mb4',\
+                       @@session.collation_connection='latin1_bin'";
+        for (number, name, expected) in [
+            (None, None, one_by_one.replace('?', "'latin1'")),
+            (Some(5), None, one_by_one.replace('?', "5")),
+            (Some(31), Some("latin1_german2_ci"), by_name.to_owned()),
+        ] {
+            let name = name.map(|name| name.as_bytes().into());
+            to.charset = Some(interner.charset(Charset {
+                client: b"utf8mb4"[..].into(),
+                results: Some(b"latin1"[..].into()),
+                results_collation: number.map(|number| ResultsCollation { number, name }),
+                collation: b"latin1_bin"[..].into(),
+            }));
+            let set = String::from_utf8(plan(&from, &to).set).unwrap();
+            assert_eq!(set, expected);
+        }
     }
 
     #[test]

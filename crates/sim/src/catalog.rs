@@ -42,6 +42,15 @@ const COLLATIONS: [(u8, &str, &str); 6] = [
     (28, "gbk_chinese_ci", "gbk"),
 ];
 
+/// The number of the collation with this name.
+pub(crate) fn number(collation: &str) -> Option<u8> {
+    let known = COLLATIONS.iter().find(|&&(_, name, _)| name == collation);
+    known.map(|&(id, ..)| id)
+}
+
+/// The number of the collation that results have. Servers tell it in column definitions alone; here it can be selected, too.
+pub(crate) const RESULTS_COLLATION: &str = "collation_of_results";
+
 /// Name and character set of the collation with this number.
 pub(crate) fn collation(number: u8) -> Option<(&'static str, &'static str)> {
     let known = COLLATIONS.iter().find(|&&(id, ..)| id == number);
@@ -86,9 +95,10 @@ pub(crate) fn set_names(variables: &mut Variables, charset: &str, collation: Opt
     let fits = |&&(_, name, of): &&(u8, &str, &str)| {
         of == charset && collation.is_none_or(|wanted| wanted == name)
     };
-    let Some(&(_, name, _)) = COLLATIONS.iter().find(fits) else {
+    let Some(&(id, name, _)) = COLLATIONS.iter().find(fits) else {
         return false;
     };
+    variables.insert(RESULTS_COLLATION.to_owned(), id.to_string());
     for variable in ["client", "connection", "results"] {
         variables.insert(format!("character_set_{variable}"), charset.to_owned());
     }
@@ -112,7 +122,26 @@ pub(crate) fn set(variables: &mut Variables, name: &str, value: Option<&str>, lo
             variables.insert("character_set_connection".to_owned(), (*charset).to_owned());
         }
     }
+    if name == "character_set_results" {
+        return set_results(variables, value);
+    }
     variables.insert(name.to_owned(), value);
+    true
+}
+
+/// `character_set_results` takes the number of a collation, too.
+fn set_results(variables: &mut Variables, value: String) -> bool {
+    let mut known = COLLATIONS.iter();
+    let known = match value.parse::<u8>() {
+        Ok(number) => known.find(|&&(id, ..)| id == number),
+        Err(_) => known.find(|&&(_, _, charset)| charset == value),
+    };
+    let (id, charset) = match known {
+        Some(&(id, _, charset)) => (id.to_string(), charset.to_owned()),
+        None => (String::new(), value),
+    };
+    variables.insert(RESULTS_COLLATION.to_owned(), id);
+    variables.insert("character_set_results".to_owned(), charset);
     true
 }
 

@@ -4,7 +4,8 @@
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
-use session::Charset;
+use session::statement::Flavor;
+use session::{Charset, ResultsCollation};
 use wire::{Command, ServerStatus, TextResultSet};
 
 use crate::backend::facts::{Facts, Modes};
@@ -81,7 +82,8 @@ impl Engine {
             Some(login) if role == *login => {}
             Some(_) => session.set_role(Some(&role)),
         }
-        session.charset = charset(facts).map(|charset| self.interner.charset(charset));
+        session.charset =
+            charset(facts, None, flavor).map(|charset| self.interner.charset(charset));
         // A collation that MariaDB does not know is the server's default for a new connection, and after
         // a reset that of whoever had the server's thread before.
         let teaches = backend.is_new() || self.charsets.get(session.collation).is_none();
@@ -131,11 +133,20 @@ pub(crate) fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend, facts: Opti
     backend.expect(Purpose::ReadFacts(TextResultSet::default()));
 }
 
-/// The character sets in the first three columns.
-pub(crate) fn charset(rows: &TextResultSet) -> Option<Charset> {
-    Some(Charset {
+/// The character sets in the first three columns, of a session that had these before.
+pub(crate) fn charset(
+    rows: &TextResultSet,
+    before: Option<&Charset>,
+    flavor: Flavor,
+) -> Option<Charset> {
+    let mut charset = Charset {
         client: rows.first(0)?.into(),
         results: rows.first(1).map(Into::into),
+        results_collation: None,
         collation: rows.first(2)?.into(),
-    })
+    };
+    let number = rows.collation();
+    charset.results_collation =
+        number.and_then(|number| ResultsCollation::told(number, &charset, before, flavor));
+    Some(charset)
 }

@@ -6,6 +6,7 @@ use membership::Key;
 use session::statement::Flavor;
 use wire::{Command, OkPacket, TextResultSet};
 
+use crate::backend::setup::charset;
 use crate::backend::{Due, InsertId, Purpose};
 use crate::carried::roles::READ_ROLE;
 use crate::commands::dispatch::put_command;
@@ -192,10 +193,12 @@ impl Engine {
     }
 
     fn learn_charset(&mut self, key: Key, rows: &TextResultSet) {
+        let flavor = self.flavor();
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        let charset = crate::backend::setup::charset(rows);
+        let before = backend.session.charset.as_deref();
+        let charset = charset(rows, before, flavor);
         backend.session.charset = charset.map(|charset| self.interner.charset(charset));
         if let Some(client) = backend
             .client

@@ -4,7 +4,7 @@
 use events::Io;
 use membership::Key;
 use pool::{KeyId, State as BackendState};
-use session::Charset;
+use session::{Charset, ResultsCollation};
 use wire::TextResultSet;
 
 use crate::backend::Purpose;
@@ -166,11 +166,17 @@ impl Engine {
     /// The backend said what a collation stands for. One that the server does not know stands for its default.
     pub(crate) fn learn_collation(&mut self, key: Key, collation: u8, rows: &TextResultSet) {
         let charset = match (rows.first(0), rows.first(1)) {
-            (Some(name), Some(charset)) => Some(self.interner.charset(Charset {
-                client: charset.into(),
-                results: Some(charset.into()),
-                collation: name.into(),
-            })),
+            (Some(name), Some(charset)) => {
+                let mut charset = Charset {
+                    client: charset.into(),
+                    results: Some(charset.into()),
+                    results_collation: None,
+                    collation: name.into(),
+                };
+                charset.results_collation =
+                    ResultsCollation::told(collation.into(), &charset, None, self.flavor());
+                Some(self.interner.charset(charset))
+            }
             _ => {
                 let default = self.facts.as_ref().map(|facts| facts.collation);
                 default.and_then(|default| self.charsets.get(default).cloned())

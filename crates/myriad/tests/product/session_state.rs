@@ -140,6 +140,38 @@ fn user_variables_follow_their_session() {
 }
 
 /// What the front door asks for itself must come, however few rows the session wants to see.
+/// Nothing but column definitions tells which collation results have, and it is not always that of the connection.
+#[test]
+fn the_collation_of_results_follows_its_session() {
+    let sets: &[&str] = &[
+        "SELECT 'a'",
+        "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+        "SELECT 'a'",
+        "SET character_set_results = utf8mb4",
+        "SELECT 'a'",
+        "SET character_set_results = 46",
+        "SELECT 'a'",
+        "SET collation_connection = latin1_german1_ci",
+        "SELECT 'a'",
+        "SET character_set_client = latin1",
+        "SELECT 'a'",
+        "SET CHARACTER SET latin1",
+        "SELECT 'a', @@collation_connection",
+        "SET character_set_results = 5",
+        "SELECT 'a', @@character_set_results",
+        "SET character_set_results = NULL",
+        "SELECT 'a', _latin1 'b'",
+        "SET NAMES binary",
+        "SELECT 'a', _latin1 'b'",
+        "SET NAMES utf8mb4",
+        "SELECT 'a'",
+    ];
+    let others = ["SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci", "SELECT 'b'"];
+    let others: Vec<_> = others.into_iter().cycle().take(sets.len()).collect();
+    let (door, _clients) = compare("carried_results", &[sets, &others, &["SELECT 'c'"; 21]]);
+    assert_eq!(door.metric("myriad_restore_errors_total"), 0);
+}
+
 /// Reading sets nothing: a variable that was never set has a type of its own. What is between is a session that has
 /// set others, so that all are set anew.
 #[test]

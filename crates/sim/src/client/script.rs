@@ -5,7 +5,7 @@ use fastrand::Rng;
 
 use super::Request;
 use super::profile::Profile;
-use crate::catalog::{NULL, OWN_KEYS, SCHEMAS, SHARED_KEYS};
+use crate::catalog::{NULL, OWN_KEYS, RESULTS_COLLATION, SCHEMAS, SHARED_KEYS};
 use crate::database::sql::{Asked, Assignment, Sql};
 
 /// The next command of the client with this number and profile.
@@ -183,7 +183,8 @@ fn insert(rng: &mut Rng) -> Sql {
 }
 
 fn state(rng: &mut Rng) -> Sql {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
+        RESULTS_COLLATION,
         "sql_mode",
         "autocommit",
         "sort_buffer_size",
@@ -217,11 +218,13 @@ fn variables(rng: &mut Rng) -> Sql {
         ("wait_timeout", "300"),
         ("wait_timeout", "1"),
     ];
-    match rng.u8(0..10) {
+    match rng.u8(0..12) {
         0 => return names(rng, "utf8mb4"),
         1 => return names(rng, "latin1"),
         2 => return assign("collation_connection", Some("latin1_bin")),
         3 => return assign("character_set_results", Some(NULL)),
+        4 => return assign("character_set_results", Some("latin1")),
+        5 => return assign("character_set_results", Some("utf8mb4")),
         _ => {}
     }
     let mut assignments = Vec::new();

@@ -84,7 +84,7 @@ impl Outcome {
                 put_ok(out, (first, 0x00), ok, session)
             }
             Self::Rows(_) | Self::Binary(_) | Self::Cursor(_) | Self::Fetched(..) | Self::End => {
-                let next = self.put_rows(out, first);
+                let next = self.put_rows(out, first, session);
                 let ok = OkPacket {
                     status: status(session),
                     ..OkPacket::default()
@@ -92,11 +92,11 @@ impl Outcome {
                 put_ok(out, (next, 0xfe), ok, session)
             }
             Self::Broken(rows, code) => {
-                let next = put_rows(out, first, rows);
+                let next = put_rows(out, first, rows, session.results_collation());
                 put_err(out, next, *code)
             }
             Self::Err(code) => put_err(out, first, *code),
-            Self::Prepared { id, columns } => put_prepared(out, first, *id, *columns),
+            Self::Prepared { id, columns } => put_prepared(out, first, (*id, *columns), session),
             Self::File(name) => {
                 let payload = [&[0xfb], name.as_bytes()].concat();
                 write_packet(out, first, &payload)
@@ -114,14 +114,15 @@ impl Outcome {
     }
 
     /// Everything up to the packet that ends the rows.
-    fn put_rows(&self, out: &mut Vec<u8>, first: u8) -> u8 {
+    fn put_rows(&self, out: &mut Vec<u8>, first: u8, session: &Session) -> u8 {
+        let collation = session.results_collation();
         match self {
-            Self::Rows(rows) => put_rows(out, first, rows),
+            Self::Rows(rows) => put_rows(out, first, rows, collation),
             Self::Binary(rows) => {
-                let next = put_columns(out, first, rows.first().map_or(1, Vec::len));
+                let next = put_columns(out, first, rows.first().map_or(1, Vec::len), collation);
                 put_binary_rows(out, next, rows)
             }
-            Self::Cursor(columns) => put_columns(out, first, *columns),
+            Self::Cursor(columns) => put_columns(out, first, *columns, collation),
             Self::Fetched(rows, _) => put_binary_rows(out, first, rows),
             _ => first,
         }
@@ -154,7 +155,12 @@ fn put_ok(
 }
 
 /// Source: "COM_STMT_PREPARE Response" in the MySQL manual.
-fn put_prepared(out: &mut Vec<u8>, first: u8, id: u32, columns: usize) -> u8 {
+fn put_prepared(
+    out: &mut Vec<u8>,
+    first: u8,
+    (id, columns): (u32, usize),
+    session: &Session,
+) -> u8 {
     let mut payload = vec![0];
     payload.extend_from_slice(&id.to_le_bytes());
     payload.extend_from_slice(&(columns as u16).to_le_bytes());
@@ -162,7 +168,8 @@ fn put_prepared(out: &mut Vec<u8>, first: u8, id: u32, columns: usize) -> u8 {
     payload.extend_from_slice(&[0, 0, 0]);
     let mut next = write_packet(out, first, &payload);
     for definition in 0..PARAMETERS + columns {
-        next = put_column(out, next, &format!("definition{definition}"));
+        let name = format!("definition{definition}");
+        next = put_column(out, next, &name, session.results_collation());
     }
     next
 }
@@ -183,18 +190,18 @@ fn put_binary_rows(out: &mut Vec<u8>, first: u8, rows: &[Row]) -> u8 {
     next
 }
 
-fn put_columns(out: &mut Vec<u8>, first: u8, columns: usize) -> u8 {
+fn put_columns(out: &mut Vec<u8>, first: u8, columns: usize, collation: u16) -> u8 {
     let mut count = Vec::new();
     put_lenenc_int(&mut count, columns as u64);
     let mut next = write_packet(out, first, &count);
     for column in 0..columns {
-        next = put_column(out, next, &format!("column{column}"));
+        next = put_column(out, next, &format!("column{column}"), collation);
     }
     next
 }
 
-fn put_rows(out: &mut Vec<u8>, first: u8, rows: &[Row]) -> u8 {
-    let mut next = put_columns(out, first, rows.first().map_or(1, Vec::len));
+fn put_rows(out: &mut Vec<u8>, first: u8, rows: &[Row], collation: u16) -> u8 {
+    let mut next = put_columns(out, first, rows.first().map_or(1, Vec::len), collation);
     for row in rows {
         let mut payload = Vec::new();
         for value in row {
@@ -208,7 +215,7 @@ fn put_rows(out: &mut Vec<u8>, first: u8, rows: &[Row]) -> u8 {
     next
 }
 
-fn put_column(out: &mut Vec<u8>, sequence_id: u8, name: &str) -> u8 {
+fn put_column(out: &mut Vec<u8>, sequence_id: u8, name: &str, collation: u16) -> u8 {
     const VAR_STRING: u8 = 0xfd;
     let mut packet = PacketWriter::begin(out, sequence_id);
     let payload = packet.payload();
@@ -216,7 +223,7 @@ fn put_column(out: &mut Vec<u8>, sequence_id: u8, name: &str) -> u8 {
         put_lenenc_bytes(payload, part.as_bytes());
     }
     payload.push(0x0c);
-    payload.extend_from_slice(&45_u16.to_le_bytes());
+    payload.extend_from_slice(&collation.to_le_bytes());
     payload.extend_from_slice(&1024_u32.to_le_bytes());
     payload.push(VAR_STRING);
     payload.extend_from_slice(&[0; 5]);

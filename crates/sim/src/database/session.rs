@@ -91,6 +91,14 @@ impl Session {
         }
     }
 
+    /// The number of the collation in the definitions of columns. What is not converted is UTF-8.
+    pub(crate) fn results_collation(&self) -> u16 {
+        const NOT_CONVERTED: u16 = 33;
+        let number = self.variables.get(catalog::RESULTS_COLLATION);
+        let number = number.and_then(|number| number.parse().ok());
+        number.unwrap_or(NOT_CONVERTED)
+    }
+
     /// What ROW_COUNT() and FOUND_ROWS() are after a statement.
     pub(crate) fn count(&mut self, sql: &Sql, outcome: &Outcome) {
         self.row_count = match outcome {

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 49] = [
+const KNOWN: [Known; 48] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -346,13 +346,6 @@ const KNOWN: [Known; 49] = [
             |answer: &[String], words| answer.first().is_some_and(|told| told.contains(words));
         let runs = case.last().starts_with('\\') && case.has(&["DROP DATABASE"]);
         runs && told(case.direct, "#42S02Table") && told(case.through, "#42000Unknown database")
-    }),
-    ("the collation of results in column definitions", |case| {
-        // On MySQL by the session before, too: utf8mb4_general_ci or utf8mb4_0900_ai_ci.
-        let either = |told: &String| told.contains(r"\x0c-\x00") || told.contains(r"\x0c\xff\x00");
-        let both = case.direct.iter().any(either) && case.through.iter().any(either);
-        let before = both && !Server::is_mariadb();
-        (case.sets_charset() || before) && case.same_but(CHARSET)
     }),
 ];
 

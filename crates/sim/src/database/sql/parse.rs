@@ -221,13 +221,14 @@ fn unquoted(value: &str) -> Option<String> {
 fn restored_names(rest: &str) -> Option<Sql> {
     let (charset, rest) = rest.split_once("' COLLATE '")?;
     let (collation, rest) = rest.split_once('\'')?;
+    let number = crate::catalog::number(collation)?;
     let assign = |name: &str, value: &str| Assignment {
         name: name.to_owned(),
         value: Some(value.to_owned()),
     };
     let mut assignments = vec![
         assign("character_set_client", charset),
-        assign("character_set_results", charset),
+        assign("character_set_results", &number.to_string()),
         assign("collation_connection", collation),
     ];
     if let Some(rest) = rest.strip_prefix(',') {
