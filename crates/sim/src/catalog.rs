@@ -65,6 +65,7 @@ pub(crate) fn defaults(collation: u8) -> Variables {
         ("foreign_key_checks", "ON"),
         ("group_concat_max_len", "1048576"),
         ("global.autocommit", "ON"),
+        ("global.log_bin", "OFF"),
         (GLOBAL, "86400"),
         ("max_statement_time", "0.000000"),
         ("session_track_schema", "ON"),
@@ -189,6 +190,7 @@ fn is_switch(name: &str) -> bool {
         "autocommit"
             | "foreign_key_checks"
             | "global.autocommit"
+            | "global.log_bin"
             | "session_track_schema"
             | "session_track_state_change"
     )

@@ -70,6 +70,8 @@ pub(crate) struct Facts {
     pub version_number: u32,
     /// What of the `sql_mode` of a new session matters for reading texts.
     pub modes: Modes,
+    /// It has a binary log.
+    pub binary_log: bool,
 }
 
 /// The parts of `sql_mode` that change how texts are read.
@@ -125,6 +127,7 @@ impl Facts {
             flavor: Flavor::MySql,
             version_number: version_number(version.as_bytes()),
             modes: Modes::default(),
+            binary_log: false,
         }
     }
 
@@ -158,6 +161,7 @@ impl Facts {
                 false => version_number(plain),
             },
             modes: Modes::default(),
+            binary_log: false,
         }
     }
 

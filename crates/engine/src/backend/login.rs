@@ -141,7 +141,7 @@ impl Engine {
         }
         let mut facts = Facts::from_handshake(&handshake);
         if let Some(known) = &self.facts {
-            facts.modes = known.modes;
+            (facts.modes, facts.binary_log) = (known.modes, known.binary_log);
         }
         if self.facts.as_ref() != Some(&facts) {
             self.learn_facts(turn, facts);

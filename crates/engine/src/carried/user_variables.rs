@@ -88,6 +88,14 @@ fn shows_places(statement: &Statement) -> bool {
         && !statement.traits.intersects(unseen)
 }
 
+/// True of statements that are in the binary log, and can mention user variables.
+pub(crate) fn changes_data(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Ddl
+    )
+}
+
 impl Backend {
     /// Adds to a restore what the session's variables need.
     fn restore_user_variables(&mut self, client: &Client, restore: &mut Restore) {
@@ -126,10 +134,11 @@ impl Engine {
         &mut self,
         turn: &Turn<'_, I>,
         key: Key,
-        (packet, statement): (Packet<'_>, &Statement),
+        (packet, statement): (Packet<'_>, &mut Statement),
         restore: &mut Restore,
     ) -> bool {
         let mentions = self.mentions(key, packet, statement);
+        let logs = !mentions.is_empty() && self.logs_what_it_reads(key, packet, statement);
         // What type a variable has is told when a statement is prepared.
         let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
         let needed = prepares && !mentions.is_empty()
@@ -147,14 +156,32 @@ impl Engine {
         if needed {
             backend.restore_user_variables(client, restore);
         }
-        if statement.traits.contains(Traits::ASSIGNS_USER_VARIABLES) {
-            let assigned = mentions.into_iter();
-            let assigned = assigned.filter(|mention| mention.assigns || !shows_places(statement));
-            backend
-                .leftovers
-                .assigns(assigned.map(|mention| mention.name));
+        let own = client.session.user.as_ref();
+        let is_set = |name: &[u8]| own.is_some_and(|own| own.get(name).is_some());
+        let sets = |mention: &Mention| logs && mention.reads && !is_set(&mention.name);
+        let assigns = statement.traits.contains(Traits::ASSIGNS_USER_VARIABLES);
+        let in_places = shows_places(statement);
+        let may_assign = |mention: &Mention| assigns && (mention.assigns || !in_places);
+        let mut assigned = mentions;
+        assigned.retain(|mention| may_assign(mention) || sets(mention));
+        if !assigned.is_empty() {
+            statement.traits |= Traits::ASSIGNS_USER_VARIABLES;
+            let names = assigned.into_iter().map(|mention| mention.name);
+            backend.leftovers.assigns(names);
         }
         false
+    }
+
+    /// True if the statement sets each variable that it reads and nobody has set, to NULL: so does what changes data where
+    /// there is a binary log, which tells replicas what they were.
+    fn logs_what_it_reads(&self, key: Key, packet: Packet<'_>, statement: &Statement) -> bool {
+        let logs = self.facts.as_ref().is_some_and(|facts| facts.binary_log);
+        let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
+        let kind = match logs && prepares {
+            true => self.judge_text(key, packet.text()).kind,
+            false => statement.kind,
+        };
+        logs && changes_data(kind) && !statement.traits.contains(Traits::RUNS_PREPARED_TEXT)
     }
 
     /// Cleans the backend of a session that has nothing on it yet; then its command goes on.

@@ -23,7 +23,7 @@ impl Engine {
         turn: &mut Turn<'_, I>,
         client: Key,
         packet: Packet<'_>,
-        statement: Statement,
+        mut statement: Statement,
     ) -> Taken {
         if self.ask_for_defined(turn, client, (packet, &statement))
             || self.ask_for_routine(turn, client, (packet, &statement))
@@ -44,7 +44,7 @@ impl Engine {
         let replaced = Replaced::by(&statement, missing.as_deref());
         let mut restore = self.restore(client, bound.as_ref());
         replaced.leave_out_of(&mut restore);
-        if self.bring_user_variables(turn, client, (packet, &statement), &mut restore) {
+        if self.bring_user_variables(turn, client, (packet, &mut statement), &mut restore) {
             self.clean_attached(turn, client);
             return Taken::Later;
         }

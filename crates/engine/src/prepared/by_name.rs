@@ -18,6 +18,7 @@ pub(crate) use self::on_backend::Prepared;
 use self::texts::BYTES_MAX;
 pub(crate) use self::texts::{Text, Texts};
 use crate::backend::ClientCommand;
+use crate::carried::user_variables::changes_data;
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::conditions::Does;
@@ -86,9 +87,12 @@ impl Engine {
         let others = client.texts.as_ref();
         let room = others.is_none_or(|texts| texts.has_room(&name, text.len()));
         let inner = classify(&text, dialect);
+        let logs = self.facts.as_ref().is_some_and(|facts| facts.binary_log);
+        let unseen =
+            logs && changes_data(inner.kind) && inner.traits.contains(Traits::USES_USER_VARIABLES);
         let homeless = client.session.schema.is_none() && may_ask_for_schema(&text);
         let fits = room && text.len() <= BYTES_MAX;
-        (fits && is_carried(&inner) && !homeless).then(|| Text {
+        (fits && is_carried(&inner) && !homeless && !unseen).then(|| Text {
             name,
             state: client.session.clone(),
             does: Does::of_statement(&inner, &text, self.flavor()),

@@ -56,16 +56,24 @@ pub(crate) fn compare(schema: &str, scripts: Scripts<'_>) -> (FrontDoor, Vec<Cli
 
 /// The same, as another account.
 pub(crate) fn compare_as(login: &Login<'_>, scripts: Scripts<'_>) -> (FrontDoor, Vec<Client>) {
+    compare_on(&Database::shared(), login, scripts)
+}
+
+/// The same, on another database.
+fn compare_on(
+    database: &Database,
+    login: &Login<'_>,
+    scripts: Scripts<'_>,
+) -> (FrontDoor, Vec<Client>) {
     let schema = login.schema;
-    let database = Database::shared();
     let direct = scripts.iter().map(|script| {
-        begin(&database, schema);
+        begin(database, schema);
         let mut session = Session::new(database.address(), login);
         script.iter().for_each(|text| session.ask(text));
         session.told
     });
     let direct: Vec<_> = direct.collect();
-    begin(&database, schema);
+    begin(database, schema);
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
     let session = |_: &&[&str]| Session::new(&door.address(), login);
     let mut sessions: Vec<_> = scripts.iter().map(session).collect();
@@ -189,6 +197,40 @@ fn a_variable_that_is_only_read_stays_one_that_was_never_set() {
     let other = ["SET @copy = 'other'"; 8];
     let (door, _clients) = compare("carried_never", &[reads, &other]);
     assert_eq!(pinned(&door, "user_variable"), 0);
+}
+
+/// With a binary log what changes data sets the variables that it reads, so that the log can say what they were.
+#[test]
+fn what_changes_data_sets_the_variables_that_it_reads_where_there_is_a_binary_log() {
+    const LOGS: [&str; 3] = [
+        "--log-bin",
+        "--server-id=1",
+        "--log-bin-trust-function-creators=1",
+    ];
+    let database = Database::private_with(&LOGS);
+    let reads: &[&str] = &[
+        "INSERT INTO t VALUES (10, @inserted)",
+        "SELECT COALESCE(@inserted, -0.001), COALESCE(@never, -0.001)",
+        "UPDATE t SET a = COALESCE(@updated, a)",
+        "SELECT COALESCE(@updated, -0.001)",
+        "DELETE FROM t WHERE id = @deleted",
+        "SELECT COALESCE(@deleted, -0.001)",
+        "CREATE TABLE copied AS SELECT @created AS created",
+        "SELECT COALESCE(@created, -0.001)",
+        "SET @copy = @never",
+        "SELECT COALESCE(@never, -0.001)",
+    ];
+    let other = ["SET @copy = 'other'"; 10];
+    let none = "SELECT COALESCE(@inserted, -0.001), COALESCE(@updated, -0.001), \
+                COALESCE(@deleted, -0.001), COALESCE(@created, -0.001)";
+    let login = Login::to("carried_logged");
+    let (door, mut clients) = compare_on(&database, &login, &[reads, &other, &[none; 10]]);
+    for reason in ["user_variable", "text_prepared"] {
+        assert_eq!(pinned(&door, reason), 0, "{reason}");
+    }
+    // Preparing it does, which nothing says.
+    clients[0].run("PREPARE p FROM 'INSERT INTO t VALUES (11, @prepared)'");
+    assert_eq!(pinned(&door, "text_prepared"), 1);
 }
 
 #[test]
