@@ -95,6 +95,11 @@ impl PoolKey {
         self.capabilities.contains(flag)
     }
 
+    /// True if its connections cannot name a schema in front of a table.
+    pub(crate) fn names_no_schema(&self) -> bool {
+        self.capabilities.contains(Capabilities::NO_SCHEMA)
+    }
+
     /// True if sessions of this key begin with a `sql_mode` of their own.
     pub(crate) fn adds_to_sql_mode(&self) -> bool {
         self.capabilities.contains(Capabilities::IGNORE_SPACE)

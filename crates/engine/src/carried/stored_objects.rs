@@ -10,7 +10,7 @@ mod question;
 use events::{Io, Span, Timestamp};
 use membership::Key;
 use pool::KeyId;
-use session::statement::{Dialect, Kind, PinReason, Statement, Traits};
+use session::statement::{Dialect, Flavor, Kind, PinReason, Statement, Traits};
 use wire::{Command, ServerStatus};
 
 use self::names::{Names, Reached};
@@ -18,9 +18,13 @@ pub(crate) use self::question::ReadStored;
 use crate::backend::{Backend, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
+use crate::commands::dispatch::put_command;
 use crate::conditions::may_name_tables;
 use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
+
+/// Where the server tells them.
+const SCHEMA: &[u8] = b"information_schema";
 
 /// For so long they are what they were: somebody may define one without passing here.
 const FRESH: Span = Span::from_secs(60);
@@ -184,8 +188,10 @@ impl Engine {
         };
         let known = &self.keys[record.key.0 as usize].stored;
         let within = record.holds_backend() || self.is_confined(record);
+        // The first connection could not be asked before there was a session with a schema on it.
+        let first = self.pool.key(record.key).names_no_schema() && !known.known;
         // Whoever has defined something need not wait until others may ask.
-        let due = || known.is_due(turn.now, true) && !self.stored_under_way(record.key);
+        let due = || (first || known.is_due(turn.now, true)) && !self.stored_under_way(record.key);
         if within || !record.defines && !due() || !may_reach(packet, statement) {
             return false;
         }
@@ -214,7 +220,11 @@ impl Engine {
         };
         let of = self.pool.key(id);
         let asks = !self.accounts.is_ours(of.account) && !of.is_sandbox();
+        let selects = of.names_no_schema();
         let flavor = self.flavor();
+        // On MySQL not even the schema itself knows its tables then.
+        let selectable = flavor == Flavor::MariaDb && self.selects_another(key);
+        let asks = asks && (!selects || selectable);
         let backend = self.pool.get_mut(key).filter(|backend| {
             // The question would use up what only the next transaction is to have.
             asks && backend.session.next_transaction().is_none()
@@ -226,11 +236,31 @@ impl Engine {
         let Some(question) = read.question(flavor) else {
             return false;
         };
-        backend.put_stored_question(turn.io.outbox(backend.handle), (&question, read));
+        let outbox = turn.io.outbox(backend.handle);
+        if selects {
+            // Then these can name it, too.
+            put_command(outbox, Command::InitDb, SCHEMA);
+            backend.expect(Purpose::Reselect);
+            backend.session.set_schema(SCHEMA, &mut self.interner);
+        }
+        backend.put_stored_question(outbox, (&question, read));
         let stored = &mut self.keys[id.0 as usize].stored;
         (stored.defined, stored.asked) = (false, Some(key));
         self.counters.read_backs += 1;
         true
+    }
+
+    /// True if another schema can be selected on the backend, because whoever comes next has one of its own: none can be
+    /// given up.
+    fn selects_another(&self, key: Key) -> bool {
+        let backend = self.pool.get(key);
+        let client = backend.and_then(|backend| self.clients.get(backend.client?));
+        let sessions = [
+            backend.map(|backend| &backend.session),
+            client.map(|client| &client.session),
+        ];
+        let mut sessions = sessions.into_iter().flatten();
+        sessions.any(|session| session.schema.is_some())
     }
 
     /// The backend told, or did not. What it told may lead to the next question.

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use wire::Capabilities;
+
 use crate::session_state::pinned;
-use crate::support::{Client, Database, FrontDoor, Server};
+use crate::support::{Client, Database, FrontDoor, Login, Outcome, Server, USUAL};
 
 /// A schema with `t`, whose trigger has this body, and `u` and `v` that have none.
 fn begin(schema: &str, body: &str) -> Arc<Database> {
@@ -71,6 +73,45 @@ fn what_a_trigger_leaves_is_the_sessions_own() {
         }
         assert_eq!(pinned(&door, "stored_object"), 1, "{name}");
     }
+}
+
+/// Their connections can name `information_schema` only where it is selected, and on MySQL not even there.
+#[test]
+fn clients_that_name_no_schemas_are_told_from_others_too() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let database = begin("unseen_nameless", MAKES_TABLE);
+    let door = door(&database);
+    let login = Login {
+        capabilities: USUAL | Capabilities::CONNECT_WITH_DB | Capabilities::NO_SCHEMA,
+        ..Login::to("unseen_nameless")
+    };
+    let client = || Client::login(&door.address(), &login).unwrap();
+    let (mut own, mut others) = (client(), [client(), client(), client()]);
+    own.run("INSERT INTO t VALUES (1)");
+    for _ in 0..3 {
+        for other in &mut others {
+            let told = other.run("SELECT COUNT(*) FROM left_behind");
+            assert!(matches!(told[..], [Outcome::Err(1146, _)]), "{told:?}");
+            assert_eq!(other.value("SELECT DATABASE()"), "unseen_nameless");
+        }
+        assert_eq!(own.value("SELECT COUNT(*) FROM left_behind"), "0");
+    }
+    assert_eq!(pinned(&door, "stored_object"), 1);
+    others[0].run(
+        "CREATE TRIGGER later BEFORE INSERT ON u FOR EACH ROW SET @last = GET_LOCK('nameless', 0)",
+    );
+    others[0].run("INSERT INTO u VALUES (1)");
+    assert_eq!(pinned(&door, "stored_object"), 2);
+    // Whoever has no schema finds a connection all the same.
+    let without = Login {
+        capabilities: USUAL | Capabilities::NO_SCHEMA,
+        schema: "",
+        ..login
+    };
+    let mut without = Client::login(&door.address(), &without).unwrap();
+    assert_eq!(without.value("SELECT DATABASE()"), "NULL");
 }
 
 #[test]
