@@ -301,6 +301,20 @@ impl Purpose {
         )
     }
 
+    /// True for what asks something of the backend.
+    pub(crate) fn is_read(&self) -> bool {
+        let commands = matches!(
+            self,
+            Self::Reset
+                | Self::Reselect
+                | Self::Setup
+                | Self::RollBack
+                | Self::Kill(_)
+                | Self::Ping
+        );
+        self.is_question() && !commands
+    }
+
     /// True for what a KILL may end: a client's command, or what is prepared for one, without which it does not
     /// run.
     pub(crate) fn may_be_ended(&self) -> bool {

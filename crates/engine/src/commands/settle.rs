@@ -75,6 +75,9 @@ impl Engine {
         key: Key,
         answered: (Purpose, &Ending),
     ) -> bool {
+        if let (purpose, Ending::Err(_)) = &answered {
+            self.counters.questions_refused += u64::from(purpose.is_read());
+        }
         match answered {
             (Purpose::Restore(part), Ending::Err(error)) => {
                 self.restore_failed(turn, key, &part, error);

@@ -216,6 +216,8 @@ counters! {
     restore_errors,
     /// Values read back from backends before detaching.
     read_backs,
+    /// Questions about a session or the server that the backend refused: what they ask for is taken for unknown.
+    questions_refused,
     /// Backend connections opened.
     backend_connections,
     /// Backend connections that could not be opened or not be logged in.
