@@ -287,10 +287,16 @@ fn counts_of_rows_that_are_not_sent_follow_their_session() {
         "SELECT FOUND_ROWS()",
         "SELECT id INTO @id FROM t ORDER BY id LIMIT 1",
         "SELECT FOUND_ROWS()",
+        "SELECT id FROM t UNION SELECT id FROM t ORDER BY 1 LIMIT 1",
+        "SELECT FOUND_ROWS()",
+        "(SELECT id FROM t UNION SELECT 77) LIMIT 1",
+        "SELECT FOUND_ROWS()",
+        "SELECT id FROM t UNION SELECT 77 FETCH FIRST 1 ROWS ONLY",
+        "SELECT FOUND_ROWS()",
         "CREATE TABLE typed AS SELECT CONCAT(ROW_COUNT()) AS a, CONCAT(FOUND_ROWS()) AS b, @@error_count AS c",
         "SHOW CREATE TABLE typed",
     ];
-    compare("carried_unsent", &[COUNTS, &["SELECT 1"; 14]]);
+    compare("carried_unsent", &[COUNTS, &["SELECT 1"; 20]]);
 }
 
 /// Of an answer that breaks off MariaDB counts the rows that it has sent, and none of VALUES.

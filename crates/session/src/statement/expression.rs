@@ -2,6 +2,7 @@
 //! locking clauses. Owns the rules where a word before a parenthesis is a call; builds no tree.
 
 use super::builtins::{self, Call};
+use super::dialect::Flavor;
 use super::findings::Findings;
 use super::identifier;
 use super::keyword::Keyword;
@@ -45,6 +46,7 @@ pub(super) fn scan(reader: &mut Reader<'_>, found: &mut Findings, until: Until, 
         before: Before::Other,
         depth: 0,
         limits: false,
+        unites: false,
     };
     while !scanner.stops() {
         let token = scanner.reader.next();
@@ -78,6 +80,8 @@ struct Scanner<'s, 'a> {
     depth: u32,
     /// Behind a LIMIT outside of parentheses: a comma there is an OFFSET.
     limits: bool,
+    /// Behind a UNION, EXCEPT or INTERSECT.
+    unites: bool,
 }
 
 impl<'a> Scanner<'_, 'a> {
@@ -174,15 +178,22 @@ impl<'a> Scanner<'_, 'a> {
         }
     }
 
+    /// MariaDB counts all rows of a union, which it has in a table of its own.
+    fn limits_union(&mut self) {
+        if self.unites && self.reader.dialect().flavor == Flavor::MariaDb {
+            self.found.add(Traits::COUNTS_UNSENT_ROWS);
+        }
+    }
+
     /// What makes FOUND_ROWS() another number than that of the rows that are sent.
     fn rows(&mut self, keyword: Keyword) {
         match keyword {
             Keyword::Values => self.found.values_within(),
-            Keyword::Select
-            | Keyword::Order
-            | Keyword::Union
-            | Keyword::Except
-            | Keyword::Intersect => self.found.counts_rows(),
+            Keyword::Union | Keyword::Except | Keyword::Intersect => {
+                self.unites = true;
+                self.found.counts_rows();
+            }
+            Keyword::Select | Keyword::Order => self.found.counts_rows(),
             _ => {}
         }
         if self.depth > 0 {
@@ -191,7 +202,11 @@ impl<'a> Scanner<'_, 'a> {
         match keyword {
             Keyword::Select => self.found.selects(),
             Keyword::Join => self.found.joins(),
-            Keyword::Limit => self.limits = true,
+            Keyword::Limit => {
+                self.limits = true;
+                self.limits_union();
+            }
+            Keyword::Fetch => self.limits_union(),
             Keyword::Into | Keyword::Offset | Keyword::Procedure => {
                 self.found.add(Traits::COUNTS_UNSENT_ROWS);
             }

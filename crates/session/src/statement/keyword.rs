@@ -67,6 +67,7 @@ keywords! {
     Explain "explain",
     Export "export",
     Extended "extended",
+    Fetch "fetch",
     Flush "flush",
     For "for",
     Format "format",

@@ -155,9 +155,11 @@ impl<'a> Ground<'a> {
         };
         let id = told.connection_id;
         let count = format!("SELECT COUNT(*) FROM {listed} = {id}");
-        eventually("the end of a session", || {
-            (self.keeper.value(&count) == "0").then_some(())
-        });
+        let end = format!(
+            "the end of the session of these lines:\n{}",
+            lines.join("\n")
+        );
+        eventually(&end, || (self.keeper.value(&count) == "0").then_some(()));
         Some(told)
     }
 
