@@ -69,6 +69,12 @@ fn is_of(collation: &[u8], charset: &[u8]) -> bool {
 }
 
 impl Charset {
+    /// True if what stands in quotes is not made of ASCII bytes.
+    pub(crate) fn is_wide(&self) -> bool {
+        const WIDE: [&[u8]; 3] = [b"ucs2", b"utf16", b"utf32"];
+        WIDE.iter().any(|name| self.collation.starts_with(name))
+    }
+
     /// True if the collation is one of the client's character set.
     pub(crate) fn is_of_client(&self) -> bool {
         is_of(&self.collation, &self.client)

@@ -15,7 +15,10 @@ mod variables;
 
 pub use binding::Binding;
 pub use charset::{Charset, ResultsCollation, unreadable_charset};
-pub use restore::{Restore, Role, can_be_refused, is_restorable, meaningless, plan};
+pub use restore::{
+    NARROW, Restore, Role, can_be_refused, is_restorable, meaningless, misreads, plan,
+    set_client_charset,
+};
 pub use seldom::Seldom;
 pub use sqlstate::sqlstate;
 pub use state::{Interner, SessionState};

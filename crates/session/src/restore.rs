@@ -7,14 +7,18 @@ use crate::variables::Variables;
 /// What must be sent before a session's statement can run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restore {
+    /// Words of a `SET` would be taken for what their bytes say: [`NARROW`] comes first.
+    pub narrows: bool,
     /// One `SET` statement, or empty.
     pub set: Vec<u8>,
     /// The role to take on, if it is another one: before the schema, which it may open.
     pub role: Option<Role>,
     /// The role to take on behind the schema, if that took another one.
     pub role_then: Option<Role>,
-    /// The schema to select with COM_INIT_DB, if it is another one.
+    /// The schema to select with COM_INIT_DB, if it is another one: in UTF-8, as servers tell it.
     pub schema: Option<Box<[u8]>>,
+    /// The `character_set_client` that is in force there, if it would read the schema's name as another one.
+    pub misread_in: Option<Box<[u8]>>,
     /// Statements about the next transaction, which come last: setting `autocommit` may end one.
     pub next: Vec<Box<[u8]>>,
     /// True if the server may refuse some of it (rule 5): then nothing that may write can follow
@@ -47,6 +51,9 @@ impl Restore {
     }
 }
 
+/// What has the words of a `SET` read as they are, whatever the session before has set.
+pub const NARROW: &[u8] = b"SET NAMES utf8mb4";
+
 /// Gives up what only the next transaction was to have, whatever `completion_type` says. Nothing is open.
 const NO_NEXT: &[u8] = b"ROLLBACK AND NO CHAIN NO RELEASE";
 
@@ -55,23 +62,43 @@ const NO_NEXT: &[u8] = b"ROLLBACK AND NO CHAIN NO RELEASE";
 /// The caller has asked [`SessionState::can_become`] before.
 pub fn plan(from: &SessionState, to: &SessionState) -> Restore {
     let mut restore = Restore::default();
-    if let Some(charset) = &to.charset
-        && from.charset.as_ref() != Some(charset)
+    let wide = from.charset.as_ref().filter(|charset| charset.is_wide());
+    restore.narrows = wide.is_some() && from.variables != to.variables;
+    if let Some(charset) = to.charset.as_ref().or(wide)
+        && (from.charset.as_ref() != Some(charset) || restore.narrows)
     {
         put_charset(&mut restore.set, charset);
     }
     if from.variables != to.variables {
         put_variables(&mut restore, &from.variables, &to.variables);
     }
+
     if from.schema != to.schema {
         restore.schema = to.schema.as_ref().map(|name| name[..].into());
         restore.can_fail |= restore.schema.is_some();
+        let charset = to.charset.as_ref().or(from.charset.as_ref());
+        let client = charset.map(|charset| &charset.client);
+        restore.misread_in = client
+            .filter(|client| restore.schema.iter().any(|name| misreads(client, name)))
+            .cloned();
     }
     // A schema may take a role, whoever else has both.
     if from.seldom != to.seldom || to.role_for_schema().is_some() {
         put_seldom(&mut restore, from, to);
     }
     restore
+}
+
+/// True if `character_set_client` reads a name in UTF-8 as another one.
+pub fn misreads(client: &[u8], name: &[u8]) -> bool {
+    !name.is_ascii() && !client.starts_with(b"utf8")
+}
+
+/// What sets `character_set_client`, and nothing else.
+pub fn set_client_charset(charset: &[u8]) -> Vec<u8> {
+    let mut set = Vec::new();
+    put_assignment(&mut set, b"character_set_client", charset);
+    set
 }
 
 fn put_seldom(restore: &mut Restore, from: &SessionState, to: &SessionState) {

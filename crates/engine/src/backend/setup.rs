@@ -5,7 +5,7 @@ use events::Io;
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::Flavor;
-use session::{Charset, ResultsCollation};
+use session::{Charset, ResultsCollation, misreads};
 use wire::{Command, ServerStatus, TextResultSet};
 
 use crate::backend::facts::{Facts, Modes};
@@ -52,10 +52,12 @@ impl Engine {
             backend.session.collation = collation;
         }
         backend.expect(Purpose::Reset);
-        if let Some(schema) = &backend.session.schema {
+        if let Some(schema) = backend.session.schema.clone() {
             // MariaDB leaves it selected, and forgets its character set.
-            put_command(outbox, Command::InitDb, schema);
-            backend.expect(Purpose::Reselect);
+            let charset = self.charsets.get(backend.session.collation);
+            let charset = charset.map(|charset| &*charset.client);
+            let charset = charset.filter(|charset| misreads(charset, &schema));
+            backend.put_schema(outbox, (&schema, charset), Purpose::Reselect);
         }
         backend.due = crate::backend::Due::empty();
         backend.changed_globals.clear();

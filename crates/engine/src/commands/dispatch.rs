@@ -4,7 +4,7 @@
 use events::Io;
 use membership::Key;
 use session::statement::{Flavor, Kind, Known, Statement, Traits};
-use session::{Restore, SessionState, plan};
+use session::{NARROW, Restore, SessionState, plan, set_client_charset};
 use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, write_packet};
 
 use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
@@ -292,6 +292,10 @@ impl Replaced {
 
 /// Appends the commands of a restore and notes that their answers will come.
 pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: &Restore) {
+    if restore.narrows {
+        backend.put_query(outbox, NARROW);
+        backend.expect(Purpose::Restore(RestorePart::Set));
+    }
     if !restore.set.is_empty() {
         backend.put_query(outbox, &restore.set);
         let gives_up = restore.gives_up;
@@ -301,9 +305,9 @@ pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: 
         put_role(outbox, backend, role);
     }
     if let Some(schema) = &restore.schema {
-        put_command(outbox, Command::InitDb, schema);
         let previous = backend.session.schema.clone();
-        backend.expect(Purpose::Restore(RestorePart::Schema(previous)));
+        let part = Purpose::Restore(RestorePart::Schema(previous));
+        backend.put_schema(outbox, (schema, restore.misread_in.as_deref()), part);
     }
     if let Some(role) = &restore.role_then {
         put_role(outbox, backend, role);
@@ -334,6 +338,29 @@ pub(crate) fn put_command_of(outbox: &mut Vec<u8>, command: Command, argument: [
 }
 
 impl Backend {
+    /// Appends what selects a schema, whose name is in UTF-8; `charset`: the `character_set_client` in which it would be
+    /// read as another one.
+    pub(crate) fn put_schema(
+        &mut self,
+        outbox: &mut Vec<u8>,
+        (schema, charset): (&[u8], Option<&[u8]>),
+        purpose: Purpose,
+    ) {
+        if charset.is_some() {
+            self.put_client_charset(outbox, b"utf8mb4");
+        }
+        put_command(outbox, Command::InitDb, schema);
+        self.expect(purpose);
+        if let Some(charset) = charset {
+            self.put_client_charset(outbox, charset);
+        }
+    }
+
+    fn put_client_charset(&mut self, outbox: &mut Vec<u8>, charset: &[u8]) {
+        self.put_query(outbox, &set_client_charset(charset));
+        self.expect(Purpose::Restore(RestorePart::Set));
+    }
+
     /// Appends a COM_QUERY of our own.
     pub(crate) fn put_query(&self, outbox: &mut Vec<u8>, text: &[u8]) {
         let attributes = match self.attributes {

@@ -180,6 +180,51 @@ fn the_collation_of_results_follows_its_session() {
     assert_eq!(door.metric("myriad_restore_errors_total"), 0);
 }
 
+/// Names come in the character set of the client, and are told in UTF-8.
+#[test]
+fn a_schema_is_selected_by_any_name_in_any_character_set() {
+    let database = Database::shared();
+    database.execute(
+        "SET NAMES utf8mb4; CREATE DATABASE IF NOT EXISTS `бд`; GRANT ALL ON `бд`.* TO 'app'@'localhost'",
+    );
+    let latin: &[&str] = &[
+        "USE `бд`",
+        "SET NAMES latin1",
+        "SELECT HEX(DATABASE())",
+        "SET autocommit = 0",
+        "SELECT HEX(DATABASE()), @@character_set_client, @@character_set_results, @@collation_connection",
+        "SET NAMES gbk",
+        "SELECT HEX(DATABASE()), @@character_set_client",
+        "SELECT 3",
+    ];
+    let other = ["USE shop", "SET NAMES koi8r"];
+    let other: Vec<_> = other.into_iter().cycle().take(latin.len()).collect();
+    let utf8 = ["USE `бд`", "SELECT HEX(DATABASE())"];
+    let utf8: Vec<_> = utf8.into_iter().cycle().take(latin.len()).collect();
+    let (_door, mut clients) = compare("carried_named", &[latin, &other, &utf8, &["SELECT 1"; 8]]);
+    assert_eq!(clients[0].value("SELECT HEX(DATABASE())"), "D0B1D0B4");
+}
+
+/// Words of a SET are read in the character set of the session before.
+#[test]
+fn variables_follow_their_session_past_a_wide_character_set() {
+    let own: &[&str] = &[
+        "SET autocommit = 0, sql_mode = 'ANSI_QUOTES', time_zone = '+01:00'",
+        "SELECT @@autocommit, @@sql_mode, @@time_zone",
+        "SET SESSION transaction_isolation = 'READ-COMMITTED', lc_time_names = 'de_DE'",
+        "SELECT @@autocommit, @@transaction_isolation, @@lc_time_names",
+        "COMMIT",
+        "SET autocommit = 1, completion_type = 'CHAIN'",
+        "SELECT @@autocommit, @@completion_type",
+        "COMMIT AND NO CHAIN",
+    ];
+    let wide = ["SET collation_connection = ucs2_general_ci", "SELECT 'w'"];
+    let wide: Vec<_> = wide.into_iter().cycle().take(own.len()).collect();
+    let wider = ["SET character_set_connection = utf32", "SELECT 'w'"];
+    let wider: Vec<_> = wider.into_iter().cycle().take(own.len()).collect();
+    compare("carried_wide", &[&wide, own, &wider, &["SELECT 1"; 8]]);
+}
+
 /// Reading sets nothing: a variable that was never set has a type of its own. What is between is a session that has
 /// set others, so that all are set anew.
 #[test]
