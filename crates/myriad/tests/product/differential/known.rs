@@ -171,11 +171,10 @@ const KNOWN: [Known; 48] = [
         warned && case.asks() && case.same_but_warnings_of_flags()
     }),
     (
-        "on MySQL where the client says `CLIENT_NO_SCHEMA`, so that its connections cannot be asked",
+        "or where the client says `CLIENT_NO_SCHEMA` (on MySQL",
         |case| {
             let leaves = ["TRIGGER leaves", "VIEW lv", "shadow"];
-            let nameless = case.lines[0].contains("+NO_SCHEMA") && !Server::is_mariadb();
-            nameless && case.has(&leaves)
+            case.lines[0].contains("+NO_SCHEMA") && case.has(&leaves)
         },
     ),
     (
