@@ -189,7 +189,9 @@ impl Engine {
         let known = &self.keys[record.key.0 as usize].stored;
         let within = record.holds_backend() || self.is_confined(record);
         // The first connection could not be asked before there was a session with a schema on it.
-        let first = self.pool.key(record.key).names_no_schema() && !known.known;
+        let selects = self.pool.key(record.key).names_no_schema();
+        let selectable = self.flavor() == Flavor::MariaDb && record.session.schema.is_some();
+        let first = selects && selectable && !known.known;
         // Whoever has defined something need not wait until others may ask.
         let due = || (first || known.is_due(turn.now, true)) && !self.stored_under_way(record.key);
         if within || !record.defines && !due() || !may_reach(packet, statement) {

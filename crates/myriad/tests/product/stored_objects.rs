@@ -35,7 +35,7 @@ const MAKES_TABLE: &str = "CREATE TEMPORARY TABLE IF NOT EXISTS left_behind (a I
 fn what_a_trigger_leaves_is_the_sessions_own() {
     let left = "SELECT COUNT(*) FROM left_behind";
     let locked = "SELECT IS_USED_LOCK('unseen_lock') = CONNECTION_ID()";
-    let mut bodies = vec![
+    let bodies = [
         ("table", MAKES_TABLE, left, "0"),
         (
             "lock",
@@ -43,18 +43,20 @@ fn what_a_trigger_leaves_is_the_sessions_own() {
             locked,
             "1",
         ),
+        ("into", "SELECT 7 INTO @left;", "SELECT @left", "7"),
+        (
+            "assigned",
+            "DECLARE n INT; SET n = (@left := 8);",
+            "SELECT @left",
+            "8",
+        ),
+        (
+            "diagnosed",
+            "GET DIAGNOSTICS @left = NUMBER;",
+            "SELECT @left",
+            "0",
+        ),
     ];
-    if !Server::is_mariadb() {
-        bodies.extend([
-            ("into", "SELECT 7 INTO @left;", "SELECT @left", "7"),
-            (
-                "assigned",
-                "DECLARE n INT; SET n = (@left := 8);",
-                "SELECT @left",
-                "8",
-            ),
-        ]);
-    }
     for (name, body, question, own) in bodies {
         let schema = format!("unseen_{name}");
         let database = begin(&schema, body);

@@ -23,7 +23,14 @@ pub enum Stored {
 pub const fn patterns(stored: Stored, flavor: Flavor) -> &'static [&'static str] {
     match (stored, flavor) {
         (Stored::View, _) => &["%get_lock%", "%last_insert_id(%"],
-        (_, Flavor::MariaDb) => &["%temporary%", "%get_lock%"],
+        (_, Flavor::MariaDb) => &[
+            "%temporary%",
+            "%get_lock%",
+            "%@%:=%",
+            "%into%@%",
+            "%diagnostics%@%",
+            "%call%@%",
+        ],
         (_, Flavor::MySql) => &[
             "%temporary%",
             "%get_lock%",
@@ -39,8 +46,8 @@ pub const fn patterns(stored: Stored, flavor: Flavor) -> &'static [&'static str]
 }
 
 /// True if what is stored leaves in its session what neither its answer nor the session tracker tells of: temporary
-/// tables, locks, `LAST_INSERT_ID()` with an argument in a view; on MySQL also roles, resource groups, and user
-/// variables that are assigned other than by SET. What else it calls is not followed. In doubt it does.
+/// tables, locks, user variables that are assigned other than by SET, `LAST_INSERT_ID()` with an argument in a view; on
+/// MySQL also roles and resource groups. What else it calls is not followed. In doubt it does.
 #[must_use]
 pub fn leaves_unseen(text: &[u8], stored: Stored, dialect: &Dialect) -> bool {
     let mut lexer = Lexer::new(text, dialect);
@@ -55,7 +62,10 @@ pub fn leaves_unseen(text: &[u8], stored: Stored, dialect: &Dialect) -> bool {
             return true;
         }
         assigns.take(token);
-        if of_mysql && assigns.is_assigned() && matches!(next, Token::UserVariable(_)) {
+        if matches!((token, next), (Token::UserVariable(_), Token::Assign)) {
+            return true;
+        }
+        if assigns.is_assigned() && matches!(next, Token::UserVariable(_)) {
             return true;
         }
         (before, token) = (token, next);
@@ -115,7 +125,6 @@ fn leaves((before, token, next): (Token<'_>, Token<'_>, Token<'_>), stored: Stor
 
 fn leaves_on_mysql(token: Token<'_>, next: Token<'_>) -> bool {
     match (token, next) {
-        (Token::UserVariable(_), Token::Assign) => true,
         (Token::Word(word), Token::Word(next)) => {
             let sets = word.keyword == Keyword::Set || word.keyword == Keyword::Default;
             sets && next.keyword == Keyword::Role
@@ -163,6 +172,11 @@ mod tests {
     #[test]
     fn what_any_server_leaves() {
         for text in [
+            "SELECT a INTO @x FROM t",
+            "BEGIN SELECT a, b INTO n, @x FROM t; END",
+            "BEGIN DECLARE n INT; SET n = (@x := 5); END",
+            "CALL p(1, @x)",
+            "GET DIAGNOSTICS CONDITION 1 @x = MESSAGE_TEXT",
             "CREATE TEMPORARY TABLE s (a INT)",
             "BEGIN IF a THEN create or replace temporary table s select 1; END IF; END",
             "BEGIN DECLARE n INT; SELECT Get_Lock('a', 0) INTO n; END",
@@ -189,15 +203,7 @@ mod tests {
 
     #[test]
     fn what_mysql_alone_leaves() {
-        for text in [
-            "SELECT a INTO @x FROM t",
-            "BEGIN SELECT a, b INTO n, @x FROM t; END",
-            "BEGIN DECLARE n INT; SET n = (@x := 5); END",
-            "CALL p(1, @x)",
-            "GET DIAGNOSTICS CONDITION 1 @x = MESSAGE_TEXT",
-            "SET ROLE r",
-            "SET RESOURCE GROUP g",
-        ] {
+        for text in ["SET ROLE r", "SET RESOURCE GROUP g"] {
             assert!(leaves(text, Stored::Trigger, Flavor::MySql), "{text}");
             assert!(!leaves(text, Stored::Trigger, Flavor::MariaDb), "{text}");
         }
