@@ -1,6 +1,9 @@
 //! Bringing a backend from the state it is in to the state of a session.
 
-use crate::charset::Charset;
+mod character_sets;
+
+use self::character_sets::put_charset;
+pub use self::character_sets::{misreads, set_client_charset};
 use crate::state::SessionState;
 use crate::variables::Variables;
 
@@ -89,18 +92,6 @@ pub fn plan(from: &SessionState, to: &SessionState) -> Restore {
     restore
 }
 
-/// True if `character_set_client` reads a name in UTF-8 as another one.
-pub fn misreads(client: &[u8], name: &[u8]) -> bool {
-    !name.is_ascii() && !client.starts_with(b"utf8")
-}
-
-/// What sets `character_set_client`, and nothing else.
-pub fn set_client_charset(charset: &[u8]) -> Vec<u8> {
-    let mut set = Vec::new();
-    put_assignment(&mut set, b"character_set_client", charset);
-    set
-}
-
 fn put_seldom(restore: &mut Restore, from: &SessionState, to: &SessionState) {
     put_roles(restore, from, to);
     let (before, next) = (from.next_transaction(), to.next_transaction());
@@ -126,50 +117,6 @@ fn put_roles(restore: &mut Restore, from: &SessionState, to: &SessionState) {
         restore.can_fail |= to.role() != Some(b"NONE");
     }
     restore.role_then = (*first != own).then_some(own);
-}
-
-/// The handshake and SET NAMES set all three at once. Other combinations come from assignments one by one; that of results
-/// may take the number of a collation.
-fn put_charset(set: &mut Vec<u8>, charset: &Charset) {
-    let told = charset.results_collation.as_ref();
-    let name = told.and_then(|told| told.name.as_ref());
-    if let (Some(results), Some(name)) = (&charset.results, name) {
-        put_names(set, results, name);
-        if charset.client != *results {
-            put_assignment(set, b"character_set_client", &charset.client);
-        }
-        if charset.collation != *name {
-            put_assignment(set, b"collation_connection", &charset.collation);
-        }
-        return;
-    }
-    if charset.results.as_ref() == Some(&charset.client) && charset.is_of_client() {
-        put_names(set, &charset.client, &charset.collation);
-        if charset.results_collation.is_some() {
-            put_results(set, charset);
-        }
-        return;
-    }
-    put_assignment(set, b"character_set_client", &charset.client);
-    put_results(set, charset);
-    put_assignment(set, b"collation_connection", &charset.collation);
-}
-
-fn put_names(set: &mut Vec<u8>, charset: &[u8], collation: &[u8]) {
-    set.extend_from_slice(b"SET NAMES '");
-    set.extend_from_slice(charset);
-    set.extend_from_slice(b"' COLLATE '");
-    set.extend_from_slice(collation);
-    set.push(b'\'');
-}
-
-fn put_results(set: &mut Vec<u8>, charset: &Charset) {
-    const NAME: &[u8] = b"character_set_results";
-    match (&charset.results, &charset.results_collation) {
-        (None, _) => put_raw(set, NAME, b"NULL"),
-        (Some(_), Some(told)) => put_raw(set, NAME, told.number.to_string().as_bytes()),
-        (Some(name), None) => put_assignment(set, NAME, name),
-    }
 }
 
 fn put_variables(restore: &mut Restore, from: &Variables, to: &Variables) {
@@ -308,10 +255,9 @@ pub fn can_be_refused(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::charset::ResultsCollation;
     use crate::state::Interner;
 
-    fn state(interner: &mut Interner, variables: &[(&str, &str)]) -> SessionState {
+    pub(super) fn state(interner: &mut Interner, variables: &[(&str, &str)]) -> SessionState {
         let mut state = SessionState::new(45, interner);
         for (name, value) in variables {
             state.set_variable(name.as_bytes(), value.as_bytes(), interner);
@@ -461,77 +407,6 @@ mod tests {
             texts(&once, &other),
             [NO_NEXT, b"SET TRANSACTION READ WRITE"].concat()
         );
-    }
-
-    #[test]
-    fn character_sets_with_null_results() {
-        let mut interner = Interner::default();
-        let from = state(&mut interner, &[]);
-        let mut to = from.clone();
-        let (client, collation) = (b"gbk"[..].into(), b"gbk_bin"[..].into());
-        to.charset = Some(interner.charset(Charset {
-            client,
-            results: None,
-            results_collation: None,
-            collation,
-        }));
-        let restore = plan(&from, &to);
-        assert_eq!(
-            restore.set,
-            b"SET @@session.character_set_client='gbk',@@session.character_set_results=NULL,\
-              @@session.collation_connection='gbk_bin'"
-        );
-        assert!(!restore.can_fail);
-    }
-
-    #[test]
-    fn character_sets_that_belong_together_are_set_together() {
-        let mut interner = Interner::default();
-        let from = state(&mut interner, &[]);
-        let mut to = state(&mut interner, &[("autocommit", "OFF")]);
-        for (number, results) in [
-            (None, ""),
-            (Some(45), ",@@session.character_set_results=45"),
-        ] {
-            let (client, collation) = (b"utf8mb4"[..].into(), b"utf8mb4_bin"[..].into());
-            to.charset = Some(interner.charset(Charset {
-                client,
-                results: Some(b"utf8mb4"[..].into()),
-                results_collation: number.map(|number| ResultsCollation { number, name: None }),
-                collation,
-            }));
-            let set = String::from_utf8(plan(&from, &to).set).unwrap();
-            let names = "SET NAMES 'utf8mb4' COLLATE 'utf8mb4_bin'";
-            assert_eq!(set, format!("{names}{results},@@session.autocommit='OFF'"));
-        }
-    }
-
-    #[test]
-    fn the_collation_of_results_is_set_by_its_number_or_its_name() {
-        let mut interner = Interner::default();
-        let from = state(&mut interner, &[]);
-        let mut to = from.clone();
-        let one_by_one = "SET @@session.character_set_client='utf8mb4',\
-                          @@session.character_set_results=?,\
-                          @@session.collation_connection='latin1_bin'";
-        let by_name = "SET NAMES 'latin1' COLLATE 'latin1_german2_ci',\
-                       @@session.character_set_client='utf8mb4',\
-                       @@session.collation_connection='latin1_bin'";
-        for (number, name, expected) in [
-            (None, None, one_by_one.replace('?', "'latin1'")),
-            (Some(5), None, one_by_one.replace('?', "5")),
-            (Some(31), Some("latin1_german2_ci"), by_name.to_owned()),
-        ] {
-            let name = name.map(|name| name.as_bytes().into());
-            to.charset = Some(interner.charset(Charset {
-                client: b"utf8mb4"[..].into(),
-                results: Some(b"latin1"[..].into()),
-                results_collation: number.map(|number| ResultsCollation { number, name }),
-                collation: b"latin1_bin"[..].into(),
-            }));
-            let set = String::from_utf8(plan(&from, &to).set).unwrap();
-            assert_eq!(set, expected);
-        }
     }
 
     #[test]
