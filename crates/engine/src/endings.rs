@@ -139,6 +139,10 @@ impl Engine {
         };
         backend.client = None;
         backend.dirty |= !pins.is_empty() || backend.leftovers.is_unread();
+        backend.dirty |= backend
+            .unsure
+            .take()
+            .is_some_and(|unsure| unsure.is_awaited());
         backend.retired |= backend.prepared_xa == PreparedXa::Certain;
         backend.leftovers.forget_unread();
         backend.counted_rows = false;

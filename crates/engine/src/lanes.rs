@@ -115,6 +115,8 @@ impl Engine {
             return Digest::NONE;
         };
         let plain = statement.traits.contains(Traits::PURE_READ)
+            // What the server says of these concerns none of the sessions beside.
+            && !statement.traits.contains(Traits::HINTS_VARIABLES)
             && packet.payload.first() == Some(&(Command::Query as u8))
             && packet.raw.len() <= COMMAND_MAX
             && client.login.is_none()

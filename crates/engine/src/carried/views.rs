@@ -7,6 +7,7 @@ use membership::Key;
 use session::statement::{Kind, Statement, Traits};
 use wire::ServerStatus;
 
+use crate::backend::ClientCommand;
 use crate::commands::Packet;
 use crate::conditions::may_name_tables;
 use crate::endings::retry::COMMAND_MAX;
@@ -19,6 +20,15 @@ pub(crate) struct Unsure {
     digest: Digest,
     /// How many views there are among the names in its text.
     question: Vec<u8>,
+    /// The session waits for the answer: if there is a view, something may have changed unseen.
+    awaited: bool,
+}
+
+impl Unsure {
+    /// What the session left may be known only by the answer.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.awaited
+    }
 }
 
 impl Engine {
@@ -83,7 +93,11 @@ impl Engine {
         let backend = backend.and_then(|backend| self.pool.get_mut(backend));
         match (backend, question) {
             (Some(backend), Some(question)) => {
-                backend.unsure = Some(Box::new(Unsure { digest, question }));
+                backend.unsure = Some(Box::new(Unsure {
+                    digest,
+                    question,
+                    awaited: false,
+                }));
             }
             (_, None) => {
                 let never = (false, self.digests.epoch());
@@ -91,6 +105,47 @@ impl Engine {
             }
             (None, Some(_)) => {}
         }
+    }
+
+    /// A read with a hint that sets variables: the server says that the session has changed, and it has only if a view
+    /// calls a function that changes it. What is not known of its tables is asked behind it.
+    pub(crate) fn look_behind_hint(
+        &mut self,
+        now: Timestamp,
+        key: Key,
+        (packet, statement): (Packet<'_>, &mut Statement),
+    ) {
+        let plain = Traits::HINTS_VARIABLES | Traits::PURE_READ;
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        if !statement.traits.contains(plain) {
+            return;
+        }
+        let may_ask = client.status.contains(ServerStatus::AUTOCOMMIT) && !client.holds_backend();
+        let digest = self.digest_of_tables(client, packet, statement);
+        if self.digests.is_base(digest, now) {
+            statement.traits |= Traits::READS_TABLES;
+        } else if may_ask {
+            self.ask_later(now, (key, packet), digest);
+        }
+    }
+
+    /// True if whether a view was read is asked before the session goes on.
+    pub(crate) fn awaits_tables(&mut self, key: Key, command: &ClientCommand) -> bool {
+        let plain = Traits::HINTS_VARIABLES | Traits::PURE_READ;
+        let client = self.clients.get(key);
+        let backend = client.and_then(|client| client.backend);
+        let Some(backend) = backend.filter(|key| !self.answers_nothing(*key)) else {
+            return false;
+        };
+        let unsure = self.pool.get_mut(backend);
+        let unsure = unsure.and_then(|backend| backend.unsure.as_mut());
+        match unsure.filter(|_| command.traits.contains(plain)) {
+            Some(unsure) => unsure.awaited = true,
+            None => return false,
+        }
+        true
     }
 
     /// Asks about the tables of a read. False if nothing is to be asked.
@@ -105,9 +160,13 @@ impl Engine {
         let Some(unsure) = backend.unsure.take().filter(|_| may_ask) else {
             return false;
         };
-        let Unsure { digest, question } = *unsure;
         self.digests.asked(turn.now);
-        self.put_tables_question(turn, key, (digest, &question));
+        let Unsure {
+            digest,
+            question,
+            awaited,
+        } = *unsure;
+        self.put_tables_question(turn, key, (digest, awaited, &question));
         self.counters.read_backs += 1;
         true
     }

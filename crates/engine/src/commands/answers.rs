@@ -285,7 +285,10 @@ impl Engine {
         }
         // By now SET STATEMENT has put them back, which the server says with whatever it says next.
         let kept = !command.traits.contains(Traits::FOR_STATEMENT);
-        let changes = ok.changes().filter(|change| kept || !is_variable(change));
+        let hinted = Traits::HINTS_VARIABLES | Traits::READS_TABLES;
+        let hinted = command.traits.contains(hinted);
+        let changes = ok.changes();
+        let changes = changes.filter(|change| !hinted && (kept || !is_variable(change)));
         let Some(client) = client else {
             // Nobody is left whose state this is: the next session finds the backend reset.
             // A reset keeps the schema, so that must be known all the same.

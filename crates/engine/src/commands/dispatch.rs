@@ -38,6 +38,7 @@ impl Engine {
         {
             return Taken::Later;
         }
+        self.look_behind_hint(turn.now, client, (packet, &mut statement));
         let texts = self.bring_texts(turn, client, (packet, &statement));
         let missing = self.missing(client, packet);
         let bound = self.bound(client, (packet, &statement), missing.as_deref());

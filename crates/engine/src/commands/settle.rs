@@ -86,7 +86,7 @@ impl Engine {
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
             (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat | Purpose::Reselect, _) => {}
             (Purpose::RollBack, ending) => self.rolled_back(key, *ending == Ending::Ok),
-            (Purpose::ReadTables(read), ending) => self.learn_tables(turn, &read, ending),
+            (Purpose::ReadTables(read), ending) => self.learn_tables(turn, key, &read, ending),
             (Purpose::ReadRoutine(read), ending) => {
                 self.routine_told(turn, key, (&read, *ending == Ending::Ok));
             }
@@ -417,7 +417,8 @@ impl Backend {
             self.prepared_xa = self.prepared_xa.max(PreparedXa::Possible);
         }
         let failed = *ending != Ending::Ok && !never_ran(command, ending);
-        if failed && command.traits.contains(Traits::FOR_STATEMENT) {
+        let for_statement = Traits::FOR_STATEMENT | Traits::HINTS_VARIABLES;
+        if failed && command.traits.intersects(for_statement) {
             self.due |= Due::PUT_BACK;
         }
     }

@@ -15,6 +15,8 @@ use crate::{Engine, Mail, Turn};
 /// A question about the tables of a read.
 pub(crate) struct ReadTables {
     digest: Digest,
+    /// If there is a view, something of the session may have changed unseen.
+    awaited: bool,
     /// What was known of tables when it was asked.
     epoch: u32,
     /// The answer.
@@ -76,7 +78,7 @@ impl Engine {
             self.digests.learn_tables(digest, never, turn.now);
             return false;
         };
-        self.put_tables_question(turn, key, (digest, &question));
+        self.put_tables_question(turn, key, (digest, false, &question));
         true
     }
 
@@ -85,7 +87,7 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (digest, question): (Digest, &[u8]),
+        (digest, awaited, question): (Digest, bool, &[u8]),
     ) {
         let epoch = self.digests.epoch();
         let Some(backend) = self.pool.get_mut(key) else {
@@ -95,6 +97,7 @@ impl Engine {
         let rows = TextResultSet::default();
         backend.expect(Purpose::ReadTables(Box::new(ReadTables {
             digest,
+            awaited,
             epoch,
             rows,
         })));
@@ -104,11 +107,22 @@ impl Engine {
     pub(crate) fn learn_tables<I: Io<Mail>>(
         &mut self,
         turn: &Turn<'_, I>,
+        key: Key,
         read: &ReadTables,
         ending: &Ending,
     ) {
         let base = *ending == Ending::Ok && read.rows.first(0) == Some(b"0");
         self.digests
             .learn_tables(read.digest, (base, read.epoch), turn.now);
+        if base || !read.awaited {
+            return;
+        }
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        match backend.client {
+            Some(client) => self.ask_for_names(client),
+            None => backend.dirty = true,
+        }
     }
 }

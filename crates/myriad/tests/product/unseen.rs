@@ -67,6 +67,46 @@ fn sessions_are_tracked_and_have_their_roles_whatever_a_trigger_of_another_does(
     assert_eq!(pinned(&door, "session_tracking"), 1);
 }
 
+/// That the server says so of variables which a hint sets for one statement is no reason to pin, also where the
+/// account may not list user variables.
+#[test]
+fn hints_that_set_variables_pin_only_who_reads_a_view_with_them() {
+    if Server::is_mariadb() {
+        return;
+    }
+    let database = begin("unseen_hints", "SET NEW.a = 1;");
+    database.execute(
+        "USE unseen_hints;
+         DELIMITER //
+         CREATE FUNCTION f() RETURNS INT NO SQL BEGIN SET @v = 7; RETURN 1; END//
+         DELIMITER ;
+         CREATE VIEW calls AS SELECT f() AS x",
+    );
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let mut client = Client::new(&door.address(), "unseen_hints");
+    let mut other = Client::new(&door.address(), "unseen_hints");
+    let hint = "/*+ SET_VAR(sql_mode = 'ANSI') Set_Var(sort_buffer_size = 100000) */";
+    for _ in 0..3 {
+        other.run("SET @v = 'theirs', sql_mode = ''");
+        let mode = format!("SELECT {hint} @@sql_mode LIKE '%ANSI%' FROM DUAL");
+        assert_eq!(client.value(&mode), "1");
+        assert_eq!(client.run(&format!("SELECT {hint} a FROM t")).len(), 1);
+        client.run(&format!("SELECT {hint} a FROM nothing"));
+        other.run("INSERT INTO t (a) VALUES (1)");
+        assert_eq!(
+            client.value("SELECT COALESCE(@v, @@sql_mode) LIKE '%STRICT%'"),
+            "1"
+        );
+    }
+    assert_eq!(pinned(&door, "user_variable"), 0);
+    assert_eq!(client.value(&format!("SELECT {hint} x FROM calls")), "1");
+    for _ in 0..2 {
+        assert_eq!(other.value("SELECT @v"), "theirs");
+        assert_eq!(client.value("SELECT @v"), "7");
+    }
+    assert_eq!(pinned(&door, "user_variable"), 1);
+}
+
 #[test]
 fn lists_of_variables_tell_the_sessions_own_insert_id() {
     let database = begin("unseen_lists", "SET NEW.a = 1;");

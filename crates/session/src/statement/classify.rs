@@ -47,6 +47,9 @@ fn single(reader: &mut Reader<'_>) -> Statement {
     let mut found = Findings::default();
     let kind = judge(reader, &mut found, 0);
     reader.skip_statement();
+    if reader.hints_variables() {
+        found.add(Traits::HINTS_VARIABLES);
+    }
     found.statement(kind)
 }
 

@@ -81,6 +81,13 @@ fn nested(rest: &[u8]) -> Option<Comment> {
     }
 }
 
+/// True of an optimizer hint that may set variables. Source: "Variable-Setting Hint Syntax" in the MySQL manual.
+pub(super) fn hints_variables(comment: &[u8]) -> bool {
+    const NAME: &[u8] = b"set_var";
+    let is_name = |part: &[u8]| part.eq_ignore_ascii_case(NAME);
+    comment.starts_with(b"/*+") && comment.windows(NAME.len()).any(is_name)
+}
+
 /// An optimizer hint is a comment, but its own lexer sees quotes: in doubt if one is open at the
 /// first `*/`.
 fn hint(rest: &[u8]) -> Option<Comment> {

@@ -170,6 +170,11 @@ bitflags! {
         const BODY_USES_TABLES = 1 << 41;
         /// Defines, or takes away, what the server runs by itself: triggers, views, routines.
         const DEFINES_STORED = 1 << 42;
+        /// A hint gives system variables other values for as long as it runs (`SET_VAR`, MySQL), and the server says
+        /// that they have changed.
+        const HINTS_VARIABLES = 1 << 43;
+        /// Reads base tables only, as far as the server was asked. No text says so by itself.
+        const READS_TABLES = 1 << 44;
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Lexer<'a> {
     dialect: Dialect,
     space: u8,
     in_version_comment: bool,
+    /// A hint was read that sets variables for the statement.
+    hints_variables: bool,
     /// Where the last point ended that was no part of a number: a word right there is a name.
     point: usize,
     doubt: bool,
@@ -34,6 +36,7 @@ impl<'a> Lexer<'a> {
             dialect: *dialect,
             space: dialect.charset.space(),
             in_version_comment: false,
+            hints_variables: false,
             point: usize::MAX,
             doubt: false,
         }
@@ -46,6 +49,11 @@ impl<'a> Lexer<'a> {
     /// Whether the text so far cannot be read with certainty.
     pub(super) const fn in_doubt(&self) -> bool {
         self.doubt
+    }
+
+    /// Whether a hint was read that sets variables for the statement (`SET_VAR`).
+    pub(super) const fn hints_variables(&self) -> bool {
+        self.hints_variables
     }
 
     /// Whether a version comment that is run is still to be closed.
@@ -169,7 +177,11 @@ impl<'a> Lexer<'a> {
 
     fn long_comment(&mut self) {
         match comment::read(self.rest(), &self.dialect) {
-            Some(comment::Comment::Skip(length)) => self.at += length,
+            Some(comment::Comment::Skip(length)) => {
+                let skipped = self.rest().get(..length).unwrap_or_default();
+                self.hints_variables |= comment::hints_variables(skipped);
+                self.at += length;
+            }
             Some(comment::Comment::Enter(length)) => {
                 self.at += length;
                 self.in_version_comment = true;

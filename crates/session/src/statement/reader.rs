@@ -36,6 +36,11 @@ impl<'a> Reader<'a> {
         self.lexer.in_doubt()
     }
 
+    /// Whether a hint in the text so far sets variables.
+    pub(super) const fn hints_variables(&self) -> bool {
+        self.lexer.hints_variables()
+    }
+
     /// The next token, left where it is.
     pub(super) const fn peek(&self) -> Token<'a> {
         match self.current {

@@ -65,9 +65,17 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        if client.pins.contains(PinReason::UserVariable) {
+        if client.pins.contains(PinReason::UserVariable) || self.awaits_tables(key, command) {
             return;
         }
+        self.ask_for_names(key);
+    }
+
+    /// Which variables there are is asked next; the session is pinned if its account is not told.
+    pub(crate) fn ask_for_names(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
         let hides = self.keys[client.key.0 as usize].hides_variables;
         let backend = client.backend.and_then(|key| self.pool.get_mut(key));
         match backend.filter(|_| !hides) {

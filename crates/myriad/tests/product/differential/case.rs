@@ -186,6 +186,22 @@ impl Case<'_> {
             && zip(self.direct, self.through).all(same)
     }
 
+    /// True if definitions of columns differ in their types only, and numbers in how many zeros end them.
+    pub(super) fn same_but_digits(&self) -> bool {
+        let number = |value: &String| value.parse::<f64>().ok();
+        let same = |(value, other): (&String, &String)| {
+            value == other || number(value).is_some() && number(value) == number(other)
+        };
+        let mut pairs = zip(self.direct, self.through);
+        self.same_but_types()
+            && pairs.all(|(told, other)| match (row(told), row(other)) {
+                (Some(told), Some(other)) => {
+                    told.len() == other.len() && zip(&told, &other).all(same)
+                }
+                _ => true,
+            })
+    }
+
     /// True if nothing differs but values, and they are the same once `through` stands for `direct` in them. The columns
     /// of user variables may have other types.
     pub(super) fn same_values_but_for(&self, direct: &str, through: &str) -> bool {

@@ -58,7 +58,10 @@ const KNOWN: [Known; 48] = [
             && case.direct.last().is_some_and(out_of_range)
             && !case.through.iter().any(|told| told.starts_with("Err "));
         let as_text = as_text && !Server::is_mariadb();
-        case.has(&["@"]) && (case.same_but(TYPE) || union) || plan && case.same_count() || as_text
+        let digits = case.same_but_digits() && !Server::is_mariadb();
+        case.has(&["@"]) && (case.same_but(TYPE) || digits || union)
+            || plan && case.same_count()
+            || as_text
     }),
     (
         "behind the columns of a SELECT that fails after them",

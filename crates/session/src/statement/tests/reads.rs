@@ -50,9 +50,22 @@ fn plain_reads() {
         &[
             "select * from (select 1) x (a), lateral (select 2) y",
             "select bin_to_uuid(a), regexp_like(a, 'x'), any_value(b)",
-            "select /*+ SET_VAR(sort_buffer_size = 16M) */ 1",
+            "select /*+ MAX_EXECUTION_TIME(1000) */ 1",
         ],
     );
+}
+
+#[test]
+fn hints_that_set_variables() {
+    let hinted = PURE | Traits::HINTS_VARIABLES;
+    for text in [
+        "select /*+ SET_VAR(sort_buffer_size = 16M) */ 1",
+        "select /*+ BKA(t) set_var(sql_mode = '') */ a from t",
+    ] {
+        assert_eq!(classify(text.as_bytes(), &MYSQL).traits, hinted, "{text}");
+    }
+    let none = classify(b"select /* SET_VAR(sql_mode = '') */ 1", &MYSQL);
+    assert_eq!(none.traits, PURE);
 }
 
 #[test]
