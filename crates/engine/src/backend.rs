@@ -22,6 +22,7 @@ use crate::backend::auth::BackendLogin;
 use crate::carried::effect::{Act, Effect};
 use crate::carried::globals::GlobalQuestion;
 use crate::carried::routines::ReadRoutine;
+use crate::carried::sequences::ReadSequence;
 use crate::carried::stored_objects::ReadStored;
 use crate::carried::user_variables::{Leftovers, ReadVariables};
 use crate::carried::views::Unsure;
@@ -210,6 +211,8 @@ bitflags::bitflags! {
         const CLEAN = 1 << 7;
         /// Global variables were changed, and it is not known from what and to what.
         const GLOBALS = 1 << 8;
+        /// Values of sequences may have been drawn: the last ones are asked for.
+        const SEQUENCES = 1 << 9;
     }
 }
 
@@ -268,6 +271,8 @@ pub(crate) enum Purpose {
     ReadGlobal(Box<GlobalQuestion>),
     /// User variables that the attached session may have assigned.
     ReadUserVariables(Box<ReadVariables>),
+    /// The last value of a sequence that the attached session may have drawn.
+    ReadSequence(Box<ReadSequence>),
     /// The warnings of the attached session, as the answer has them.
     ReadWarnings(Box<ReadWarnings>),
     /// Whether a command that is to be sent again names a view.

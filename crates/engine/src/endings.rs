@@ -52,6 +52,7 @@ impl Engine {
         self.leave_relay(turn, key);
         self.forget_intent(key);
         self.kept.remove(&key);
+        self.last_values.remove(&key);
         let lane = match state {
             Some(State::InLane) => self.place_in_lane(key),
             _ => None,

@@ -54,7 +54,8 @@ impl Engine {
         }
         self.check_queued()?;
         let stalled = self.stalls.iter().map(|stall| stall.client);
-        let mut remembered = stalled.chain(self.clients.untold.keys().copied());
+        let remembered = stalled.chain(self.clients.untold.keys().copied());
+        let mut remembered = remembered.chain(self.last_values.keys().copied());
         ensure(
             remembered.all(|client| self.clients.get(client).is_some()),
             "something is remembered of a client that is gone",

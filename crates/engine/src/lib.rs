@@ -151,6 +151,8 @@ pub struct Engine {
     intents: HashMap<Key, permits::limits::Intent>,
     /// OKs that are told once the limits are kept.
     kept: HashMap<Key, permits::limits::Kept>,
+    /// What clients have drawn last of sequences. Few have used any.
+    last_values: HashMap<Key, carried::sequences::LastValues>,
     /// When statements that may not take longer are to be looked at.
     overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
@@ -245,6 +247,7 @@ impl Engine {
             scheduler,
             intents: HashMap::new(),
             kept: HashMap::new(),
+            last_values: HashMap::new(),
             overtime_due: None,
             holds: HashMap::new(),
             to_serve: Vec::new(),

@@ -51,8 +51,13 @@ impl Engine {
         let Some(due) = self.pool.get(key).map(|backend| backend.due) else {
             return true;
         };
-        let asks =
-            Due::CHARSET | Due::TABLES | Due::ROLE | Due::NAMES | Due::PUT_BACK | Due::GLOBALS;
+        let asks = Due::CHARSET
+            | Due::TABLES
+            | Due::ROLE
+            | Due::NAMES
+            | Due::PUT_BACK
+            | Due::GLOBALS
+            | Due::SEQUENCES;
         if !due.contains(Due::PING) && self.answers_nothing(key) {
             return false;
         }
@@ -89,6 +94,10 @@ impl Engine {
             backend.due -= Due::NAMES;
         } else if backend.due.contains(Due::GLOBALS) {
             self.ask_for_global(turn, key);
+        } else if backend.due.contains(Due::SEQUENCES) {
+            if !self.ask_for_sequence(turn, key) {
+                return false;
+            }
         } else if backend.due.contains(Due::TABLES) {
             backend.due -= Due::TABLES;
             if !self.ask_for_tables(turn, key) {
@@ -144,6 +153,7 @@ impl Engine {
             | Purpose::ReadRoutine(_)
             | Purpose::ReadStored(_)
             | Purpose::ReadUserVariables(_)
+            | Purpose::ReadSequence(_)
             | Purpose::Prepare(_)
             | Purpose::Reselect
             | Purpose::Repeat

@@ -41,6 +41,8 @@ const PATIENCE: Span = Span::from_ms(1_000);
 #[derive(Default)]
 pub(crate) struct StoredObjects {
     names: Names,
+    /// One of what was looked at asks for the last value of a sequence: who draws values keeps its connection.
+    asks_last_value: bool,
     /// Something was defined since the last question was sent.
     defined: bool,
     /// Whom they are asked of.
@@ -59,7 +61,7 @@ impl StoredObjects {
     /// Something was defined, or taken away, which may be one. `stored`: what the server runs by itself.
     fn define(&mut self, stored: bool) {
         // Where there are none, what else is defined leads to none.
-        if stored || !self.names.is_empty() {
+        if stored || !self.names.is_empty() || self.asks_last_value {
             (self.defined, self.asked) = (true, None);
         }
     }
@@ -72,10 +74,12 @@ impl StoredObjects {
         }
     }
 
-    fn learn(&mut self, found: Names, (since, now): (Timestamp, Timestamp)) {
+    fn learn(&mut self, read: ReadStored, now: Timestamp) {
+        let since = read.since;
         // Whoever has defined something asks beside another.
         if since >= self.since {
-            (self.names, self.since) = (found, since);
+            (self.names, self.since) = (read.found, since);
+            self.asks_last_value = read.asks_last_value;
         }
         self.pause((since, now));
     }
@@ -104,6 +108,9 @@ impl Engine {
             return statement;
         };
         let known = &self.keys[client.key.0 as usize].stored;
+        if known.asks_last_value && statement.traits.contains(Traits::DRAWS_SEQUENCE) {
+            statement.pins.insert(PinReason::SequenceValue);
+        }
         if known.names.is_empty() || !packet.is_statement() {
             return statement;
         }
@@ -295,7 +302,7 @@ impl Engine {
                         "more triggers, views and routines may leave something in sessions than are looked at"
                     );
                 }
-                self.keys[id.0 as usize].stored.learn(read.found, times);
+                self.keys[id.0 as usize].stored.learn(*read, turn.now);
             }
         }
     }

@@ -16,6 +16,7 @@ use session::{Restore, UserValue, UserVariables, put_user_variables, same_user_v
 use wire::Command;
 
 use crate::backend::{Backend, Due};
+use crate::carried::sequences::DrawnHere;
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::prepared::by_name::Prepared;
@@ -38,17 +39,20 @@ pub(crate) struct Leftovers {
     cleared: Vec<Box<[u8]>>,
     /// What is prepared by name.
     pub(crate) prepared: Prepared,
+    /// What was drawn of sequences.
+    pub(crate) drawn: DrawnHere,
 }
 
 impl Leftovers {
     /// What the attached session has assigned is read back, or lost with it.
     pub(crate) fn is_unread(&self) -> bool {
-        !self.unread.is_empty()
+        !self.unread.is_empty() || self.drawn.is_unread()
     }
 
     /// The session is gone.
     pub(crate) fn forget_unread(&mut self) {
         self.unread.clear();
+        self.drawn.forget_unread();
     }
 
     /// True if the attached session may have assigned the variable, and it was not read back.

@@ -66,6 +66,7 @@ impl Purpose {
             }
             Self::Prepare(preparing) => preparing.note(piece),
             Self::ReadUserVariables(read) => read.piece(piece)?,
+            Self::ReadSequence(read) => collect(&mut read.rows, piece)?,
             Self::ReadWarnings(read) => read.keep(piece),
             Self::ReadTables(read) => collect(&mut read.rows, piece)?,
             Self::ReadRoutine(read) => collect(&mut read.rows, piece)?,

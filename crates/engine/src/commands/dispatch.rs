@@ -45,7 +45,9 @@ impl Engine {
         let replaced = Replaced::by(&statement, missing.as_deref());
         let mut restore = self.restore(client, bound.as_ref());
         replaced.leave_out_of(&mut restore);
-        if self.bring_user_variables(turn, client, (packet, &mut statement), &mut restore) {
+        if self.sees_foreign_sequences(client, (packet, &statement))
+            || self.bring_user_variables(turn, client, (packet, &mut statement), &mut restore)
+        {
             self.clean_attached(turn, client);
             return Taken::Later;
         }
@@ -81,6 +83,8 @@ impl Engine {
             self.await_answers(backend_key);
             return Taken::Later;
         }
+        self.note_sequences(client, (packet, &statement));
+        self.forget_defined(turn, &statement);
         self.send(turn, client, packet, statement);
         Taken::Now
     }

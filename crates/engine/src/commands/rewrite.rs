@@ -42,7 +42,8 @@ pub(crate) fn concerns(statement: &Statement) -> bool {
             | Traits::READS_ROW_COUNTS
             | Traits::READS_ADDRESS
             | Traits::READS_CONNECTION_ID
-            | Traits::SETS_UNSCOPED,
+            | Traits::SETS_UNSCOPED
+            | Traits::TELLS_SEQUENCE,
     )
 }
 

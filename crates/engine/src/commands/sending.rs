@@ -25,7 +25,7 @@ use crate::diagnostics::Counts;
 use crate::lanes::digests::Digest;
 use crate::permits::overtime::Allowance;
 use crate::prepared::named::{executes, names_statement, put_named};
-use crate::{Engine, Mail, Turn};
+use crate::{Engine, Mail, Settings, Turn};
 
 impl Engine {
     /// Sends a command to the client's backend, which is in the session's state.
@@ -38,7 +38,7 @@ impl Engine {
     ) {
         let text = packet.text();
         let dialect = self.dialect_if_needed(client_key, &statement);
-        self.forget_defined(turn, &statement);
+        let drawn = self.with_last_values(client_key, &statement, (text, dialect.as_ref()));
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let does = self.does(client_key, packet, &statement);
@@ -58,11 +58,9 @@ impl Engine {
         let repeats = backend.repeat(outbox, (client, &statement), packet.payload);
         self.counters.lane_repeats += u64::from(repeats);
         let live = backend.live(client.capture.conditions.is_there());
-        let rewrite = own_text.or_else(|| {
-            let dialect = dialect.as_ref()?;
-            rewrite(&statement, (text, dialect), (client, live), &self.settings)
-        });
-        let rewrite = rewrite.or_else(|| own_status(&statement, text, client));
+        let texts_of = (text, drawn, dialect.as_ref());
+        let rewrite =
+            own_text.or_else(|| in_place_of(&statement, texts_of, (client, live), &self.settings));
         let reads = client.needs_none_there(packet.payload, &statement, (does, flavor));
         bring_across(
             outbox,
@@ -119,7 +117,11 @@ impl Engine {
     }
 
     /// What a statement may define as something else is not known any more.
-    fn forget_defined<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, statement: &Statement) {
+    pub(crate) fn forget_defined<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        statement: &Statement,
+    ) {
         if defines(statement.kind, statement.traits) {
             let stored = statement.traits.contains(Traits::DEFINES_STORED);
             self.forget_schemas(turn, stored);
@@ -235,6 +237,20 @@ impl Backend {
             false => digest,
         }
     }
+}
+
+/// What is sent in place of a text, of which `drawn` has the values of sequences already.
+fn in_place_of(
+    statement: &Statement,
+    (text, drawn, dialect): (&[u8], Option<Vec<u8>>, Option<&Dialect>),
+    told: (&Client, Live),
+    settings: &Settings,
+) -> Option<Rewrite> {
+    let words = drawn.as_deref().unwrap_or(text);
+    dialect
+        .and_then(|dialect| rewrite(statement, (words, dialect), told, settings))
+        .or_else(|| own_status(statement, text, told.0))
+        .or_else(|| drawn.map(Rewrite::of_text))
 }
 
 /// Appends a command, or what is sent in its place. Returns the sequence id of its last packet.

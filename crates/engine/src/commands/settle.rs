@@ -97,6 +97,7 @@ impl Engine {
                 self.learn_collation(key, collation, &TextResultSet::default());
             }
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
+            (Purpose::ReadSequence(read), ending) => self.learn_sequence(key, *read, ending),
             (Purpose::ReadUserVariables(read), ending) => {
                 self.learn_user_variables(key, &read, ending);
             }
@@ -402,6 +403,9 @@ impl Backend {
     fn note_unsaid(&mut self, command: &ClientCommand, ending: &Ending) {
         if command.traits.contains(Traits::SETS_CHARSET) && !refused_whole(command.kind, ending) {
             self.due |= Due::CHARSET;
+        }
+        if command.traits.contains(Traits::DRAWS_SEQUENCE) {
+            self.due |= Due::SEQUENCES;
         }
         if may_have_set_role(command, *ending != Ending::Ok) {
             self.due |= Due::ROLE;

@@ -99,6 +99,7 @@ impl Engine {
         client.refused = false;
         client.unpin();
         self.clients.untold.remove(&key);
+        self.last_values.remove(&key);
         self.forget_ignore_space(key);
     }
 

@@ -270,6 +270,8 @@ fn is_carried(inner: &Statement) -> bool {
         .union(Traits::READS_ADDRESS)
         .union(Traits::SETS_UNSCOPED)
         .union(Traits::ASSIGNS_USER_VARIABLES)
+        .union(Traits::DRAWS_SEQUENCE)
+        .union(Traits::TELLS_SEQUENCE)
         .union(Traits::MULTIPLE);
     let kind = matches!(
         inner.kind,

@@ -89,6 +89,8 @@ mod roles;
 #[cfg(test)]
 mod routines;
 #[cfg(test)]
+mod sequences;
+#[cfg(test)]
 mod session_state;
 #[cfg(test)]
 mod settings;

@@ -95,6 +95,8 @@ const UNSEEN: Traits = Traits::SETS_CHARSET
     .union(Traits::SETS_UNSCOPED)
     .union(Traits::SESSION_TRACKING)
     .union(Traits::RELEASES_USER_LOCK)
+    .union(Traits::DRAWS_SEQUENCE)
+    .union(Traits::TELLS_SEQUENCE)
     .union(Traits::UNKNOWN_CALL);
 
 /// Looks at the body of a procedure. `None` if it may leave something behind that is not carried.

@@ -27,8 +27,12 @@ pub(super) enum Call {
     RowCounts,
     /// `CONNECTION_ID()` and its kin.
     ConnectionId,
-    /// `NEXTVAL()`, `SETVAL()`, `LASTVAL()`.
-    Sequence,
+    /// `NEXTVAL()`.
+    NextValue,
+    /// `LASTVAL()`.
+    LastValue,
+    /// A built-in that writes: `SETVAL()`, which leaves what `LASTVAL()` says.
+    Writes,
     /// No built-in that is known here.
     Unknown,
 }
@@ -90,8 +94,14 @@ builtins! {
     RowCounts, ALWAYS, ALWAYS => [
         "found_rows" "row_count"
     ]
-    Sequence, ALWAYS, NEVER => [
-        "lastval" "nextval" "setval"
+    NextValue, ALWAYS, NEVER => [
+        "nextval"
+    ]
+    LastValue, ALWAYS, NEVER => [
+        "lastval"
+    ]
+    Writes, ALWAYS, NEVER => [
+        "setval"
     ]
     TakesLock, ALWAYS, ALWAYS => [
         "get_lock"

@@ -67,8 +67,10 @@ enum Before {
     Point,
     /// AS, WITH, a literal or a closing parenthesis: what follows is an alias, not a call.
     NoCall,
-    /// NEXT or PREVIOUS.
+    /// NEXT, and VALUE comes.
     Next,
+    /// PREVIOUS, and VALUE comes.
+    Previous,
 }
 
 struct Scanner<'s, 'a> {
@@ -172,8 +174,14 @@ impl<'a> Scanner<'_, 'a> {
                 self.judges_all = true;
                 self.found.add(Traits::GENERATES_ID);
             }
-            (Keyword::Next | Keyword::Previous, Keyword::Value) => self.before = Before::Next,
-            (Keyword::Value, Keyword::For) if before == Before::Next => self.sequence(),
+            (Keyword::Next, Keyword::Value) => self.before = Before::Next,
+            (Keyword::Previous, Keyword::Value) => self.before = Before::Previous,
+            (Keyword::Value, Keyword::For) if before == Before::Next => {
+                self.sequence(Traits::DRAWS_SEQUENCE);
+            }
+            (Keyword::Value, Keyword::For) if before == Before::Previous => {
+                self.sequence(Traits::TELLS_SEQUENCE);
+            }
             _ => {}
         }
     }
@@ -258,7 +266,9 @@ impl<'a> Scanner<'_, 'a> {
             Call::LastInsertId => self.last_insert_id(),
             Call::RowCounts => self.found.add(Traits::READS_ROW_COUNTS),
             Call::ConnectionId => self.found.add(Traits::READS_CONNECTION_ID),
-            Call::Sequence => self.sequence(),
+            Call::NextValue => self.sequence(Traits::DRAWS_SEQUENCE),
+            Call::LastValue => self.sequence(Traits::TELLS_SEQUENCE),
+            Call::Writes => self.found.writes(),
         }
     }
 
@@ -278,8 +288,8 @@ impl<'a> Scanner<'_, 'a> {
         }
     }
 
-    fn sequence(&mut self) {
-        self.found.pin(PinReason::SequenceValue);
+    fn sequence(&mut self, does: Traits) {
+        self.found.add(does);
         self.found.writes();
     }
 }

@@ -175,6 +175,10 @@ bitflags! {
         const HINTS_VARIABLES = 1 << 43;
         /// Reads base tables only, as far as the server was asked. No text says so by itself.
         const READS_TABLES = 1 << 44;
+        /// May draw values of sequences: `NEXTVAL()`, `NEXT VALUE FOR`.
+        const DRAWS_SEQUENCE = 1 << 45;
+        /// Asks for the value that the session has drawn last: `LASTVAL()`, `PREVIOUS VALUE FOR`.
+        const TELLS_SEQUENCE = 1 << 46;
     }
 }
 

@@ -36,6 +36,7 @@ mod routine;
 mod schema;
 mod scope;
 mod select;
+mod sequences;
 mod set;
 mod show;
 mod substitute;
@@ -67,11 +68,12 @@ pub use quotas::{
 };
 pub use replaces::replaces;
 pub use scope::scoped;
-pub use substitute::{Known, substitute};
+pub use sequences::{SequenceName, drawn_sequences};
+pub use substitute::{Known, substitute, substitute_last_values};
 pub use target::{Kill, Named, kill_target, names, use_schema};
 pub use text_prepared::{Source, TextPrepared, prepare_statement, text_prepared};
 pub use time_limit::{milliseconds, seconds, time_limit};
-pub use unseen::{Stored, leaves_unseen, patterns};
+pub use unseen::{Stored, asks_last_value, leaves_unseen, patterns};
 pub use user_variables::{Mention, carried_name, user_variables};
 
 #[cfg(test)]

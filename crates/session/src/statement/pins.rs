@@ -65,7 +65,7 @@ pin_reasons! {
     UntrackedVariable "untracked_variable",
     /// Names a table or view whose trigger or query leaves something behind that no answer tells of.
     StoredObject "stored_object",
-    /// Uses a sequence: `LASTVAL()` lives in the session.
+    /// Uses sequences, and it cannot be told what `LASTVAL()` of them is.
     SequenceValue "sequence_value",
     /// A variable of debug builds.
     Debug "debug",

@@ -17,13 +17,16 @@ pub enum Stored {
     Routine,
 }
 
-/// What a text has that [`leaves_unseen`] would find something in, as patterns of LIKE: some have it that leave nothing
-/// behind.
+/// What a text has that [`leaves_unseen`] or [`asks_last_value`] would find something in, as patterns of LIKE: some have
+/// it that do neither.
 #[must_use]
 pub const fn patterns(stored: Stored, flavor: Flavor) -> &'static [&'static str] {
     match (stored, flavor) {
-        (Stored::View, _) => &["%get_lock%", "%last_insert_id(%"],
+        (Stored::View, Flavor::MariaDb) => &["%get_lock%", "%last_insert_id(%", "%lastval(%"],
+        (Stored::View, Flavor::MySql) => &["%get_lock%", "%last_insert_id(%"],
         (_, Flavor::MariaDb) => &[
+            "%lastval%",
+            "%previous%value%",
             "%temporary%",
             "%get_lock%",
             "%@%:=%",
@@ -69,6 +72,26 @@ pub fn leaves_unseen(text: &[u8], stored: Stored, dialect: &Dialect) -> bool {
             return true;
         }
         (before, token) = (token, next);
+    }
+    lexer.in_doubt()
+}
+
+/// True if what is stored asks for the last value that its session has drawn of a sequence (MariaDB). In doubt it does.
+#[must_use]
+pub fn asks_last_value(text: &[u8], dialect: &Dialect) -> bool {
+    let mut lexer = Lexer::new(text, dialect);
+    let mut token = lexer.next();
+    while token != Token::End {
+        let next = lexer.next();
+        let asks = match token {
+            Token::Word(word) if word.keyword == Keyword::Previous => next.is(Keyword::Value),
+            Token::Word(word) => is_one_of(word.text, &[b"lastval"]) && next == Token::Mark(b'('),
+            _ => false,
+        };
+        if asks {
+            return true;
+        }
+        token = next;
     }
     lexer.in_doubt()
 }
@@ -198,6 +221,32 @@ mod tests {
             for flavor in SERVERS {
                 assert_eq!(leaves(text, Stored::View, flavor), expected, "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn what_asks_for_last_values() {
+        let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+        for (text, stored, asks) in [
+            ("SET NEW.a = LASTVAL(s)", Stored::Trigger, true),
+            (
+                "BEGIN INSERT INTO t VALUES (previous value for d.s); END",
+                Stored::Routine,
+                true,
+            ),
+            ("select lastval(`d`.`s`) AS `x`", Stored::View, true),
+            (
+                "SET NEW.a = NEXTVAL(s), NEW.b = 'LASTVAL(s)'",
+                Stored::Trigger,
+                false,
+            ),
+            ("SELECT lastval FROM t", Stored::Routine, false),
+        ] {
+            assert_eq!(asks_last_value(text.as_bytes(), &dialect), asks, "{text}");
+            assert!(
+                !asks || is_looked_for(text, stored, Flavor::MariaDb),
+                "{text}"
+            );
         }
     }
 

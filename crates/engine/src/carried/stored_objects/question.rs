@@ -2,7 +2,7 @@
 //! does, too, and is asked for by its name until nothing new is found.
 
 use events::Timestamp;
-use session::statement::{Dialect, Flavor, Stored, leaves_unseen, patterns};
+use session::statement::{Dialect, Flavor, Stored, asks_last_value, leaves_unseen, patterns};
 use wire::TextResultSet;
 
 use super::names::{Names, Reached, Word, word_of};
@@ -27,6 +27,8 @@ pub(crate) struct ReadStored {
     answers: u32,
     /// What a statement can name.
     pub(super) found: Names,
+    /// One of them asks for the last value of a sequence.
+    pub(super) asks_last_value: bool,
     routines: Names,
     /// Names by which nobody has asked yet.
     leads: Vec<Word>,
@@ -49,6 +51,7 @@ impl ReadStored {
             since: now,
             answers: 0,
             found: Names::default(),
+            asks_last_value: false,
             routines: Names::default(),
             leads: Vec::new(),
             is_cut: false,
@@ -93,6 +96,8 @@ impl ReadStored {
     }
 
     fn take(&mut self, stored: &[u8], told: &Told<'_>, dialect: &Dialect) {
+        let asks = |text| asks_last_value(text, dialect);
+        self.asks_last_value |= dialect.flavor == Flavor::MariaDb && told.text.is_none_or(asks);
         let runs = |of: &Names| of.reached(told.text?, &[told.place.0]);
         let (calls, reached) = (runs(&self.routines).is_some(), runs(&self.found));
         let leaves = |of| {

@@ -217,20 +217,20 @@ fn reads_into_variables() {
         (
             "select nextval(s)",
             Kind::Select,
-            WRITES,
-            &[PinReason::SequenceValue],
+            WRITES.union(Traits::DRAWS_SEQUENCE),
+            &[],
         ),
         (
             "select next value for s",
             Kind::Select,
-            WRITES,
-            &[PinReason::SequenceValue],
+            WRITES.union(Traits::DRAWS_SEQUENCE),
+            &[],
         ),
         (
             "select previous value for s",
             Kind::Select,
-            WRITES,
-            &[PinReason::SequenceValue],
+            WRITES.union(Traits::TELLS_SEQUENCE),
+            &[],
         ),
     ]);
 }
