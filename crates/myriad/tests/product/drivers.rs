@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::session_state::pinned;
 use crate::support::{Database, FrontDoor, Gateway, Server, run};
 
 /// Enough for sessions that are pinned by procedures and cursors.
@@ -63,9 +64,10 @@ pub(crate) fn compare_as<'a>(
         });
         assert_eq!(through, direct, "{driver}, {mode}");
     }
-    // Whatever they prepare follows them.
-    let pins = "myriad_pins_total{reason=\"prepared_statement\"}";
-    assert_eq!(door.metric(pins), 0, "{driver}");
+    // Whatever they prepare follows them, and what they draw of sequences.
+    for reason in ["prepared_statement", "sequence_value"] {
+        assert_eq!(pinned(door, reason), 0, "{driver}, {reason}");
+    }
 }
 
 /// Runs a compiler.
