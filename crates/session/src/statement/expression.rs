@@ -288,8 +288,11 @@ impl<'a> Scanner<'_, 'a> {
         }
     }
 
+    /// MySQL has none, and refuses the words.
     fn sequence(&mut self, does: Traits) {
-        self.found.add(does);
+        if self.reader.dialect().flavor == Flavor::MariaDb {
+            self.found.add(does);
+        }
         self.found.writes();
     }
 }

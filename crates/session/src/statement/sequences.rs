@@ -183,6 +183,19 @@ mod tests {
     }
 
     #[test]
+    fn mysql_has_none() {
+        let mysql = Dialect::new(Flavor::MySql, 90_700);
+        for text in [
+            "SELECT NEXT VALUE FOR s",
+            "INSERT INTO t VALUES (PREVIOUS VALUE FOR s)",
+        ] {
+            let traits = classify(text.as_bytes(), &mysql).traits;
+            let sequences = Traits::DRAWS_SEQUENCE | Traits::TELLS_SEQUENCE;
+            assert!(!traits.intersects(sequences), "{text}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_followed_pins() {
         let draws = Traits::DRAWS_SEQUENCE;
         let tells = Traits::TELLS_SEQUENCE;
