@@ -135,11 +135,31 @@ impl Backend {
     }
 }
 
-/// True of a statement that may take a sequence away. What is made anew under its name has no last value.
-fn takes_away(text: &[u8]) -> bool {
-    const WORDS: [&[u8]; 3] = [b"drop", b"rename", b"replace"];
-    let mut words = text.split(|byte| !byte.is_ascii_alphabetic());
-    words.any(|word| WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)))
+/// What sequences a statement takes away, by the words of its text. What is made anew under the name has no last value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Away {
+    /// Those that it names, as tables or sequences.
+    Named,
+    /// Those of the schemas that it names.
+    OfSchemas,
+}
+
+impl Away {
+    fn by(words: &[&[u8]]) -> Option<Self> {
+        let is = |word: &[u8], of: &[&str]| {
+            of.iter()
+                .any(|known| known.as_bytes().eq_ignore_ascii_case(word))
+        };
+        let (first, rest) = words.split_first()?;
+        let replaces = rest.get(1).is_some_and(|word| is(word, &["replace"]));
+        let takes = is(first, &["drop", "rename"]) || is(first, &["create"]) && replaces;
+        let besides = |word: &&&[u8]| !is(word, &["or", "replace", "temporary"]);
+        match rest.iter().find(besides).filter(|_| takes)? {
+            what if is(what, &["sequence", "table", "tables"]) => Some(Self::Named),
+            what if is(what, &["database", "schema"]) => Some(Self::OfSchemas),
+            _ => None,
+        }
+    }
 }
 
 impl Engine {
@@ -154,8 +174,7 @@ impl Engine {
             return;
         };
         let has_some = self.last_values.contains_key(&key);
-        let may_take = has_some && statement.kind == Kind::Ddl;
-        if !draws && (!may_take || !takes_away(packet.text())) {
+        if !draws && !(has_some && statement.kind == Kind::Ddl) {
             return;
         }
         let dialect = self.facts.as_ref();
@@ -168,10 +187,16 @@ impl Engine {
             }
             return;
         }
-        let gone = names(packet.text(), &dialect).unwrap_or_default();
+        let words = names(packet.text(), &dialect).unwrap_or_default();
+        let Some(away) = Away::by(&words) else {
+            return;
+        };
         let is_gone = |sequence: &Sequence| {
-            gone.iter()
-                .any(|name| sequence.name.eq_ignore_ascii_case(name))
+            let name = match away {
+                Away::Named => &sequence.name,
+                Away::OfSchemas => &sequence.schema,
+            };
+            words.iter().any(|word| name.eq_ignore_ascii_case(word))
         };
         if let Some(last) = self.last_values.get_mut(&key) {
             last.0.retain(|(sequence, _)| !is_gone(sequence));
@@ -328,18 +353,20 @@ mod tests {
 
     #[test]
     fn what_takes_a_sequence_away() {
-        for text in [
-            "DROP SEQUENCE s",
-            "rename table s to t",
-            "CREATE OR REPLACE SEQUENCE s",
+        for (text, away) in [
+            ("DROP SEQUENCE s", Some(Away::Named)),
+            ("drop temporary table if exists s", Some(Away::Named)),
+            ("RENAME TABLE s TO t", Some(Away::Named)),
+            ("CREATE OR REPLACE SEQUENCE s", Some(Away::Named)),
+            ("DROP SCHEMA d", Some(Away::OfSchemas)),
+            ("CREATE SEQUENCE IF NOT EXISTS s", None),
+            ("DROP PROCEDURE IF EXISTS s", None),
+            ("CREATE OR REPLACE VIEW s AS SELECT 1", None),
+            ("ALTER SEQUENCE s RESTART 3", None),
+            ("", None),
         ] {
-            assert!(takes_away(text.as_bytes()), "{text}");
-        }
-        for text in [
-            "CREATE SEQUENCE IF NOT EXISTS s",
-            "ALTER SEQUENCE s RESTART 3",
-        ] {
-            assert!(!takes_away(text.as_bytes()), "{text}");
+            let words: Vec<_> = text.split(' ').map(str::as_bytes).collect();
+            assert_eq!(Away::by(&words), away, "{text}");
         }
     }
 }

@@ -183,6 +183,7 @@ fn prepared_statements_draw_and_those_that_ask_keep_their_connection() {
 fn a_sequence_that_is_gone_has_no_last_value() {
     let acts = [
         (0, Text("SELECT NEXTVAL(s), NEXTVAL(other)")),
+        (0, Text("DROP PROCEDURE IF EXISTS other")),
         (0, Text("DROP SEQUENCE s")),
         (0, Text("SELECT LASTVAL(s)")),
         (0, Text("CREATE SEQUENCE s")),
