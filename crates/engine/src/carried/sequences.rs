@@ -174,7 +174,8 @@ impl Engine {
             return;
         };
         let has_some = self.last_values.contains_key(&key);
-        if !draws && !(has_some && statement.kind == Kind::Ddl) {
+        let defines = has_some && statement.kind == Kind::Ddl;
+        if !draws && !defines {
             return;
         }
         let dialect = self.facts.as_ref();
