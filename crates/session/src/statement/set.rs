@@ -39,9 +39,15 @@ pub(super) fn set(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) ->
 /// SET changes for good cannot be told from that.
 fn for_statement(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> Kind {
     reader.next();
-    expression::scan(reader, found, Until::CommaOrFor, Calls::All);
-    while reader.accept_mark(b',') {
+    loop {
+        let name = reader.peek().identifier().unwrap_or_default();
+        if variables::is_of_tracking(name) {
+            found.pin(PinReason::SessionTracking);
+        }
         expression::scan(reader, found, Until::CommaOrFor, Calls::All);
+        if !reader.accept_mark(b',') {
+            break;
+        }
     }
     if !reader.accept(Keyword::For) {
         return Kind::Unknown;

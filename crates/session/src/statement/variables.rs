@@ -175,6 +175,12 @@ fn is_read_back(name: &[u8]) -> bool {
         .any(|end| name.ends_with(end))
 }
 
+/// True of a variable that says what the session tracker tells.
+pub(super) fn is_of_tracking(name: &[u8]) -> bool {
+    let name = identifier::plain(name).unwrap_or_default();
+    matches!(variable(name), Variable::Tracking)
+}
+
 /// Judges the assignment of a variable of the session.
 pub(super) fn assign(name: &[u8], found: &mut Findings) {
     found.add(Traits::SETS_VARIABLE);

@@ -191,6 +191,11 @@ fn what_holds_for_a_statement_pins_only_where_more_is_set() {
         ),
         ("set statement sql_mode='' for set a=1", ONE, untracked),
         (
+            "set statement sql_mode='', session_track_state_change=1 for select 1",
+            ONE,
+            &[PinReason::SessionTracking],
+        ),
+        (
             "set statement sql_mode='' for select 1; select 2",
             ONE,
             untracked,
