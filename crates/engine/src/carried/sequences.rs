@@ -71,6 +71,8 @@ pub(crate) struct DrawnHere {
     last: LastValues,
     /// Those of which the attached session may have drawn values since.
     unread: Vec<Sequence>,
+    /// What was known of tables when it said the first. What bears a name later may not be what it was.
+    epoch: u32,
 }
 
 impl DrawnHere {
@@ -199,7 +201,9 @@ impl Engine {
             };
             words.iter().any(|word| name.eq_ignore_ascii_case(word))
         };
-        if let Some(last) = self.last_values.get_mut(&key) {
+        let backend = client.backend.and_then(|key| self.pool.get_mut(key));
+        let here = backend.map(|backend| &mut backend.leftovers.drawn.last);
+        for last in here.into_iter().chain(self.last_values.get_mut(&key)) {
             last.0.retain(|(sequence, _)| !is_gone(sequence));
         }
     }
@@ -228,7 +232,8 @@ impl Engine {
         })
     }
 
-    /// True if a statement may be told what another session has drawn: of what cannot be replaced in a text.
+    /// True if what its backend has of sequences must go before a statement: it might be told what another session has
+    /// drawn, of what cannot be replaced in a text, or what it draws might not be told from that.
     pub(crate) fn sees_foreign_sequences(
         &self,
         key: Key,
@@ -241,13 +246,16 @@ impl Engine {
             return false;
         };
         let backend = client.backend.and_then(|key| self.pool.get(key));
-        if backend.is_none_or(|backend| backend.leftovers.drawn.last.0.is_empty()) {
+        let drawn = backend.map(|backend| &backend.leftovers.drawn);
+        let Some(drawn) = drawn.filter(|drawn| !drawn.last.0.is_empty()) else {
             return false;
-        }
+        };
+        let stale = drawn.epoch != self.digests.epoch();
         let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
         let tells = |statement: &Statement| statement.traits.contains(Traits::TELLS_SEQUENCE);
         // A routine may ask, whose body is not known.
         !statement.pins.is_empty()
+            || stale && statement.traits.contains(Traits::DRAWS_SEQUENCE)
             || executes(packet.payload) && tells(statement)
             || prepares && tells(&self.judge_text(key, packet.text()))
     }
@@ -310,6 +318,9 @@ impl Engine {
         let Some(value) = drawn else {
             return;
         };
+        if backend.leftovers.drawn.last.0.is_empty() {
+            backend.leftovers.drawn.epoch = self.digests.epoch();
+        }
         backend.dirty |= !backend.leftovers.drawn.last.set(sequence.clone(), value);
         let own = self.last_values.entry(client_key).or_default();
         if !own.set(sequence, value) {
