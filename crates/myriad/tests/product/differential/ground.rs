@@ -49,6 +49,14 @@ pub(super) enum Compared {
     Different(Box<Difference>),
 }
 
+/// True of a line by which the server ends something after a while.
+fn is_timed(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    ["max_execution_time", "max_statement_time"]
+        .iter()
+        .any(|limit| line.contains(limit))
+}
+
 impl<'a> Ground<'a> {
     pub(super) fn new(direct: &'a Address, through: &'a Address, schema: &str) -> Self {
         let mut keeper = keeper(direct);
@@ -105,6 +113,13 @@ impl<'a> Ground<'a> {
             if again != direct {
                 let told = format!("direct {direct:#?}\nagain {again:#?}\nthrough {through:#?}");
                 println!("not the same twice:\n{}\n{told}", lines.join("\n"));
+                return Some(Compared::Unstable);
+            }
+        }
+        // The server's timers are late on a busy machine.
+        let is_timed = lines.last().is_some_and(|line| is_timed(line));
+        for _ in 0..if is_timed { TRIES } else { 0 } {
+            if answer(&self.play(self.through, &lines)?) == direct {
                 return Some(Compared::Unstable);
             }
         }

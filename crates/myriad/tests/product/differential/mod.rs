@@ -108,6 +108,7 @@ impl Search<'_> {
 
     fn compare(&self, ground: &mut Ground<'_>, lines: &[String], name: &str) {
         let begin = Instant::now();
+        let _named = NamedIfPanics { name, lines };
         let compared = ground.compare(lines);
         self.took(begin.elapsed(), (name, lines));
         if let Some(difference) = self.count(compared) {
@@ -147,6 +148,20 @@ impl Search<'_> {
             Compared::Different(difference) => return Some(*difference),
         }
         None
+    }
+}
+
+/// Says whose answer it was that could not be read.
+struct NamedIfPanics<'a> {
+    name: &'a str,
+    lines: &'a [String],
+}
+
+impl Drop for NamedIfPanics<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{} ended this:\n{}", self.name, self.lines.join("\n"));
+        }
     }
 }
 
