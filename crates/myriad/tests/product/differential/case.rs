@@ -137,6 +137,15 @@ impl Case<'_> {
         fails && self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
     }
 
+    /// True if only packets differ that are between definitions of columns and rows.
+    pub(super) fn same_but_columns_end(&self) -> bool {
+        let ends = |line: &String| line.starts_with("ColumnsEnd ");
+        let same = |(direct, through): (&String, &String)| {
+            direct == through || ends(direct) && ends(through)
+        };
+        self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
+    }
+
     /// True if only packets differ that end an answer.
     pub(super) fn same_but_ends(&self) -> bool {
         let ends = |line: &String| line.starts_with("Ok ") || line.starts_with("RowsEnd ");
@@ -230,10 +239,17 @@ impl Case<'_> {
         self.resets() && taken > named
     }
 
-    /// The place of the last line that begins like one of these.
+    /// The place of the last line that begins like one of these, and was not refused.
     fn last_line(&self, begins: &[&str]) -> Option<usize> {
-        let begins = |line: &String| begins.iter().any(|word| line.starts_with(word));
-        self.lines.iter().rposition(begins)
+        let failed = |place: usize| {
+            let told = self.before.get(place).and_then(|told| told.first());
+            told.is_some_and(|told| told.starts_with("Err "))
+        };
+        let begins = |(place, line): (usize, &String)| {
+            begins.iter().any(|word| line.starts_with(word)) && !failed(place)
+        };
+        let mut lines = self.lines.iter().enumerate();
+        lines.rposition(begins)
     }
 
     /// True if a line before assigns in its rows, and there was none.

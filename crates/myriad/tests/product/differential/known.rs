@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 48] = [
+const KNOWN: [Known; 50] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -34,7 +34,8 @@ const KNOWN: [Known; 48] = [
         |case| case.resets() && case.last().contains("@@character_set_database"),
     ),
     ("after an ERR of the front door's own", |case| {
-        case.asks() && case.was_refused_by_name() && !Server::is_mariadb()
+        let shown = case.last().contains("@a") && case.has(&["GET DIAGNOSTICS @a = NUMBER"]);
+        (case.asks() || shown) && case.was_refused_by_name() && !Server::is_mariadb()
     }),
     (
         "In the second and later statements of one text, in `CALL`s and views: the backend's own",
@@ -59,7 +60,9 @@ const KNOWN: [Known; 48] = [
             && !case.through.iter().any(|told| told.starts_with("Err "));
         let as_text = as_text && !Server::is_mariadb();
         let digits = case.same_but_digits() && !Server::is_mariadb();
-        case.has(&["@"]) && (case.same_but(TYPE) || digits || union)
+        let table = case.last().starts_with("SHOW CREATE TABLE") && case.has(&["AS SELECT @"]);
+        let table = table && case.direct.len() == case.through.len() && !Server::is_mariadb();
+        case.has(&["@"]) && (case.same_but(TYPE) || digits || union || table)
             || plan && case.same_count()
             || as_text
     }),
@@ -83,6 +86,19 @@ const KNOWN: [Known; 48] = [
         let without_eof = case.lines[0].contains("+SESSION_TRACK,-DEPRECATE_EOF");
         without_eof && case.has(&["SET_VAR("]) && case.same_but_ends()
     }),
+    (
+        "those of a `sql_mode` that the hint `SET_VAR` sets",
+        |case| case.last().contains("SET_VAR(sql_mode") && case.same_but_columns_end(),
+    ),
+    (
+        "long data was sent for a parameter that it does not have",
+        |case| {
+            let fails =
+                |answer: &[String]| answer.first().is_some_and(|told| told.starts_with("Err "));
+            let both = fails(case.direct) && fails(case.through);
+            both && case.last().starts_with("\\again") && case.has(&["\\long"])
+        },
+    ),
     ("the warnings in the answer to COM_INIT_DB", |case| {
         case.last().starts_with("\\init_db") && !Server::is_mariadb()
     }),
@@ -158,12 +174,9 @@ const KNOWN: [Known; 48] = [
         let runs = ["\\cursor", "\\execute", "\\again"];
         let runs = runs.iter().any(|word| case.last().starts_with(word));
         let opens = runs && case.has(&["CALL "]);
-        let more = case.through.len() == case.direct.len() + 1;
-        let ends = case
-            .through
-            .last()
-            .is_some_and(|told| told.starts_with("Ok "));
-        opens && without_eof && more && ends && !Server::is_mariadb()
+        let ends = |told: &[String]| told.last().is_some_and(|told| told.starts_with("Ok "));
+        let ends = ends(case.direct) && ends(case.through);
+        opens && without_eof && ends && case.same_but_ends() && !Server::is_mariadb()
     }),
     ("a CALL of a procedure that changes no rows", |case| {
         let answers = [case.direct, case.through].map(|told| told.first());
@@ -284,7 +297,8 @@ const KNOWN: [Known; 48] = [
         lists && prepared.is_some_and(alters) && same() && !Server::is_mariadb()
     }),
     ("to which later values are converted", |case| {
-        let told = case.asks() || case.last().contains("@") || case.last().starts_with("\\execute");
+        let runs = ["\\execute", "\\cursor"].map(|word| case.last().starts_with(word));
+        let told = case.asks() || case.last().contains("@") || runs.contains(&true);
         case.retypes() && !Server::is_mariadb() && told
     }),
     ("COM_RESET_CONNECTION after XA PREPARE", |case| {

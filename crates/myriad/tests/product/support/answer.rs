@@ -171,16 +171,19 @@ impl Answer {
         for _ in 0..if told { columns } else { 0 } {
             self.packets.push((Part::Column, next()?));
         }
+        let mut follows = false;
         if !self.deprecate_eof() {
             let packet = next()?;
-            let has_cursor =
-                status(Part::ColumnsEnd, &packet).contains(ServerStatus::CURSOR_EXISTS);
+            let status = status(Part::ColumnsEnd, &packet);
             self.packets.push((Part::ColumnsEnd, packet));
-            if has_cursor {
+            if status.contains(ServerStatus::CURSOR_EXISTS) {
                 return Ok(false);
             }
+            // Behind the parameters of a prepared CALL comes an OK packet, which MySQL 9.7 announces only here.
+            follows = status.contains(ServerStatus::PS_OUT_PARAMS);
         }
-        self.rows(next)
+        let more = self.rows(next)?;
+        Ok(more || follows && matches!(self.packets.last(), Some((Part::RowsEnd, _))))
     }
 
     /// Reads rows and their end. Returns true if another response follows.
