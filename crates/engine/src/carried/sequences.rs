@@ -41,8 +41,13 @@ impl LastValues {
             sequence.schema.eq_ignore_ascii_case(&other.schema)
                 && sequence.name.eq_ignore_ascii_case(&other.name)
         };
-        let exact = self.0.iter().find(|(other, _)| other == sequence);
-        let found = exact.or_else(|| self.0.iter().find(|(other, _)| same(other)));
+        let found = || self.0.iter().find(|(other, _)| same(other));
+        let found = || found().map(|(_, value)| &**value);
+        self.exact(sequence).or_else(found)
+    }
+
+    fn exact(&self, sequence: &Sequence) -> Option<&[u8]> {
+        let found = self.0.iter().find(|(other, _)| other == sequence);
         found.map(|(_, value)| &**value)
     }
 
@@ -117,8 +122,9 @@ fn resolved(name: SequenceName, schema: Option<&[u8]>) -> Option<Sequence> {
 }
 
 impl Backend {
-    /// A statement is sent that may draw values of sequences.
-    fn note_draws(&mut self, client: &Client, packet: Packet<'_>, dialect: &Dialect) {
+    /// A statement is sent that may draw values of sequences. False if they cannot be asked for: the name of a schema that
+    /// is not of ASCII is not the same in all character sets of a session.
+    fn note_draws(&mut self, client: &Client, packet: Packet<'_>, dialect: &Dialect) -> bool {
         let prepared = client.statement(packet.payload);
         let (text, schema) = match prepared.filter(|_| executes(packet.payload)) {
             Some(prepared) => {
@@ -127,13 +133,19 @@ impl Backend {
             }
             None => (packet.text(), client.session.schema.as_deref()),
         };
-        for name in drawn_sequences(text, dialect).unwrap_or_default() {
-            if let Some(sequence) = resolved(name, schema)
-                && !self.leftovers.drawn.unread.contains(&sequence)
-            {
-                self.leftovers.drawn.unread.push(sequence);
+        let names = drawn_sequences(text, dialect).unwrap_or_default();
+        let drawn = names
+            .into_iter()
+            .filter_map(|name| resolved(name, schema))
+            .collect::<Vec<_>>();
+        let can_ask = drawn.iter().all(|drawn| drawn.schema.is_ascii());
+        let unread = &mut self.leftovers.drawn.unread;
+        for sequence in drawn.into_iter().filter(|_| can_ask) {
+            if !unread.contains(&sequence) {
+                unread.push(sequence);
             }
         }
+        can_ask
     }
 }
 
@@ -185,8 +197,9 @@ impl Engine {
             return;
         };
         if draws {
-            if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
-                backend.note_draws(client, packet, &dialect);
+            let backend = client.backend.and_then(|key| self.pool.get_mut(key));
+            if backend.is_some_and(|backend| !backend.note_draws(client, packet, &dialect)) {
+                self.pin_late(key, PinReason::SequenceValue);
             }
             return;
         }
@@ -314,7 +327,7 @@ impl Engine {
         // What is there as before was not drawn by the statement, which has failed: it may be another session's.
         let drawn = value
             .filter(digits)
-            .filter(|value| backend.leftovers.drawn.last.get(&sequence) != Some(*value));
+            .filter(|value| backend.leftovers.drawn.last.exact(&sequence) != Some(*value));
         let Some(value) = drawn else {
             return;
         };

@@ -25,7 +25,7 @@ fn begin(schema: &str) -> Arc<Database> {
 fn define(database: &Database, schema: &str) {
     database.schema(schema);
     database.execute(&format!(
-        "USE {schema}; CREATE SEQUENCE s START WITH 5; CREATE SEQUENCE other START WITH -3 INCREMENT BY -2;
+        "USE `{schema}`; CREATE SEQUENCE s START WITH 5; CREATE SEQUENCE other START WITH -3 INCREMENT BY -2;
          CREATE SEQUENCE `a ``b` START WITH 70;
          CREATE TABLE t (id BIGINT PRIMARY KEY, a INT);
          CREATE TABLE narrow (a TINYINT)"
@@ -234,5 +234,23 @@ fn where_a_trigger_asks_for_last_values_who_draws_some_is_pinned() {
         assert_eq!(b.value("SELECT LASTVAL(s)"), other);
         assert_eq!(a.value("SELECT MAX(a) FROM narrow"), drawn);
     }
+    assert_eq!(pinned(&door, "sequence_value"), 2);
+}
+
+/// The name of the schema is not the same in all character sets, so what was drawn there cannot be asked for.
+#[test]
+fn in_a_schema_that_is_not_of_ascii_who_draws_is_pinned() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let database = Database::shared();
+    define(&database, "sequences_höher");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 4"]);
+    let [mut a, mut b] = [0, 1].map(|_| Client::new(&door.address(), "sequences_höher"));
+    a.run("SET NAMES latin1");
+    assert_eq!(a.value("SELECT NEXTVAL(s)"), "5");
+    assert_eq!(b.value("SELECT NEXTVAL(s)"), "6");
+    assert_eq!(a.value("SELECT LASTVAL(s)"), "5");
+    assert_eq!(b.value("SELECT LASTVAL(s)"), "6");
     assert_eq!(pinned(&door, "sequence_value"), 2);
 }
