@@ -184,14 +184,13 @@ impl Engine {
         (packet, statement): (Packet<'_>, &Statement),
     ) {
         let draws = statement.traits.contains(Traits::DRAWS_SEQUENCE);
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let has_some = self.last_values.contains_key(&key);
-        let defines = has_some && statement.kind == Kind::Ddl;
+        let defines = statement.kind == Kind::Ddl && self.last_values.contains_key(&key);
         if !draws && !defines {
             return;
         }
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
         let dialect = self.facts.as_ref();
         let Some(dialect) = dialect.and_then(|facts| facts.dialect(&client.session)) else {
             return;

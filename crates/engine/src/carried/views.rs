@@ -15,6 +15,9 @@ use crate::lanes::digests::Digest;
 use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
+/// A read that nothing but a hint makes the server say has changed the session, unless it reads a view.
+const HINTED_READ: Traits = Traits::HINTS_VARIABLES.union(Traits::PURE_READ);
+
 /// A read for which something was brought that only a view could see.
 pub(crate) struct Unsure {
     digest: Digest,
@@ -115,13 +118,12 @@ impl Engine {
         key: Key,
         (packet, statement): (Packet<'_>, &mut Statement),
     ) {
-        let plain = Traits::HINTS_VARIABLES | Traits::PURE_READ;
+        if !statement.traits.contains(HINTED_READ) {
+            return;
+        }
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        if !statement.traits.contains(plain) {
-            return;
-        }
         let may_ask = client.status.contains(ServerStatus::AUTOCOMMIT) && !client.holds_backend();
         let digest = self.digest_of_tables(client, packet, statement);
         if self.digests.is_base(digest, now) {
@@ -133,19 +135,20 @@ impl Engine {
 
     /// True if whether a view was read is asked before the session goes on.
     pub(crate) fn awaits_tables(&mut self, key: Key, command: &ClientCommand) -> bool {
-        let plain = Traits::HINTS_VARIABLES | Traits::PURE_READ;
+        if !command.traits.contains(HINTED_READ) {
+            return false;
+        }
         let client = self.clients.get(key);
         let backend = client.and_then(|client| client.backend);
         let Some(backend) = backend.filter(|key| !self.answers_nothing(*key)) else {
             return false;
         };
-        let unsure = self.pool.get_mut(backend);
-        let unsure = unsure.and_then(|backend| backend.unsure.as_mut());
-        match unsure.filter(|_| command.traits.contains(plain)) {
-            Some(unsure) => unsure.awaited = true,
-            None => return false,
-        }
-        true
+        let backend = self.pool.get_mut(backend);
+        let unsure = backend.and_then(|backend| backend.unsure.as_mut());
+        unsure.is_some_and(|unsure| {
+            unsure.awaited = true;
+            true
+        })
     }
 
     /// Asks about the tables of a read. False if nothing is to be asked.
