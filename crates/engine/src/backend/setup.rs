@@ -95,7 +95,7 @@ impl Engine {
         let is_new = backend.is_new();
         backend.session = session;
         backend.insert_id = crate::backend::InsertId::Known(0);
-        backend.leftovers = crate::carried::user_variables::Leftovers::default();
+        backend.leftovers = crate::carried::leftovers::Leftovers::default();
         (backend.dirty, backend.counted_rows) = (false, false);
         // A command may wait for a clean backend.
         backend.due &= crate::backend::Due::COMMAND;

@@ -16,10 +16,8 @@ use session::{Restore, UserValue, UserVariables, put_user_variables, same_user_v
 use wire::Command;
 
 use crate::backend::{Backend, Due};
-use crate::carried::sequences::DrawnHere;
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::prepared::by_name::Prepared;
 use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
@@ -29,30 +27,24 @@ const UNREAD_MAX: usize = 256;
 /// So many variables of earlier sessions may be left as NULL before the backend is cleaned.
 const CLEARED_MAX: usize = 64;
 
-/// What a backend holds besides the state of its session.
+/// What a backend holds of user variables besides those of the state of its session.
 #[derive(Debug, Default)]
-pub(crate) struct Leftovers {
+pub(crate) struct VariablesHere {
     /// Variables that the attached session may have assigned and that were not read back.
     unread: Vec<Box<[u8]>>,
     /// Variables that are NULL because they were another session's. Whoever never set one is told
     /// NULL, but as a column of another type than if nobody had.
     cleared: Vec<Box<[u8]>>,
-    /// What is prepared by name.
-    pub(crate) prepared: Prepared,
-    /// What was drawn of sequences.
-    pub(crate) drawn: DrawnHere,
 }
 
-impl Leftovers {
+impl VariablesHere {
     /// What the attached session has assigned is read back, or lost with it.
     pub(crate) fn is_unread(&self) -> bool {
-        !self.unread.is_empty() || self.drawn.is_unread()
+        !self.unread.is_empty()
     }
 
-    /// The session is gone.
     pub(crate) fn forget_unread(&mut self) {
         self.unread.clear();
-        self.drawn.forget_unread();
     }
 
     /// True if the attached session may have assigned the variable, and it was not read back.
@@ -104,15 +96,15 @@ impl Backend {
     /// Adds to a restore what the session's variables need.
     fn restore_user_variables(&mut self, client: &Client, restore: &mut Restore) {
         let (from, to) = (self.session.user.clone(), &client.session.user);
-        let leftovers = &mut self.leftovers;
+        let here = &mut self.leftovers.variables;
         put_user_variables(&mut restore.set, (from.as_ref(), to.as_ref()), |name| {
-            leftovers.clears(name);
+            here.clears(name);
         });
         if let Some(own) = to {
             let is_own = |name: &[u8]| own.get(name).is_some();
-            leftovers.cleared.retain(|name| !is_own(name));
+            here.cleared.retain(|name| !is_own(name));
         }
-        self.dirty |= leftovers.cleared.len() > CLEARED_MAX;
+        self.dirty |= here.cleared.len() > CLEARED_MAX;
         self.session.user.clone_from(to);
     }
 
@@ -125,7 +117,7 @@ impl Backend {
                 user.is_some_and(|user| user.get(&read.name).is_some())
             };
             !set(client.session.user.as_ref())
-                && (self.leftovers.cleared.contains(&read.name)
+                && (self.leftovers.variables.cleared.contains(&read.name)
                     || foreign && set(self.session.user.as_ref()))
         })
     }
@@ -171,7 +163,7 @@ impl Engine {
         if !assigned.is_empty() {
             statement.traits |= Traits::ASSIGNS_USER_VARIABLES;
             let names = assigned.into_iter().map(|mention| mention.name);
-            backend.leftovers.assigns(names);
+            backend.leftovers.variables.assigns(names);
         }
         false
     }
@@ -223,7 +215,7 @@ impl Engine {
     /// never is.
     pub(crate) fn knows_user_variable(&self, client: &Client, name: &[u8]) -> bool {
         let backend = client.backend.and_then(|key| self.pool.get(key));
-        let unread = backend.is_some_and(|backend| backend.leftovers.may_have(name));
+        let unread = backend.is_some_and(|backend| backend.leftovers.variables.may_have(name));
         !unread && !client.pins.contains(PinReason::UserVariable)
     }
 
@@ -289,7 +281,7 @@ impl Engine {
             let mut known = backend.session.user.as_deref().cloned().unwrap_or_default();
             for name in &names {
                 // It still has what it had: for whoever comes next, too.
-                if backend.leftovers.overrules(name) {
+                if backend.leftovers.variables.overrules(name) {
                     known.set(name, UserValue::unknown());
                 }
             }
@@ -310,7 +302,7 @@ impl Engine {
             .is_some_and(pinned);
         if keeps {
             backend.leftovers.forget_unread();
-        } else if let (true, Some(client)) = (backend.leftovers.unread.len() > UNREAD_MAX, client) {
+        } else if let (true, Some(client)) = (backend.leftovers.variables.unread.len() > UNREAD_MAX, client) {
             backend.leftovers.forget_unread();
             self.pin_late(client, PinReason::UserVariable);
         }

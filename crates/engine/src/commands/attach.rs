@@ -14,7 +14,7 @@ use crate::backend::auth::BackendLogin;
 use crate::backend::facts::Facts;
 use crate::backend::setup::SQL_MODE;
 use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa};
-use crate::carried::user_variables::Leftovers;
+use crate::carried::leftovers::Leftovers;
 use crate::client::State;
 use crate::commands::{Packet, Taken};
 use crate::owner::Owner;

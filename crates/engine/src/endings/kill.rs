@@ -152,7 +152,7 @@ impl Engine {
     /// The whole number that a variable holds, if that is known here.
     fn whole_number(&self, client: &Client, name: &[u8]) -> Option<u64> {
         let backend = client.backend.and_then(|key| self.pool.get(key));
-        let unread = backend.is_some_and(|backend| backend.leftovers.may_have(name));
+        let unread = backend.is_some_and(|backend| backend.leftovers.variables.may_have(name));
         let known = !unread && !client.pins.contains(PinReason::UserVariable);
         let user = client.session.user.as_ref().filter(|_| known)?;
         user.get(name)?.as_unsigned()

@@ -111,10 +111,10 @@ impl Engine {
         let Some(mut names) = names.filter(|names| names.len() <= UNREAD_MAX) else {
             return self.pin_late(client, PinReason::UserVariable);
         };
-        let cleared = &backend.leftovers.cleared;
+        let cleared = &backend.leftovers.variables.cleared;
         names.retain(|(name, null)| !(*null && cleared.contains(name)));
         let own = names.into_iter().map(|(name, _)| name);
-        backend.leftovers.assigns(own);
+        backend.leftovers.variables.assigns(own);
     }
 
     /// What else may have been changed unseen: then the role is read back, and a session that is not tracked any more

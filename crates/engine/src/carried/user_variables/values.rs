@@ -103,7 +103,7 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };
-        let names = std::mem::take(&mut backend.leftovers.unread);
+        let names = std::mem::take(&mut backend.leftovers.variables.unread);
         if names.is_empty() {
             return false;
         }
