@@ -26,4 +26,4 @@ pub use user_variables::{
     ColumnType, Told, UserValue, UserVariables, ask_for_user_variables, put_user_variables,
     same_user_variables,
 };
-pub use variables::{Variables, is_carried, is_charset_variable, pins_when_set};
+pub use variables::{Variables, is_carried, is_charset_variable, pins_when_set, replaced_by};

@@ -229,8 +229,10 @@ pub fn meaningless<'a>(state: &'a SessionState, code: u16, words: &[u8]) -> Opti
 /// reported. All others may need a privilege.
 #[must_use]
 pub fn can_be_refused(name: &[u8]) -> bool {
-    const FREE: [&[u8]; 18] = [
+    const FREE: [&[u8]; 20] = [
         b"autocommit",
+        b"character_set_server",
+        b"collation_server",
         b"foreign_key_checks",
         b"group_concat_max_len",
         b"innodb_lock_wait_timeout",

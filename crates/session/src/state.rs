@@ -8,7 +8,7 @@ use crate::charset::Charset;
 use crate::restore::can_be_refused;
 use crate::seldom::Seldom;
 use crate::user_variables::UserVariables;
-use crate::variables::Variables;
+use crate::variables::{Variables, replaced_by};
 
 /// The state of a client's session, or the state that a backend is in. Cheap to copy and to
 /// compare: equal parts are shared.
@@ -50,9 +50,20 @@ impl SessionState {
 
     /// Takes over a variable's new value.
     pub fn set_variable(&mut self, name: &[u8], value: &[u8], interner: &mut Interner) {
+        if let Some(other) = replaced_by(name)
+            && self.variables.get(other).is_some()
+        {
+            self.forget_variable(other, interner);
+        }
         if let Some(variables) = self.variables.with(name, value) {
             self.variables = interner.variables(variables);
         }
+    }
+
+    /// True if the variable was set, or the one that says the same.
+    pub fn has_set(&self, name: &[u8]) -> bool {
+        let is_set = |name| self.variables.get(name).is_some();
+        is_set(name) || replaced_by(name).is_some_and(is_set)
     }
 
     /// Gives up a variable, as if it had not been set.

@@ -79,7 +79,23 @@ impl Variables {
 /// True for the variables that [`Charset`](crate::Charset) stands for. The tracker does not name
 /// all of those that a `SET NAMES … COLLATE …` changes, so they are read back instead.
 pub fn is_charset_variable(name: &[u8]) -> bool {
-    name.starts_with(b"character_set_") || name.starts_with(b"collation_")
+    const BY_THEMSELVES: [&[u8]; 3] = [
+        b"character_set_filesystem",
+        b"character_set_server",
+        b"collation_server",
+    ];
+    let of_charset = name.starts_with(b"character_set_") || name.starts_with(b"collation_");
+    of_charset && !BY_THEMSELVES.contains(&name)
+}
+
+/// The other one of two variables each of which replaces what the other has set: the last of them says it all, and is all
+/// that the tracker tells of.
+pub fn replaced_by(name: &[u8]) -> Option<&'static [u8]> {
+    match name {
+        b"character_set_server" => Some(b"collation_server"),
+        b"collation_server" => Some(b"character_set_server"),
+        _ => None,
+    }
 }
 
 /// True for a variable that is carried from backend to backend by setting it to the value that
@@ -132,15 +148,7 @@ pub fn pins_when_set(name: &[u8]) -> bool {
         b"statement_id",
         b"warning_count",
     ];
-    const NOT_READ_BACK: [&[u8]; 3] = [
-        b"character_set_filesystem",
-        b"character_set_server",
-        b"collation_server",
-    ];
-    match is_charset_variable(name) {
-        true => NOT_READ_BACK.contains(&name),
-        false => !is_carried(name) && !OF_SERVER.contains(&name),
-    }
+    !is_charset_variable(name) && !is_carried(name) && !OF_SERVER.contains(&name)
 }
 
 #[cfg(test)]
@@ -153,7 +161,6 @@ mod tests {
             "timestamp",
             "insert_id",
             "rand_seed1",
-            "collation_server",
             "session_track_schema",
         ] {
             assert!(pins_when_set(name.as_bytes()), "{name}");
@@ -163,6 +170,7 @@ mod tests {
             "statement_id",
             "collation_connection",
             "collation_database",
+            "collation_server",
             "last_insert_id",
         ] {
             assert!(!pins_when_set(name.as_bytes()), "{name}");

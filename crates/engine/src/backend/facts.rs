@@ -211,6 +211,11 @@ impl Charsets {
         }
     }
 
+    /// What they mean may be something else by now: a collation that is the server's own stands for global variables.
+    pub(crate) fn forget(&mut self) {
+        self.of_collation.fill(None);
+    }
+
     /// What a session that named `collation` begins with.
     pub(crate) fn get(&self, collation: u8) -> Option<&Arc<Charset>> {
         self.of_collation[usize::from(collation)].as_ref()

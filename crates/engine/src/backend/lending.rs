@@ -246,6 +246,7 @@ impl Engine {
     }
 
     pub(crate) fn retire_backends<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        self.charsets.forget();
         let ids: Vec<_> = self.pool.key_ids().collect();
         for id in ids {
             match self.is_relayed(id) {

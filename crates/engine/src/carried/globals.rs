@@ -174,12 +174,17 @@ impl Engine {
         let (Some(Act::SetsGlobals(names)), Some(client)) = (act, client) else {
             return self.tell_changed(turn, &ChangedGlobal::new(changes, b""));
         };
-        let own = client.session.variables.clone();
+        let own = client.session.clone();
         for name in names {
+            // Both are the same, but the character set does not say which of its collations.
+            let name: &[u8] = match &name[..] {
+                b"character_set_server" => b"collation_server",
+                name => name,
+            };
             let kept = is_kept(name);
             let changed = ChangedGlobal::new(changes, name);
-            let for_others = kept && !can_be_refused(name) || **name == *AUTOCOMMIT;
-            let for_itself = kept && own.get(name).is_none();
+            let for_others = kept && !can_be_refused(name) || *name == *AUTOCOMMIT;
+            let for_itself = kept && !own.has_set(name);
             if for_others {
                 self.tell_changed(turn, &changed);
             }
@@ -282,7 +287,7 @@ impl Engine {
         }
         client.global_news = former.news;
         for (name, value) in former.of_session(client.origin.global_changes) {
-            if client.session.variables.get(name).is_none() {
+            if !client.session.has_set(name) {
                 client.session.set_variable(name, value, &mut self.interner);
             }
         }

@@ -15,7 +15,7 @@ use wire::{Command, ServerStatus};
 
 use self::names::{Names, Reached};
 pub(crate) use self::question::ReadStored;
-use crate::backend::{Backend, Due, Purpose};
+use crate::backend::{Backend, ClientCommand, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::commands::dispatch::put_command;
@@ -40,7 +40,10 @@ const PATIENCE: Span = Span::from_ms(1_000);
 /// What is known for one key of the pool.
 #[derive(Default)]
 pub(crate) struct StoredObjects {
-    names: Names,
+    /// What leads to what leaves something that nothing tells of.
+    unseen: Names,
+    /// What leads to what sets variables, which an error does not tell of.
+    sets: Names,
     /// One of what was looked at asks for the last value of a sequence: who draws values keeps its connection.
     asks_last_value: bool,
     /// Something was defined since the last question was sent.
@@ -49,7 +52,7 @@ pub(crate) struct StoredObjects {
     asked: Option<Key>,
     /// They were told, or are not to be had.
     known: bool,
-    /// When the first of the questions was sent that led to `names`.
+    /// When the first of the questions was sent that led to them.
     since: Timestamp,
     /// Before that they are not asked for again, unless something was defined.
     ask_at: Timestamp,
@@ -61,7 +64,8 @@ impl StoredObjects {
     /// Something was defined, or taken away, which may be one. `stored`: what the server runs by itself.
     fn define(&mut self, stored: bool) {
         // Where there are none, what else is defined leads to none.
-        if stored || !self.names.is_empty() || self.asks_last_value {
+        let some = !self.unseen.is_empty() || !self.sets.is_empty() || self.asks_last_value;
+        if stored || some {
             (self.defined, self.asked) = (true, None);
         }
     }
@@ -78,7 +82,8 @@ impl StoredObjects {
         let since = read.since;
         // Whoever has defined something asks beside another.
         if since >= self.since {
-            (self.names, self.since) = (read.found, since);
+            (self.unseen, self.sets) = (read.unseen.names, read.sets.names);
+            self.since = since;
             self.asks_last_value = read.asks_last_value;
         }
         self.pause((since, now));
@@ -111,7 +116,7 @@ impl Engine {
         if known.asks_last_value && statement.traits.contains(Traits::DRAWS_SEQUENCE) {
             statement.pins.insert(PinReason::SequenceValue);
         }
-        if known.names.is_empty() || !packet.is_statement() {
+        if known.unseen.is_empty() && known.sets.is_empty() || !packet.is_statement() {
             return statement;
         }
         let Some(writes) = writes(&statement, packet.text()) else {
@@ -122,12 +127,29 @@ impl Engine {
         } else {
             Reached::Named
         };
-        if client.reaches(packet, &statement, &known.names) >= Some(least) {
+        let reaches = |names: &Names| {
+            !names.is_empty() && client.reaches(packet, &statement, names) >= Some(least)
+        };
+        if reaches(&known.unseen) {
             statement.pins.insert(PinReason::StoredObject);
             statement.traits |= Traits::UNKNOWN_CALL | Traits::MAY_WRITE;
             statement.traits -= Traits::PURE_READ;
+        } else if reaches(&known.sets) {
+            statement.traits |= Traits::SETS_BEHIND;
+            statement.traits -= Traits::PURE_READ;
         }
         statement
+    }
+
+    /// A statement failed behind which a trigger, or what it runs, may have set user variables.
+    pub(crate) fn may_have_set_behind(&mut self, command: &ClientCommand) {
+        let client = command.client.and_then(|key| self.clients.get(key));
+        let follows = client.is_some_and(|client| !client.pins.contains(PinReason::UserVariable));
+        if let (Some(key), true) = (command.client, follows)
+            && command.traits.contains(Traits::SETS_BEHIND)
+        {
+            self.ask_for_names(key);
+        }
     }
 
     /// What is known may be old. Told before what defines something runs, and behind it.

@@ -302,7 +302,10 @@ impl Engine {
             .is_some_and(pinned);
         if keeps {
             backend.leftovers.forget_unread();
-        } else if let (true, Some(client)) = (backend.leftovers.variables.unread.len() > UNREAD_MAX, client) {
+        } else if let (true, Some(client)) = (
+            backend.leftovers.variables.unread.len() > UNREAD_MAX,
+            client,
+        ) {
             backend.leftovers.forget_unread();
             self.pin_late(client, PinReason::UserVariable);
         }

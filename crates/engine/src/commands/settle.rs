@@ -221,6 +221,9 @@ impl Engine {
         }
         self.note_conditions(command, ending);
         self.call_answered(key, command);
+        if failed && !never_ran(command, ending) {
+            self.may_have_set_behind(command);
+        }
         self.statement_answered(key, command, failed);
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);
@@ -421,8 +424,8 @@ impl Backend {
             self.prepared_xa = self.prepared_xa.max(PreparedXa::Possible);
         }
         let failed = *ending != Ending::Ok && !never_ran(command, ending);
-        let for_statement = Traits::FOR_STATEMENT | Traits::HINTS_VARIABLES;
-        if failed && command.traits.intersects(for_statement) {
+        let untold = Traits::FOR_STATEMENT | Traits::HINTS_VARIABLES | Traits::SETS_BEHIND;
+        if failed && command.traits.intersects(untold) {
             self.due |= Due::PUT_BACK;
         }
     }

@@ -30,8 +30,8 @@ use crate::{Engine, Mail, Turn};
 pub(crate) enum TextEffect {
     /// The text is prepared now.
     Prepares(Text),
-    /// Another text, which is not known, has the name now.
-    Hides(Box<[u8]>),
+    /// Another text, which is not carried, has the name now; and what running that does to the list of conditions.
+    Hides(Box<[u8]>, Option<Does>),
     /// The name is free now.
     Frees(Box<[u8]>),
 }
@@ -76,14 +76,7 @@ impl Engine {
         (name, source): (Box<[u8]>, Source),
         dialect: &Dialect,
     ) -> Option<Text> {
-        let text = match source {
-            Source::Text(text) => text,
-            Source::Variable(variable) => {
-                let known = self.knows_user_variable(client, &variable);
-                let user = client.session.user.as_ref().filter(|_| known)?;
-                user.get(&variable)?.ascii()?
-            }
-        };
+        let text = self.text_of(client, source)?;
         let others = client.texts.as_ref();
         let room = others.is_none_or(|texts| texts.has_room(&name, text.len()));
         let inner = classify(&text, dialect);
@@ -105,6 +98,26 @@ impl Engine {
         })
     }
 
+    /// The text that PREPARE names, if it is known.
+    fn text_of(&self, client: &Client, source: Source) -> Option<Vec<u8>> {
+        match source {
+            Source::Text(text) => Some(text),
+            Source::Variable(variable) => {
+                let known = self.knows_user_variable(client, &variable);
+                let user = client.session.user.as_ref().filter(|_| known)?;
+                user.get(&variable)?.ascii()
+            }
+        }
+    }
+
+    /// What running a text that is not carried does to the list of conditions. Of what is about the list itself, or runs
+    /// several statements, only the answer tells.
+    fn staying_does(&self, client: &Client, source: Source, dialect: &Dialect) -> Option<Does> {
+        let text = self.text_of(client, source)?;
+        let does = Does::of_statement(&classify(&text, dialect), &text, self.flavor());
+        matches!(does, Does::Replaces | Does::Keeps).then_some(does)
+    }
+
     /// What a COM_QUERY does to texts, if it is about them.
     pub(crate) fn text_effect(
         &mut self,
@@ -123,14 +136,14 @@ impl Engine {
             TextPrepared::Deallocate(name) => TextEffect::Frees(name),
             TextPrepared::Prepare(name, source) => {
                 let carried = !statement.pins.contains(PinReason::TextPrepared);
-                let prepared = self.prepared(record, (name.clone(), source), &dialect);
+                let prepared = self.prepared(record, (name.clone(), source.clone()), &dialect);
                 match prepared.filter(|_| carried) {
                     Some(mut text) => {
                         self.texts_prepared += 1;
                         text.id = self.texts_prepared;
                         TextEffect::Prepares(text)
                     }
-                    None => TextEffect::Hides(name),
+                    None => TextEffect::Hides(name, self.staying_does(record, source, &dialect)),
                 }
             }
         }))
@@ -142,7 +155,7 @@ impl Engine {
         let client = self.clients.get(client)?;
         let dialect = self.facts.as_ref()?.dialect(&client.session)?;
         match text_prepared(packet.text(), &dialect)? {
-            TextPrepared::Execute(name) => Some(client.texts.as_ref()?.get(&name)?.does),
+            TextPrepared::Execute(name) => client.texts.as_ref()?.does(&name),
             TextPrepared::Prepare(_, Source::Text(text)) => {
                 let prepared = classify(&text, &dialect);
                 Some(Does::of_preparing(&prepared, &text, self.flavor()))
@@ -173,12 +186,21 @@ impl Engine {
             }
             // A PREPARE that fails takes away what had the name.
             (TextEffect::Prepares(Text { name, .. }), true)
-            | (TextEffect::Hides(name) | TextEffect::Frees(name), _) => {
+            | (TextEffect::Hides(name, _), true)
+            | (TextEffect::Frees(name), _) => {
                 // One that was killed before it began leaves what another session has under the name.
                 backend.dirty |= failed && here.get(&name).is_some();
                 here.remove(&name);
                 if let Some(client) = client {
                     client.forget_text(&name);
+                }
+            }
+            (TextEffect::Hides(name, does), false) => {
+                here.remove(&name);
+                if let Some(client) = client {
+                    client.forget_text(&name);
+                    let stays = |does| client.texts.get_or_insert_default().stays(name, does);
+                    does.map(stays);
                 }
             }
         }

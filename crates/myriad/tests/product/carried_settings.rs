@@ -5,7 +5,7 @@ use wire::{Capabilities, OkPacket, ServerStatus};
 
 use crate::packets::shown;
 use crate::session_state::{Scripts, compare, compare_as, pinned};
-use crate::support::{Client, Database, FrontDoor, Login, Server, USUAL};
+use crate::support::{Address, Client, Database, FrontDoor, Login, Server, USUAL};
 
 const COM_RESET_CONNECTION: u8 = 0x1f;
 
@@ -320,4 +320,71 @@ fn autocommit_of_all_is_known_as_soon_as_somebody_has_changed_it() {
         assert_eq!(status.contains(ServerStatus::AUTOCOMMIT), is_on, "{value}");
     }
     assert_eq!(door.metric("myriad_backend_resets_total"), 0);
+}
+
+/// A session keeps the collation of the server that it began with, or has set, whoever sets another one for all.
+#[test]
+fn the_servers_collation_is_what_it_was_when_the_session_began() {
+    const ASK: &str = "SELECT CONCAT(@@character_set_server, ' ', @@collation_server)";
+    let database = Database::private();
+    let settings = ["backend.max_connections = 2", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::default()
+    };
+    let mut admin = Client::login(&door.address(), &login).unwrap();
+    let [mut before, mut own] = [(); 2].map(|()| Client::new(&door.address(), "shop"));
+    let began = before.value(ASK);
+    assert_eq!(admin.value(ASK), began);
+    own.run("SET collation_server = latin1_german1_ci");
+    own.run("SET character_set_server = cp1251");
+    admin.run("SET GLOBAL collation_server = latin2_croatian_ci");
+    let mut after = Client::new(&door.address(), "shop");
+    for _ in 0..3 {
+        assert_eq!(after.value(ASK), "latin2 latin2_croatian_ci");
+        assert_eq!(own.value(ASK), "cp1251 cp1251_general_ci");
+        assert_eq!(before.value(ASK), began);
+        assert_eq!(admin.value(ASK), began);
+    }
+    own.run("SET collation_server = cp1251_bin");
+    admin.run("SET GLOBAL character_set_server = greek");
+    for _ in 0..3 {
+        assert_eq!(own.value(ASK), "cp1251 cp1251_bin");
+        assert_eq!(after.value(ASK), "latin2 latin2_croatian_ci");
+    }
+    after.send(COM_RESET_CONNECTION, b"");
+    after.answer().unwrap();
+    assert_eq!(after.value(ASK), "greek greek_general_ci");
+    nothing_pins(&door);
+}
+
+/// The character sets of all are those of whoever logs in with the one that the server has: it is asked anew.
+#[test]
+fn character_sets_of_all_are_those_of_logins_after_it() {
+    const ASK: &str = "SELECT CONCAT_WS(' ', @@character_set_client, @@character_set_results, @@collation_connection)";
+    let database = Database::private();
+    let settings = ["backend.max_connections = 2", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let login = |address: &Address| {
+        let login = Login {
+            user: "admin",
+            password: "all",
+            ..Login::default()
+        };
+        Client::login(address, &login).unwrap()
+    };
+    let mut admin = login(&door.address());
+    let mut before = login(&door.address());
+    let began = before.value(ASK);
+    admin.run("SET GLOBAL character_set_results = latin2");
+    admin.run("SET GLOBAL collation_connection = latin1_german1_ci");
+    let [mut after, mut reference] = [&door.address(), database.address()].map(login);
+    for _ in 0..3 {
+        assert_eq!(after.value(ASK), reference.value(ASK));
+        assert_eq!(before.value(ASK), began);
+        assert_eq!(admin.value(ASK), began);
+    }
+    nothing_pins(&door);
 }

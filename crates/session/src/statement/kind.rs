@@ -179,6 +179,9 @@ bitflags! {
         const DRAWS_SEQUENCE = 1 << 45;
         /// Asks for the value that the session has drawn last: `LASTVAL()`, `PREVIOUS VALUE FOR`.
         const TELLS_SEQUENCE = 1 << 46;
+        /// What it runs besides may set variables of the session, which the server says only if it succeeds. No text says
+        /// so by itself.
+        const SETS_BEHIND = 1 << 47;
     }
 }
 

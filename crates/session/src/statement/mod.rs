@@ -73,7 +73,7 @@ pub use substitute::{Known, substitute, substitute_last_values};
 pub use target::{Kill, Named, kill_target, names, use_schema};
 pub use text_prepared::{Source, TextPrepared, prepare_statement, text_prepared};
 pub use time_limit::{milliseconds, seconds, time_limit};
-pub use unseen::{Stored, asks_last_value, leaves_unseen, patterns};
+pub use unseen::{Stored, asks_last_value, leaves_unseen, patterns, sets_variables};
 pub use user_variables::{Mention, carried_name, user_variables};
 
 #[cfg(test)]

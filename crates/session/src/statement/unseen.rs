@@ -17,7 +17,7 @@ pub enum Stored {
     Routine,
 }
 
-/// What a text has that [`leaves_unseen`] or [`asks_last_value`] would find something in, as patterns of LIKE: some have
+/// What a text has that [`leaves_unseen`], [`sets_variables`] or [`asks_last_value`] would find something in, as patterns of LIKE: some have
 /// it that do neither.
 #[must_use]
 pub const fn patterns(stored: Stored, flavor: Flavor) -> &'static [&'static str] {
@@ -30,6 +30,7 @@ pub const fn patterns(stored: Stored, flavor: Flavor) -> &'static [&'static str]
             "%temporary%",
             "%get_lock%",
             "%@%:=%",
+            "%set%@%=%",
             "%into%@%",
             "%diagnostics%@%",
             "%call%@%",
@@ -41,6 +42,7 @@ pub const fn patterns(stored: Stored, flavor: Flavor) -> &'static [&'static str]
             "%set default role%",
             "%resource group%",
             "%@%:=%",
+            "%set%@%=%",
             "%into%@%",
             "%diagnostics%@%",
             "%call%@%",
@@ -72,6 +74,27 @@ pub fn leaves_unseen(text: &[u8], stored: Stored, dialect: &Dialect) -> bool {
             return true;
         }
         (before, token) = (token, next);
+    }
+    lexer.in_doubt()
+}
+
+/// True if what is stored sets variables of its session with SET, `@x` or `@@x`: the answer tells, unless it is an error. In
+/// doubt it does.
+#[must_use]
+pub fn sets_variables(text: &[u8], dialect: &Dialect) -> bool {
+    let mut lexer = Lexer::new(text, dialect);
+    let mut sets = false;
+    let mut token = lexer.next();
+    while token != Token::End {
+        let next = lexer.next();
+        let may_set = token.is(Keyword::Set) || token == Token::Mark(b',');
+        sets = match next {
+            Token::SystemVariable if may_set => return true,
+            Token::UserVariable(_) => may_set,
+            Token::Assign | Token::Mark(b'=') if sets => return true,
+            _ => false,
+        };
+        token = next;
     }
     lexer.in_doubt()
 }
@@ -247,6 +270,29 @@ mod tests {
                 !asks || is_looked_for(text, stored, Flavor::MariaDb),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn what_sets_variables() {
+        for (text, sets) in [
+            ("SET @c = @c + 1", true),
+            ("SET NEW.f3 = -(NEW.f1 DIV 5), @counter= @counter+1", true),
+            ("BEGIN DECLARE n INT; SET n = 1, @@sql_mode = ''; END", true),
+            ("SET @`a b` := 5", true),
+            ("INSERT INTO log VALUES (NEW.a, @who)", false),
+            (
+                "BEGIN SET NEW.a = @x; UPDATE t SET a = 1 WHERE b = @x; END",
+                false,
+            ),
+            ("SET NEW.a = '@x = 1'", false),
+        ] {
+            for flavor in SERVERS {
+                let dialect = Dialect::new(flavor, 101_119);
+                assert_eq!(sets_variables(text.as_bytes(), &dialect), sets, "{text}");
+                let looked_for = is_looked_for(text, Stored::Trigger, flavor);
+                assert!(!sets || looked_for, "{text}");
+            }
         }
     }
 

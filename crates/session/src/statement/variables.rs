@@ -36,7 +36,7 @@ enum Variable {
     Ordinary,
     /// `autocommit`.
     Autocommit,
-    /// Characters and collations.
+    /// Characters and collations of the connection, and of the schema.
     Charset,
     /// `last_insert_id` and its synonym.
     LastInsertId,
@@ -96,6 +96,7 @@ variables! {
     Transaction => ["tx_isolation" "tx_read_only" "transaction_isolation"
         "transaction_read_only"]
     Debug => ["debug" "debug_dbug" "debug_sync"]
+    Ordinary => ["character_set_server" "collation_server" "character_set_filesystem"]
     Profiling => ["profiling" "profiling_history_size"]
     History => ["in_transaction" "last_gtid" "proxy_user" "external_user" "statement_id"
         "rand_seed" "tmp_table_count"]
@@ -167,7 +168,7 @@ pub(super) fn is_of_replication(name: &[u8]) -> bool {
     variable(name) == Variable::Replication
 }
 
-/// True of the variables of character sets that are read back: not those that new schemas and files get.
+/// True of the variables of character sets that are read back: not those of the schema.
 fn is_read_back(name: &[u8]) -> bool {
     let name = name.to_ascii_lowercase();
     [&b"_client"[..], b"_results", b"_connection"]

@@ -2,7 +2,9 @@
 //! does, too, and is asked for by its name until nothing new is found.
 
 use events::Timestamp;
-use session::statement::{Dialect, Flavor, Stored, asks_last_value, leaves_unseen, patterns};
+use session::statement::{
+    Dialect, Flavor, Stored, asks_last_value, leaves_unseen, patterns, sets_variables,
+};
 use wire::TextResultSet;
 
 use super::names::{Names, Reached, Word, word_of};
@@ -25,11 +27,12 @@ pub(crate) struct ReadStored {
     pub(super) since: Timestamp,
     /// How many answers there were.
     answers: u32,
-    /// What a statement can name.
-    pub(super) found: Names,
+    /// What leads to what leaves something that nothing tells of.
+    pub(super) unseen: Found,
+    /// What leads to what sets variables, which an error does not tell of.
+    pub(super) sets: Found,
     /// One of them asks for the last value of a sequence.
     pub(super) asks_last_value: bool,
-    routines: Names,
     /// Names by which nobody has asked yet.
     leads: Vec<Word>,
     /// There were more than are looked at.
@@ -50,9 +53,9 @@ impl ReadStored {
         Self {
             since: now,
             answers: 0,
-            found: Names::default(),
+            unseen: Found::default(),
+            sets: Found::default(),
             asks_last_value: false,
-            routines: Names::default(),
             leads: Vec::new(),
             is_cut: false,
             rows: TextResultSet::default(),
@@ -98,40 +101,59 @@ impl ReadStored {
     fn take(&mut self, stored: &[u8], told: &Told<'_>, dialect: &Dialect) {
         let asks = |text| asks_last_value(text, dialect);
         self.asks_last_value |= dialect.flavor == Flavor::MariaDb && told.text.is_none_or(asks);
+        let unseen = |of| {
+            told.text
+                .is_none_or(|text| leaves_unseen(text, of, dialect))
+        };
+        self.unseen.follow(stored, told, unseen, &mut self.leads);
+        let sets = |_| told.text.is_some_and(|text| sets_variables(text, dialect));
+        self.sets.follow(stored, told, sets, &mut self.leads);
+    }
+}
+
+/// Names that lead to what does something unseen.
+#[derive(Default)]
+pub(super) struct Found {
+    /// What a statement can name.
+    pub(super) names: Names,
+    /// Routines, which others run.
+    routines: Names,
+}
+
+impl Found {
+    /// Looks at one that the server told of: whether it does the thing itself, or runs what does. Names by which others
+    /// may run it are added to `leads`.
+    fn follow(
+        &mut self,
+        stored: &[u8],
+        told: &Told<'_>,
+        does: impl Fn(Stored) -> bool,
+        leads: &mut Vec<Word>,
+    ) {
         let runs = |of: &Names| of.reached(told.text?, &[told.place.0]);
-        let (calls, reached) = (runs(&self.routines).is_some(), runs(&self.found));
-        let leaves = |of| {
-            calls
-                || told
-                    .text
-                    .is_none_or(|text| leaves_unseen(text, of, dialect))
+        let (calls, reached) = (runs(&self.routines).is_some(), runs(&self.names));
+        let does = |of| calls || does(of);
+        let mut find = |reached| {
+            if self.names.add(told.place, reached) {
+                leads.extend(word_of(told.place.1));
+            }
         };
         match stored {
-            b"T" if reached.is_some() || leaves(Stored::Trigger) => {
-                self.find(told, Reached::Written);
-            }
-            b"V" if leaves(Stored::View) => self.find(told, Reached::Named),
+            b"T" if reached.is_some() || does(Stored::Trigger) => find(Reached::Written),
+            b"V" if does(Stored::View) => find(Reached::Named),
             // Written to, it fires the trigger of its table.
-            b"V" => reached
-                .into_iter()
-                .for_each(|as_that| self.find(told, as_that)),
+            b"V" => reached.into_iter().for_each(find),
             b"F" | b"P" => {
                 // Whoever calls a function, or a procedure in doubt, is pinned for that.
                 if stored == b"P" && reached.is_some() {
-                    self.find(told, Reached::Named);
+                    find(Reached::Named);
                 }
-                let leads = reached.is_some() || leaves(Stored::Routine);
-                if leads && self.routines.add(told.place, Reached::Named) {
-                    self.leads.extend(word_of(told.place.1));
+                let does = reached.is_some() || does(Stored::Routine);
+                if does && self.routines.add(told.place, Reached::Named) {
+                    leads.extend(word_of(told.place.1));
                 }
             }
             _ => {}
-        }
-    }
-
-    fn find(&mut self, told: &Told<'_>, reached: Reached) {
-        if self.found.add(told.place, reached) {
-            self.leads.extend(word_of(told.place.1));
         }
     }
 }
@@ -261,7 +283,7 @@ mod tests {
             ("INSERT INTO plain VALUES (1)", None),
         ] {
             assert_eq!(
-                read.found.reached(text.as_bytes(), &[b"shop"]),
+                read.unseen.names.reached(text.as_bytes(), &[b"shop"]),
                 reached,
                 "{text}"
             );

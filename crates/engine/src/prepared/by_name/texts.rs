@@ -29,6 +29,9 @@ pub(crate) struct Text {
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     pub(super) list: Vec<Text>,
+    /// Those that stay on the one backend, for which they pin the session: their names, and what running them does to the
+    /// list of conditions.
+    staying: Vec<(Box<[u8]>, Does)>,
 }
 
 impl Texts {
@@ -44,6 +47,20 @@ impl Texts {
         self.list.iter().find(|text| *text.name == *name)
     }
 
+    /// What running the text of that name does to the list of conditions, if that is known.
+    pub(super) fn does(&self, name: &[u8]) -> Option<Does> {
+        let staying = || self.staying.iter().find(|(staying, _)| **staying == *name);
+        let carried = self.get(name).map(|text| text.does);
+        carried.or_else(|| staying().map(|&(_, does)| does))
+    }
+
+    /// A text that is not carried has its name from now on. Of more than so many nothing is known.
+    pub(super) fn stays(&mut self, name: Box<[u8]>, does: Does) {
+        if self.staying.len() < TEXTS_MAX {
+            self.staying.push((name, does));
+        }
+    }
+
     /// The text has its name from now on, whatever had it before.
     pub(super) fn put(&mut self, text: Text) {
         self.remove(&text.name);
@@ -52,6 +69,7 @@ impl Texts {
 
     fn remove(&mut self, name: &[u8]) {
         self.list.retain(|text| *text.name != *name);
+        self.staying.retain(|(staying, _)| **staying != *name);
     }
 
     /// Whether a text of `more` bytes can be kept under this name, in place of the one that has it.
@@ -67,7 +85,7 @@ impl Client {
     pub(super) fn forget_text(&mut self, name: &[u8]) {
         if let Some(texts) = &mut self.texts {
             texts.remove(name);
-            if texts.list.is_empty() {
+            if texts.list.is_empty() && texts.staying.is_empty() {
                 self.texts = None;
             }
         }
