@@ -30,11 +30,10 @@ impl Binding {
     /// bound is the session's. A schema cannot be given up, so a statement that was prepared without one
     /// is prepared in whichever there is; it names no table without a schema.
     pub fn over(&self, state: &SessionState, interner: &mut Interner) -> SessionState {
-        let others = state.variables.only(|name| !is_bound(name));
         SessionState {
             schema: self.schema.clone().or_else(|| state.schema.clone()),
             charset: self.charset.clone().or_else(|| state.charset.clone()),
-            variables: interner.variables(others.and(&self.variables)),
+            variables: interner.variables(as_bound(&state.variables, &self.variables)),
             ..state.clone()
         }
     }
@@ -54,6 +53,12 @@ impl Binding {
     pub fn schema(&self) -> Option<&[u8]> {
         self.schema.as_deref()
     }
+}
+
+/// The variables of a session, but that those which are bound are those of `then`.
+pub fn as_bound(now: &Variables, then: &Variables) -> Variables {
+    let others = now.only(|name| !is_bound(name));
+    others.and(&then.only(is_bound))
 }
 
 /// True unless the variable is known to matter only when a statement runs. What is taken for bound and is

@@ -13,7 +13,7 @@ pub mod statement;
 mod user_variables;
 mod variables;
 
-pub use binding::Binding;
+pub use binding::{Binding, as_bound};
 pub use charset::{Charset, ResultsCollation, unreadable_charset};
 pub use restore::{
     NARROW, Restore, Role, can_be_refused, is_restorable, meaningless, misreads, plan,

@@ -216,3 +216,41 @@ fn definitions_are_known_as_soon_as_they_are_made_and_no_longer_than_they_last()
     client.run("INSERT INTO u VALUES (1)");
     assert_eq!(pinned(&door, "stored_object"), 2);
 }
+
+/// The answer to a statement that fails does not tell of what its trigger has set.
+#[test]
+fn what_a_trigger_sets_is_the_sessions_own_also_if_the_statement_fails() {
+    let schema = "unseen_failed";
+    let database = begin(schema, "SET @left = IFNULL(@left, 0) + 1;");
+    database.execute(&format!(
+        "USE {schema}; ALTER TABLE t ADD UNIQUE (a), ENGINE = InnoDB;
+         CREATE PROCEDURE p() INSERT INTO t VALUES (1), (2), (1)"
+    ));
+    let door = door(&database);
+    let mut client = Client::new(&door.address(), schema);
+    let mut others: Vec<_> = (0..3)
+        .map(|_| Client::new(&door.address(), schema))
+        .collect();
+    for (statement, sets) in [
+        ("INSERT INTO t VALUES (1), (2), (1)", 3),
+        ("INSERT INTO w VALUES (1), (1)", 2),
+        ("CALL p()", 3),
+    ] {
+        client.run("SET @left = 0");
+        others.iter_mut().for_each(|other| {
+            other.run("SET @left = 100");
+        });
+        let told = client.run(statement);
+        assert!(matches!(told[..], [Outcome::Err(1062, _)]), "{told:?}");
+        for _ in 0..3 {
+            for other in &mut others {
+                assert_eq!(other.value("SELECT @left"), "100", "{statement}");
+            }
+            assert_eq!(
+                client.value("SELECT @left"),
+                sets.to_string(),
+                "{statement}"
+            );
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //! matter of `session_state`.
 
 use crate::session_state::{compare, pinned};
-use crate::support::{Client, Database, FrontDoor, Outcome, eventually};
+use crate::support::{Client, Database, FrontDoor, Outcome, Server, eventually};
 
 /// A text of so many bytes that selects a number.
 fn text(len: usize, number: usize) -> String {
@@ -142,4 +142,34 @@ fn a_prepare_that_was_killed_leaves_nothing_on_its_connection() {
         matches!(outcomes[..], [Outcome::Err(1243, _)]),
         "{outcomes:?}"
     );
+}
+
+/// What MariaDB reads of a table with system versioning is bound to the time zone of the PREPARE.
+#[test]
+fn a_text_is_prepared_with_the_variables_of_then() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let reads = [
+        "SET time_zone = '+00:00'",
+        "CREATE TABLE v (a INT) WITH SYSTEM VERSIONING",
+        "INSERT INTO v VALUES (1)",
+        "PREPARE p FROM 'SELECT a FROM v'",
+        "EXECUTE p",
+        "EXECUTE p",
+        "SET time_zone = '+05:00'",
+        "EXECUTE p",
+    ];
+    let other = [
+        "SET time_zone = '+03:00'",
+        "PREPARE p FROM 'SELECT 1'",
+        "EXECUTE p",
+        "SELECT @@time_zone",
+        "EXECUTE p",
+        "EXECUTE p",
+        "SELECT @@time_zone",
+        "EXECUTE p",
+    ];
+    let (door, _clients) = compare("texts_bound", &[&reads, &other]);
+    assert_eq!(pinned(&door, "text_prepared"), 0);
 }

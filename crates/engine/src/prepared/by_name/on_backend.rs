@@ -1,7 +1,7 @@
 //! The texts that are prepared by name on a backend, whoever prepared them.
 
-use session::plan;
 use session::statement::{Dialect, prepare_statement};
+use session::{as_bound, plan};
 
 use super::texts::Text;
 use crate::backend::{Backend, Purpose, RestorePart};
@@ -90,9 +90,10 @@ impl Backend {
         takes
     }
 
-    /// Prepares a text in the schema, with the character sets, the role and in the `sql_mode` of then. Nothing
-    /// else of then matters, and to set `autocommit` would end a transaction. What somebody's next
-    /// transaction is to be must not hold: where that only reads, a text that writes cannot be prepared.
+    /// Prepares a text in the schema, with the character sets, the role and the variables of then that it is bound to:
+    /// MariaDB compares with the end of time, in the time zone of then, what it reads of tables with system versioning.
+    /// To set `autocommit` would end a transaction. What somebody's next transaction is to be must not hold: where that
+    /// only reads, a text that writes cannot be prepared.
     /// `can_lack`: what it is brought for may do without it.
     pub(super) fn prepare(
         &mut self,
@@ -103,10 +104,7 @@ impl Backend {
         let mut state = self.session.clone();
         state.schema = text.state.schema.clone().or(state.schema);
         state.charset = text.state.charset.clone().or(state.charset);
-        let variables = state
-            .variables
-            .with_from(b"sql_mode", &text.state.variables);
-        state.variables = variables.into();
+        state.variables = as_bound(&state.variables, &text.state.variables).into();
         state.set_role(text.state.role());
         state.set_next_transaction(b"");
         let restore = plan(&self.session, &state);
