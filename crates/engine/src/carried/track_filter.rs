@@ -6,6 +6,7 @@
 //! Knows nothing of what the changes mean to the front door: that is `tracking`.
 
 use membership::Key;
+use session::statement::Flavor;
 use wire::{OkPacket, Reader, StateChange, put_lenenc_bytes};
 
 use crate::Engine;
@@ -88,6 +89,13 @@ impl Engine {
             return;
         };
         client.tracks.pass(Reader::new(ok.state_changes), block);
+        let backend = client.backend.and_then(|key| self.pool.get(key));
+        let own = client.session.schema.as_ref();
+        // What was prepared in another schema ran there: the server selects that, then the session's own, and says so.
+        let ran = backend.is_some_and(|backend| backend.session.schema.as_ref() != own);
+        if let (Some(own), true, Flavor::MySql) = (own, ran, self.flavor()) {
+            put_schema(own, block);
+        }
         if !block.is_empty()
             && let Some(untold) = self.clients.untold.remove(&key)
         {

@@ -62,7 +62,10 @@ const KNOWN: [Known; 50] = [
         let digits = case.same_but_digits() && !Server::is_mariadb();
         let table = case.last().starts_with("SHOW CREATE TABLE") && case.has(&["AS SELECT @"]);
         let table = table && case.direct.len() == case.through.len() && !Server::is_mariadb();
-        case.has(&["@"]) && (case.same_but(TYPE) || digits || union || table)
+        let asks = ["CHARSET(", "COLLATION("].iter();
+        let asks = asks.copied().any(|asks| case.last().contains(asks));
+        let asks = asks && case.last().contains('@') && case.same_but_rows();
+        case.has(&["@"]) && (case.same_but(TYPE) || digits || union || table || asks)
             || plan && case.same_count()
             || as_text
     }),
@@ -255,7 +258,9 @@ const KNOWN: [Known; 50] = [
     ("the schema of before in a session-track block", |case| {
         let without_eof = case.lines[0].contains("+SESSION_TRACK,-DEPRECATE_EOF");
         let failed = case.refused().any(|line| line.starts_with("\\execute"));
-        let prepares = case.has(&["\\prepare", "PREPARE "]) && (without_eof || failed);
+        let opened = case.last().starts_with("\\cursor");
+        let untold = without_eof || failed || opened;
+        let prepares = case.has(&["\\prepare", "PREPARE "]) && untold;
         prepares && case.only_schema_is_told()
     }),
     (
