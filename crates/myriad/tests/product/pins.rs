@@ -1,6 +1,7 @@
 //! Pins that end before the session does, and what is told of where a session is.
 
-use crate::support::{Client, Database, FrontDoor, Login, Outcome, Server, eventually};
+use crate::session_state::pinned;
+use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Server, eventually};
 
 /// What takes hold of something, and what lets go of it.
 const HOLDINGS: [&[&str]; 9] = [
@@ -274,5 +275,47 @@ fn a_prepared_transaction_is_left_to_whoever_ends_it() {
         // Its lock is gone, and so is what it wrote.
         let told = second.run(&insert);
         assert!(matches!(told[..], [Outcome::Ok(_)]), "{told:?}");
+    }
+}
+
+/// What a connection counts and traces is the session's from then on, without what the front door asks.
+#[test]
+fn counters_and_traces_are_those_of_the_session_that_asks_for_them() {
+    const COUNTED: &str = "SHOW STATUS LIKE 'Handler_read_rnd_next'";
+    const TRACED: &str = "SELECT COUNT(*), MAX(QUERY) FROM information_schema.OPTIMIZER_TRACE";
+    let database = Database::private();
+    database.execute("CREATE TABLE shop.t (a INT); INSERT INTO shop.t VALUES (1), (2), (3)");
+    let door = FrontDoor::start(
+        database.address(),
+        &["backend.max_connections = 3", "server.workers = 1"],
+    );
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::to("shop")
+    };
+    let told = |address: &Address, crowd: &mut Option<Client>| {
+        let mut client = Client::login(address, &login).unwrap();
+        let statements = [
+            "FLUSH STATUS",
+            "SELECT * FROM t",
+            COUNTED,
+            "SET optimizer_trace = 'enabled=on'",
+            "SELECT a FROM t WHERE a > 1",
+            TRACED,
+            COUNTED,
+        ];
+        statements.map(|statement| {
+            if let Some(crowd) = crowd {
+                crowd.run("SELECT a, a FROM t");
+            }
+            client.run(statement)
+        })
+    };
+    let direct = told(database.address(), &mut None);
+    let mut crowd = Some(Client::login(&door.address(), &login).unwrap());
+    assert_eq!(told(&door.address(), &mut crowd), direct);
+    for reason in ["session_status", "profiling"] {
+        assert_eq!(pinned(&door, reason), 1, "{reason}");
     }
 }

@@ -5,6 +5,7 @@ use super::keyword::Keyword;
 use super::kind::{Kind, Traits};
 use super::pins::PinReason;
 use super::reader::Reader;
+use super::token::Token;
 
 /// An administrative statement that commits.
 pub(super) fn committing(found: &mut Findings) -> Kind {
@@ -43,7 +44,12 @@ pub(super) fn admin(keyword: Keyword, reader: &mut Reader<'_>, found: &mut Findi
 fn flush(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     let mut names = false;
     while !reader.at_end() {
-        let keyword = reader.next().keyword();
+        let token = reader.next();
+        let keyword = token.keyword();
+        if matches!(token, Token::Word(word) if word.text.eq_ignore_ascii_case(b"status")) && !names
+        {
+            found.pin(PinReason::SessionStatus);
+        }
         names |= matches!(keyword, Keyword::Table | Keyword::Tables);
         if keyword == Keyword::Hosts && !names {
             found.add(Traits::FLUSHES_HOSTS);

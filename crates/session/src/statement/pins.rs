@@ -69,8 +69,10 @@ pin_reasons! {
     SequenceValue "sequence_value",
     /// A variable of debug builds.
     Debug "debug",
-    /// `SET profiling`.
+    /// `SET profiling`, `SET optimizer_trace`.
     Profiling "profiling",
+    /// `FLUSH STATUS`: the counters of the connection begin anew, for the session to look at.
+    SessionStatus "session_status",
     /// `SET RESOURCE GROUP`.
     ResourceGroup "resource_group",
     /// A SET while the password has expired: what it has set cannot be asked for.

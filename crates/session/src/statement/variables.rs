@@ -97,7 +97,7 @@ variables! {
         "transaction_read_only"]
     Debug => ["debug" "debug_dbug" "debug_sync"]
     Ordinary => ["character_set_server" "collation_server" "character_set_filesystem"]
-    Profiling => ["profiling" "profiling_history_size"]
+    Profiling => ["profiling" "profiling_history_size" "optimizer_trace"]
     History => ["in_transaction" "last_gtid" "proxy_user" "external_user" "statement_id"
         "rand_seed" "tmp_table_count"]
 }

@@ -98,6 +98,13 @@ fn locks() {
         ),
         ("flush tables", Kind::Admin, COMMITS, &[]),
         (
+            "flush local status",
+            Kind::Admin,
+            COMMITS,
+            &[PinReason::SessionStatus],
+        ),
+        ("flush tables status", Kind::Admin, COMMITS, &[]),
+        (
             "backup stage start",
             Kind::Admin,
             COMMITS,
@@ -265,7 +272,7 @@ fn flushing_hosts_is_told_from_flushing_tables_of_that_name() {
     let flushes = COMMITS | Traits::FLUSHES_HOSTS;
     check(&[
         ("flush hosts", Kind::Admin, flushes, &[]),
-        ("FLUSH LOCAL STATUS, HOSTS;", Kind::Admin, flushes, &[]),
+        ("FLUSH LOCAL QUERY CACHE, HOSTS;", Kind::Admin, flushes, &[]),
         ("flush tables hosts", Kind::Admin, COMMITS, &[]),
         ("flush privileges", Kind::Admin, COMMITS, &[]),
     ]);

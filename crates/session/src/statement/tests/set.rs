@@ -100,6 +100,12 @@ fn assignments_that_pin() {
             &[PinReason::ReplicationVariable],
         ),
         ("set profiling=1", Kind::Set, SETS, &[PinReason::Profiling]),
+        (
+            "set optimizer_trace='enabled=on'",
+            Kind::Set,
+            SETS,
+            &[PinReason::Profiling],
+        ),
         ("set debug_dbug='x'", Kind::Set, SETS, &[PinReason::Debug]),
         ("set role r", Kind::Set, Traits::SETS_ROLE, &[]),
         (
