@@ -10,6 +10,8 @@ use session::statement::Flavor;
 use wire::{OkPacket, Reader, StateChange, put_lenenc_bytes};
 
 use crate::Engine;
+use crate::backend::ClientCommand;
+use crate::commands::dispatch::leaves_schema;
 
 /// The variables that are told unless a session names others. Source: `session_track_system_variables` in the
 /// MySQL manual.
@@ -83,7 +85,12 @@ impl TrackFilter {
 impl Engine {
     /// Appends what a client is told of changes to its session. What there is to tell besides waits for it: the server,
     /// too, keeps that until it has something to say.
-    pub(crate) fn put_changes(&mut self, key: Key, ok: &OkPacket<'_>, block: &mut Vec<u8>) {
+    pub(crate) fn put_changes(
+        &mut self,
+        key: Key,
+        (command, ok): (&ClientCommand, &OkPacket<'_>),
+        block: &mut Vec<u8>,
+    ) {
         let client = self.clients.get(key);
         let Some(client) = client.filter(|client| client.dialect().session_track) else {
             return;
@@ -93,7 +100,9 @@ impl Engine {
         let own = client.session.schema.as_ref();
         // What was prepared in another schema ran there: the server selects that, then the session's own, and says so.
         let ran = backend.is_some_and(|backend| backend.session.schema.as_ref() != own);
-        if let (Some(own), true, Flavor::MySql) = (own, ran, self.flavor()) {
+        let ran =
+            ran && self.flavor() == Flavor::MySql && !leaves_schema(command.kind, command.traits);
+        if let Some(own) = own.filter(|_| ran) {
             put_schema(own, block);
         }
         if !block.is_empty()

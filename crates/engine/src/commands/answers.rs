@@ -320,7 +320,7 @@ impl Engine {
             backend.due |= crate::backend::Due::PUT_BACK;
         }
         let Some(key) = command.client else { return };
-        self.put_changes(key, ok, block);
+        self.put_changes(key, (command, ok), block);
         if tracked.schema {
             self.follow_schema(key);
         }

@@ -265,11 +265,9 @@ impl Replaced {
         if missing.is_some() {
             return Self::default();
         }
-        let role = statement.kind == Kind::Set && statement.traits.contains(Traits::SETS_ROLE);
         Self {
-            // It may take the role to select it.
-            schema: role || statement.kind == Kind::Use,
-            role,
+            schema: leaves_schema(statement.kind, statement.traits),
+            role: sets_role(statement.kind, statement.traits),
         }
     }
 
@@ -293,6 +291,16 @@ impl Replaced {
             backend.set_role(role.as_deref());
         }
     }
+}
+
+fn sets_role(kind: Kind, traits: Traits) -> bool {
+    kind == Kind::Set && traits.contains(Traits::SETS_ROLE)
+}
+
+/// True of a statement before which the schema of its session is not selected: it selects one, or it may take the role
+/// that it sets.
+pub(crate) fn leaves_schema(kind: Kind, traits: Traits) -> bool {
+    kind == Kind::Use || sets_role(kind, traits)
 }
 
 /// Appends the commands of a restore and notes that their answers will come.

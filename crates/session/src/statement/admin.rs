@@ -46,8 +46,9 @@ fn flush(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     while !reader.at_end() {
         let token = reader.next();
         let keyword = token.keyword();
-        if matches!(token, Token::Word(word) if word.text.eq_ignore_ascii_case(b"status")) && !names
-        {
+        let is_status =
+            matches!(token, Token::Word(word) if word.text.eq_ignore_ascii_case(b"status"));
+        if is_status && !names {
             found.pin(PinReason::SessionStatus);
         }
         names |= matches!(keyword, Keyword::Table | Keyword::Tables);

@@ -17,8 +17,8 @@ pub enum Stored {
     Routine,
 }
 
-/// What a text has that [`leaves_unseen`], [`sets_variables`] or [`asks_last_value`] would find something in, as patterns of LIKE: some have
-/// it that do neither.
+/// What a text has that [`leaves_unseen`], [`sets_variables`] or [`asks_last_value`] would find something in, as patterns
+/// of LIKE: some have it that do none of these.
 #[must_use]
 pub const fn patterns(stored: Stored, flavor: Flavor) -> &'static [&'static str] {
     match (stored, flavor) {

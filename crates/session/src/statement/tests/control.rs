@@ -98,13 +98,6 @@ fn locks() {
         ),
         ("flush tables", Kind::Admin, COMMITS, &[]),
         (
-            "flush local status",
-            Kind::Admin,
-            COMMITS,
-            &[PinReason::SessionStatus],
-        ),
-        ("flush tables status", Kind::Admin, COMMITS, &[]),
-        (
             "backup stage start",
             Kind::Admin,
             COMMITS,
@@ -268,9 +261,12 @@ fn several_statements() {
 }
 
 #[test]
-fn flushing_hosts_is_told_from_flushing_tables_of_that_name() {
+fn what_is_flushed_is_told_from_tables_of_that_name() {
     let flushes = COMMITS | Traits::FLUSHES_HOSTS;
+    let counters = [PinReason::SessionStatus];
     check(&[
+        ("flush local status", Kind::Admin, COMMITS, &counters),
+        ("flush tables status", Kind::Admin, COMMITS, &[]),
         ("flush hosts", Kind::Admin, flushes, &[]),
         ("FLUSH LOCAL QUERY CACHE, HOSTS;", Kind::Admin, flushes, &[]),
         ("flush tables hosts", Kind::Admin, COMMITS, &[]),
