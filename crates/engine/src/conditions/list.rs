@@ -241,9 +241,11 @@ fn each_packet(answer: &[u8], mut each: impl FnMut(&Piece<'_>)) {
     }
 }
 
-/// True if a row of SHOW WARNINGS is an error.
+/// True if a row of SHOW WARNINGS is an error, which may be said in several bytes for each letter.
 fn is_error(row: &Piece<'_>) -> bool {
-    row.payload().starts_with(b"\x05Error")
+    let level = row.payload().split_first();
+    let level = level.and_then(|(&length, rest)| rest.get(..usize::from(length)));
+    level.is_some_and(|level| level.iter().filter(|byte| **byte != 0).eq(b"Error"))
 }
 
 /// The captured answer with the rows that are asked for.

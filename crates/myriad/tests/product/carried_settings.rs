@@ -388,3 +388,37 @@ fn character_sets_of_all_are_those_of_logins_after_it() {
     }
     nothing_pins(&door);
 }
+
+/// What the front door asks is answered in the character set of results, whatever that is.
+#[test]
+fn results_of_several_bytes_for_each_letter_follow_their_session() {
+    let script = |(id, charset): (u32, &str)| {
+        [
+            &format!("SET @@session.character_set_results = {charset}"),
+            "SHOW WARNINGS",
+            "SELECT @@character_set_client, @@character_set_results, @@collation_connection",
+            "SET @a = 'text', @b = 5, @c = 1.50",
+            &format!("INSERT INTO t (id, a) VALUES ({id}, 'x')"),
+            "SELECT @a, @b, @c, LAST_INSERT_ID()",
+            "SELECT CAST('x1' AS SIGNED), 1 / 0",
+            "SHOW WARNINGS",
+            "SHOW ERRORS",
+            "SELECT * FROM nosuch",
+            "SHOW ERRORS",
+            "GET DIAGNOSTICS CONDITION 1 @text = MESSAGE_TEXT",
+            "SELECT @text",
+            "SELECT FOUND_ROWS()",
+            "SET time_zone = '+03:00'",
+            "SELECT @@time_zone, DATABASE()",
+            "SET NAMES utf8mb4",
+            "SELECT @@character_set_results",
+        ]
+        .map(str::to_owned)
+    };
+    let scripts = [(71, "ucs2"), (72, "utf16"), (73, "utf32"), (74, "latin1")].map(script);
+    let scripts = scripts
+        .each_ref()
+        .map(|script| script.each_ref().map(String::as_str));
+    let scripts: Vec<&[&str]> = scripts.iter().map(<[&str; 18]>::as_slice).collect();
+    carries("carried_wide", &scripts);
+}

@@ -155,15 +155,6 @@ impl Case<'_> {
         self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
     }
 
-    /// True if only values in rows differ.
-    pub(super) fn same_but_rows(&self) -> bool {
-        let row = |line: &String| line.starts_with("Row ");
-        let same = |(direct, through): (&String, &String)| {
-            direct == through || row(direct) && row(through)
-        };
-        self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
-    }
-
     /// True if only definitions of columns differ, and in this part only.
     pub(super) fn same_but(&self, part: Range<usize>) -> bool {
         let same = |(direct, through): (&String, &String)| {

@@ -62,10 +62,7 @@ const KNOWN: [Known; 50] = [
         let digits = case.same_but_digits() && !Server::is_mariadb();
         let table = case.last().starts_with("SHOW CREATE TABLE") && case.has(&["AS SELECT @"]);
         let table = table && case.direct.len() == case.through.len() && !Server::is_mariadb();
-        let asks = ["CHARSET(", "COLLATION("].iter();
-        let asks = asks.copied().any(|asks| case.last().contains(asks));
-        let asks = asks && case.last().contains('@') && case.same_but_rows();
-        case.has(&["@"]) && (case.same_but(TYPE) || digits || union || table || asks)
+        case.has(&["@"]) && (case.same_but(TYPE) || digits || union || table)
             || plan && case.same_count()
             || as_text
     }),
