@@ -36,6 +36,17 @@ pub(crate) enum TextEffect {
     Frees(Box<[u8]>),
 }
 
+impl TextEffect {
+    /// The name, and what running a text does that has it now and is not carried.
+    fn name_and_does(self) -> (Box<[u8]>, Option<Does>) {
+        match self {
+            Self::Prepares(text) => (text.name, None),
+            Self::Hides(name, does) => (name, does),
+            Self::Frees(name) => (name, None),
+        }
+    }
+}
+
 impl Engine {
     /// The verdict on a text that is about prepared texts, where `found` is that of its words.
     pub(crate) fn judge_prepared(
@@ -185,22 +196,15 @@ impl Engine {
                 }
             }
             // A PREPARE that fails takes away what had the name.
-            (TextEffect::Prepares(Text { name, .. }), true)
-            | (TextEffect::Hides(name, _), true)
-            | (TextEffect::Frees(name), _) => {
+            (effect, _) => {
+                let (name, does) = effect.name_and_does();
                 // One that was killed before it began leaves what another session has under the name.
                 backend.dirty |= failed && here.get(&name).is_some();
                 here.remove(&name);
-                if let Some(client) = client {
-                    client.forget_text(&name);
-                }
-            }
-            (TextEffect::Hides(name, does), false) => {
-                here.remove(&name);
-                if let Some(client) = client {
-                    client.forget_text(&name);
-                    let stays = |does| client.texts.get_or_insert_default().stays(name, does);
-                    does.map(stays);
+                let Some(client) = client else { return };
+                client.forget_text(&name);
+                if let (Some(does), false) = (does, failed) {
+                    client.texts.get_or_insert_default().stays(name, does);
                 }
             }
         }

@@ -27,6 +27,16 @@ fn nothing_pins(door: &FrontDoor) {
     }
 }
 
+/// A session that may set global variables.
+fn admin(address: &Address) -> Client {
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::default()
+    };
+    Client::login(address, &login).unwrap()
+}
+
 #[test]
 fn the_next_transaction_is_what_its_session_wants_it_to_be() {
     const WRITE: &str = "UPDATE t SET a = CONCAT(a, 'x') WHERE id = 0";
@@ -304,12 +314,7 @@ fn autocommit_of_all_is_known_as_soon_as_somebody_has_changed_it() {
     let database = Database::private();
     let settings = ["backend.max_connections = 1", "server.workers = 1"];
     let door = FrontDoor::start(database.address(), &settings);
-    let login = Login {
-        user: "admin",
-        password: "all",
-        ..Login::default()
-    };
-    let mut admin = Client::login(&door.address(), &login).unwrap();
+    let mut admin = admin(&door.address());
     for value in ["0", "1", "OFF", "ON"] {
         admin.run(&format!("SET GLOBAL autocommit = {value}"));
         // Asked behind it, on the same connection.
@@ -329,12 +334,7 @@ fn the_servers_collation_is_what_it_was_when_the_session_began() {
     let database = Database::private();
     let settings = ["backend.max_connections = 2", "server.workers = 1"];
     let door = FrontDoor::start(database.address(), &settings);
-    let login = Login {
-        user: "admin",
-        password: "all",
-        ..Login::default()
-    };
-    let mut admin = Client::login(&door.address(), &login).unwrap();
+    let mut admin = admin(&door.address());
     let [mut before, mut own] = [(); 2].map(|()| Client::new(&door.address(), "shop"));
     let began = before.value(ASK);
     assert_eq!(admin.value(ASK), began);
@@ -367,24 +367,15 @@ fn character_sets_of_all_are_those_of_logins_after_it() {
     let database = Database::private();
     let settings = ["backend.max_connections = 2", "server.workers = 1"];
     let door = FrontDoor::start(database.address(), &settings);
-    let login = |address: &Address| {
-        let login = Login {
-            user: "admin",
-            password: "all",
-            ..Login::default()
-        };
-        Client::login(address, &login).unwrap()
-    };
-    let mut admin = login(&door.address());
-    let mut before = login(&door.address());
+    let [mut setter, mut before] = [(); 2].map(|()| admin(&door.address()));
     let began = before.value(ASK);
-    admin.run("SET GLOBAL character_set_results = latin2");
-    admin.run("SET GLOBAL collation_connection = latin1_german1_ci");
-    let [mut after, mut reference] = [&door.address(), database.address()].map(login);
+    setter.run("SET GLOBAL character_set_results = latin2");
+    setter.run("SET GLOBAL collation_connection = latin1_german1_ci");
+    let [mut after, mut reference] = [&door.address(), database.address()].map(admin);
     for _ in 0..3 {
         assert_eq!(after.value(ASK), reference.value(ASK));
         assert_eq!(before.value(ASK), began);
-        assert_eq!(admin.value(ASK), began);
+        assert_eq!(setter.value(ASK), began);
     }
     nothing_pins(&door);
 }
