@@ -13,7 +13,7 @@ use events::Io;
 use membership::Key;
 use session::statement::{Kind, Mention, PinReason, Statement, Traits, user_variables};
 use session::{Restore, UserValue, UserVariables, put_user_variables, same_user_variables};
-use wire::Command;
+use wire::{Command, ServerStatus};
 
 use crate::backend::{Backend, Due};
 use crate::client::Client;
@@ -84,6 +84,13 @@ fn shows_places(statement: &Statement) -> bool {
         && !statement.traits.intersects(unseen)
 }
 
+/// True of a statement whose session may keep its backend: what it reads later on is not known yet.
+fn keeps_backend(client: &Client, statement: &Statement) -> bool {
+    let begins = matches!(statement.kind, Kind::Begin | Kind::Multiple)
+        || !client.status.contains(ServerStatus::AUTOCOMMIT);
+    begins || !statement.pins.is_empty()
+}
+
 /// True of statements that are in the binary log, and can mention user variables.
 pub(crate) fn changes_data(kind: Kind) -> bool {
     matches!(
@@ -108,18 +115,15 @@ impl Backend {
         self.session.user.clone_from(to);
     }
 
-    /// True if a variable that the session reads and never set is not as if nobody had set it.
-    fn is_tainted(&self, client: &Client, mentions: &[Mention]) -> bool {
-        let foreign =
-            !same_user_variables(self.session.user.as_ref(), client.session.user.as_ref());
-        mentions.iter().filter(|mention| mention.reads).any(|read| {
-            let set = |user: Option<&std::sync::Arc<UserVariables>>| {
-                user.is_some_and(|user| user.get(&read.name).is_some())
-            };
-            !set(client.session.user.as_ref())
-                && (self.leftovers.variables.cleared.contains(&read.name)
-                    || foreign && set(self.session.user.as_ref()))
-        })
+    /// The variables that are not as if nobody had set them, although the session never did.
+    fn foreign_variables(&self, client: &Client) -> impl Iterator<Item = &[u8]> {
+        let own = client.session.user.as_ref();
+        let here = self.session.user.as_ref();
+        let here = here.filter(|_| !same_user_variables(here, own));
+        let cleared = self.leftovers.variables.cleared.iter();
+        let names = here.into_iter().flat_map(|here| here.names());
+        let names = names.chain(cleared.map(|name| &**name));
+        names.filter(move |name| own.is_none_or(|own| own.get(name).is_none()))
     }
 }
 
@@ -146,9 +150,13 @@ impl Engine {
             return false;
         };
         let may_clean = !client.holds_backend() && client.login.is_none();
-        if may_clean && backend.is_tainted(client, &mentions) {
+        let keeps = keeps_backend(client, statement);
+        let reads = |name: &[u8]| mentions.iter().any(|it| it.reads && *it.name == *name);
+        let mut foreign = backend.foreign_variables(client);
+        if may_clean && foreign.any(|name| keeps || reads(name)) {
             return true;
         }
+        drop(foreign);
         if needed {
             backend.restore_user_variables(client, restore);
         }

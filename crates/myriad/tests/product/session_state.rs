@@ -244,6 +244,36 @@ fn a_variable_that_is_only_read_stays_one_that_was_never_set() {
     assert_eq!(pinned(&door, "user_variable"), 0);
 }
 
+/// A session that keeps its backend reads there what it has not named before.
+#[test]
+fn a_variable_that_was_never_set_is_none_in_transactions_and_pinned_sessions() {
+    let asks = "SELECT COALESCE(@never, -0.001), COLLATION(CONCAT(@never, _latin1'l'))";
+    let kept: [&[&str]; 4] = [
+        &["BEGIN", asks, "COMMIT"],
+        &["SET autocommit = 0"],
+        &["SELECT a FROM t", asks, "COMMIT", "SET autocommit = 1"],
+        &[
+            "SELECT GET_LOCK('kept', 0)",
+            asks,
+            "DO RELEASE_LOCK('kept')",
+        ],
+    ];
+    let (database, login) = (Database::shared(), Login::to("carried_kept"));
+    begin(&database, login.schema);
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut other = Session::new(&door.address(), &login);
+    let mut sessions = [database.address(), &door.address()].map(|to| Session::new(to, &login));
+    for lines in kept {
+        other.ask("SET @never = 'other'");
+        for session in &mut sessions {
+            lines.iter().for_each(|line| session.ask(line));
+        }
+    }
+    let [direct, through] = sessions;
+    assert_eq!(through.told, direct.told);
+    assert!(direct.told.len() > kept.len());
+}
+
 /// With a binary log what changes data sets the variables that it reads, so that the log can say what they were.
 #[test]
 fn what_changes_data_sets_the_variables_that_it_reads_where_there_is_a_binary_log() {
