@@ -121,9 +121,10 @@ fn is_signal(statement: &Statement) -> bool {
     statement.kind == Kind::Diagnostics && !statement.traits.contains(Traits::READS_DIAGNOSTICS)
 }
 
-/// True of a SET, and nothing else, of global variables.
+/// True of what sets global variables where its text shows it.
 pub(crate) fn sets_global(statement: &Statement) -> bool {
-    statement.kind == Kind::Set && statement.traits.contains(Traits::SETS_GLOBAL)
+    matches!(statement.kind, Kind::Set | Kind::Multiple)
+        && statement.traits.contains(Traits::SETS_GLOBAL)
 }
 
 impl Engine {
@@ -142,9 +143,9 @@ impl Engine {
             Some(Command::Query) if is_signal(statement) => {
                 Some(Act::Signals(packet.text().into()))
             }
-            Some(Command::Query) if sets_global(statement) => {
-                let names = sets_globals(packet.text(), dialect?);
-                Some(Act::SetsGlobals(names))
+            Some(Command::Query | Command::StmtExecute) if sets_global(statement) => {
+                let text = self.text_that_runs(client, packet, (statement, dialect?));
+                Some(Act::SetsGlobals(sets_globals(text?, dialect?)))
             }
             _ => self.act_on_statement(client, packet.payload),
         };

@@ -11,7 +11,7 @@ use session::statement::{
 use crate::Settings;
 use crate::client::Client;
 use crate::conditions::uses_tables;
-use crate::prepared::counting::counting_text;
+use crate::prepared::counting::{counting_text, is_count};
 
 /// Longer texts are sent as they are.
 const TEXT_MAX: usize = 64 << 10;
@@ -114,15 +114,16 @@ pub(crate) fn prepared_text(
     if text.len() > TEXT_MAX {
         return None;
     }
-    if counts {
-        return counting_text(text, dialect);
+    if let Some(alone) = counting_text(text, dialect).filter(|_| counts) {
+        return Some(alone);
     }
     let lists = lists_connections(text);
-    let constant = |known| match known {
+    let value = |known| match known {
         Known::ConnectionId if lists => None,
+        known if is_count(known) => counts.then(|| within(known)),
         known => constant(known, client, settings),
     };
-    substitute(text, dialect, constant)
+    substitute(text, dialect, value)
 }
 
 /// True if a text may look for its own connection in a list of the server's, or among the holders of locks: there
@@ -166,16 +167,30 @@ fn of_one_count(known: Known, name: &[u8], count: i64) -> Rewrite {
 /// A text that has the same answer, type and column name for a number that is LAST_INSERT_ID(): these are the
 /// expressions which are of the same types and have the value one wants. `name` is quoted.
 pub(crate) fn select_of_one(known: Known, name: &[u8]) -> Vec<u8> {
-    let expression: &[u8] = match known {
-        Known::RowCount | Known::FoundRows => b"CAST(LAST_INSERT_ID() AS SIGNED)",
-        _ => b"@@last_insert_id",
-    };
+    let expression = of_last_id(known).as_bytes();
     // MySQL warns of the call, wherever it stands.
     let rest: &[u8] = match known {
         Known::FoundRows => b" FROM DUAL WHERE FOUND_ROWS() IS NOT NULL",
         _ => b"",
     };
     [b"SELECT ", expression, b" AS ", name, rest].concat()
+}
+
+/// What is of the same type as a count and has its value when that is LAST_INSERT_ID().
+fn of_last_id(known: Known) -> &'static str {
+    match known {
+        Known::RowCount | Known::FoundRows => "CAST(LAST_INSERT_ID() AS SIGNED)",
+        _ => "@@last_insert_id",
+    }
+}
+
+/// The same within an expression, where it counts how many digits a part may have: the CAST alone has one more, and from
+/// text it could be NULL.
+fn within(known: Known) -> String {
+    match of_last_id(known) {
+        variable if variable.starts_with('@') => variable.to_owned(),
+        cast => format!("COALESCE(CAST(CAST({cast} AS CHAR(20)) AS SIGNED),0)"),
+    }
 }
 
 /// What clients are told of where the front door is, in place of where the database is.

@@ -23,6 +23,7 @@ use crate::client::Client;
 use crate::commands::Packet;
 use crate::conditions::Does;
 use crate::prepared::may_ask_for_schema;
+use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
 /// What a command does to texts once it has succeeded.
@@ -158,6 +159,26 @@ impl Engine {
                 }
             }
         }))
+    }
+
+    /// The text that a command runs, which may be a prepared one; `None` if that is not known.
+    pub(crate) fn text_that_runs<'a>(
+        &'a self,
+        client: Key,
+        packet: Packet<'a>,
+        (statement, dialect): (&Statement, &Dialect),
+    ) -> Option<&'a [u8]> {
+        let client = self.clients.get(client)?;
+        if executes(packet.payload) {
+            return Some(&client.statement(packet.payload)?.template.text);
+        }
+        if !statement.traits.contains(Traits::RUNS_PREPARED_TEXT) {
+            return Some(packet.text());
+        }
+        match text_prepared(packet.text(), dialect)? {
+            TextPrepared::Execute(name) => Some(&client.texts.as_ref()?.get(&name)?.text),
+            _ => None,
+        }
     }
 
     /// What running, or preparing, the text that a command names does to the list of conditions; `None` if it names none

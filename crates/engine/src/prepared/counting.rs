@@ -1,14 +1,18 @@
-//! Prepared statements that ask for a count of the session's last statement, and for nothing else (rule 10): what is
-//! prepared in their place asks for LAST_INSERT_ID(), which is the count for as long as they run. So they run on any
-//! backend. Owns which statements those are, and their texts; counting is in `diagnostics` and `conditions`, and
+//! Prepared statements that ask for one count of the session's last statement (rule 10): what is prepared in their
+//! place asks for LAST_INSERT_ID() instead, which is the count for as long as they run. So they run on any backend. Owns which statements those are, and their texts; counting is in `diagnostics` and `conditions`, and
 //! `sending` brings the count across.
 
+use std::cell::Cell;
+
 use membership::Key;
-use session::statement::{Dialect, Flavor, Known, Statement, lone, quoted_name};
+use session::statement::{
+    Dialect, Flavor, Kind, Known, Statement, Traits, lone, quoted_name, substitute,
+};
 
 use crate::Engine;
 use crate::client::Client;
 use crate::commands::rewrite::select_of_one;
+use crate::conditions::uses_tables;
 use crate::prepared::named::executes;
 use crate::prepared::stays;
 
@@ -23,7 +27,10 @@ impl Engine {
         }
         let client = self.clients.get(key)?;
         let dialect = self.facts.as_ref()?.dialect(&client.session)?;
-        let (known, _) = lone(text, &dialect)?;
+        let known = match lone(text, &dialect) {
+            Some((known, _)) => known,
+            None => count_in(text, statement, &dialect)?,
+        };
         // On MySQL FOUND_ROWS() of an execution may tell of rows that a write has read, which only its backend knows, and
         // preparing a statement empties the list of conditions.
         let is_carried = self.flavor() == Flavor::MariaDb || known == Known::RowCount;
@@ -41,14 +48,45 @@ impl Client {
     }
 }
 
-/// The text that is prepared in place of one that asks for a count.
+/// The one count that a SELECT uses besides other things, of which none is LAST_INSERT_ID().
+fn count_in(text: &[u8], statement: &Statement, dialect: &Dialect) -> Option<Known> {
+    let others = Traits::READS_LAST_INSERT_ID
+        | Traits::SETS_LAST_INSERT_ID
+        | Traits::UNKNOWN_CALL
+        | Traits::ASSIGNS_USER_VARIABLES
+        | Traits::OWN_CONDITIONS
+        | Traits::TELLS_SEQUENCE
+        | Traits::MAY_WRITE;
+    let plain = statement.pins.is_empty() && !statement.traits.intersects(others);
+    if statement.kind != Kind::Select || !plain {
+        return None;
+    }
+    let (found, several) = (Cell::new(None), Cell::new(false));
+    let note = |known| {
+        if is_count(known) {
+            let before = found.replace(Some(known));
+            several.set(several.get() || before.is_some_and(|before| before != known));
+        }
+        None
+    };
+    substitute(text, dialect, note);
+    // Conditions are emptied by reading tables, before they are counted.
+    let empties = |known| {
+        matches!(known, Known::WarningCount | Known::ErrorCount) && uses_tables(statement, text)
+    };
+    found
+        .get()
+        .filter(|&known| !several.get() && !empties(known))
+}
+
+/// The text that is prepared in place of one that asks for a count and nothing else.
 pub(crate) fn counting_text(text: &[u8], dialect: &Dialect) -> Option<Vec<u8>> {
     let (known, name) = lone(text, dialect).filter(|(known, _)| is_count(*known))?;
     Some(select_of_one(known, &quoted_name(&name, dialect.charset)))
 }
 
 /// True for what is about the session's last statement.
-fn is_count(known: Known) -> bool {
+pub(crate) fn is_count(known: Known) -> bool {
     matches!(
         known,
         Known::RowCount | Known::FoundRows | Known::WarningCount | Known::ErrorCount

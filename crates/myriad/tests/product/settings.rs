@@ -139,8 +139,31 @@ fn what_is_set_for_all_reaches_new_sessions() {
     setter.run(&format!("SET GLOBAL {name} = {before}"));
 }
 
+/// How a statement is sent.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Text,
+    Prepared,
+    PreparedByName,
+    BehindAnother,
+}
+
+impl Way {
+    fn run(self, client: &mut Client, sql: &str) -> Vec<Outcome> {
+        match self {
+            Self::Text => client.run(sql),
+            Self::Prepared => client.execute(sql, || {}).outcomes(),
+            Self::PreparedByName => {
+                let prepared = client.run(&format!("PREPARE p FROM \"{sql}\""));
+                [prepared, client.run("EXECUTE p")].concat()
+            }
+            Self::BehindAnother => client.run(&format!("DO 1; {sql}")),
+        }
+    }
+}
+
 /// What sessions of different ages are told while global variables change.
-fn told_while_globals_change(address: &Address) -> Vec<String> {
+fn told_while_globals_change(address: &Address, way: Way) -> Vec<String> {
     const QUESTION: &str = "SELECT @@lock_wait_timeout, @@sql_mode, @@group_concat_max_len, @@global.lock_wait_timeout";
     let isolation = match Server::is_mariadb() {
         true => "tx_isolation",
@@ -172,7 +195,7 @@ fn told_while_globals_change(address: &Address) -> Vec<String> {
         (2, "SET GLOBAL nothing_such = 1"),
         (4, "SET SESSION lock_wait_timeout = DEFAULT"),
     ] {
-        let set = sessions[setter].run(change);
+        let set = way.run(&mut sessions[setter], change);
         let warnings = sessions[setter].run("SHOW WARNINGS");
         let count = sessions[setter].run("SELECT ROW_COUNT()");
         // Not everybody may set all that somebody may set for all.
@@ -193,13 +216,20 @@ fn told_while_globals_change(address: &Address) -> Vec<String> {
 
 #[test]
 fn sessions_keep_what_they_began_with_while_global_variables_change() {
-    let [direct, through] = [true, false].map(|direct| {
-        let database = Database::private();
-        let door = FrontDoor::start(database.address(), &["server.workers = 2"]);
-        match direct {
-            true => told_while_globals_change(database.address()),
-            false => told_while_globals_change(&door.address()),
-        }
-    });
-    assert_eq!(through, direct);
+    for way in [
+        Way::Text,
+        Way::Prepared,
+        Way::PreparedByName,
+        Way::BehindAnother,
+    ] {
+        let [direct, through] = [true, false].map(|direct| {
+            let database = Database::private();
+            let door = FrontDoor::start(database.address(), &["server.workers = 2"]);
+            match direct {
+                true => told_while_globals_change(database.address(), way),
+                false => told_while_globals_change(&door.address(), way),
+            }
+        });
+        assert_eq!(through, direct, "{way:?}");
+    }
 }

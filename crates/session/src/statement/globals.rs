@@ -7,17 +7,23 @@ use super::reader::Reader;
 use super::token::Token;
 use super::variables::{self, Scope};
 
-/// The names, in lower case, of the global variables that a text sets which begins with SET, as far as it can be read.
+/// The names, in lower case, of the global variables that the SET statements of a text set, as far as it can be read.
 #[must_use]
 pub fn sets_globals(text: &[u8], dialect: &Dialect) -> Vec<Vec<u8>> {
     let mut reader = Reader::new(text, dialect);
     let mut names = Vec::new();
-    if reader.accept(Keyword::Set) {
+    loop {
         let mut scope = Scope::Unscoped;
-        while assignment(&mut reader, &mut scope, &mut names).is_some() && skip_value(&mut reader) {
+        let mut sets = reader.accept(Keyword::Set);
+        while sets {
+            let known = assignment(&mut reader, &mut scope, &mut names);
+            sets = known.is_some() && skip_value(&mut reader);
+        }
+        reader.skip_statement();
+        if !reader.resume() {
+            return names;
         }
     }
-    names
 }
 
 /// The left side of an assignment. The keyword before a name counts for the names behind it, too, as long as there is no
@@ -50,15 +56,15 @@ fn assignment(reader: &mut Reader<'_>, last: &mut Scope, names: &mut Vec<Vec<u8>
 /// Reads on to behind the comma before the next assignment; `false` if there is none.
 fn skip_value(reader: &mut Reader<'_>) -> bool {
     let mut nesting = 0_u32;
-    loop {
+    while !reader.at_end() {
         match reader.next() {
             Token::Mark(b'(') => nesting += 1,
             Token::Mark(b')') => nesting = nesting.saturating_sub(1),
             Token::Mark(b',') if nesting == 0 => return true,
-            Token::Mark(b';') | Token::End => return false,
             _ => {}
         }
     }
+    false
 }
 
 #[cfg(test)]
@@ -84,6 +90,11 @@ mod tests {
             ("SET GLOBAL one.key_buffer_size = 1", ""),
             ("SET TRANSACTION READ ONLY", ""),
             ("SELECT @@global.a", ""),
+            (
+                "DO 1; SET GLOBAL a = 1, b = ';';; SET c = 1; SET @@global.d = 2;",
+                "a b d",
+            ),
+            ("SET GLOBAL", ""),
         ] {
             let dialect = Dialect::new(Flavor::MariaDb, 101_119);
             let found = sets_globals(text.as_bytes(), &dialect).join(&b' ');
