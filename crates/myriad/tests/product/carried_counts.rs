@@ -29,13 +29,14 @@ const QUESTIONS: [&str; 10] = [
 ];
 
 /// What they are asked about.
-const STATEMENTS: [&str; 14] = [
+const STATEMENTS: [&str; 15] = [
     "UPDATE t SET a = a + 1 WHERE id < 4",
     "SELECT id FROM t WHERE id < 3",
     "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1",
     "DROP TABLE IF EXISTS nothing, neither",
     "SELECT * FROM nothing",
     "INSERT INTO t (a) VALUES (7)",
+    "SET NAMES binary",
     "SELECT CAST('x' AS SIGNED) FROM t WHERE id < 3",
     "BEGIN",
     "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1",

@@ -238,8 +238,10 @@ fn a_variable_that_is_only_read_stays_one_that_was_never_set() {
         "SELECT COALESCE(@never, -0.001)",
         "DO @copy := @never",
         "SELECT COALESCE(@never, -0.001)",
+        "SELECT a INTO @rowless FROM t WHERE id = 77",
+        "SELECT COALESCE(@rowless, -0.001), COLLATION(@rowless), @rowless",
     ];
-    let other = ["SET @copy = 'other'"; 8];
+    let other = ["SET @copy = 'other'"; 10];
     let (door, _clients) = compare("carried_never", &[reads, &other]);
     assert_eq!(pinned(&door, "user_variable"), 0);
 }
