@@ -19,6 +19,10 @@ pub(super) struct Facts {
 }
 
 impl Facts {
+    /// Asks for the variables among them, in one text.
+    pub(super) const VARIABLES: &str =
+        "SELECT CONCAT_WS(',',@@default_password_lifetime,@@disconnect_on_expired_password)";
+
     /// Asks it.
     pub(super) async fn ask(connection: &mut Conn) -> mysql_async::Result<Self> {
         let facts: Option<(u64, u64, String, bool, bool)> = connection

@@ -177,7 +177,7 @@ impl Connected {
         }))
     }
 
-    /// Of each table.
+    /// Of each table, and last the variables that [`Facts`] has of the server.
     async fn checksums(
         &mut self,
         users: &str,
@@ -189,6 +189,8 @@ impl Connected {
             .collect();
         let sums = format!("CHECKSUM TABLE {}", tables.join(","));
         let rows: Vec<Row> = self.connection.query(sums).await?;
-        Ok(rows.iter().map(|row| text(row, "Checksum")).collect())
+        let sums = rows.iter().map(|row| text(row, "Checksum"));
+        let variables = self.connection.query_first(Facts::VARIABLES).await?;
+        Ok(sums.chain([variables]).collect())
     }
 }

@@ -144,8 +144,8 @@ impl Engine {
                 Some(Act::Signals(packet.text().into()))
             }
             Some(Command::Query | Command::StmtExecute) if sets_global(statement) => {
-                let text = self.text_that_runs(client, packet, (statement, dialect?));
-                Some(Act::SetsGlobals(sets_globals(text?, dialect?)))
+                let text = self.text_that_runs(client, packet, statement)?;
+                Some(Act::SetsGlobals(sets_globals(text, dialect?)))
             }
             _ => self.act_on_statement(client, packet.payload),
         };

@@ -189,7 +189,9 @@ fn of_last_id(known: Known) -> &'static str {
 fn within(known: Known) -> String {
     match of_last_id(known) {
         variable if variable.starts_with('@') => variable.to_owned(),
-        cast => format!("COALESCE(CAST(CAST({cast} AS CHAR(20) CHARACTER SET latin1) AS SIGNED),0)"),
+        cast => {
+            format!("COALESCE(CAST(CAST({cast} AS CHAR(20) CHARACTER SET latin1) AS SIGNED),0)")
+        }
     }
 }
 

@@ -44,7 +44,7 @@ impl Engine {
         let does = self.does(client_key, packet, &statement);
         let texts = self.text_effect(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
-        let keeping = self.reads_accounts_after(&statement, text, keeping);
+        let keeping = self.reads_accounts_after(client_key, (packet, &statement), keeping);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
         let brings_insert_id = self.brings_insert_id(turn.now, client_key, (packet, &statement));
         let flavor = self.flavor();

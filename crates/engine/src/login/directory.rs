@@ -15,6 +15,7 @@ use pool::KeyId;
 use session::statement::{Kind, Statement, Traits};
 
 use crate::client::{Answered, LoginStep};
+use crate::commands::Packet;
 use crate::commands::settle::defines;
 use crate::errors::ClientError;
 use crate::login::identity::{Asked, Claim};
@@ -223,11 +224,15 @@ impl Engine {
     /// known here.
     pub(crate) fn reads_accounts_after(
         &self,
-        statement: &Statement,
-        text: &[u8],
+        client: Key,
+        (packet, statement): (Packet<'_>, &Statement),
         keeping: Option<Box<Keeping>>,
     ) -> Option<Box<Keeping>> {
-        if !self.accounts.asks_database() || !concerns_accounts(statement, text) {
+        let names = |word: &[u8]| {
+            let text = self.text_that_runs(client, packet, statement);
+            text.is_some_and(|text| names_word(text, word))
+        };
+        if !self.accounts.asks_database() || !concerns_accounts(statement, names) {
             return keeping;
         }
         let mut keeping = keeping.unwrap_or_else(|| Box::new(Keeping::of_accounts()));
@@ -296,18 +301,21 @@ fn may_differ(before: Option<&Arc<Account>>, after: Option<&Arc<Account>>) -> bo
     before.map(|account| told(account)) != after.map(|account| told(account))
 }
 
-/// Whether a statement that runs alone may change accounts, privileges or roles.
-fn concerns_accounts(statement: &Statement, text: &[u8]) -> bool {
-    let flushes = || {
-        let lower = text.to_ascii_lowercase();
-        let words = lower.split(|byte| !byte.is_ascii_alphabetic());
-        words.into_iter().any(|word| word == b"privileges")
-    };
+/// Whether a statement that runs alone may change accounts, privileges or roles, or what the server makes of passwords
+/// that have expired. `names` tells whether its text has a word that contains another.
+fn concerns_accounts(statement: &Statement, names: impl Fn(&[u8]) -> bool) -> bool {
     match statement.kind {
         Kind::Account => defines(statement.kind, statement.traits),
-        Kind::Admin => text.len() < 1_024 && flushes(),
+        Kind::Admin => names(b"privileges"),
+        Kind::Set => statement.traits.contains(Traits::SETS_GLOBAL) && names(b"password"),
         _ => false,
     }
+}
+
+/// Whether a text that is not long has a word in it, in any case, alone or as a part of another.
+fn names_word(text: &[u8], word: &[u8]) -> bool {
+    let mut places = text.windows(word.len());
+    text.len() < 1_024 && places.any(|place| place.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

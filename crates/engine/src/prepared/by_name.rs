@@ -166,7 +166,7 @@ impl Engine {
         &'a self,
         client: Key,
         packet: Packet<'a>,
-        (statement, dialect): (&Statement, &Dialect),
+        statement: &Statement,
     ) -> Option<&'a [u8]> {
         let client = self.clients.get(client)?;
         if executes(packet.payload) {
@@ -175,7 +175,8 @@ impl Engine {
         if !statement.traits.contains(Traits::RUNS_PREPARED_TEXT) {
             return Some(packet.text());
         }
-        match text_prepared(packet.text(), dialect)? {
+        let dialect = self.facts.as_ref()?.dialect(&client.session)?;
+        match text_prepared(packet.text(), &dialect)? {
             TextPrepared::Execute(name) => Some(&client.texts.as_ref()?.get(&name)?.text),
             _ => None,
         }

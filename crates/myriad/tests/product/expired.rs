@@ -137,3 +137,37 @@ fn a_statement_of_a_sandbox_is_ended_by_a_session_of_the_account_from_before() {
     assert_eq!(told(&mut before, &format!("KILL {id}")), Ok(vec![]));
     assert!(confined.rest().is_empty());
 }
+
+#[test]
+fn whether_an_expired_password_is_let_in_is_as_was_set_just_before() {
+    if !Server::is_mariadb() {
+        // There it cannot be set while the server runs.
+        return;
+    }
+    let database = Database::private();
+    add(&database, &["xp_old"]);
+    expire(&database, "xp_old");
+    let door = FrontDoor::start(database.address(), &[MONITOR]);
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::default()
+    };
+    let mut admin = Client::login(&door.address(), &login).unwrap();
+    let old = Login {
+        user: "xp_old",
+        password: "right",
+        ..Login::to("xp")
+    };
+    for prepared in [false, true] {
+        for on in [1, 0, 1] {
+            let set = format!("SET GLOBAL disconnect_on_expired_password = {on}");
+            match prepared {
+                true => admin.execute(&set, || {}).outcomes(),
+                false => admin.run(&set),
+            };
+            let is_in = Client::login(&door.address(), &old).is_ok();
+            assert_eq!(is_in, on == 0, "{set}, {prepared}");
+        }
+    }
+}
