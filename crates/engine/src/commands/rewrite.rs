@@ -185,14 +185,13 @@ fn of_last_id(known: Known) -> &'static str {
 }
 
 /// The same within an expression, where it counts how many digits a part may have: the CAST alone has one more, and from
-/// text it could be NULL.
+/// text it could be NULL. MySQL warns of FOUND_ROWS().
 fn within(known: Known) -> String {
-    match of_last_id(known) {
-        variable if variable.starts_with('@') => variable.to_owned(),
-        cast => {
-            format!("COALESCE(CAST(CAST({cast} AS CHAR(20) CHARACTER SET latin1) AS SIGNED),0)")
-        }
-    }
+    let cast = match of_last_id(known) {
+        variable if variable.starts_with('@') => return variable.to_owned(),
+        cast => format!("CAST(CAST({cast} AS CHAR(20) CHARACTER SET latin1) AS SIGNED)"),
+    };
+    in_place_of(known, &format!("COALESCE({cast},0)"))
 }
 
 /// What clients are told of where the front door is, in place of where the database is.

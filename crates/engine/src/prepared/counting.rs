@@ -31,9 +31,9 @@ impl Engine {
             Some((known, _)) => known,
             None => count_in(text, statement, &dialect)?,
         };
-        // On MySQL FOUND_ROWS() of an execution may tell of rows that a write has read, which only its backend knows, and
-        // preparing a statement empties the list of conditions.
-        let is_carried = self.flavor() == Flavor::MariaDb || known == Known::RowCount;
+        // On MySQL preparing a statement empties the list of conditions.
+        let of_rows = matches!(known, Known::RowCount | Known::FoundRows);
+        let is_carried = self.flavor() == Flavor::MariaDb || of_rows;
         (is_carried && is_count(known)).then_some(known)
     }
 }
