@@ -1,6 +1,7 @@
 //! Prepared statements that ask for one count of the session's last statement (rule 10): what is prepared in their
-//! place asks for LAST_INSERT_ID() instead, which is the count for as long as they run. So they run on any backend. Owns which statements those are, and their texts; counting is in `diagnostics` and `conditions`, and
-//! `sending` brings the count across.
+//! place asks for LAST_INSERT_ID() instead, which is the count for as long as they run. So they run on any backend. Owns
+//! which statements those are, and their texts; counting is in `diagnostics` and `conditions`, and `sending` brings the
+//! count across.
 
 use std::cell::Cell;
 
@@ -95,6 +96,8 @@ pub(crate) fn is_count(known: Known) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use session::statement::classify;
+
     use super::*;
 
     #[test]
@@ -117,6 +120,30 @@ mod tests {
             let told = counting_text(text.as_bytes(), &dialect);
             let expected = expected.map(|text| text.as_bytes().to_vec());
             assert_eq!(told, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn one_count_in_an_expression_is_carried_if_nothing_else_sees_the_last_id() {
+        let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+        for (text, expected) in [
+            ("SELECT ROW_COUNT() + 1, ROW_COUNT()", Some(Known::RowCount)),
+            (
+                "SELECT id FROM t WHERE id < FOUND_ROWS()",
+                Some(Known::FoundRows),
+            ),
+            ("SELECT @@error_count > ?", Some(Known::ErrorCount)),
+            ("SELECT id FROM t WHERE id < @@error_count", None),
+            ("SELECT ROW_COUNT() + FOUND_ROWS()", None),
+            ("SELECT ROW_COUNT(), LAST_INSERT_ID()", None),
+            ("SELECT ROW_COUNT(), @a := 1", None),
+            ("SELECT f(ROW_COUNT())", None),
+            ("INSERT INTO t VALUES (ROW_COUNT())", None),
+            ("SELECT 1", None),
+        ] {
+            let statement = classify(text.as_bytes(), &dialect);
+            let found = count_in(text.as_bytes(), &statement, &dialect);
+            assert_eq!(found, expected, "{text}");
         }
     }
 }
