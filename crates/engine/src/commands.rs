@@ -412,6 +412,12 @@ fn is_counted(mut packets: &[u8]) -> bool {
     true
 }
 
+/// True if a text has `name` in it, in any case, alone or as a part of a word.
+pub(crate) fn mentions(text: &[u8], name: &[u8]) -> bool {
+    let mut parts = text.windows(name.len());
+    parts.any(|part| part.eq_ignore_ascii_case(name))
+}
+
 /// True for texts that begin as a KILL may, so that the others are not looked at twice.
 fn may_be_kill(text: &[u8]) -> bool {
     matches!(

@@ -152,11 +152,10 @@ impl Engine {
         let may_clean = !client.holds_backend() && client.login.is_none();
         let keeps = keeps_backend(client, statement);
         let reads = |name: &[u8]| mentions.iter().any(|it| it.reads && *it.name == *name);
-        let mut foreign = backend.foreign_variables(client);
-        if may_clean && foreign.any(|name| keeps || reads(name)) {
+        let taints = |name: &[u8]| keeps || reads(name);
+        if may_clean && backend.foreign_variables(client).any(taints) {
             return true;
         }
-        drop(foreign);
         if needed {
             backend.restore_user_variables(client, restore);
         }

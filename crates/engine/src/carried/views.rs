@@ -8,7 +8,7 @@ use session::statement::{Kind, Statement, Traits};
 use wire::ServerStatus;
 
 use crate::backend::ClientCommand;
-use crate::commands::Packet;
+use crate::commands::{Packet, mentions};
 use crate::conditions::may_name_tables;
 use crate::endings::retry::COMMAND_MAX;
 use crate::lanes::digests::Digest;
@@ -178,7 +178,5 @@ impl Engine {
 /// True if a text may list variables of the session, LAST_INSERT_ID() among them: SHOW VARIABLES, and the server's own
 /// views.
 fn lists_variables(text: &[u8]) -> bool {
-    const NAME: &[u8] = b"variables";
-    text.windows(NAME.len())
-        .any(|part| part.eq_ignore_ascii_case(NAME))
+    mentions(text, b"variables")
 }

@@ -10,6 +10,7 @@ use session::statement::{
 
 use crate::Settings;
 use crate::client::Client;
+use crate::commands::mentions;
 use crate::conditions::uses_tables;
 use crate::prepared::counting::{counting_text, is_count};
 
@@ -130,11 +131,7 @@ pub(crate) fn prepared_text(
 /// are the ids of backends.
 fn lists_connections(text: &[u8]) -> bool {
     const NAMES: [&[u8]; 3] = [b"processlist", b"trx_mysql_thread_id", b"is_used_lock"];
-    let has = |name: &[u8]| {
-        text.windows(name.len())
-            .any(|part| part.eq_ignore_ascii_case(name))
-    };
-    NAMES.into_iter().any(has)
+    NAMES.into_iter().any(|name| mentions(text, name))
 }
 
 /// The expression for what does not change while the client is connected.

@@ -14,12 +14,12 @@ use crate::carried::holdings;
 use crate::carried::read_back::READ_INSERT_ID;
 use crate::carried::track_filter::TrackFilter;
 use crate::client::Client;
-use crate::commands::Packet;
 use crate::commands::dispatch::put_command_of;
 use crate::commands::own_status::own_status;
 use crate::commands::rewrite::{self, Live, Rewrite, rewrite};
 use crate::commands::settle::defines;
 use crate::commands::statements::shape;
+use crate::commands::{Packet, mentions};
 use crate::conditions::Does;
 use crate::diagnostics::Counts;
 use crate::lanes::digests::Digest;
@@ -307,9 +307,7 @@ impl Client {
 
 /// True if a text about an XA transaction may prepare it.
 fn prepares_transaction(text: &[u8]) -> bool {
-    const PREPARE: &[u8] = b"prepare";
-    let has = |part: &[u8]| part.eq_ignore_ascii_case(PREPARE);
-    text.windows(PREPARE.len()).any(has)
+    mentions(text, b"prepare")
 }
 
 /// How the client is told the answer to a command whose last packet was sent with `sequence_id`.

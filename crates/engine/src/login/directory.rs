@@ -15,12 +15,15 @@ use pool::KeyId;
 use session::statement::{Kind, Statement, Traits};
 
 use crate::client::{Answered, LoginStep};
-use crate::commands::Packet;
 use crate::commands::settle::defines;
+use crate::commands::{Packet, mentions};
 use crate::errors::ClientError;
 use crate::login::identity::{Asked, Claim};
 use crate::permits::limits::Keeping;
 use crate::{Engine, Mail, Turn};
+
+/// Longer texts are not looked at for what they concern.
+const TEXT_MAX: usize = 1_024;
 
 /// So many who waited are dealt with at a time.
 const BATCH: usize = 256;
@@ -230,7 +233,7 @@ impl Engine {
     ) -> Option<Box<Keeping>> {
         let names = |word: &[u8]| {
             let text = self.text_that_runs(client, packet, statement);
-            text.is_some_and(|text| names_word(text, word))
+            text.is_some_and(|text| text.len() < TEXT_MAX && mentions(text, word))
         };
         if !self.accounts.asks_database() || !concerns_accounts(statement, names) {
             return keeping;
@@ -310,12 +313,6 @@ fn concerns_accounts(statement: &Statement, names: impl Fn(&[u8]) -> bool) -> bo
         Kind::Set => statement.traits.contains(Traits::SETS_GLOBAL) && names(b"password"),
         _ => false,
     }
-}
-
-/// Whether a text that is not long has a word in it, in any case, alone or as a part of another.
-fn names_word(text: &[u8], word: &[u8]) -> bool {
-    let mut places = text.windows(word.len());
-    text.len() < 1_024 && places.any(|place| place.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]
