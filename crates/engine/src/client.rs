@@ -13,6 +13,7 @@ use wire::{
 use admission::Seat;
 
 use crate::carried::holdings::Holdings;
+use crate::carried::last_gtid::Gtid;
 use crate::carried::track_filter::TrackFilter;
 use crate::diagnostics::capture::Capture;
 use crate::endings::retry::Retry;
@@ -134,7 +135,7 @@ pub(crate) struct Client {
     pub login: Option<Box<Login>>,
 }
 
-/// What was fixed when the client was accepted, or when its session began.
+/// What was fixed when the client was accepted, or when its session began, and what is seldom looked at.
 pub(crate) struct Origin {
     /// Where the client comes from.
     pub peer: Peer,
@@ -148,6 +149,8 @@ pub(crate) struct Origin {
     pub asked_collation: u8,
     /// How many changes of global variables there had been when its session began.
     pub global_changes: u32,
+    /// `@@last_gtid`
+    pub last_gtid: Gtid,
 }
 
 /// What only the connection phase needs.

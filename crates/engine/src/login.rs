@@ -26,6 +26,7 @@ use wire::{
 };
 
 use crate::backend::facts::Facts;
+use crate::carried::last_gtid::Gtid;
 use crate::carried::track_filter::{TrackFilter, put_schema};
 use crate::client::{Client, Login, LoginStep, Origin, State};
 use crate::diagnostics::capture::Capture;
@@ -114,6 +115,7 @@ impl Engine {
             changes_refused: 0,
             asked_collation: 0,
             global_changes: 0,
+            last_gtid: Gtid::default(),
         };
         let login = Login {
             step: LoginStep::Beginning,

@@ -305,6 +305,7 @@ impl Engine {
         if ok.state_changes.is_empty() {
             return;
         }
+        client.follow_gtid(ok);
         let states = &mut [&mut backend.session, &mut client.session];
         let tracked = tracking::take_over(changes, states, &mut self.interner);
         if tracked.charset {

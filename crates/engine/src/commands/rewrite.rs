@@ -43,6 +43,7 @@ pub(crate) fn concerns(statement: &Statement) -> bool {
             | Traits::READS_ROW_COUNTS
             | Traits::READS_ADDRESS
             | Traits::READS_CONNECTION_ID
+            | Traits::READS_GTID
             | Traits::SETS_UNSCOPED
             | Traits::TELLS_SEQUENCE,
     )
@@ -96,6 +97,7 @@ pub(crate) fn rewrite(
             Some(in_place_of(known, &count.to_string()))
         }
         (_, Some(count)) => Some(in_place_of(known, &unsigned(count))),
+        (Known::LastGtid, _) => client.last_gtid(dialect.flavor),
         (known, None) => constant(known, client, settings),
     };
     let text = match substitute(text, dialect, value) {
@@ -216,6 +218,7 @@ impl PublicAddress {
             Known::RowCount
             | Known::FoundRows
             | Known::ConnectionId
+            | Known::LastGtid
             | Known::WarningCount
             | Known::ErrorCount => None,
         };

@@ -39,6 +39,7 @@ impl Capture {
             Known::WarningCount => Some(self.conditions.count(false)),
             Known::ErrorCount => Some(self.conditions.count(true)),
             Known::ConnectionId
+            | Known::LastGtid
             | Known::Socket
             | Known::Port
             | Known::Hostname

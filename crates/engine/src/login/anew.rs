@@ -6,6 +6,7 @@ use session::statement::Flavor;
 use session::{SessionState, unreadable_charset};
 use wire::{Capabilities, ChangeUser};
 
+use crate::carried::last_gtid::Gtid;
 use crate::client::{Login, LoginStep, State};
 use crate::diagnostics::capture::Capture;
 use crate::errors::ClientError;
@@ -86,6 +87,7 @@ impl Engine {
         let global_changes = self.shared.global_changes();
         client.begin_with(facts.status, global_changes, &mut self.interner);
         client.last_insert_id = 0;
+        client.origin.last_gtid = Gtid::default();
         // Neither server forgets that number.
         let found_rows = client.capture.found_rows;
         client.capture = Capture {

@@ -55,6 +55,8 @@ mod kinds;
 #[cfg(test)]
 mod lanes;
 #[cfg(test)]
+mod last_gtid;
+#[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
 mod load;

@@ -182,6 +182,8 @@ bitflags! {
         /// What it runs besides may set variables of the session, which the server says only if it succeeds. No text says
         /// so by itself.
         const SETS_BEHIND = 1 << 47;
+        /// Reads `@@last_gtid` (MariaDB).
+        const READS_GTID = 1 << 48;
     }
 }
 

@@ -1,5 +1,5 @@
-//! Replaces what the front door knows better than the backend at hand by its value: counts of the
-//! session's last statement, and addresses. Owns the places and the names of the columns; the
+//! Replaces what the front door knows better than the backend at hand by its value: counts and the GTID of what the
+//! session has run last, and addresses. Owns the places and the names of the columns; the
 //! values are the caller's.
 
 use std::borrow::Cow;
@@ -25,6 +25,8 @@ pub enum Known {
     WarningCount,
     /// `@@error_count`
     ErrorCount,
+    /// `@@last_gtid`
+    LastGtid,
     /// `@@socket`
     Socket,
     /// `@@port`
@@ -44,6 +46,7 @@ impl Known {
             Self::ConnectionId => "CONNECTION_ID()",
             Self::WarningCount => "@@warning_count",
             Self::ErrorCount => "@@error_count",
+            Self::LastGtid => "@@last_gtid",
             Self::Socket => "@@socket",
             Self::Port => "@@port",
             Self::Hostname => "@@hostname",
@@ -76,6 +79,7 @@ impl Known {
         let known = [
             (&b"warning_count"[..], Self::WarningCount),
             (b"error_count", Self::ErrorCount),
+            (b"last_gtid", Self::LastGtid),
             (b"socket", Self::Socket),
             (b"port", Self::Port),
             (b"hostname", Self::Hostname),
@@ -88,7 +92,11 @@ impl Known {
     const fn is_of_last_statement(self) -> bool {
         matches!(
             self,
-            Self::RowCount | Self::FoundRows | Self::WarningCount | Self::ErrorCount
+            Self::RowCount
+                | Self::FoundRows
+                | Self::WarningCount
+                | Self::ErrorCount
+                | Self::LastGtid
         )
     }
 }

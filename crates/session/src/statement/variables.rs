@@ -60,6 +60,8 @@ enum Variable {
     Tracking,
     Debug,
     Profiling,
+    /// The last transaction of the session in the binary log.
+    Gtid,
     /// Tells what happened in this session.
     History,
 }
@@ -98,7 +100,8 @@ variables! {
     Debug => ["debug" "debug_dbug" "debug_sync"]
     Ordinary => ["character_set_server" "collation_server" "character_set_filesystem"]
     Profiling => ["profiling" "profiling_history_size" "optimizer_trace"]
-    History => ["in_transaction" "last_gtid" "proxy_user" "external_user" "statement_id"
+    Gtid => ["last_gtid"]
+    History => ["in_transaction" "proxy_user" "external_user" "statement_id"
         "rand_seed" "tmp_table_count"]
 }
 
@@ -144,6 +147,7 @@ pub(super) fn read(reader: &mut Reader<'_>, found: &mut Findings) {
         Variable::Diagnostics => found.add(Traits::READS_DIAGNOSTICS),
         Variable::ConnectionId => found.add(Traits::READS_CONNECTION_ID),
         Variable::Address => found.add(Traits::READS_ADDRESS),
+        Variable::Gtid => found.add(Traits::READS_GTID),
         Variable::Ordinary
         | Variable::Autocommit
         | Variable::Charset
@@ -212,6 +216,7 @@ pub(super) fn assign(name: &[u8], found: &mut Findings) {
         | Variable::Address
         | Variable::Replication
         | Variable::Transaction
+        | Variable::Gtid
         | Variable::History => {}
     }
 }

@@ -150,7 +150,7 @@ fn reads_of_counts_and_ids() {
             Traits::READS_ADDRESS,
             &[],
         ),
-        ("select @@last_gtid", Kind::Select, NONE, &[]),
+        ("select @@last_gtid", Kind::Select, Traits::READS_GTID, &[]),
         ("select sleep(1)", Kind::Select, NONE, &[]),
         ("select benchmark(1,1)", Kind::Select, NONE, &[]),
         ("select is_free_lock('a')", Kind::Select, NONE, &[]),
