@@ -14,6 +14,7 @@ fn value(known: Known) -> Option<String> {
         Known::Socket => Some("''".into()),
         Known::Port => Some("6033".into()),
         Known::ConnectionId => Some("5".into()),
+        Known::LastGtid => Some("'0-1-2'".into()),
         Known::Hostname | Known::BindAddress => None,
     }
 }
@@ -58,6 +59,14 @@ fn values_take_the_place_and_columns_keep_their_names() {
         (
             "SET STATEMENT lock_wait_timeout = 1 FOR SELECT @@port, @@port",
             "SET STATEMENT lock_wait_timeout = 1 FOR SELECT 6033, 6033",
+        ),
+        (
+            "SELECT @@last_gtid; SELECT @@last_gtid",
+            "SELECT '0-1-2' AS `@@last_gtid`; SELECT @@last_gtid",
+        ),
+        (
+            "SELECT @@global.last_gtid, @@port",
+            "SELECT @@global.last_gtid, 6033 AS `@@port`",
         ),
         ("SELECT@@port", "SELECT 6033 AS `@@port`"),
         ("SELECT 1+@@port--;", "SELECT 1+6033--;"),
