@@ -177,7 +177,7 @@ impl Engine {
             statement,
             does: Does::of_statement(&statement, text, self.flavor()),
             kills: self.victim_for_ever(key, text),
-            count: self.counted(key, text, &statement),
+            counted: self.counted(key, text, &statement),
             mentions: mentions.unwrap_or_default().into(),
         };
         let client = self.clients.get(key)?;
@@ -187,11 +187,7 @@ impl Engine {
             .then(|| self.facts.as_ref()?.dialect(&client.session))
             .flatten()
             .and_then(|dialect| {
-                prepared_text(
-                    (text, &dialect),
-                    client,
-                    (meaning.count.is_some(), &self.settings),
-                )
+                prepared_text((text, &dialect), client, (meaning.counted, &self.settings))
             });
         let text = own.as_deref().unwrap_or(text);
         let binding = Binding::of(&client.session, &mut self.interner);

@@ -84,7 +84,10 @@ impl Engine {
             return found;
         }
         found.pins = PinReasons::NONE;
-        found.traits |= Traits::RUNS_KNOWN_BODY | Traits::COUNTS_UNSENT_ROWS;
+        found.traits |= Traits::RUNS_KNOWN_BODY;
+        found
+            .traits
+            .set(Traits::COUNTS_UNSENT_ROWS, body.counts_rows);
         found.traits.set(Traits::BODY_ASSIGNS, body.uses_variables);
         found.traits.set(Traits::BODY_USES_TABLES, body.uses_tables);
         found

@@ -3,7 +3,7 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, Kind, Known, Statement, Traits};
+use session::statement::{Flavor, Kind, Statement, Traits};
 use session::{NARROW, Restore, SessionState, plan, set_client_charset};
 use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, write_packet};
 
@@ -11,6 +11,7 @@ use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
 use crate::carried::roles::put_role;
 use crate::commands::{Packet, Taken};
 use crate::errors::ClientError;
+use crate::prepared::counting::Counted;
 use crate::prepared::named::executes;
 use crate::prepared::templates::Template;
 use crate::shared::PinLimits;
@@ -102,7 +103,8 @@ impl Engine {
             .clients
             .get(key)
             .and_then(|client| client.counted(packet.payload, statement));
-        if counted == Some(Known::FoundRows) && self.reads_rows_first(turn, key) {
+        let of_rows = counted.is_some_and(Counted::tells_found_rows);
+        if of_rows && self.reads_rows_first(turn, key) {
             return true;
         }
         let counts = counted.is_some();

@@ -12,7 +12,7 @@ use crate::Settings;
 use crate::client::Client;
 use crate::commands::mentions;
 use crate::conditions::uses_tables;
-use crate::prepared::counting::{counting_text, is_count};
+use crate::prepared::counting::{Counted, counting_text, is_count};
 
 /// Longer texts are sent as they are.
 const TEXT_MAX: usize = 64 << 10;
@@ -107,32 +107,40 @@ pub(crate) fn rewrite(
     Some(Rewrite::of_text(text))
 }
 
-/// A text that is prepared, with what stays the same for as long as the client is connected, and with
-/// LAST_INSERT_ID() if it asks for a count (`counts`).
+/// A text that is prepared, with what stays the same for as long as the client is connected, and with what brings
+/// across the counts that it asks for.
 pub(crate) fn prepared_text(
     (text, dialect): (&[u8], &Dialect),
     client: &Client,
-    (counts, settings): (bool, &Settings),
+    (counted, settings): (Option<Counted>, &Settings),
 ) -> Option<Vec<u8>> {
     if text.len() > TEXT_MAX {
         return None;
     }
-    if let Some(alone) = counting_text(text, dialect).filter(|_| counts) {
+    if let Some(alone) = counting_text(text, dialect).filter(|_| counted.is_some()) {
         return Some(alone);
     }
     let lists = lists_connections(text);
     let value = |known| match known {
         Known::ConnectionId if lists => None,
-        known if is_count(known) => counts.then(|| within(known)),
+        known if is_count(known) => counted?.expression(known),
         known => constant(known, client, settings),
     };
     substitute(text, dialect, value)
 }
 
-/// True if a text may look for its own connection in a list of the server's, or among the holders of locks: there
-/// are the ids of backends.
+/// True if a text may look for its own connection in a list of the server's, among the holders of locks, or among the
+/// threads of MySQL's performance schema: there are the ids of backends.
 fn lists_connections(text: &[u8]) -> bool {
-    const NAMES: [&[u8]; 3] = [b"processlist", b"trx_mysql_thread_id", b"is_used_lock"];
+    const NAMES: [&[u8]; 7] = [
+        b"processlist",
+        b"trx_mysql_thread_id",
+        b"is_used_lock",
+        b"ps_thread_",
+        b"ps_is_thread_",
+        b"ps_setup_",
+        b"ps_trace_thread",
+    ];
     NAMES.into_iter().any(|name| mentions(text, name))
 }
 
@@ -181,16 +189,6 @@ fn of_last_id(known: Known) -> &'static str {
         Known::RowCount | Known::FoundRows => "CAST(LAST_INSERT_ID() AS SIGNED)",
         _ => "@@last_insert_id",
     }
-}
-
-/// The same within an expression, where it counts how many digits a part may have: the CAST alone has one more, and from
-/// text it could be NULL. MySQL warns of FOUND_ROWS().
-fn within(known: Known) -> String {
-    let cast = match of_last_id(known) {
-        variable if variable.starts_with('@') => return variable.to_owned(),
-        cast => format!("CAST(CAST({cast} AS CHAR(20) CHARACTER SET latin1) AS SIGNED)"),
-    };
-    in_place_of(known, &format!("COALESCE({cast},0)"))
 }
 
 /// What clients are told of where the front door is, in place of where the database is.
@@ -261,6 +259,9 @@ mod tests {
         ));
         assert!(lists_connections(
             b"SELECT IS_USED_LOCK('a') = CONNECTION_ID()"
+        ));
+        assert!(lists_connections(
+            b"CALL sys.ps_setup_disable_thread(CONNECTION_ID())"
         ));
         assert!(!lists_connections(b"SELECT CONNECTION_ID()"));
     }

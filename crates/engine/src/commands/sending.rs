@@ -24,6 +24,7 @@ use crate::conditions::Does;
 use crate::diagnostics::Counts;
 use crate::lanes::digests::Digest;
 use crate::permits::overtime::Allowance;
+use crate::prepared::counting::Counted;
 use crate::prepared::named::{executes, names_statement, put_named};
 use crate::{Engine, Mail, Settings, Turn};
 
@@ -365,16 +366,23 @@ fn bring_across(
         put_own_tracking(outbox, (client, backend));
     }
     let value = rewrite.and_then(|rewrite| rewrite.insert_id);
-    if (value.is_some() || counted.is_some()) && backend.insert_id == InsertId::OfClient {
+    let value = match counted {
+        Some(Counted::ByLastId(known)) => client.capture.count(known, flavor).map(|c| c as u64),
+        Some(Counted::ByVariables(counts)) => {
+            let set = client.capture.setting_of(counts, flavor);
+            backend.put_query(outbox, set.as_bytes());
+            backend.expect(Purpose::Restore(RestorePart::Set));
+            None
+        }
+        None => value,
+    };
+    if value.is_some() && backend.insert_id == InsertId::OfClient {
         // The value that is about to be replaced is known to nobody else.
         backend.put_query(outbox, READ_INSERT_ID);
         backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
     }
     if let Some(value) = value {
         put_insert_id(outbox, backend, value);
-    } else if let Some(known) = counted {
-        let count = client.capture.count(known, flavor).unwrap_or_default();
-        put_insert_id(outbox, backend, count as u64);
     } else if brings_insert_id {
         put_insert_id(outbox, backend, client.last_insert_id);
     }

@@ -123,8 +123,12 @@ const READ_OR_WRITE: [&[u8]; 15] = [
 /// True if a statement of MariaDB uses tables, as far as the words of its text tell.
 pub(crate) fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
     let has = |wanted: &[&[u8]]| has_one_of(text, &[wanted]);
+    // A sequence is a table.
+    let of_sequence = Traits::DRAWS_SEQUENCE | Traits::TELLS_SEQUENCE;
     match statement.kind {
-        Kind::Select | Kind::Do | Kind::Set => reads_tables(text),
+        Kind::Select | Kind::Do | Kind::Set => {
+            reads_tables(text) || statement.traits.intersects(of_sequence)
+        }
         Kind::Explain => reads_tables(text) || !has(&[b"select"]),
         Kind::Show if statement.traits.contains(Traits::KEEPS_FOUND_ROWS) => {
             has(&[b"table", b"view", b"sequence"])

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use session::Binding;
-use session::statement::{Known, Mention, Statement};
+use session::statement::{Mention, Statement};
 
 use crate::conditions::Does;
 use crate::endings::kill::Victim;
+use crate::prepared::counting::Counted;
 
 /// The table is looked through for what is gone whenever it has doubled, and not below so many.
 const SWEEP_MIN: usize = 64;
@@ -42,8 +43,8 @@ pub(crate) struct Meaning {
     pub does: Does,
     /// The client of ours that it ends: the server does not know that one.
     pub kills: Option<Victim>,
-    /// The count that it tells, which LAST_INSERT_ID() must be for it.
-    pub count: Option<Known>,
+    /// The counts that it asks for.
+    pub counted: Option<Counted>,
     /// The user variables that it mentions.
     pub mentions: Box<[Mention]>,
 }
@@ -64,19 +65,21 @@ pub(crate) struct Templates {
 }
 
 impl Templates {
-    /// The template of a text that is prepared in a state. What it means follows from these, but for the count that it
-    /// tells.
+    /// The template of a text that is prepared in a state. What it means follows from these, but for the counts that
+    /// it asks for.
     pub(crate) fn get(
         &mut self,
         (text, binding): (&[u8], Binding),
         meaning: Meaning,
     ) -> Arc<Template> {
         let mut hasher = DefaultHasher::new();
-        (text, &binding, meaning.count).hash(&mut hasher);
+        (text, &binding, meaning.counted).hash(&mut hasher);
         let hash = hasher.finish();
         let known = self.by_hash.get(&hash).and_then(Weak::upgrade);
         let same = |known: &Arc<Template>| {
-            *known.text == *text && known.binding == binding && known.meaning.count == meaning.count
+            *known.text == *text
+                && known.binding == binding
+                && known.meaning.counted == meaning.counted
         };
         if let Some(known) = known.filter(same) {
             return known;
@@ -129,7 +132,7 @@ pub(crate) mod tests {
             statement: classify(text, &Dialect::new(Flavor::MariaDb, 101_119)),
             does: Does::Keeps,
             kills: None,
-            count: None,
+            counted: None,
             mentions: Box::default(),
         }
     }

@@ -15,7 +15,7 @@ const COM_STMT_CLOSE: u8 = 0x19;
 const COM_STMT_FETCH: u8 = 0x1c;
 
 /// What asks.
-const QUESTIONS: [&str; 10] = [
+const QUESTIONS: [&str; 15] = [
     "SELECT ROW_COUNT()",
     "SELECT FOUND_ROWS() AS n",
     "SELECT @@warning_count",
@@ -26,6 +26,11 @@ const QUESTIONS: [&str; 10] = [
     "SELECT id, HEX(FOUND_ROWS()), CONNECTION_ID() > 0 FROM t WHERE id <= FOUND_ROWS() ORDER BY id",
     "SELECT @@warning_count + 1 AS n, CONCAT(@@warning_count)",
     "SELECT IF(@@error_count, 'failed', 'done') AS n",
+    "SELECT ROW_COUNT(), FOUND_ROWS()",
+    "SELECT LAST_INSERT_ID() AS id, ROW_COUNT() AS changed",
+    "SELECT id, ROW_COUNT() + FOUND_ROWS(), @@identity FROM t WHERE id = LAST_INSERT_ID() OR id = FOUND_ROWS()",
+    "SELECT ROW_COUNT(), @@warning_count, CONCAT(@@error_count, '/', FOUND_ROWS()) AS both",
+    "SELECT @@warning_count - @@error_count, LAST_INSERT_ID()",
 ];
 
 /// What they are asked about.

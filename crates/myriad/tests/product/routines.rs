@@ -21,11 +21,12 @@ const SCRIPTS: Scripts<'_> = &[
     &[
         "CREATE PROCEDURE several() BEGIN SELECT id FROM t WHERE id < 4; SELECT a FROM t WHERE id = 2; \
          INSERT INTO plain (who) VALUES ('several'); END",
-        "SELECT 1",
+        "SELECT id FROM t WHERE id < 3",
         "CREATE TABLE log (id INT PRIMARY KEY AUTO_INCREMENT)",
         "CREATE PROCEDURE logs() INSERT INTO log () VALUES ()",
         "CALL logs()",
-        "SELECT LAST_INSERT_ID()",
+        "SELECT LAST_INSERT_ID(), FOUND_ROWS()",
+        "SELECT id FROM t WHERE id < 0",
         "CALL logs()",
         "SELECT LAST_INSERT_ID(), FOUND_ROWS()",
     ],

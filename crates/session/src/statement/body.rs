@@ -1,7 +1,7 @@
 //! Bodies of stored procedures: whether all that one may leave in a session is carried, or seen when it is
 //! answered. Owns what a body must not have for that; in doubt it leaves something behind.
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, Flavor};
 use super::expression::{self, Calls, Until};
 use super::findings::Findings;
 use super::identifier;
@@ -19,6 +19,8 @@ pub struct Body {
     pub uses_variables: bool,
     /// One of its statements uses tables, as far as words tell.
     pub uses_tables: bool,
+    /// One of its statements may count rows for `FOUND_ROWS()`.
+    pub counts_rows: bool,
 }
 
 /// Words that begin what is not carried, or hide what they run. In order.
@@ -87,6 +89,22 @@ const USE_TABLES: [&[u8]; 7] = [
     b"DELETE", b"EXPLAIN", b"FROM", b"INSERT", b"REPLACE", b"TABLE", b"UPDATE",
 ];
 
+/// Words of statements that count rows for `FOUND_ROWS()`. In order.
+const COUNT_ROWS: [&[u8]; 5] = [b"DESC", b"DESCRIBE", b"EXPLAIN", b"SELECT", b"TABLE"];
+
+/// On MySQL these do, too. In order.
+const COUNT_ROWS_ON_MYSQL: [&[u8]; 3] = [b"DELETE", b"DO", b"UPDATE"];
+
+/// Words behind which a statement may begin.
+const STARTS: [Keyword; 6] = [
+    Keyword::Begin,
+    Keyword::Then,
+    Keyword::Else,
+    Keyword::Loop,
+    Keyword::Repeat,
+    Keyword::Do,
+];
+
 /// What settings of the session are lost, or told otherwise than by the session tracker.
 const UNSEEN: Traits = Traits::SETS_CHARSET
     .union(Traits::SETS_AUTOCOMMIT)
@@ -103,7 +121,7 @@ const UNSEEN: Traits = Traits::SETS_CHARSET
 #[must_use]
 pub fn procedure_body(text: &[u8], dialect: &Dialect) -> Option<Body> {
     let mut found = Findings::default();
-    let uses_tables = only_known_words(text, dialect, &mut found)?;
+    let words = only_known_words(text, dialect, &mut found)?;
     let mut reader = Reader::new(text, dialect);
     loop {
         expression::scan(&mut reader, &mut found, Until::Insertion, Calls::All);
@@ -121,15 +139,21 @@ pub fn procedure_body(text: &[u8], dialect: &Dialect) -> Option<Body> {
     let seen = statement.pins.is_empty() && !statement.traits.intersects(UNSEEN);
     (seen && !doubt).then_some(Body {
         uses_variables: statement.traits.contains(Traits::USES_USER_VARIABLES),
-        uses_tables,
+        ..words
     })
 }
 
-/// Looks at each word, wherever it stands: whether one of them is about tables. What is assigned may be a system
-/// variable.
-fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Option<bool> {
-    let mut uses_tables = false;
+/// Looks at each word, wherever it stands: whether one of them is about tables, or counts rows. What is assigned may be
+/// a system variable.
+fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Option<Body> {
+    let mut body = Body {
+        uses_variables: false,
+        uses_tables: false,
+        counts_rows: false,
+    };
+    let is_mysql = dialect.flavor == Flavor::MySql;
     let mut lexer = Lexer::new(text, dialect);
+    let mut at_start = true;
     let mut token = lexer.next();
     while token != Token::End {
         let next = lexer.next();
@@ -142,7 +166,10 @@ fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Opt
                 let refused = REFUSED.binary_search(&&*upper).is_ok();
                 (!refused || is_call || is_handler).then_some(())?;
                 let sets = word.keyword == Keyword::Set && is_one_of(next, &SETS);
-                uses_tables |= !is_call && is_one_of(token, &USE_TABLES);
+                body.uses_tables |= !is_call && is_one_of(token, &USE_TABLES);
+                body.counts_rows |= is_one_of(token, &COUNT_ROWS)
+                    || is_mysql && is_one_of(token, &COUNT_ROWS_ON_MYSQL)
+                    || upper == b"VALUES" && at_start;
                 let starts = upper == b"START" && !next.is(Keyword::Transaction);
                 (!sets && !starts).then_some(())?;
             }
@@ -152,9 +179,10 @@ fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Opt
         if let (true, Some(written)) = (assigned, token.identifier()) {
             variables::assign(identifier::plain(written)?, found);
         }
+        at_start = token == Token::Mark(b';') || STARTS.contains(&token.keyword());
         token = next;
     }
-    (!lexer.in_doubt()).then_some(uses_tables)
+    (!lexer.in_doubt()).then_some(body)
 }
 
 fn is_one_of(token: Token<'_>, words: &[&[u8]]) -> bool {
@@ -198,7 +226,8 @@ mod tests {
 
     #[test]
     fn words_are_in_order() {
-        assert!(REFUSED.is_sorted() && SETS.is_sorted());
+        assert!(REFUSED.is_sorted() && SETS.is_sorted() && USE_TABLES.is_sorted());
+        assert!(COUNT_ROWS.is_sorted() && COUNT_ROWS_ON_MYSQL.is_sorted());
     }
 
     #[test]
@@ -222,6 +251,27 @@ mod tests {
             ("SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'", false),
         ] {
             assert_eq!(body(text), Some(uses), "{text}");
+        }
+    }
+
+    #[test]
+    fn which_bodies_count_rows() {
+        for (text, mariadb, mysql) in [
+            (
+                "BEGIN SET o = i * 2; INSERT INTO t VALUES (1); END",
+                false,
+                false,
+            ),
+            ("BEGIN SELECT 1; END", true, true),
+            ("IF a THEN VALUES (1); END IF", true, true),
+            ("BEGIN UPDATE t SET a = 1; END", false, true),
+            ("WHILE a DO SET b = 1; END WHILE", false, true),
+        ] {
+            for (flavor, counts) in [(Flavor::MariaDb, mariadb), (Flavor::MySql, mysql)] {
+                let dialect = Dialect::new(flavor, 101_119);
+                let body = procedure_body(text.as_bytes(), &dialect).expect(text);
+                assert_eq!(body.counts_rows, counts, "{text} {flavor:?}");
+            }
         }
     }
 
