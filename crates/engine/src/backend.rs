@@ -149,6 +149,8 @@ pub(crate) struct Backend {
     pub changed_globals: Vec<GlobalQuestion>,
     /// Only it knows the attached session's `FOUND_ROWS()`: rows were counted that were never sent.
     pub counted_rows: bool,
+    /// The last rows that it has counted are those of the attached session.
+    pub counted_own: bool,
     /// A file that the client is sending.
     pub upload: Option<Upload>,
     /// The command under way, as long as it may be sent again elsewhere.
@@ -346,6 +348,8 @@ pub(crate) enum RestorePart {
     InsertId,
     /// The list of warnings is emptied.
     Warnings,
+    /// Rows are counted for `FOUND_ROWS()`.
+    FoundRows,
     /// PREPARE of the text with this name.
     Text {
         name: Box<[u8]>,

@@ -5,10 +5,11 @@ pub(crate) mod capture;
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, Kind, Traits};
+use session::statement::{Flavor, Kind, Statement, Traits};
 use wire::{Piece, PrepareOk, ServerStatus, TextResultSet, code};
 
-use crate::backend::{Backend, ClientCommand, Purpose};
+use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
+use crate::client::Client;
 use crate::commands::answers::Ending;
 use crate::{Engine, Mail, Turn};
 
@@ -114,6 +115,24 @@ impl Backend {
             self.counted_rows = true;
         } else if told {
             self.counted_rows = false;
+        }
+        self.counted_own = told && command.client.is_some();
+    }
+
+    /// Before a CALL, which may count rows or not: then FOUND_ROWS() must be what it is for the session.
+    pub(crate) fn put_found_rows(
+        &mut self,
+        outbox: &mut Vec<u8>,
+        (client, statement): (&Client, &Statement),
+        flavor: Flavor,
+    ) {
+        let may_leave = statement.kind == Kind::Call
+            && statement.traits.contains(Traits::COUNTS_UNSENT_ROWS)
+            && !statement.traits.intersects(Traits::NEEDS_CONDITIONS);
+        let is_known = self.counted_rows || self.counted_own;
+        if may_leave && !is_known && client.capture.found_few(flavor) {
+            self.put_query(outbox, client.capture.found_again(flavor).as_bytes());
+            self.expect(Purpose::Restore(RestorePart::FoundRows));
         }
     }
 }

@@ -140,7 +140,8 @@ impl Backend {
             RestorePart::Variables { .. }
             | RestorePart::Set
             | RestorePart::InsertId
-            | RestorePart::Warnings => self.dirty = true,
+            | RestorePart::Warnings
+            | RestorePart::FoundRows => self.dirty = true,
         }
     }
 }

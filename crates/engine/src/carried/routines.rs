@@ -69,7 +69,9 @@ impl Engine {
         (text, dialect): (&[u8], &Dialect),
         mut found: Statement,
     ) -> Statement {
-        if found.kind == Kind::Call && !client.pins.is_empty() {
+        // What it has counted is asked of the backend if that is told first what was counted before, or has kept it.
+        let tells = !client.pins.is_empty() || client.capture.found_few(dialect.flavor);
+        if found.kind == Kind::Call && tells {
             found.traits |= Traits::COUNTS_UNSENT_ROWS;
         }
         let now = self.routines_at;

@@ -293,6 +293,7 @@ impl Engine {
         }
         if let Some(record) = self.pool.get_mut(backend) {
             record.client = Some(client);
+            record.counted_own = false;
         }
         self.enter_sandbox(client, backend);
     }
@@ -389,6 +390,7 @@ impl Engine {
             due: Due::empty(),
             changed_globals: Vec::new(),
             counted_rows: false,
+            counted_own: false,
             upload: None,
             replay: Vec::new(),
             orphaned: None,

@@ -387,6 +387,7 @@ impl Backend {
 
     /// Notes that the answer to a command of ours will come.
     pub(crate) fn expect(&mut self, purpose: Purpose) {
+        self.counted_own = false;
         self.exchanges.push_back(Exchange {
             walk: ResponseWalk::new(true, 0),
             purpose,

@@ -69,6 +69,7 @@ impl Engine {
             (client, &statement, brings_insert_id),
             (rewrite.as_ref(), packet.payload, flavor),
         );
+        backend.put_found_rows(outbox, (client, &statement), flavor);
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());

@@ -18,6 +18,9 @@ pub(crate) struct Capture {
     pub(crate) found_rows: Option<u64>,
 }
 
+/// More rows are not counted only so that FOUND_ROWS() tells of them.
+const AGAIN_MAX: i64 = 64;
+
 /// True for `EXPLAIN` of a SELECT without tables, which MariaDB runs as if it had found no row. Nothing else that
 /// explains keeps the list of conditions.
 fn explains_no_table(command: &ClientCommand) -> bool {
@@ -47,6 +50,22 @@ impl Capture {
         }
     }
 
+    /// As many rows as `FOUND_ROWS()` says can be counted again.
+    pub(crate) fn found_few(&self, flavor: Flavor) -> bool {
+        let rows = self.count(Known::FoundRows, flavor);
+        rows.is_some_and(|rows| (0..=AGAIN_MAX).contains(&rows))
+    }
+
+    /// The statement that does it.
+    pub(crate) fn found_again(&self, flavor: Flavor) -> String {
+        let rows = self.count(Known::FoundRows, flavor).unwrap_or_default();
+        let more = usize::try_from(rows).unwrap_or_default().saturating_sub(1);
+        format!(
+            "SELECT 1{} LIMIT {rows}",
+            " UNION ALL SELECT 1".repeat(more)
+        )
+    }
+
     /// Takes over what an answer said of rows.
     pub(crate) fn answered(&mut self, command: &ClientCommand, failed: bool) {
         let counts = command.counts;
@@ -66,5 +85,35 @@ impl Capture {
         } else if explains_no_table(command) && counts.found.is_some() {
             self.found_rows = Some(0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_rows_can_be_counted_again() {
+        let again = |found_rows, flavor| {
+            let capture = Capture {
+                found_rows,
+                ..Capture::default()
+            };
+            let text = capture.found_again(flavor);
+            capture.found_few(flavor).then_some(text)
+        };
+        for (found, expected) in [
+            (Some(0), "SELECT 1 LIMIT 0"),
+            (Some(1), "SELECT 1 LIMIT 1"),
+            (Some(2), "SELECT 1 UNION ALL SELECT 1 LIMIT 2"),
+            (None, "SELECT 1 LIMIT 1"),
+        ] {
+            let told = again(found, Flavor::MariaDb);
+            assert_eq!(told.as_deref(), Some(expected), "{found:?}");
+        }
+        let new = again(None, Flavor::MySql);
+        assert_eq!(new.as_deref(), Some("SELECT 1 LIMIT 0"));
+        assert!(again(Some(64), Flavor::MySql).is_some());
+        assert_eq!(again(Some(65), Flavor::MySql), None);
     }
 }

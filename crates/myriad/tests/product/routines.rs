@@ -1,7 +1,8 @@
 //! Procedures: those whose bodies leave nothing behind unseen move with their sessions, the others pin them.
 
+use crate::carried::Mover;
 use crate::session_state::{Scripts, compare, compare_as, pinned};
-use crate::support::{Client, Database, FrontDoor, Login, Outcome, Server};
+use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Server};
 
 /// What sessions do at the same time.
 const SCRIPTS: Scripts<'_> = &[
@@ -53,6 +54,50 @@ fn a_call_that_leaves_nothing_behind_pins_nobody() {
     };
     let (door, _clients) = compare("routines_known", &scripts);
     assert_eq!(pinned(&door, "call") + pinned(&door, "user_variable"), 0);
+}
+
+/// Whose bodies the account may not see, so that they pin.
+const HIDDEN: &str = "USE routines_found;
+    CREATE TABLE t (id INT PRIMARY KEY);
+    INSERT INTO t VALUES (1), (2), (3), (4), (5);
+    DELIMITER //
+    CREATE PROCEDURE counts_none() BEGIN SET @counted = 0; END//
+    CREATE PROCEDURE sends(few INT) BEGIN IF few THEN SELECT id FROM t WHERE id < 3; END IF; END//
+    CREATE PROCEDURE keeps() BEGIN DECLARE n INT; DECLARE c CURSOR FOR SELECT id FROM t WHERE id > 1;
+        OPEN c; FETCH c INTO n; CLOSE c; END//
+    DELIMITER ;";
+
+#[test]
+fn what_a_hidden_procedure_has_counted_is_told() {
+    let told =
+        |address: &Address, (rows, call): (u32, &str), mut between: Box<dyn FnMut() + '_>| {
+            let mut client = Client::new(address, "routines_found");
+            let reads = format!("SELECT id FROM t WHERE id <= {rows}");
+            let ask = "SELECT FOUND_ROWS()";
+            let lines = [&reads, ask, call, ask, &reads, call, ask, call, ask, ask];
+            lines.map(|line| {
+                between();
+                client.run(line)
+            })
+        };
+    let database = Database::shared();
+    database.schema("routines_found");
+    database.execute(HIDDEN);
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+    let mut mover = Mover::new(&door, "routines_found");
+    for rows in [0, 1, 4] {
+        for call in [
+            "CALL counts_none()",
+            "CALL sends(1)",
+            "CALL sends(0)",
+            "CALL keeps()",
+        ] {
+            let direct = told(database.address(), (rows, call), Box::new(|| {}));
+            let through = told(&door.address(), (rows, call), Box::new(|| mover.turn()));
+            assert_eq!(direct, through, "{rows} {call}");
+        }
+    }
+    assert_eq!(door.metric("myriad_pins_total{reason=\"call\"}"), 12);
 }
 
 /// The parse error is that of a text within, by when there was a temporary table.

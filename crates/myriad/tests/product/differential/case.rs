@@ -307,8 +307,13 @@ impl Case<'_> {
                     && ok_before_warnings(direct) == ok_before_warnings(through)
                     && is_one_more(direct, through)
         };
-        told || self.direct.len() == self.through.len()
-            && zip(self.direct, self.through).all(counted)
+        // The row that it takes the place of is told where it is not.
+        let tells = |answer: &[String]| answer.iter().any(|line| line.contains("\\x046414"));
+        let limited = self.last().contains(" LIMIT ") && tells(self.direct) != tells(self.through);
+        let listed = lists.iter().any(|word| self.last().starts_with(word));
+        told || listed && limited
+            || self.direct.len() == self.through.len()
+                && zip(self.direct, self.through).all(counted)
     }
 
     /// True if no line before was answered with rows that `FOUND_ROWS()` counts.

@@ -20,6 +20,23 @@ fn value(known: Known) -> Option<String> {
 }
 
 #[test]
+fn the_gtid_of_the_last_write_is_replaced_before_there_may_be_another() {
+    for (text, expected) in [
+        (
+            "SELECT @@last_gtid; SELECT @@last_gtid",
+            "SELECT '0-1-2' AS `@@last_gtid`; SELECT @@last_gtid",
+        ),
+        (
+            "SELECT @@global.last_gtid, @@port",
+            "SELECT @@global.last_gtid, 6033 AS `@@port`",
+        ),
+    ] {
+        let told = substitute(text.as_bytes(), &MARIADB, value);
+        assert_eq!(told.as_deref(), Some(expected.as_bytes()), "{text}");
+    }
+}
+
+#[test]
 fn values_take_the_place_and_columns_keep_their_names() {
     for (text, expected) in [
         ("SELECT ROW_COUNT()", "SELECT 1 AS `ROW_COUNT()`"),
@@ -59,14 +76,6 @@ fn values_take_the_place_and_columns_keep_their_names() {
         (
             "SET STATEMENT lock_wait_timeout = 1 FOR SELECT @@port, @@port",
             "SET STATEMENT lock_wait_timeout = 1 FOR SELECT 6033, 6033",
-        ),
-        (
-            "SELECT @@last_gtid; SELECT @@last_gtid",
-            "SELECT '0-1-2' AS `@@last_gtid`; SELECT @@last_gtid",
-        ),
-        (
-            "SELECT @@global.last_gtid, @@port",
-            "SELECT @@global.last_gtid, 6033 AS `@@port`",
         ),
         ("SELECT@@port", "SELECT 6033 AS `@@port`"),
         ("SELECT 1+@@port--;", "SELECT 1+6033--;"),
