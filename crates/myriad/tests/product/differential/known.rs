@@ -90,7 +90,8 @@ const KNOWN: [Known; 50] = [
     ),
     ("after a SELECT with the hint `SET_VAR`", |case| {
         let without_eof = case.lines[0].contains("+SESSION_TRACK,-DEPRECATE_EOF");
-        without_eof && case.has(&["SET_VAR("]) && case.same_but_ends()
+        let changes = case.has(&["SET_VAR("]) || case.has(&["fsets("]) && !Server::is_mariadb();
+        without_eof && changes && case.same_but_ends()
     }),
     (
         "those of a `sql_mode` that the hint `SET_VAR` sets",
