@@ -128,7 +128,9 @@ impl Backend {
     ) {
         let may_leave = statement.kind == Kind::Call
             && statement.traits.contains(Traits::COUNTS_UNSENT_ROWS)
-            && !statement.traits.intersects(Traits::NEEDS_CONDITIONS);
+            && !statement
+                .traits
+                .intersects(Traits::NEEDS_CONDITIONS | Traits::BODY_COUNTS);
         let is_known = self.counted_rows || self.counted_own;
         if may_leave && !is_known && client.capture.found_few(flavor) {
             self.put_query(outbox, client.capture.found_again(flavor).as_bytes());

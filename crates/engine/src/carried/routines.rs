@@ -90,6 +90,7 @@ impl Engine {
         found
             .traits
             .set(Traits::COUNTS_UNSENT_ROWS, body.counts_rows);
+        found.traits.set(Traits::BODY_COUNTS, body.always_counts);
         found.traits.set(Traits::BODY_ASSIGNS, body.uses_variables);
         found.traits.set(Traits::BODY_USES_TABLES, body.uses_tables);
         found

@@ -15,7 +15,7 @@ use session::statement::{Kind, Mention, PinReason, Statement, Traits, user_varia
 use session::{Restore, UserValue, UserVariables, put_user_variables, same_user_variables};
 use wire::{Command, ServerStatus};
 
-use crate::backend::{Backend, Due};
+use crate::backend::{Backend, ClientCommand, Due};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::prepared::named::executes;
@@ -262,6 +262,18 @@ impl Engine {
             Kind::Show => !statement.traits.contains(Traits::READS_DIAGNOSTICS),
             Kind::Explain | Kind::Set => true,
             _ => false,
+        }
+    }
+
+    /// A backend and the session attached to it have none any more (`FLUSH USER_VARIABLES`).
+    pub(crate) fn user_variables_flushed(&mut self, key: Key, command: &ClientCommand) {
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.session.user = None;
+            backend.leftovers.variables = VariablesHere::default();
+        }
+        let client = command.client.and_then(|key| self.clients.get_mut(key));
+        if let Some(client) = client {
+            client.session.user = None;
         }
     }
 

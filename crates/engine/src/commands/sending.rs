@@ -366,7 +366,6 @@ fn bring_across(
     if statement.pins.contains(PinReason::SessionTracking) && !own {
         put_own_tracking(outbox, (client, backend));
     }
-    let value = rewrite.and_then(|rewrite| rewrite.insert_id);
     let value = match counted {
         Some(Counted::ByLastId(known)) => client.capture.count(known, flavor).map(|c| c as u64),
         Some(Counted::ByVariables(counts)) => {
@@ -375,7 +374,7 @@ fn bring_across(
             backend.expect(Purpose::Restore(RestorePart::Set));
             None
         }
-        None => value,
+        None => rewrite.and_then(|rewrite| rewrite.insert_id),
     };
     if value.is_some() && backend.insert_id == InsertId::OfClient {
         // The value that is about to be replaced is known to nobody else.

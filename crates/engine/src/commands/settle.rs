@@ -271,6 +271,9 @@ impl Engine {
         if command.traits.contains(Traits::FLUSHES_HOSTS) {
             self.shared.flush_hosts();
         }
+        if command.traits.contains(Traits::FLUSHES_USER_VARIABLES) {
+            self.user_variables_flushed(key, command);
+        }
         self.may_leave_sandbox(key, command);
     }
 

@@ -605,3 +605,35 @@ fn a_reset_forgets_user_variables() {
     assert_eq!(clients[0].value("SELECT @a"), "NULL");
     assert_eq!(clients[1].value("SELECT @a"), "2");
 }
+
+/// MariaDB counts them among what its plugins tell, and so can flush them.
+#[test]
+fn flushed_user_variables_are_gone() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let others: &[&str] = &["SELECT @a, @b, @c"; 8];
+    let (_door, _clients) = compare(
+        "carried_flushed",
+        &[
+            &[
+                "SET @a = 1, @b = 'x'",
+                "SELECT @a := @a + 1, @c := 7",
+                "FLUSH LOCAL USER_VARIABLES",
+                "SELECT @a, @b, @c",
+                "SET @a = 3",
+                "SELECT @a, @b, @c, COLLATION(@b)",
+                "FLUSH TABLES user_variables",
+                "SELECT @a, @b, @c",
+            ],
+            others,
+            &[
+                "SET @b = 5",
+                "SELECT @a, @b, @c",
+                "SELECT @a, @b, @c",
+                "SELECT @a, @b, @c",
+                "SELECT @a, @b, @c",
+            ],
+        ],
+    );
+}

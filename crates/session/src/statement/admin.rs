@@ -46,10 +46,12 @@ fn flush(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     while !reader.at_end() {
         let token = reader.next();
         let keyword = token.keyword();
-        let is_status =
-            matches!(token, Token::Word(word) if word.text.eq_ignore_ascii_case(b"status"));
-        if is_status && !names {
+        let is = |name: &[u8]| matches!(token, Token::Word(word) if word.text.eq_ignore_ascii_case(name));
+        if is(b"status") && !names {
             found.pin(PinReason::SessionStatus);
+        }
+        if is(b"user_variables") && !names {
+            found.add(Traits::FLUSHES_USER_VARIABLES);
         }
         names |= matches!(keyword, Keyword::Table | Keyword::Tables);
         if keyword == Keyword::Hosts && !names {

@@ -184,6 +184,11 @@ bitflags! {
         const SETS_BEHIND = 1 << 47;
         /// Reads `@@last_gtid` (MariaDB).
         const READS_GTID = 1 << 48;
+        /// `FLUSH USER_VARIABLES` (MariaDB): the session has none any more.
+        const FLUSHES_USER_VARIABLES = 1 << 49;
+        /// `CALL` of a procedure whose body was looked at and counts rows for `FOUND_ROWS()`, unless it fails. No text says
+        /// so by itself.
+        const BODY_COUNTS = 1 << 50;
     }
 }
 
@@ -194,7 +199,8 @@ impl Traits {
     /// What is said of a CALL whose body was looked at.
     pub const OF_BODY: Self = Self::RUNS_KNOWN_BODY
         .union(Self::BODY_ASSIGNS)
-        .union(Self::BODY_USES_TABLES);
+        .union(Self::BODY_USES_TABLES)
+        .union(Self::BODY_COUNTS);
 
     /// The flags that say a reason to pin may be over.
     pub const RELEASES: Self = Self::RELEASES_TABLE_LOCKS

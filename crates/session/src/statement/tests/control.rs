@@ -271,5 +271,11 @@ fn what_is_flushed_is_told_from_tables_of_that_name() {
         ("FLUSH LOCAL QUERY CACHE, HOSTS;", Kind::Admin, flushes, &[]),
         ("flush tables hosts", Kind::Admin, COMMITS, &[]),
         ("flush privileges", Kind::Admin, COMMITS, &[]),
+        (
+            "flush no_write_to_binlog user_variables",
+            Kind::Admin,
+            COMMITS | Traits::FLUSHES_USER_VARIABLES,
+            &[],
+        ),
     ]);
 }
