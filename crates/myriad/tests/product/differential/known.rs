@@ -132,7 +132,6 @@ const KNOWN: [Known; 50] = [
             "SET ",
             " ORDER BY id DESC",
             "DELETE FROM u ORDER BY",
-            "CALL ",
         ]);
         let asks = case.last().contains("FOUND_ROWS()") || case.last().contains("@n");
         let prepared = case.executes("SELECT ROW_COUNT(), FOUND_ROWS()")
