@@ -5,7 +5,6 @@
 use std::fmt;
 
 use session::statement::Flavor;
-use wire::{OkPacket, StateChange};
 
 use crate::client::Client;
 
@@ -19,8 +18,11 @@ pub(crate) struct Gtid {
 }
 
 impl Gtid {
+    /// The variable that tells it.
+    pub(crate) const VARIABLE: &'static [u8] = b"last_gtid";
+
     /// As the server writes it. `None` of anything else.
-    fn read(text: &[u8]) -> Option<Self> {
+    pub(crate) fn read(text: &[u8]) -> Option<Self> {
         let mut parts = std::str::from_utf8(text).ok()?.splitn(3, '-');
         Some(Self {
             domain: parts.next()?.parse().ok()?,
@@ -40,19 +42,6 @@ impl fmt::Display for Gtid {
 }
 
 impl Client {
-    /// Takes over what an answer tells of it.
-    pub(crate) fn follow_gtid(&mut self, ok: &OkPacket<'_>) {
-        let told = ok.changes().filter_map(|change| match change {
-            StateChange::SystemVariable { name, value } if name == b"last_gtid" => {
-                Gtid::read(value)
-            }
-            _ => None,
-        });
-        if let Some(last) = told.last() {
-            self.origin.last_gtid = last;
-        }
-    }
-
     /// The expression for it, where there is such a variable: of the same type and length.
     pub(crate) fn last_gtid(&self, flavor: Flavor) -> Option<String> {
         let last = self.origin.last_gtid;

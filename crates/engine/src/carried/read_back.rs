@@ -22,8 +22,9 @@ pub(crate) const READ_INSERT_ID: &[u8] = b"SELECT LAST_INSERT_ID() LIMIT 1";
 /// Changes nothing, which is told all the same, and with it what is untold.
 const READ_PUT_BACK: &[u8] = b"SET SESSION session_track_schema=@@session_track_schema";
 
-/// Which variables there are but for those of `prepared::counting`, and whether they are NULL. More than can be carried need not be told. MariaDB also tells in a
-/// row without a name what else the same statement may have changed: whether the session is tracked, and its role.
+/// Which variables there are but for those of `prepared::counting`, and whether they are NULL. More than can be carried
+/// need not be told. MariaDB also tells in a row without a name what else the same statement may have changed: whether the
+/// session is tracked, and its role.
 fn read_names(flavor: Flavor) -> &'static [u8] {
     match flavor {
         Flavor::MariaDb => {

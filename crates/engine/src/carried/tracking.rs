@@ -6,6 +6,8 @@ use session::{
 };
 use wire::StateChange;
 
+use crate::carried::last_gtid::Gtid;
+
 /// What changes of one answer ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tracked {
@@ -19,6 +21,8 @@ pub(crate) struct Tracked {
     pub schema: bool,
     /// Something changed, whatever it was.
     pub state: bool,
+    /// What the session has written to the binary log last.
+    pub gtid: Option<Gtid>,
     /// The session is not what it was, but for what the next transaction is to be.
     pub changed: bool,
 }
@@ -48,6 +52,9 @@ pub(crate) fn take_over<'a>(
                 states
                     .iter_mut()
                     .for_each(|state| state.set_variable(name, value, interner));
+            }
+            StateChange::SystemVariable { name, value } if name == Gtid::VARIABLE => {
+                tracked.gtid = Gtid::read(value);
             }
             StateChange::State => tracked.state = true,
             StateChange::TransactionCharacteristics(text) => states
@@ -106,6 +113,7 @@ mod tests {
                 charset: false,
                 unrestorable: true,
                 pinning: false,
+                gtid: None,
                 schema: true,
                 state: true,
                 changed: true

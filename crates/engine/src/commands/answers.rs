@@ -11,6 +11,7 @@ use wire::{
 };
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
+use crate::carried::last_gtid::Gtid;
 use crate::carried::tracking::{self, Tracked};
 use crate::carried::user_variables::names::may_do_unseen;
 use crate::client::State;
@@ -305,9 +306,9 @@ impl Engine {
         if ok.state_changes.is_empty() {
             return;
         }
-        client.follow_gtid(ok);
         let states = &mut [&mut backend.session, &mut client.session];
         let tracked = tracking::take_over(changes, states, &mut self.interner);
+        client.origin.last_gtid = tracked.gtid.unwrap_or(client.origin.last_gtid);
         if tracked.charset {
             backend.due |= crate::backend::Due::CHARSET;
         }
@@ -395,7 +396,8 @@ impl Engine {
 
 /// True of a system variable, but for those that are read back.
 fn is_variable(change: &StateChange<'_>) -> bool {
-    matches!(change, StateChange::SystemVariable { name, .. } if !is_charset_variable(name))
+    let own = |name| !is_charset_variable(name) && name != Gtid::VARIABLE;
+    matches!(change, StateChange::SystemVariable { name, .. } if own(name))
 }
 
 fn collect(rows: &mut TextResultSet, piece: &Piece<'_>) -> Result<(), WalkError> {

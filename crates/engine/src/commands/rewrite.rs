@@ -154,7 +154,7 @@ fn constant(known: Known, client: &Client, settings: &Settings) -> Option<String
 
 /// The value in an expression of the same type, length and nullability as what it stands for. MySQL gives
 /// the warning of FOUND_ROWS() for it, too.
-fn in_place_of(known: Known, value: &str) -> String {
+pub(crate) fn in_place_of(known: Known, value: &str) -> String {
     format!("IF(0,{},{value})", known.expression())
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn select_of_one(known: Known, name: &[u8]) -> Vec<u8> {
 }
 
 /// What is of the same type as a count and has its value when that is LAST_INSERT_ID().
-fn of_last_id(known: Known) -> &'static str {
+pub(crate) fn of_last_id(known: Known) -> &'static str {
     match known {
         Known::RowCount | Known::FoundRows => "CAST(LAST_INSERT_ID() AS SIGNED)",
         _ => "@@last_insert_id",

@@ -14,7 +14,7 @@ use session::statement::{
 
 use crate::Engine;
 use crate::client::Client;
-use crate::commands::rewrite::select_of_one;
+use crate::commands::rewrite::{in_place_of, of_last_id, select_of_one};
 use crate::conditions::uses_tables;
 use crate::diagnostics::capture::Capture;
 use crate::prepared::named::executes;
@@ -88,22 +88,20 @@ impl Counted {
 
     /// The expression for a count, of its type and length.
     pub(crate) fn expression(self, known: Known) -> Option<String> {
+        let is_of_rows = !CountSet::of(known).intersects(CountSet::OF_CONDITIONS);
         let source = match self {
-            Self::ByLastId(_) => "CAST(LAST_INSERT_ID() AS SIGNED)",
+            Self::ByLastId(_) if !is_of_rows => return Some(of_last_id(known).to_owned()),
+            Self::ByLastId(_) => of_last_id(known),
             Self::ByVariables(counts) => counts.each().find(|(other, _)| *other == known)?.1,
         };
-        let is_of_rows = !CountSet::of(known).intersects(CountSet::OF_CONDITIONS);
-        if let (Self::ByLastId(_), false) = (self, is_of_rows) {
-            return Some("@@last_insert_id".to_owned());
-        }
         // An expression counts how many digits a part may have: a CAST alone has one more, and from text it could be NULL,
         // as the counts of conditions could. MySQL warns of FOUND_ROWS().
-        let written = known.expression();
         let text = format!("CAST({source} AS CHAR(20) CHARACTER SET latin1)");
-        Some(match is_of_rows {
-            true => format!("IF(0,{written},COALESCE(CAST({text} AS SIGNED),0))"),
-            false => format!("IF(0,{written},CAST({text} AS UNSIGNED))"),
-        })
+        let value = match is_of_rows {
+            true => format!("COALESCE(CAST({text} AS SIGNED),0)"),
+            false => format!("CAST({text} AS UNSIGNED)"),
+        };
+        Some(in_place_of(known, &value))
     }
 }
 

@@ -13,7 +13,7 @@ use super::token::Token;
 use super::{variables, write};
 
 /// What is known of a body that leaves nothing behind unseen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Body {
     /// It mentions user variables.
     pub uses_variables: bool,
@@ -154,12 +154,7 @@ pub fn procedure_body(text: &[u8], dialect: &Dialect) -> Option<Body> {
 /// Looks at each word, wherever it stands: whether one of them is about tables, or counts rows. What is assigned may be
 /// a system variable.
 fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Option<Body> {
-    let mut body = Body {
-        uses_variables: false,
-        uses_tables: false,
-        counts_rows: false,
-        always_counts: false,
-    };
+    let mut body = Body::default();
     let mut branches = false;
     let is_mysql = dialect.flavor == Flavor::MySql;
     let mut lexer = Lexer::new(text, dialect);

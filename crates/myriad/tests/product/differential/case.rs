@@ -309,9 +309,15 @@ impl Case<'_> {
         };
         // The row that it takes the place of is told where it is not.
         let tells = |answer: &[String]| answer.iter().any(|line| line.contains("\\x046414"));
-        let limited = self.last().contains(" LIMIT ") && tells(self.direct) != tells(self.through);
-        let listed = lists.iter().any(|word| self.last().starts_with(word));
-        told || listed && limited
+        let others = |answer: &[String]| {
+            let others = answer.iter().filter(|line| !line.starts_with("Row "));
+            others.cloned().collect::<Vec<_>>()
+        };
+        let limited = self.last().contains(" LIMIT ")
+            && tells(self.direct) != tells(self.through)
+            && self.direct.len() == self.through.len()
+            && others(self.direct) == others(self.through);
+        told || !counts && limited
             || self.direct.len() == self.through.len()
                 && zip(self.direct, self.through).all(counted)
     }

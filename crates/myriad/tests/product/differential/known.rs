@@ -127,12 +127,7 @@ const KNOWN: [Known; 50] = [
         asks && case.found_nothing() && case.shows_one() && Server::is_mariadb()
     }),
     ("`FOUND_ROWS()` after SET, DO", |case| {
-        let writes = case.has(&[
-            "DO ",
-            "SET ",
-            " ORDER BY id DESC",
-            "DELETE FROM u ORDER BY",
-        ]);
+        let writes = case.has(&["DO ", "SET ", " ORDER BY id DESC", "DELETE FROM u ORDER BY"]);
         let asks = case.last().contains("FOUND_ROWS()") || case.last().contains("@n");
         let prepared = case.executes("SELECT ROW_COUNT(), FOUND_ROWS()")
             && case.has(&["UPDATE ", "DELETE ", "INSERT ", "REPLACE "]);
