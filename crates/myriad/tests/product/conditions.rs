@@ -187,7 +187,7 @@ fn what_a_text_runs_unseen_empties_the_list() {
             "EXECUTE IMMEDIATE 'UPDATE t SET a = 1 WHERE id = 1'",
             "SHOW WARNINGS",
         ];
-        compare("carried_immediate", &[&script[..]]);
+        let (_door, _clients) = compare("carried_immediate", &[&script[..]]);
     }
 }
 

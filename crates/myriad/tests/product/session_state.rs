@@ -49,7 +49,8 @@ fn begin(database: &Database, schema: &str) {
 }
 
 /// Runs the scripts directly, one after the other, and through the front door all at once on one
-/// backend. Returns the front door, all sessions of which are still there.
+/// backend. Returns the front door, all sessions of which are still there: where one is pinned both need names,
+/// so that the sessions end first, for whom the front door would wait.
 pub(crate) fn compare(schema: &str, scripts: Scripts<'_>) -> (FrontDoor, Vec<Client>) {
     compare_as(&Login::to(schema), scripts)
 }
