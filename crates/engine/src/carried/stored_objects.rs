@@ -205,12 +205,13 @@ impl Engine {
         asked.is_some_and(|backend| backend.owes(|due| matches!(due, Purpose::ReadStored(_))))
     }
 
-    /// The same of the backend that a statement is about to be sent to, if something was defined meanwhile.
+    /// The same of the backend that a statement is about to be sent to, if something was defined meanwhile. Where it
+    /// cannot be asked, because the session holds it, a view may set LAST_INSERT_ID().
     pub(crate) fn ask_for_defined<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         client: Key,
-        (packet, statement): (Packet<'_>, &Statement),
+        (packet, statement): (Packet<'_>, &mut Statement),
     ) -> bool {
         let Some(record) = self.clients.get(client) else {
             return false;
@@ -223,7 +224,11 @@ impl Engine {
         let first = selects && selectable && !known.known;
         // Whoever has defined something need not wait until others may ask.
         let due = || (first || known.is_due(turn.now, true)) && !self.stored_under_way(record.key);
-        if within || !record.defines && !due() || !may_reach(packet, statement) {
+        if !record.defines && !due() || !may_reach(packet, statement) {
+            return false;
+        }
+        if within {
+            statement.traits |= Traits::SETS_LAST_INSERT_ID;
             return false;
         }
         let Some(backend) = record.backend else {

@@ -122,12 +122,12 @@ impl Engine {
         }
     }
 
-    /// What running a text that is not carried does to the list of conditions. Of what is about the list itself, or runs
-    /// several statements, only the answer tells.
+    /// What running a text that is not carried does to the list of conditions. Of what adds to the list, or runs several
+    /// statements, only the answer tells.
     fn staying_does(&self, client: &Client, source: Source, dialect: &Dialect) -> Option<Does> {
         let text = self.text_of(client, source)?;
         let does = Does::of_statement(&classify(&text, dialect), &text, self.flavor());
-        matches!(does, Does::Replaces | Does::Keeps).then_some(does)
+        matches!(does, Does::Replaces | Does::Keeps | Does::Asks).then_some(does)
     }
 
     /// What a COM_QUERY does to texts, if it is about them.

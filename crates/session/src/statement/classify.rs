@@ -1,7 +1,7 @@
 //! From a text to its verdict: statement by statement, each by its first words.
 //! Owns the choice of the family; what a family means is in the family's file.
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, Flavor};
 use super::expression::{self, Calls, Until};
 use super::findings::Findings;
 use super::keyword::Keyword;
@@ -55,7 +55,12 @@ fn single(reader: &mut Reader<'_>) -> Statement {
     if reader.hints_variables() {
         found.add(Traits::HINTS_VARIABLES);
     }
-    found.statement(kind)
+    let mut statement = found.statement(kind);
+    if kind == Kind::Ddl && reader.dialect().flavor == Flavor::MySql {
+        // It does not count the rows that fill a table.
+        statement.traits.remove(Traits::COUNTS_UNSENT_ROWS);
+    }
+    statement
 }
 
 /// Two statements in one text. The order in which reasons to pin come and go is not followed, so

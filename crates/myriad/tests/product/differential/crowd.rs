@@ -8,7 +8,10 @@ use super::ground::offered;
 use super::player::Player;
 use crate::support::{Address, Database, Numbers};
 
-const THREADS: usize = 8;
+/// Threads that play its sessions, if nothing says how many.
+pub(super) const THREADS: u64 = 8;
+
+/// Its sessions.
 const CLIENTS: usize = 1_000;
 
 /// The schema that the crowd works in.
@@ -20,6 +23,7 @@ pub(super) struct Crowd<'a> {
     pub(super) grammar: &'a Grammar,
     pub(super) database: &'a Database,
     pub(super) door: &'a Address,
+    pub(super) threads: usize,
 }
 
 impl Crowd<'_> {
@@ -33,7 +37,7 @@ impl Crowd<'_> {
              CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10), n TINYINT)"
         ));
         let clients = std::thread::scope(|scope| {
-            let logins: Vec<_> = (0..THREADS)
+            let logins: Vec<_> = (0..self.threads)
                 .map(|thread| scope.spawn(move || self.clients(thread)))
                 .collect();
             let joined = logins.into_iter().map(|login| login.join().unwrap());
@@ -63,7 +67,7 @@ impl Crowd<'_> {
     fn clients(self, thread: usize) -> Vec<(Player, Numbers)> {
         let offered = offered(self.door);
         let numbers = |client| Numbers((thread * CLIENTS + client) as u64);
-        let players = (0..CLIENTS / THREADS).map(numbers);
+        let players = (0..CLIENTS / self.threads).map(numbers);
         let login = |mut numbers: Numbers| {
             let login = self.line("crowd_login", &mut numbers);
             let player = Player::login(self.door, offered, &login).unwrap();

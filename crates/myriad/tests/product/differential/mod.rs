@@ -6,7 +6,9 @@
 //! in `once.txt`, whose sessions are compared first.
 //!
 //! `MYRIAD_DIFFERENTIAL_SECONDS` has it search for so long, beyond the first seeds, or until it has compared
-//! `MYRIAD_DIFFERENTIAL_SESSIONS`; `MYRIAD_DIFFERENTIAL_SEED` says with which seed to begin.
+//! `MYRIAD_DIFFERENTIAL_SESSIONS`; `MYRIAD_DIFFERENTIAL_SEED` says with which seed to begin. For a long search:
+//! `MYRIAD_DIFFERENTIAL_TESTERS` compare at a time, `MYRIAD_DIFFERENTIAL_CROWD` threads churn, and it goes on until
+//! `MYRIAD_DIFFERENTIAL_ENOUGH` have differed. `MYRIAD_DIFFERENTIAL_FILE` is played in place of `once.txt`.
 
 mod case;
 mod conditions;
@@ -46,11 +48,11 @@ const SETTINGS: [&str; 5] = [
     "server.idle_transaction_timeout = \"1h\"",
 ];
 
-/// Threads that compare.
-const TESTERS: usize = 3;
+/// Threads that compare, if nothing says how many.
+const TESTERS: u64 = 3;
 
-/// The search ends when so many sessions have differed.
-const ENOUGH: usize = 6;
+/// The search ends when so many sessions have differed, if nothing says how many.
+const ENOUGH: u64 = 6;
 
 /// A number from the environment.
 fn number(name: &str, otherwise: u64) -> u64 {
@@ -84,6 +86,8 @@ struct Search<'a> {
     next: AtomicU64,
     first: u64,
     most: u64,
+    testers: usize,
+    enough: usize,
     deadline: Instant,
     found: Mutex<Found>,
 }
@@ -92,8 +96,8 @@ impl Search<'_> {
     /// Compares one session after the other until time is up; first those that differed once.
     fn run(&self, tester: usize) {
         let mut ground = Ground::new(self.direct, self.through, &format!("differ_{tester}"));
-        let once = session::once().enumerate();
-        for (number, lines) in once.filter(|(number, _)| number % TESTERS == tester) {
+        let once = session::once().into_iter().enumerate();
+        for (number, lines) in once.filter(|(number, _)| number % self.testers == tester) {
             self.compare(
                 &mut ground,
                 &lines,
@@ -134,7 +138,8 @@ impl Search<'_> {
         let is_late = Instant::now() > self.deadline && compared >= SESSIONS;
         let found = self.found.lock().unwrap();
         let has_moved = found.moves >= MOVES || compared >= SESSIONS_MAX;
-        let ends = found.different.len() >= ENOUGH || is_late && has_moved || compared >= self.most;
+        let ends =
+            found.different.len() >= self.enough || is_late && has_moved || compared >= self.most;
         (!ends).then_some(seed)
     }
 
@@ -185,6 +190,7 @@ fn random_sessions_are_told_what_the_database_tells() {
         grammar: &grammar,
         database: &database,
         door: &through,
+        threads: number("MYRIAD_DIFFERENTIAL_CROWD", crowd::THREADS) as usize,
     };
     let (found, churned) = crowd.around(|| {
         let search = Search {
@@ -194,11 +200,13 @@ fn random_sessions_are_told_what_the_database_tells() {
             next: AtomicU64::new(first),
             first,
             most: number("MYRIAD_DIFFERENTIAL_SESSIONS", u64::MAX),
+            testers: number("MYRIAD_DIFFERENTIAL_TESTERS", TESTERS) as usize,
+            enough: number("MYRIAD_DIFFERENTIAL_ENOUGH", ENOUGH) as usize,
             deadline: Instant::now() + seconds,
             found: Mutex::default(),
         };
         std::thread::scope(|scope| {
-            for tester in 0..TESTERS {
+            for tester in 0..search.testers {
                 let search = &search;
                 scope.spawn(move || search.run(tester));
             }

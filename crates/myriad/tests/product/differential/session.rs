@@ -38,14 +38,16 @@ pub(super) fn grammar() -> Grammar {
     Grammar::new(RULES)
 }
 
-/// Sessions that differed once, as they were after shortening.
-pub(super) fn once() -> impl Iterator<Item = Vec<String>> {
-    let sessions = include_str!("once.txt").split("\n\n");
+/// Sessions that differed once, as they were after shortening; or those of a file that somebody has named.
+pub(super) fn once() -> Vec<Vec<String>> {
+    let named = std::env::var_os("MYRIAD_DIFFERENTIAL_FILE").map(std::fs::read_to_string);
+    let sessions = named.map_or_else(|| include_str!("once.txt").to_owned(), Result::unwrap);
     let lines = |session: &str| {
         let lines = session.lines().filter(|line| !line.starts_with('#'));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
-    sessions.map(lines).filter(|lines| !lines.is_empty())
+    let sessions = sessions.split("\n\n").map(lines);
+    sessions.filter(|lines| !lines.is_empty()).collect()
 }
 
 /// The lines of the session of a seed: its login, and steps of one to three classes.
@@ -84,7 +86,7 @@ fn all_rules_can_be_followed_and_a_seed_gives_one_session() {
             assert!(line.len() < 4_000, "seed {seed}: {line}");
         }
     }
-    assert!(once().all(|lines| lines[0].starts_with("\\login ")));
+    assert!(once().iter().all(|lines| lines[0].starts_with("\\login ")));
     let mut numbers = Numbers(1);
     for rule in ["crowd", "pinning"] {
         assert!(!grammar.line(rule, &mut numbers).is_empty());

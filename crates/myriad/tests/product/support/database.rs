@@ -1,7 +1,7 @@
 //! The private database that the tests share, and where it is reached.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -24,6 +24,10 @@ const ACCOUNTS: &str = "
     GRANT ALL ON *.* TO 'admin'@'localhost' WITH GRANT OPTION;
     CREATE USER 'load'@'localhost' IDENTIFIED BY 'much';
     GRANT ALL ON sbtest.* TO 'load'@'localhost'";
+
+/// Databases are kept in memory if so many bytes of it are free for files: there are several at a time, of some
+/// 200 MB each.
+const MEMORY: u64 = 4 << 30;
 
 /// The one that all tests share while any of them runs.
 static SHARED: Mutex<Weak<Database>> = Mutex::new(Weak::new());
@@ -62,7 +66,7 @@ impl Database {
         let (ready, started) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         let keeper = std::thread::spawn(move || {
-            let folder = tempfile::tempdir().unwrap();
+            let folder = folder();
             let local = Arc::new(Mutex::new(own_database_with(&folder, arguments)));
             ready.send(local.clone()).unwrap();
             // Nothing is ever sent: this returns when the other end is gone.
@@ -110,6 +114,18 @@ impl Drop for Database {
             let _failed = keeper.join();
         }
     }
+}
+
+/// Where a database's files go: memory if there is plenty, because every random session has its schema made anew,
+/// twice, and a disk takes most of the time of that.
+fn folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let free = rustix::fs::statvfs(memory).map_or(0, |memory| memory.f_bavail * memory.f_frsize);
+    let folder = match free >= MEMORY {
+        true => tempfile::tempdir_in(memory),
+        false => tempfile::tempdir(),
+    };
+    folder.unwrap()
 }
 
 /// A database of the caller's own, with the sample and the tests' accounts. It ends with the

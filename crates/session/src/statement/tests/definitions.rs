@@ -1,12 +1,22 @@
 //! Objects, accounts and stored programs.
 
 use super::{
-    COMMITS, COUNTING, HIDDEN, MYSQL, UNKNOWN_CALL, UNSENT, USES, WRITES, check, check_in,
+    COMMITS, COUNTING, HIDDEN, MARIADB, MYSQL, UNKNOWN_CALL, UNSENT, USES, WRITES, check, check_in,
 };
 use crate::statement::{Kind, PinReason, Traits};
 
 const STORED: Traits = COMMITS.union(Traits::DEFINES_STORED);
 const PROGRAM: Traits = STORED.union(Traits::DEFINES_PROGRAM);
+
+#[test]
+fn rows_that_fill_a_table_are_counted_by_mariadb_only() {
+    let fills = |traits| {
+        let text = "create table t as select sql_calc_found_rows a from u limit 1";
+        (text, Kind::Ddl, COMMITS | Traits::GENERATES_ID | traits, &[][..])
+    };
+    check_in(&MARIADB, &[fills(UNSENT)]);
+    check_in(&MYSQL, &[fills(Traits::empty())]);
+}
 
 #[test]
 fn objects() {
