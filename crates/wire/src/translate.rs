@@ -113,7 +113,10 @@ impl Translation {
         told: &Told<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Malformed> {
-        if self.held_back && matches!(piece, Piece::Row(packet) if !packet.is_empty()) {
+        // With one of these there is no cursor.
+        if self.held_back
+            && matches!(piece, Piece::Row(packet) | Piece::Err(packet) if !packet.is_empty())
+        {
             let sequence_id = piece.bytes().get(3).copied().unwrap_or_default();
             self.columns_end(sequence_id, (told.status, told.warnings), out);
         }

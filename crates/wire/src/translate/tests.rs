@@ -27,7 +27,11 @@ fn ok(out: &mut Vec<u8>, sequence_id: u8, header: u8, block: &'static [u8]) {
 
 /// What a client of `dialect` is told for an answer.
 fn told(answer: &[u8], dialect: ClientDialect) -> Vec<u8> {
-    let (mut walk, mut translation) = (ResponseWalk::new(true, 0), Translation::new(dialect, 0));
+    told_by(answer, Translation::new(dialect, 0))
+}
+
+fn told_by(answer: &[u8], mut translation: Translation) -> Vec<u8> {
+    let mut walk = ResponseWalk::new(true, 0);
     let (mut at, mut out) = (0, Vec::new());
     while let Some(piece) = walk.next(&answer[at..]).expect("well-formed") {
         at += piece.bytes().len();
@@ -111,6 +115,20 @@ fn definitions_that_a_client_has_are_taken_back_while_they_are_at_hand() {
 
 fn encode_ok_at_end(answer: &mut Vec<u8>, sequence_id: u8) {
     ok(answer, sequence_id, 0xfe, b"");
+}
+
+#[test]
+fn an_error_behind_columns_follows_their_end_also_where_a_cursor_was_asked_for() {
+    let (mut answer, mut expected) = (Vec::new(), Vec::new());
+    for out in [&mut answer, &mut expected] {
+        write_packet(out, 1, b"\x01");
+        write_packet(out, 2, b"def");
+    }
+    write_packet(&mut answer, 3, b"\xff\x56\x05#HY000no");
+    encode_eof(&mut expected, 3, 0, ServerStatus::AUTOCOMMIT);
+    write_packet(&mut expected, 4, b"\xff\x56\x05#HY000no");
+    let translation = Translation::new(OLD, 0).with_cursor();
+    assert_eq!(told_by(&answer, translation), expected);
 }
 
 #[test]

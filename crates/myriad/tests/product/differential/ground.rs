@@ -135,6 +135,14 @@ impl<'a> Ground<'a> {
         let (mut shortest, mut left) = (difference, SEARCH);
         let mut place = shortest.lines.len().saturating_sub(1);
         let mut dropped = false;
+        // Waiting for an answer again and again would take hours.
+        if shortest
+            .through
+            .first()
+            .is_some_and(|told| told == NO_ANSWER)
+        {
+            return shortest;
+        }
         // The first line is the login.
         while left > 0 {
             if place <= 1 {

@@ -12,7 +12,12 @@ const PROGRAM: Traits = STORED.union(Traits::DEFINES_PROGRAM);
 fn rows_that_fill_a_table_are_counted_by_mariadb_only() {
     let fills = |traits| {
         let text = "create table t as select sql_calc_found_rows a from u limit 1";
-        (text, Kind::Ddl, COMMITS | Traits::GENERATES_ID | traits, &[][..])
+        (
+            text,
+            Kind::Ddl,
+            COMMITS | Traits::GENERATES_ID | traits,
+            &[][..],
+        )
     };
     check_in(&MARIADB, &[fills(UNSENT)]);
     check_in(&MYSQL, &[fills(Traits::empty())]);
