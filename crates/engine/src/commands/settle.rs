@@ -442,9 +442,9 @@ impl Backend {
     }
 }
 
-/// True if an id may have been generated that the answer does not tell.
+/// True if an id may have been generated that the answer does not tell. That of LOAD never does.
 fn generated_unseen(command: &ClientCommand, ending: &Ending) -> bool {
-    returned_rows(command) || failed_later(command, ending)
+    command.kind == Kind::Load || returned_rows(command) || failed_later(command, ending)
 }
 
 /// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.

@@ -258,7 +258,8 @@ const KNOWN: [Known; 52] = [
     }),
     ("calls a function of one's own", |case| {
         let calls = case.has(&["f(", "fsets(", "made("]);
-        calls && case.directly_fewer_conditions() && Server::is_mariadb()
+        let fewer = case.fewer_conditions() || case.directly_fewer_conditions();
+        calls && fewer && Server::is_mariadb()
     }),
     (
         "session-track blocks of a `CALL` to clients without `CLIENT_DEPRECATE_EOF`",
