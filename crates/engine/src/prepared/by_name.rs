@@ -56,14 +56,19 @@ impl Engine {
         (text, dialect): (&[u8], &Dialect),
         mut found: Statement,
     ) -> Statement {
+        let about = text_prepared(text, dialect);
         if client.pins.contains(PinReason::TextPrepared) {
             // What its texts are is not known.
-            if found.kind == Kind::Prepared {
+            let runs = !matches!(
+                about,
+                Some(TextPrepared::Prepare(..) | TextPrepared::Deallocate(_))
+            );
+            if found.kind == Kind::Prepared && runs {
                 found.traits |= Traits::COUNTS_UNSENT_ROWS;
             }
             return found;
         }
-        match text_prepared(text, dialect) {
+        match about {
             Some(TextPrepared::Prepare(name, source)) => {
                 let prepared = self.prepared(client, (name, source), dialect);
                 prepared

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 52] = [
+const KNOWN: [Known; 54] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -79,6 +79,20 @@ const KNOWN: [Known; 52] = [
             off && case.fails_in_unsaid_transaction()
         },
     ),
+    ("which `SET autocommit = 1` has ended", |case| {
+        let chains = case.has(&["AND CHAIN"]) && case.has(&["ISOLATION", "_isolation"]);
+        let level = ["CONSISTENT SNAPSHOT", "_isolation"];
+        let shows = level.iter().any(|word| case.last().contains(word)) || case.asks();
+        chains && case.has(&["autocommit ="]) && shows && !Server::is_mariadb()
+    }),
+    ("after a statement with `@x := ?` was prepared", |case| {
+        let assigns = |line: &String| line.contains("prepare ") && line.contains(":= ?");
+        let asks = ["CHARSET(", "COLLATION("]
+            .iter()
+            .any(|word| case.last().contains(word));
+        let assigned = case.lines.iter().any(assigns) && asks;
+        assigned && case.same_rows_but_one() && Server::is_mariadb()
+    }),
     (
         "and whatever else the front door answers by itself",
         |case| {
