@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 54] = [
+const KNOWN: [Known; 56] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -262,13 +262,24 @@ const KNOWN: [Known; 54] = [
     ("a CALL of a procedure that uses no tables", |case| {
         let calls = case.succeeded().any(|line| line.starts_with("CALL "));
         let prepares = |line: &str| line.starts_with("\\prepare") && line.contains(" CALL ");
-        let runs = case.succeeded().any(prepares) && case.has(&["\\execute", "\\again"]);
+        let runs =
+            case.succeeded().any(prepares) && case.has(&["\\execute", "\\again", "\\cursor"]);
         // Not that of somebody else.
         let is_none = |told: &String| told.starts_with("Row ") && told.ends_with(r"\x010");
         let counts_none =
             case.asks() && case.same_rows_but_one() && case.through.iter().any(is_none);
         let fewer = case.fewer_conditions() || runs && counts_none;
         (calls || runs) && fewer && Server::is_mariadb()
+    }),
+    ("that was committed within a routine", |case| {
+        let releases = case.has(&["completion_type"]) && case.has(&["CALL "]);
+        releases && case.direct.last().is_some_and(|told| told == "closed")
+    }),
+    ("after a `DROP TRIGGER`", |case| {
+        let mut dropped = case
+            .succeeded()
+            .filter(|line| line.starts_with("DROP TRIGGER"));
+        dropped.next().is_some() && case.directly_fewer_conditions() && Server::is_mariadb()
     }),
     ("calls a function of one's own", |case| {
         let calls = case.has(&["f(", "fsets(", "made("]);
