@@ -9,6 +9,8 @@ RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 # Random sessions, for longer than as one of the product tests, and with nothing else beside them. How many there
 # were is told.
 DIFFERENTIAL := MYRIAD_DIFFERENTIAL_SECONDS=$(or $(MYRIAD_DIFFERENTIAL_SECONDS),300) \
+	MYRIAD_DIFFERENTIAL_TESTERS=$(or $(MYRIAD_DIFFERENTIAL_TESTERS),6) \
+	MYRIAD_DIFFERENTIAL_CROWD=$(or $(MYRIAD_DIFFERENTIAL_CROWD),4) \
 	cargo test --package myriad --test product differential:: -- --nocapture
 
 .DEFAULT_GOAL := help
