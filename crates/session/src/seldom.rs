@@ -112,6 +112,16 @@ impl SessionState {
         }
     }
 
+    /// Gives up what the next transaction is to have if that lets it only read: then what writes cannot be prepared. Where
+    /// it lets it write it stays, for the session may only read.
+    pub fn let_next_write(&mut self) {
+        const READS: &[u8] = b"READ ONLY";
+        let reads = |next: &[u8]| next.windows(READS.len()).any(|part| part == READS);
+        if self.next_transaction().is_some_and(reads) {
+            self.set_next_transaction(b"");
+        }
+    }
+
     fn change_seldom(&mut self, change: impl FnOnce(&mut Seldom)) {
         let mut seldom = self.seldom.as_deref().cloned().unwrap_or_default();
         change(&mut seldom);
@@ -124,6 +134,18 @@ impl SessionState {
 mod tests {
     use super::*;
     use crate::state::Interner;
+
+    #[test]
+    fn what_lets_the_next_transaction_write_stays_for_what_is_prepared() {
+        let mut state = SessionState::new(45, &Interner::default());
+        let writes = b"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; SET TRANSACTION READ WRITE;";
+        state.set_next_transaction(writes);
+        state.let_next_write();
+        assert_eq!(state.next_transaction(), Some(&writes[..]));
+        state.set_next_transaction(b"SET TRANSACTION READ ONLY;");
+        state.let_next_write();
+        assert_eq!(state.next_transaction(), None);
+    }
 
     #[test]
     fn each_is_kept_beside_the_other() {

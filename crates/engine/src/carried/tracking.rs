@@ -19,6 +19,8 @@ pub(crate) struct Tracked {
     pub pinning: bool,
     /// A schema was selected, or given up.
     pub schema: bool,
+    /// A variable was set, or a schema selected, and told.
+    pub told: bool,
     /// Something changed, whatever it was.
     pub state: bool,
     /// What the session has written to the binary log last.
@@ -36,6 +38,7 @@ pub(crate) fn take_over<'a>(
     let mut tracked = Tracked::default();
     for change in changes {
         tracked.changed |= changes_session(&change);
+        tracked.told |= changes_session(&change) && !matches!(change, StateChange::State);
         tracked.pinning |= sets_what_pins(&change);
         match change {
             StateChange::Schema(name) => {
@@ -110,6 +113,7 @@ mod tests {
         assert_eq!(
             tracked,
             Tracked {
+                told: true,
                 charset: false,
                 unrestorable: true,
                 pinning: false,

@@ -338,7 +338,7 @@ impl Engine {
             self.pin_late(key, PinReason::UntrackedVariable);
         }
         if tracked.state {
-            self.changed_unseen(key, command, tracked.schema);
+            self.changed_unseen(key, command, tracked);
         }
     }
 

@@ -201,8 +201,7 @@ impl Engine {
         };
         let client = self.clients.get(client)?;
         let mut state = missing.binding.over(&client.session, &mut self.interner);
-        // Where the next transaction only reads, what writes cannot be prepared.
-        state.set_next_transaction(b"");
+        state.let_next_write();
         Some(state)
     }
 

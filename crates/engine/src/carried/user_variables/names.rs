@@ -9,6 +9,7 @@ use super::UNREAD_MAX;
 use crate::Engine;
 use crate::backend::{ClientCommand, Due};
 use crate::carried::roles::role;
+use crate::carried::tracking::Tracked;
 
 /// True if the account is never told which variables there are: by the next connection's server neither. Other
 /// errors, such as that of a KILL, concern this question alone.
@@ -53,12 +54,14 @@ impl Engine {
     /// A statement was answered by which the server says that something of the session has changed,
     /// and the text does not say what: a trigger, or a function behind a view. The server is asked which
     /// variables there are, if it tells the account.
-    pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand, schema: bool) {
+    pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand, tracked: Tracked) {
         let calls = command.traits.contains(Traits::RUNS_KNOWN_BODY);
         // What was prepared in another schema changes that for as long as it runs, and the server says so.
-        let moves = command.kind == Kind::Select && schema;
+        let moves = command.kind == Kind::Select && tracked.schema;
+        // One of several statements, which may be a SET.
+        let one = command.kind == Kind::Multiple && !tracked.told;
         let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
-        let unseen = may_do_unseen(command) && !moves && !command.traits.intersects(seen);
+        let unseen = (one || may_do_unseen(command)) && !moves && !command.traits.intersects(seen);
         if !calls && !unseen {
             return;
         }

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 56] = [
+const KNOWN: [Known; 57] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -261,7 +261,12 @@ const KNOWN: [Known; 56] = [
     }),
     ("a CALL of a procedure that uses no tables", |case| {
         let calls = case.succeeded().any(|line| line.starts_with("CALL "));
-        let prepares = |line: &str| line.starts_with("\\prepare") && line.contains(" CALL ");
+        let prepares = |line: &str| {
+            let begins = ["\\prepare", "PREPARE"]
+                .iter()
+                .any(|word| line.starts_with(word));
+            begins && line.contains("CALL ")
+        };
         let runs =
             case.succeeded().any(prepares) && case.has(&["\\execute", "\\again", "\\cursor"]);
         // Not that of somebody else.
@@ -271,6 +276,13 @@ const KNOWN: [Known; 56] = [
         let fewer = case.fewer_conditions() || runs && counts_none;
         (calls || runs) && fewer && Server::is_mariadb()
     }),
+    (
+        "by its schema for clients with `CLIENT_NO_SCHEMA`",
+        |case| {
+            let names = case.last().contains("LASTVAL(") && case.last().contains("s.made)");
+            names && case.lines[0].contains("+NO_SCHEMA") && Server::is_mariadb()
+        },
+    ),
     ("that was committed within a routine", |case| {
         let releases = case.has(&["completion_type"]) && case.has(&["CALL "]);
         releases && case.direct.last().is_some_and(|told| told == "closed")
