@@ -324,7 +324,8 @@ const KNOWN: [Known; 57] = [
         let before = case.lines[0].ends_with(" -");
         let untold = without_eof || failed || opened || before;
         let prepares = case.has(&["\\prepare", "PREPARE "]) && untold;
-        prepares && case.only_schema_is_told()
+        let told = case.direct.iter().any(|told| told.contains("[\"USE "));
+        prepares && (case.only_schema_is_told() || told && case.same_but_ends())
     }),
     (
         "a key that there is already and a foreign key that refers to nothing",
