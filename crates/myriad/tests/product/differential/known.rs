@@ -325,7 +325,9 @@ const KNOWN: [Known; 57] = [
         let untold = without_eof || failed || opened || before;
         let prepares = case.has(&["\\prepare", "PREPARE "]) && untold;
         let told = case.direct.iter().any(|told| told.contains("[\"USE "));
-        prepares && (case.only_schema_is_told() || told && case.same_but_ends())
+        let else_told = case.through.iter().any(|told| told.contains("OkPacket"));
+        let one = told && !else_told && case.same_but_ends();
+        prepares && (case.only_schema_is_told() || one)
     }),
     (
         "a key that there is already and a foreign key that refers to nothing",
