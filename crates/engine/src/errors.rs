@@ -290,11 +290,16 @@ impl ClientError {
             _ if flavor == Flavor::MySql => "mysql_stmt_precheck",
             Command::StmtFetch => "mysqld_stmt_fetch",
             Command::StmtReset => "mysqld_stmt_reset",
-            Command::StmtBulkExecute => "mysqld_stmt_bulk_execute",
             _ => "mysqld_stmt_execute",
         };
         let text = format!("Unknown prepared statement handler ({id}) given to {function}");
         Self::new(code::UNKNOWN_STMT_HANDLER, b"HY000", text)
+    }
+
+    /// A COM_STMT_BULK_EXECUTE of a client that has not said in its login that it sends such.
+    pub(crate) fn no_bulk_operations() -> Self {
+        let text = "This command is not supported in the prepared statement protocol yet";
+        Self::new(code::UNSUPPORTED_PREPARED, b"HY000", text)
     }
 
     /// A fetch from a prepared statement that has no open cursor.

@@ -20,8 +20,8 @@ use events::Io;
 use membership::Key;
 use session::statement::{Flavor, Statement, Traits};
 use wire::{
-    Command, Definitions, Fingerprint, Piece, PrepareOk, ServerStatus, asks_for_cursor,
-    long_data_parameter, statement_id,
+    Command, Definitions, ExtendedCapabilities, Fingerprint, Piece, PrepareOk, ServerStatus,
+    asks_for_cursor, long_data_parameter, statement_id,
 };
 
 use crate::backend::ClientCommand;
@@ -143,6 +143,9 @@ pub(crate) fn may_ask_for_schema(text: &[u8]) -> bool {
     calls(b"database") || calls(b"schema")
 }
 
+/// A COM_STMT_BULK_EXECUTE begins with its command byte, the statement's id, and flags.
+const BULK_HEADER_LEN: usize = 1 + 4 + 2;
+
 impl Engine {
     /// A command that names a prepared statement.
     pub(crate) fn prepared_command<I: Io<Mail>>(
@@ -195,6 +198,32 @@ impl Engine {
         }
         self.touch(key, turn.now);
         Taken::Now
+    }
+
+    /// Refuses a COM_STMT_BULK_EXECUTE as the server does: MySQL knows none, and MariaDB takes it of those only that have
+    /// said in their login that they send it. False if it does not.
+    pub(crate) fn refuses_bulk<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        packet: Packet<'_>,
+    ) -> bool {
+        let client = self.clients.get(key);
+        let sends = client.is_some_and(|client| {
+            client
+                .extended
+                .contains(ExtendedCapabilities::STMT_BULK_OPERATIONS)
+        });
+        let error = match self.flavor() {
+            Flavor::MySql => ClientError::unknown_command(),
+            Flavor::MariaDb if packet.payload.len() < BULK_HEADER_LEN => {
+                ClientError::malformed_packet(Flavor::MariaDb)
+            }
+            Flavor::MariaDb if !sends => ClientError::no_bulk_operations(),
+            Flavor::MariaDb => return false,
+        };
+        self.refuse_command(turn, key, &error);
+        true
     }
 
     /// Answers an execution of SHOW WARNINGS or SHOW ERRORS from the capture. MySQL may open a cursor for it.

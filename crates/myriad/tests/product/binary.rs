@@ -469,6 +469,29 @@ fn mariadb_clients_pipeline_and_send_many_rows_at_once() {
     assert_eq!(told[1], told[0]);
 }
 
+#[test]
+fn executions_for_many_rows_are_refused_as_by_the_server() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let told = [database.address(), &door.address()].map(|address| {
+        let without = Client::new(address, "shop");
+        let login = Login {
+            capabilities: USUAL - Capabilities::LONG_PASSWORD,
+            extended: ExtendedCapabilities::STMT_BULK_OPERATIONS,
+            ..Login::default()
+        };
+        let with = Client::login(address, &login).unwrap();
+        let of_unknown: [&[u8]; 2] = [b"\x09\0\0\0\x80\0", b"\x09\0\0\0\x80"];
+        let mut lives = [without, with].map(Life::of);
+        let refusals = lives.iter_mut().flat_map(|life| {
+            of_unknown.map(|argument| life.step(Command(COM_BULK_EXECUTE, argument)))
+        });
+        refusals.collect::<Vec<_>>()
+    });
+    assert!(told[0].iter().all(|told| told[0].payload[0] == 0xff));
+    assert_eq!(told[1], told[0]);
+}
+
 /// Answers the request for a file with `file`, in packets of 1,000 bytes.
 fn load(client: &mut Client, file: &[u8]) -> Packet {
     client.query("LOAD DATA LOCAL INFILE 'rows.txt' INTO TABLE t FIELDS TERMINATED BY ',' (id, a)");

@@ -405,6 +405,7 @@ impl Case<'_> {
             "\\fetch",
             "\\reset ",
             "\\unknown",
+            "\\bulk",
             "\\set_option",
         ];
         self.refused()

@@ -267,8 +267,8 @@ const KNOWN: [Known; 57] = [
                 .any(|word| line.starts_with(word));
             begins && line.contains("CALL ")
         };
-        let runs =
-            case.succeeded().any(prepares) && case.has(&["\\execute", "\\again", "\\cursor"]);
+        let runs = case.succeeded().any(prepares)
+            && case.has(&["\\execute", "\\again", "\\cursor", "EXECUTE "]);
         // Not that of somebody else.
         let is_none = |told: &String| told.starts_with("Row ") && told.ends_with(r"\x010");
         let counts_none =

@@ -22,6 +22,7 @@ const COM_CLOSE: u8 = 0x19;
 const COM_RESET: u8 = 0x1a;
 const COM_SET_OPTION: u8 = 0x1b;
 const COM_FETCH: u8 = 0x1c;
+const COM_BULK_EXECUTE: u8 = 0xfa;
 
 /// What tells where a session is: the backend's own id.
 const WHERE: &str = "SELECT @@pseudo_thread_id";
@@ -47,6 +48,8 @@ pub(super) struct Told {
 /// A client that plays steps.
 pub(super) struct Player {
     client: Client,
+    /// Statements come with query attributes, though they be none.
+    has_attributes: bool,
     statements: BTreeMap<String, Prepared>,
     places: BTreeSet<String>,
 }
@@ -62,6 +65,14 @@ struct Prepared {
     /// It was executed with a cursor.
     had_cursor: bool,
 }
+
+/// The number of parameters is sent. Source: "COM_STMT_EXECUTE" in the MySQL source documentation.
+const PARAMETER_COUNT_AVAILABLE: u8 = 8;
+
+/// Source: "COM_STMT_BULK_EXECUTE" in the MariaDB knowledge base.
+const SEND_TYPES_TO_SERVER: u16 = 128;
+const INDICATOR_NONE: u8 = 0;
+const INDICATOR_NULL: u8 = 1;
 
 /// No statement has this id.
 const NO_STATEMENT: u32 = 0xf_ffff;
@@ -104,15 +115,19 @@ impl Player {
         offered: Capabilities,
         line: &str,
     ) -> Result<Self, Outcome> {
-        let Step::Login(with, without, collation, schema) = Step::parse(line) else {
+        let Step::Login(flags, collation, schema) = Step::parse(line) else {
             panic!("a session begins with its login, not with {line}");
         };
-        let mut capabilities = ((USUAL | with) - without) & offered;
+        let mut capabilities = ((USUAL | flags.with) - flags.without) & offered;
+        if !flags.extended.is_empty() {
+            capabilities -= Capabilities::LONG_PASSWORD;
+        }
         if !schema.is_empty() {
             capabilities |= Capabilities::CONNECT_WITH_DB;
         }
         let login = Login {
             capabilities,
+            extended: flags.extended,
             schema,
             collation,
             password: PASSWORD,
@@ -122,6 +137,7 @@ impl Player {
             client.waits_up_to(PATIENCE);
             Self {
                 client,
+                has_attributes: capabilities.contains(Capabilities::QUERY_ATTRIBUTES),
                 statements: BTreeMap::new(),
                 places: BTreeSet::new(),
             }
@@ -196,11 +212,21 @@ impl Player {
             Step::Execute(name, flags, values) => {
                 let prepared = self.statements.get_mut(*name);
                 let argument = match prepared {
-                    Some(prepared) => prepared.execution(*flags, values),
+                    Some(prepared) => prepared.execution(*flags, values, self.has_attributes),
                     None => vec![*flags, 1, 0, 0, 0],
                 };
                 self.name(COM_EXECUTE, name, &argument);
                 Shape::Any
+            }
+            Step::Bulk(name, rows) => {
+                let prepared = self.statements.get(*name);
+                let argument = match prepared {
+                    Some(prepared) => prepared.bulk(rows),
+                    None => SEND_TYPES_TO_SERVER.to_le_bytes().to_vec(),
+                };
+                let id = prepared.map_or(NO_STATEMENT, |prepared| prepared.id);
+                let argument = [&id.to_le_bytes(), &argument[..]].concat();
+                self.send(COM_BULK_EXECUTE, &argument, Shape::Any)
             }
             Step::Command(command) => {
                 let shape = match *command {
@@ -214,7 +240,13 @@ impl Player {
     }
 
     fn send(&mut self, command: u8, argument: &[u8], shape: Shape) -> Shape {
-        self.client.send_command_that_goes(command, argument);
+        // No attributes, in one set.
+        let attributes: &[u8] = match self.has_attributes && command == COM_QUERY {
+            true => &[0, 1],
+            false => &[],
+        };
+        let argument = [attributes, argument].concat();
+        self.client.send_command_that_goes(command, &argument);
         shape
     }
 
@@ -279,15 +311,20 @@ impl Player {
 
 impl Prepared {
     /// Everything behind the statement's id. Values are repeated for as many parameters as there are;
-    /// none are those of the execution before, without their types.
-    fn execution(&mut self, flags: u8, values: &[Value]) -> Vec<u8> {
+    /// none are those of the execution before, without their types. `named`: as parameters with names are sent, which
+    /// have none.
+    fn execution(&mut self, flags: u8, values: &[Value], named: bool) -> Vec<u8> {
         self.had_cursor |= flags != 0;
-        let mut bytes = vec![flags, 1, 0, 0, 0];
+        let counted = if named { PARAMETER_COUNT_AVAILABLE } else { 0 };
+        let mut bytes = vec![flags | counted, 1, 0, 0, 0];
         let count = usize::from(self.parameters);
         let long = std::mem::take(&mut self.long);
         let again = values.is_empty();
         if !again {
             self.values = values.iter().cycle().take(count).cloned().collect();
+        }
+        if named {
+            bytes.extend(u8::try_from(self.values.len()));
         }
         if self.values.is_empty() {
             return bytes;
@@ -301,7 +338,9 @@ impl Prepared {
         bytes.extend(bitmap);
         bytes.push(u8::from(!again));
         if !again {
-            bytes.extend(self.values.iter().flat_map(|value| value.kind));
+            let kinds = self.values.iter().map(|value| value.kind);
+            let name: &[u8] = if named { &[0] } else { &[] };
+            bytes.extend(kinds.flat_map(|kind| [&kind, name].concat()));
         }
         let sent = (0..)
             .zip(&self.values)
@@ -310,6 +349,24 @@ impl Prepared {
             sent.filter_map(|(_, value)| value.bytes.as_deref())
                 .flatten(),
         );
+        bytes
+    }
+
+    /// Everything behind the statement's id of an execution for several rows. A row has the same value for all
+    /// parameters; the types are those of the first.
+    fn bulk(&self, rows: &[Value]) -> Vec<u8> {
+        let count = usize::from(self.parameters);
+        let mut bytes = SEND_TYPES_TO_SERVER.to_le_bytes().to_vec();
+        let kind = rows.first().map_or([6, 0], |row| row.kind);
+        bytes.extend(std::iter::repeat_n(kind, count).flatten());
+        for row in rows {
+            let fits = row.bytes.as_ref().filter(|_| row.kind == kind);
+            let value = match fits {
+                Some(value) => [&[INDICATOR_NONE], &value[..]].concat(),
+                None => vec![INDICATOR_NULL],
+            };
+            bytes.extend(std::iter::repeat_n(value, count).flatten());
+        }
         bytes
     }
 }

@@ -1,13 +1,13 @@
 //! One line of a session as what a client does: a statement, or a command that begins with `\`.
 //! Sends and reads nothing.
 
-use wire::{Capabilities, put_lenenc_bytes};
+use wire::{Capabilities, ExtendedCapabilities, put_lenenc_bytes};
 
 /// What a client does.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step<'a> {
-    /// Added flags, taken flags, the collation, and the schema.
-    Login(Capabilities, Capabilities, u8, &'a str),
+    /// Added flags, taken flags, those of MariaDB, the collation, and the schema.
+    Login(Flags, u8, &'a str),
     /// COM_QUERY.
     Query(&'a str),
     /// A statement that is sent a file: the file, and the text.
@@ -18,6 +18,8 @@ pub(super) enum Step<'a> {
     Prepare(&'a str, &'a str),
     /// COM_STMT_EXECUTE: flags, and values; none are those of the execution before.
     Execute(&'a str, u8, Vec<Value>),
+    /// COM_STMT_BULK_EXECUTE: a value for each row.
+    Bulk(&'a str, Vec<Value>),
     /// COM_STMT_SEND_LONG_DATA for a parameter.
     Long(&'a str, u16, &'a str),
     /// COM_STMT_FETCH of so many rows.
@@ -36,6 +38,17 @@ pub(super) enum Step<'a> {
     ChangeUser(&'a str, &'a str),
     /// A command without an argument.
     Command(u8),
+}
+
+/// What a login says of flags.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Flags {
+    /// Besides the usual ones.
+    pub(super) with: Capabilities,
+    /// Of the usual ones not these.
+    pub(super) without: Capabilities,
+    /// Those that only MariaDB has.
+    pub(super) extended: ExtendedCapabilities,
 }
 
 /// A value to bind, with its type.
@@ -73,6 +86,7 @@ impl<'a> Step<'a> {
             "execute" => Self::Execute(first, 0, values()),
             "again" => Self::Execute(first, 0, Vec::new()),
             "cursor" => Self::Execute(first, 1, values()),
+            "bulk" => Self::Bulk(first, values()),
             "long" => {
                 let (parameter, text) = second.split_once(' ').unwrap();
                 Self::Long(first, parameter.parse().unwrap(), text)
@@ -107,18 +121,23 @@ fn login(rest: &str) -> Step<'_> {
     let mut parts = rest.split(' ');
     let mut part = || parts.next().unwrap();
     let (flags, collation, name) = (part(), part(), part());
-    let named = |sign| -> Capabilities {
-        let flags = flags.split(',').filter_map(|flag| flag.strip_prefix(sign));
+    let named = |sign| {
+        let flags = flags.split(',');
+        flags.filter_map(move |flag| flag.strip_prefix(sign))
+    };
+    let usual = |sign| -> Capabilities {
+        let flags = named(sign);
         flags
             .map(|flag| Capabilities::from_name(flag).unwrap())
             .collect()
     };
-    Step::Login(
-        named('+'),
-        named('-'),
-        collation.parse().unwrap(),
-        schema(name),
-    )
+    let extended = named('*').map(|flag| ExtendedCapabilities::from_name(flag).unwrap());
+    let flags = Flags {
+        with: usual('+'),
+        without: usual('-'),
+        extended: extended.collect(),
+    };
+    Step::Login(flags, collation.parse().unwrap(), schema(name))
 }
 
 impl Value {
@@ -171,12 +190,13 @@ fn lines_are_read_as_what_a_client_does() {
     assert_eq!(Step::parse("SELECT 1"), Step::Query("SELECT 1"));
     assert_eq!(Step::parse("\\ping"), Step::Command(COM_PING));
     assert_eq!(Step::parse("\\prepare p DO ?"), Step::Prepare("p", "DO ?"));
-    let flags = (Capabilities::FOUND_ROWS, Capabilities::DEPRECATE_EOF);
-    let login = Step::Login(flags.0, flags.1, 45, "");
-    assert_eq!(
-        Step::parse("\\login +FOUND_ROWS,-DEPRECATE_EOF 45 -"),
-        login
-    );
+    let flags = Flags {
+        with: Capabilities::FOUND_ROWS,
+        without: Capabilities::DEPRECATE_EOF,
+        extended: ExtendedCapabilities::EXTENDED_METADATA,
+    };
+    let login = "\\login +FOUND_ROWS,-DEPRECATE_EOF,*EXTENDED_METADATA 45 -";
+    assert_eq!(Step::parse(login), Step::Login(flags, 45, ""));
     let Step::Execute("p", 1, values) =
         Step::parse("\\cursor p i2:-2 s:ä n u8:18446744073709551615")
     else {
