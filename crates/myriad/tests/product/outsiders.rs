@@ -119,12 +119,16 @@ fn an_address_where_handshakes_break_is_blocked_until_hosts_are_flushed() {
     let address = balancer(door.tcp(), LINE);
     let block = || {
         for _ in 0..3 {
-            let counted = || door.metric("myriad_handshakes_broken_total");
-            let before = counted();
-            drop(Client::connect(&address).map(drop));
-            eventually("a broken handshake that is counted", || {
-                (counted() > before).then_some(())
-            });
+            let counted = |name: &str| door.metric(&format!("myriad_{name}_total"));
+            let grows = |name: &str, before: u64| {
+                eventually(name, || (counted(name) > before).then_some(()));
+            };
+            let before = ["proxy_headers", "handshakes_broken"].map(counted);
+            // The greeting comes before anybody has read the header, which a reset would take away.
+            let (client, _) = Client::connect(&address).unwrap();
+            grows("proxy_headers", before[0]);
+            drop(client);
+            grows("handshakes_broken", before[1]);
         }
         let (mut client, _) = Client::connect(&address).unwrap();
         let told = client.receive().unwrap().payload;
