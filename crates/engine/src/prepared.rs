@@ -20,8 +20,8 @@ use events::Io;
 use membership::Key;
 use session::statement::{Flavor, Statement, Traits};
 use wire::{
-    Command, Definitions, ExtendedCapabilities, Fingerprint, Piece, PrepareOk, ServerStatus,
-    asks_for_cursor, long_data_parameter, statement_id,
+    BULK_EXECUTE_HEADER_LEN, Command, Definitions, ExtendedCapabilities, Fingerprint, Piece,
+    PrepareOk, ServerStatus, asks_for_cursor, long_data_parameter, statement_id,
 };
 
 use crate::backend::ClientCommand;
@@ -143,9 +143,6 @@ pub(crate) fn may_ask_for_schema(text: &[u8]) -> bool {
     calls(b"database") || calls(b"schema")
 }
 
-/// A COM_STMT_BULK_EXECUTE begins with its command byte, the statement's id, and flags.
-const BULK_HEADER_LEN: usize = 1 + 4 + 2;
-
 impl Engine {
     /// A command that names a prepared statement.
     pub(crate) fn prepared_command<I: Io<Mail>>(
@@ -216,7 +213,7 @@ impl Engine {
         });
         let error = match self.flavor() {
             Flavor::MySql => ClientError::unknown_command(),
-            Flavor::MariaDb if packet.payload.len() < BULK_HEADER_LEN => {
+            Flavor::MariaDb if packet.payload.len() < BULK_EXECUTE_HEADER_LEN => {
                 ClientError::malformed_packet(Flavor::MariaDb)
             }
             Flavor::MariaDb if !sends => ClientError::no_bulk_operations(),

@@ -12,8 +12,8 @@ use crate::{Command, HEADER_LEN, Malformed, Reader};
 const FLAGS: usize = 5;
 /// Where the NULL bitmap of a COM_STMT_EXECUTE stands, behind the flags and the number of iterations.
 const BITMAP: usize = 10;
-/// Where the types of a COM_STMT_BULK_EXECUTE stand, behind two bytes of flags.
-const BULK_TYPES: usize = 7;
+/// Bytes of a COM_STMT_BULK_EXECUTE before its types: the command byte, the statement's id, and two bytes of flags.
+pub const BULK_EXECUTE_HEADER_LEN: usize = 7;
 
 /// Any of these flags asks for a cursor.
 const CURSOR_FLAGS: u8 = 0x07;
@@ -204,7 +204,7 @@ fn types_at(payload: &[u8], list: ParameterList) -> Option<Place> {
             flag: FLAGS,
             mask: BULK_HAS_TYPES,
             has: BULK_HAS_TYPES,
-            types: BULK_TYPES,
+            types: BULK_EXECUTE_HEADER_LEN,
             count: parameters,
             named: false,
         });

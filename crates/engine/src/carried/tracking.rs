@@ -37,8 +37,9 @@ pub(crate) fn take_over<'a>(
 ) -> Tracked {
     let mut tracked = Tracked::default();
     for change in changes {
-        tracked.changed |= changes_session(&change);
-        tracked.told |= changes_session(&change) && !matches!(change, StateChange::State);
+        let changes = changes_session(&change);
+        tracked.changed |= changes;
+        tracked.told |= changes && change != StateChange::State;
         tracked.pinning |= sets_what_pins(&change);
         match change {
             StateChange::Schema(name) => {

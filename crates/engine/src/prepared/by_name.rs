@@ -59,10 +59,7 @@ impl Engine {
         let about = text_prepared(text, dialect);
         if client.pins.contains(PinReason::TextPrepared) {
             // What its texts are is not known.
-            let runs = !matches!(
-                about,
-                Some(TextPrepared::Prepare(..) | TextPrepared::Deallocate(_))
-            );
+            let runs = matches!(about, Some(TextPrepared::Execute(_)) | None);
             if found.kind == Kind::Prepared && runs {
                 found.traits |= Traits::COUNTS_UNSENT_ROWS;
             }

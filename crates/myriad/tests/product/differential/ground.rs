@@ -7,7 +7,7 @@ use wire::{Capabilities, InitialHandshake};
 
 use super::case::Case;
 use super::player::{NO_ANSWER, Told, play};
-use crate::support::{Address, Client, LIMIT, Login, Outcome, Server};
+use crate::support::{Address, Client, LIMIT, Login, Outcome, Server, in_time};
 
 /// How often a session that differed is tried again directly, and without one of its lines: what else goes on
 /// decides.
@@ -178,17 +178,11 @@ impl<'a> Ground<'a> {
         };
         let id = told.connection_id;
         let count = format!("SELECT COUNT(*) FROM {listed} = {id}");
-        let deadline = Instant::now() + LIMIT;
-        while self.keeper.value(&count) != "0" {
-            if Instant::now() > deadline {
-                let runs = self.what_runs().join("\n");
-                println!(
-                    "{id} does not end while this runs:\n{runs}\nIts lines were:\n{}",
-                    lines.join("\n")
-                );
-                return None;
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        let is_gone = || (self.keeper.value(&count) == "0").then_some(());
+        if in_time(is_gone).is_none() {
+            let (runs, lines) = (self.what_runs().join("\n"), lines.join("\n"));
+            println!("{id} does not end while this runs:\n{runs}\nIts lines were:\n{lines}");
+            return None;
         }
         Some(told)
     }

@@ -29,4 +29,4 @@ pub(crate) use programs::{Output, finish, installed, program, run};
 pub(crate) use secure::{Secure, database_with};
 pub(crate) use server::{Server, Tool, server_file};
 pub(crate) use shell::Shell;
-pub(crate) use wait::{LIMIT, eventually};
+pub(crate) use wait::{LIMIT, eventually, in_time};

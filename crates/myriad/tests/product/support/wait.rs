@@ -6,13 +6,18 @@ use std::time::{Duration, Instant};
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// Looks again and again until there is something, and fails after [`LIMIT`].
-pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    in_time(look).unwrap_or_else(|| panic!("never came: {what}"))
+}
+
+/// The same, for what may not come: then there is nothing after [`LIMIT`].
+pub(crate) fn in_time<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + LIMIT;
     loop {
-        if let Some(found) = look() {
+        let found = look();
+        if found.is_some() || Instant::now() >= deadline {
             return found;
         }
-        assert!(Instant::now() < deadline, "never came: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
