@@ -78,6 +78,12 @@ pub(crate) fn keeps_found_rows(command: &ClientCommand) -> bool {
     by_kind || command.fetches() || command.traits.contains(Traits::KEEPS_FOUND_ROWS)
 }
 
+/// True if rows were being sent when the statement failed.
+fn broken_off(command: &ClientCommand, ending: &Ending) -> bool {
+    let sent = command.counts.sent.is_some() && !keeps_found_rows(command);
+    sent && matches!(ending, Ending::Err(_))
+}
+
 impl Backend {
     /// Asks for what FOUND_ROWS() is, if that is known here alone and something of our own is about to change it.
     /// True if so.
@@ -109,9 +115,17 @@ impl Backend {
         let too_many = [code::SUBQUERY_ROWS, code::TOO_MANY_ROWS].map(Some);
         let too_many = flavor == Flavor::MariaDb && too_many.contains(&ending.code());
         let told = command.counts.found.is_some() && !keeps_found_rows(command);
+        // A row that fails leaves the number of those before it.
+        // Of a UNION, those of the part that it is in.
+        let of_a_row = ending
+            .code()
+            .is_some_and(|code| code::OF_A_ROW.contains(&code));
+        let broken =
+            flavor == Flavor::MariaDb && (unsent && of_a_row || broken_off(command, ending));
         // None of its rows was sent yet.
         let opened = command.executes() && self.status.contains(ServerStatus::CURSOR_EXISTS);
-        if opened || unsent && counted && !command.fetches() || mixed || too_many && !told {
+        if opened || unsent && counted && !command.fetches() || mixed || too_many && !told || broken
+        {
             self.counted_rows = true;
         } else if told {
             self.counted_rows = false;

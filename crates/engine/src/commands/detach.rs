@@ -69,6 +69,8 @@ impl Engine {
         let Some(key) = record.backend else { return };
         record.unpin();
         self.clients.move_to(client, State::Active, turn.now);
+        // That number outlives it.
+        self.read_found_rows(turn, key);
         self.reset_backend(turn, key);
     }
 

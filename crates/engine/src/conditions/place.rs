@@ -231,8 +231,14 @@ impl Place {
             (Does::Gets, before, _) if matches!(code, None | Some(code::NOT_RESIGNALLED)) => {
                 if gave { before.more(answer) } else { before }
             }
-            // That comes before anything else.
-            (Does::Adds, _, _) if code == Some(code::PARSE_ERROR) => Self::There(answer.source()),
+            // These come before anything else.
+            (Does::Adds, _, _)
+                if matches!(code, Some(code::PARSE_ERROR | code::NO_SCHEMA_SELECTED)) =>
+            {
+                Self::There(answer.source())
+            }
+            // MySQL warns of what is deprecated in the question itself.
+            (Does::Asks, before, None) if answer.warned => before.more(answer),
             (Does::Adds, before, _) => before.more(answer),
             (Does::AddsError | Does::Tells, Self::Nowhere, Some(error)) => Self::told(error),
             (Does::AddsError, before, _) => before.more(answer),

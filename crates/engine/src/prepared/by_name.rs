@@ -242,24 +242,21 @@ impl Engine {
         client: Key,
         (packet, statement): (Packet<'_>, &Statement),
     ) -> bool {
+        let used = self.names_used(client, packet, statement);
+        if let Some(backend) = self.clients.get(client).and_then(|client| client.backend)
+            && used != Names::None
+        {
+            // What is prepared may empty the list.
+            self.read_warnings(turn, backend);
+        }
         let (Some(client), Some(facts)) = (self.clients.get(client), &self.facts) else {
             return false;
         };
         let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
             return false;
         };
-        if client.texts.is_none() && backend.leftovers.prepared.is_empty() {
-            return false;
-        }
-        let hides = [PinReason::Call, PinReason::TextPrepared, PinReason::Unknown];
-        let all = hides.iter().any(|&reason| statement.pins.contains(reason));
-        let one = || match text_prepared(packet.text(), &facts.dialect(&client.session)?)? {
-            TextPrepared::Execute(name) => Some((name, false)),
-            TextPrepared::Deallocate(name) => Some((name, true)),
-            TextPrepared::Prepare(..) => None,
-        };
-        let (one, goes) = one().filter(|_| !all).unzip();
-        let named = |name: &[u8]| all || one.as_deref() == Some(name);
+        let all = used == Names::All;
+        let named = |name: &[u8]| used.contains(name);
         let outbox = turn.io.outbox(backend.handle);
         let mut brought = false;
         if !client.pins.contains(PinReason::TextPrepared) {
@@ -277,8 +274,8 @@ impl Engine {
             // What is asked for by name is told why it cannot be had; what may use any goes on without it.
             if named(&text.name) && here.is_none_or(|here| here.was_refused && !all) {
                 let dialect = facts.dialect(&text.state);
-                dialect.iter().for_each(|dialect| match goes {
-                    Some(true) => backend.prepare_to_go(outbox, text),
+                dialect.iter().for_each(|dialect| match used {
+                    Names::Deallocated(_) => backend.prepare_to_go(outbox, text),
                     _ => backend.prepare(outbox, (text, all), dialect),
                 });
                 brought |= dialect.is_some();
@@ -286,6 +283,58 @@ impl Engine {
         }
         self.counters.restores += u64::from(brought);
         brought
+    }
+
+    /// Which of the texts a statement uses.
+    fn names_used(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Names {
+        let (Some(client), Some(facts)) = (self.clients.get(client), &self.facts) else {
+            return Names::None;
+        };
+        let backend = client.backend.and_then(|key| self.pool.get(key));
+        if client.texts.is_none()
+            && backend.is_none_or(|backend| backend.leftovers.prepared.is_empty())
+        {
+            return Names::None;
+        }
+        // Nothing that names another table can be prepared while tables are locked.
+        let hides = [
+            PinReason::Call,
+            PinReason::TextPrepared,
+            PinReason::Unknown,
+            PinReason::LockTables,
+        ];
+        if hides.iter().any(|&reason| statement.pins.contains(reason)) {
+            return Names::All;
+        }
+        let dialect = facts.dialect(&client.session);
+        match dialect.and_then(|dialect| text_prepared(packet.text(), &dialect)) {
+            Some(TextPrepared::Execute(name)) => Names::Executed(name),
+            Some(TextPrepared::Deallocate(name)) => Names::Deallocated(name),
+            Some(TextPrepared::Prepare(..)) | None => Names::None,
+        }
+    }
+}
+
+/// The names of texts that a statement uses.
+#[derive(PartialEq, Eq)]
+enum Names {
+    /// None.
+    None,
+    /// This one.
+    Executed(Box<[u8]>),
+    /// This one, which is nobody's then.
+    Deallocated(Box<[u8]>),
+    /// It may be any.
+    All,
+}
+
+impl Names {
+    fn contains(&self, name: &[u8]) -> bool {
+        match self {
+            Self::None => false,
+            Self::Executed(used) | Self::Deallocated(used) => **used == *name,
+            Self::All => true,
+        }
     }
 }
 

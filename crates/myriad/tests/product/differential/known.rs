@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 57] = [
+const KNOWN: [Known; 60] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -101,12 +101,18 @@ const KNOWN: [Known; 57] = [
         },
     ),
     (
-        "after `SET STATEMENT session_track_state_change = ON FOR …`",
+        "what `SET STATEMENT` has put back, in session-track blocks",
         |case| {
-            let on = |line: &String| {
-                line.starts_with("SET STATEMENT ") && line.contains("session_track_state_change")
+            let told = [
+                "session_track_",
+                "character_set_",
+                "time_zone",
+                "autocommit",
+            ];
+            let puts_back = |line: &String| {
+                line.starts_with("SET STATEMENT ") && told.iter().any(|name| line.contains(name))
             };
-            case.lines.iter().any(on) && case.same_but_ends()
+            case.lines.iter().any(puts_back) && case.same_but_ends()
         },
     ),
     (
@@ -401,7 +407,7 @@ const KNOWN: [Known; 57] = [
     }),
     ("a SET of `max_error_count` to 0 or from it", |case| {
         let kills = |line: &str| {
-            ["KILL ", "\\execute", "\\again"]
+            ["KILL ", "\\execute", "\\again", "\\cursor", "\\bulk"]
                 .iter()
                 .any(|word| line.starts_with(word))
         };
@@ -434,13 +440,44 @@ const KNOWN: [Known; 57] = [
         "after an EXECUTE IMMEDIATE of a text that is no literal",
         |case| {
             let runs = case.has(&["EXECUTE IMMEDIATE CONCAT", "EXECUTE IMMEDIATE @"]);
-            runs && case.fewer_conditions() && Server::is_mariadb()
+            let prepared = case.has(&[" FROM CONCAT(", " FROM @"]) && case.has(&["EXECUTE "]);
+            (runs || prepared) && case.fewer_conditions() && Server::is_mariadb()
         },
     ),
     ("can be changed, but not be given up", |case| {
         let unknown = |told: &String| told.contains("#HY000Unknown prepared statement handler");
         let runs = case.last().starts_with("EXECUTE") && case.has(&["DROP DATABASE"]);
+        let none = |told: &String| told.contains("#3D000No database selected");
+        let ran = case.has(&["\\execute"]) && case.has(&["DROP DATABASE"]) && !Server::is_mariadb();
         runs && case.through.first().is_some_and(unknown)
+            || ran && case.direct.first().is_some_and(none)
+    }),
+    (
+        "of a session that is pinned by a `CALL`, where rows were counted",
+        |case| {
+            let anew = case.has(&["\\reset_connection", "\\change_user"]);
+            let asks = anew && case.has(&["CALL "]) && case.last().contains("FOUND_ROWS()");
+            asks && case.same_rows_but_one()
+        },
+    ),
+    ("and then tell one condition", |case| {
+        let runs = |line: &str| line.starts_with('\\') || line.starts_with("EXECUTE");
+        let fewer = case.fewer_conditions() || case.same_rows_but_one();
+        case.has(&["DROP DATABASE"]) && case.refused().any(runs) && case.asks() && fewer
+    }),
+    ("that more answers follow", |case| {
+        let several = case.has(&["; "]) && case.lines[0].contains("-DEPRECATE_EOF");
+        let ends = |line: &String| line.starts_with("ColumnsEnd ");
+        let same = |(direct, through): (&String, &String)| {
+            direct == through || ends(direct) && ends(through)
+        };
+        let fails = case
+            .through
+            .last()
+            .is_some_and(|told| told.starts_with("Err "));
+        let same = case.direct.len() == case.through.len()
+            && case.direct.iter().zip(case.through).all(same);
+        several && fails && same
     }),
     ("if the schema is gone", |case| {
         let told =
