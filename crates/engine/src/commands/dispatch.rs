@@ -219,7 +219,10 @@ impl Engine {
         }
         let client = self.clients.get(client)?;
         let prepared = client.statement(packet.payload)?;
-        prepared.template.binding.while_running(&client.session)
+        // A schema that is selected here cannot be given up, but by another backend.
+        let stays = client.holds_backend() && client.session.schema.is_none();
+        let running = prepared.template.binding.while_running(&client.session);
+        running.filter(|_| !stays)
     }
 
     /// What brings the client's backend to the state of its session, or another one, but for user variables.

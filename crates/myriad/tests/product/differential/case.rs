@@ -86,8 +86,10 @@ impl Case<'_> {
             return false;
         };
         let prepares = format!("\\prepare {name} ");
-        let mut prepared = self.lines.iter().rev();
-        let text = prepared.find_map(|line| line.strip_prefix(&prepares));
+        let prepared = self.succeeded();
+        let text = prepared
+            .filter_map(|line| line.strip_prefix(&prepares))
+            .last();
         text.is_some_and(|text| text.starts_with(begins))
     }
 
