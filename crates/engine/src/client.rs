@@ -296,6 +296,17 @@ impl Client {
         self.tracks = TrackFilter::default();
     }
 
+    /// Takes over the flags of an answer; those of `sql_mode` only if that was not set for the one statement.
+    pub(crate) fn take_status(&mut self, status: ServerStatus, kept: bool) {
+        let modes = match kept {
+            true => status,
+            false => self.status,
+        };
+        let modes = modes & ServerStatus::OF_SQL_MODE;
+        let lasting = status - ServerStatus::OF_STATEMENT;
+        self.status = (lasting - ServerStatus::OF_SQL_MODE) | modes;
+    }
+
     /// Its session is new: a backend is one with autocommit until it is told otherwise.
     pub(crate) fn begin_with(
         &mut self,

@@ -51,4 +51,7 @@ impl ServerStatus {
         .union(Self::QUERY_WAS_SLOW)
         .union(Self::PS_OUT_PARAMS)
         .union(Self::SESSION_STATE_CHANGED);
+
+    /// The flags that tell of `sql_mode`.
+    pub const OF_SQL_MODE: Self = Self::NO_BACKSLASH_ESCAPES.union(Self::ANSI_QUOTES);
 }

@@ -299,7 +299,7 @@ impl Engine {
             backend.dirty |= tracked.changed;
             return;
         };
-        client.status = ok.status - ServerStatus::OF_STATEMENT;
+        client.take_status(ok.status, kept);
         if command.traits.contains(Traits::SESSION_TRACKING) {
             client.tracks.follow(ok, command.kind == Kind::Set);
         }

@@ -217,7 +217,7 @@ impl Engine {
                 added.for_each(|reason| client.pins.remove(reason));
                 client.pin_slot = client.pin_slot.take().filter(|_| !client.pins.is_empty());
             }
-            client.capture.ended(command, ending, flavor);
+            client.note_rows(command, ending, flavor);
             client.retry = Retry::Fresh;
         }
         self.note_conditions(command, ending);

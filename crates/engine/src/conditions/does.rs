@@ -74,6 +74,9 @@ impl Does {
             Kind::Multiple => Self::Several {
                 empties: is_mysql || uses_tables(statement, text),
             },
+            Kind::Unknown if !is_mysql => Self::Several {
+                empties: uses_tables(statement, text),
+            },
             Kind::Diagnostics if asks => Self::Gets,
             Kind::Ddl if statement.traits.contains(Traits::OWN_CONDITIONS) => Self::Adds,
             // MySQL forgets the list with the statement that reads its length as a variable.
@@ -146,12 +149,11 @@ pub(crate) fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         | Kind::Delete
         | Kind::Load
         | Kind::Show
-        | Kind::Handler
-        | Kind::Unknown => true,
+        | Kind::Handler => true,
         Kind::Call if statement.traits.contains(Traits::RUNS_KNOWN_BODY) => {
             statement.traits.contains(Traits::BODY_USES_TABLES) || reads_tables(text)
         }
-        Kind::Call | Kind::Multiple => has_one_of(text, &[&READ_OR_WRITE, &DEFINE]),
+        Kind::Call | Kind::Multiple | Kind::Unknown => has_one_of(text, &[&READ_OR_WRITE, &DEFINE]),
         Kind::Empty
         | Kind::Use
         | Kind::Begin
@@ -267,6 +269,8 @@ mod tests {
             ("SELECT @@warning_count", Does::Asks, Does::Replaces),
             ("GET DIAGNOSTICS @a = NUMBER", Does::Gets, Does::Gets),
             ("SELECT 1; SELECT 2", SEVERAL_KEEP, SEVERAL),
+            ("SET @a = 'open", SEVERAL_KEEP, Does::Replaces),
+            ("SELECT a FROM t WHERE b = 'open", SEVERAL, Does::Replaces),
             ("SELECT 1; SELECT a FROM t", SEVERAL, SEVERAL),
             ("SELECT 1; SHOW WARNINGS", SEVERAL_KEEP, SEVERAL),
             (

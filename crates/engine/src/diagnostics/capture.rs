@@ -2,9 +2,10 @@
 //! conditions are. Asks nobody.
 
 use session::statement::{Flavor, Kind, Known, Traits};
-use wire::code;
+use wire::{Capabilities, code};
 
 use crate::backend::ClientCommand;
+use crate::client::Client;
 use crate::commands::answers::Ending;
 use crate::conditions::{Conditions, Does};
 use crate::diagnostics::keeps_found_rows;
@@ -32,13 +33,29 @@ fn explains_no_table(command: &ClientCommand) -> bool {
 }
 
 /// True for SHOW COLUMNS and its like of a table or schema that is not there: MariaDB notices while it reads the text,
-/// and leaves `ROW_COUNT()`.
-fn leaves_row_count(command: &ClientCommand, code: Option<u16>, flavor: Flavor) -> bool {
+/// and leaves `ROW_COUNT()`. Without names of schemas (CLIENT_NO_SCHEMA) it may be one of its own that it does not find,
+/// later.
+fn leaves_row_count(
+    command: &ClientCommand,
+    code: Option<u16>,
+    (flavor, capabilities): (Flavor, Capabilities),
+) -> bool {
     let counts = Traits::KEEPS_FOUND_ROWS | Traits::COUNTS_UNSENT_ROWS;
     flavor == Flavor::MariaDb
+        && !capabilities.contains(Capabilities::NO_SCHEMA)
         && matches!(command.kind, Kind::Show | Kind::Explain)
         && !command.traits.intersects(counts)
         && matches!(code, Some(code::NO_SUCH_TABLE | code::UNKNOWN_SCHEMA))
+}
+
+impl Client {
+    /// Takes over what an answer said of rows that ended like this.
+    pub(crate) fn note_rows(&mut self, command: &ClientCommand, ending: &Ending, flavor: Flavor) {
+        if !leaves_row_count(command, ending.code(), (flavor, self.capabilities)) {
+            let failed = matches!(ending, Ending::Err(_));
+            self.capture.answered(command, failed);
+        }
+    }
 }
 
 impl Capture {
@@ -76,13 +93,6 @@ impl Capture {
             "SELECT 1{} LIMIT {rows}",
             " UNION ALL SELECT 1".repeat(more)
         )
-    }
-
-    /// Takes over what an answer said of rows that ended like this.
-    pub(crate) fn ended(&mut self, command: &ClientCommand, ending: &Ending, flavor: Flavor) {
-        if !leaves_row_count(command, ending.code(), flavor) {
-            self.answered(command, matches!(ending, Ending::Err(_)));
-        }
     }
 
     /// Takes over what an answer said of rows.

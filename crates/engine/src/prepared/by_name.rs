@@ -243,46 +243,41 @@ impl Engine {
         (packet, statement): (Packet<'_>, &Statement),
     ) -> bool {
         let used = self.names_used(client, packet, statement);
-        if let Some(backend) = self.clients.get(client).and_then(|client| client.backend)
-            && used != Names::None
-        {
-            // What is prepared may empty the list.
-            self.read_warnings(turn, backend);
+        let Some(attached) = self.clients.get(client).and_then(|client| client.backend) else {
+            return false;
+        };
+        if !self.lacks_texts((client, attached), &used) {
+            return false;
         }
+        // To prepare one may empty the list.
+        self.read_warnings(turn, attached);
         let (Some(client), Some(facts)) = (self.clients.get(client), &self.facts) else {
             return false;
         };
-        let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
+        let Some(backend) = self.pool.get_mut(attached) else {
             return false;
         };
-        let all = used == Names::All;
-        let named = |name: &[u8]| used.contains(name);
         let outbox = turn.io.outbox(backend.handle);
-        let mut brought = false;
-        if !client.pins.contains(PinReason::TextPrepared) {
-            brought |= backend.take_away(outbox, client, &named);
-        }
-        // A schema that it is prepared in cannot be given up for what runs without one.
-        let strands = |text: &&Text| {
-            let schemas = [&client.session.schema, &text.state.schema].map(Option::is_some);
-            schemas == [false, true] && (all || client.holds_backend())
-        };
-        let texts = client.texts.iter().flat_map(|texts| &texts.list);
-        for text in texts.filter(|text| !strands(text)) {
-            let here = backend.leftovers.prepared.get(&text.name);
-            let here = here.filter(|here| here.id == text.id);
-            // What is asked for by name is told why it cannot be had; what may use any goes on without it.
-            if named(&text.name) && here.is_none_or(|here| here.was_refused && !all) {
-                let dialect = facts.dialect(&text.state);
-                dialect.iter().for_each(|dialect| match used {
-                    Names::Deallocated(_) => backend.prepare_to_go(outbox, text),
-                    _ => backend.prepare(outbox, (text, all), dialect),
-                });
-                brought |= dialect.is_some();
-            }
+        let mut brought = backend.take_away(outbox, client, &used);
+        for text in backend.lacking(client, &used) {
+            let dialect = facts.dialect(&text.state);
+            dialect.iter().for_each(|dialect| match used {
+                Names::Deallocated(_) => backend.prepare_to_go(outbox, text),
+                _ => backend.prepare(outbox, (text, used == Names::All), dialect),
+            });
+            brought |= dialect.is_some();
         }
         self.counters.restores += u64::from(brought);
         brought
+    }
+
+    /// True if a backend lacks texts that are used, or has others under their names.
+    fn lacks_texts(&self, (client, backend): (Key, Key), used: &Names) -> bool {
+        let (client, backend) = (self.clients.get(client), self.pool.get(backend));
+        let (Some(client), Some(backend)) = (client, backend) else {
+            return false;
+        };
+        backend.has_foreign(client, used) || !backend.lacking(client, used).is_empty()
     }
 
     /// Which of the texts a statement uses.
@@ -317,7 +312,7 @@ impl Engine {
 
 /// The names of texts that a statement uses.
 #[derive(PartialEq, Eq)]
-enum Names {
+pub(super) enum Names {
     /// None.
     None,
     /// This one.
@@ -329,7 +324,7 @@ enum Names {
 }
 
 impl Names {
-    fn contains(&self, name: &[u8]) -> bool {
+    pub(super) fn contains(&self, name: &[u8]) -> bool {
         match self {
             Self::None => false,
             Self::Executed(used) | Self::Deallocated(used) => **used == *name,

@@ -1,8 +1,9 @@
 //! The texts that are prepared by name on a backend, whoever prepared them.
 
-use session::statement::{Dialect, prepare_statement};
+use session::statement::{Dialect, PinReason, prepare_statement};
 use session::{as_bound, plan};
 
+use super::Names;
 use super::texts::Text;
 use crate::backend::{Backend, Purpose, RestorePart};
 use crate::client::Client;
@@ -60,26 +61,50 @@ impl Prepared {
     }
 }
 
+/// True of another session's text whose name is used. A session that is pinned for its texts has some here that are not
+/// carried.
+fn is_foreign(here: &Named, client: &Client, used: &Names) -> bool {
+    let texts = client.texts.as_ref();
+    let own = texts.is_some_and(|texts| texts.get(&here.name).is_some());
+    !own && used.contains(&here.name) && !client.pins.contains(PinReason::TextPrepared)
+}
+
 impl Backend {
-    /// Takes away other sessions' texts whose names the statement may use.
+    /// The session's texts that are used and not here. What is asked for by name is told why it cannot be had; what may
+    /// use any goes on without it.
+    pub(super) fn lacking<'a>(&self, client: &'a Client, used: &Names) -> Vec<&'a Text> {
+        let all = *used == Names::All;
+        // A schema that it is prepared in cannot be given up for what runs without one.
+        let strands = |text: &Text| {
+            let schemas = [&client.session.schema, &text.state.schema].map(Option::is_some);
+            schemas == [false, true] && (all || client.holds_backend())
+        };
+        let is_here = |text: &Text| {
+            let here = self.leftovers.prepared.get(&text.name);
+            here.is_some_and(|here| here.id == text.id && (all || !here.was_refused))
+        };
+        let texts = client.texts.iter().flat_map(|texts| &texts.list);
+        texts
+            .filter(|text| used.contains(&text.name) && !strands(text) && !is_here(text))
+            .collect()
+    }
+
+    /// True if there are other sessions' texts whose names are used.
+    pub(super) fn has_foreign(&self, client: &Client, used: &Names) -> bool {
+        let mut here = self.leftovers.prepared.list.iter();
+        here.any(|here| is_foreign(here, client, used))
+    }
+
+    /// Takes them away. True if there were some that could be prepared.
     pub(super) fn take_away(
         &mut self,
         outbox: &mut Vec<u8>,
         client: &Client,
-        named: &impl Fn(&[u8]) -> bool,
+        used: &Names,
     ) -> bool {
-        let own = |name: &[u8]| {
-            client
-                .texts
-                .as_ref()
-                .is_some_and(|texts| texts.get(name).is_some())
-        };
-        let foreign = |here: &mut Named| named(&here.name) && !own(&here.name);
-        let gone: Vec<_> = self
-            .leftovers
-            .prepared
-            .list
-            .extract_if(.., foreign)
+        let here = &mut self.leftovers.prepared.list;
+        let gone: Vec<_> = here
+            .extract_if(.., |here| is_foreign(here, client, used))
             .collect();
         let mut there = gone.iter().filter(|here| !here.was_refused).peekable();
         let takes = there.peek().is_some();
