@@ -185,8 +185,7 @@ impl Engine {
         };
         backend.prepared_xa = PreparedXa::No;
         backend.roll_back(turn.io.outbox(backend.handle));
-        backend.due |= Due::COMMAND;
-        self.clients.set_active(key, turn.now);
+        self.clients.move_to(key, State::Active, turn.now);
         true
     }
 

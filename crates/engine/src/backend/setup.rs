@@ -66,6 +66,14 @@ impl Engine {
         put_setup(outbox, backend, self.facts.as_ref());
     }
 
+    /// The schema of a backend that was cleaned is gone. One that has its name later would not be selected anew, and lack
+    /// its character set.
+    pub(crate) fn lost_schema(&mut self, key: Key) {
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.retired = true;
+        }
+    }
+
     /// The backend said what a session begins with.
     pub(crate) fn learn_session(&mut self, key: Key, facts: &TextResultSet) {
         let flavor = self.flavor();

@@ -84,7 +84,8 @@ impl Engine {
             }
             (Purpose::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
-            (Purpose::Restore(_), Ending::Ok) | (Purpose::Repeat | Purpose::Reselect, _) => {}
+            (Purpose::Restore(_) | Purpose::Reselect, Ending::Ok) | (Purpose::Repeat, _) => {}
+            (Purpose::Reselect, Ending::Err(_)) => self.lost_schema(key),
             (Purpose::RollBack, ending) => self.rolled_back(key, *ending == Ending::Ok),
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, key, &read, ending),
             (Purpose::ReadRoutine(read), ending) => {

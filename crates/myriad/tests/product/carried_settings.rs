@@ -5,7 +5,7 @@ use wire::{Capabilities, OkPacket, ServerStatus};
 
 use crate::packets::shown;
 use crate::session_state::{Scripts, compare, compare_as, pinned};
-use crate::support::{Address, Client, Database, FrontDoor, Login, Server, USUAL};
+use crate::support::{Address, Client, Database, FrontDoor, Login, Server, USUAL, eventually};
 
 const COM_RESET_CONNECTION: u8 = 0x1f;
 
@@ -412,4 +412,37 @@ fn results_of_several_bytes_for_each_letter_follow_their_session() {
         .map(|script| script.each_ref().map(String::as_str));
     let scripts: Vec<&[&str]> = scripts.iter().map(<[&str; 18]>::as_slice).collect();
     carries("carried_wide", &scripts);
+}
+
+/// A backend connection is cleaned while its schema is gone, and used in the one that has its name afterwards.
+#[test]
+fn a_schema_that_is_made_anew_has_its_character_set() {
+    const DROP: &str = "DROP DATABASE IF EXISTS carried_anew";
+    const CREATE: &str = "CREATE DATABASE carried_anew CHARACTER SET koi8r";
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut owner = admin(database.address());
+    owner.run(DROP);
+    owner.run(CREATE);
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::to("carried_anew")
+    };
+    let session = || Client::login(&door.address(), &login).unwrap();
+    let mut first = session();
+    assert_eq!(first.value("SELECT GET_LOCK('carried_anew', 0)"), "1");
+    owner.run(DROP);
+    drop(first);
+    eventually("a clean backend", || {
+        let is_clean = door.metric("myriad_backend_resets_total") > 0;
+        let rests = door.metric("myriad_backends{state=\"idle\"}") == 1;
+        (is_clean && rests || door.metric("myriad_backend_slots_taken") == 0).then_some(())
+    });
+    owner.run(CREATE);
+    let mut second = session();
+    second.run("SET CHARACTER SET gbk");
+    let collation = second.value("SELECT @@collation_connection");
+    assert_eq!(collation, "koi8r_general_ci");
+    owner.run(DROP);
 }
