@@ -4,7 +4,7 @@
 use session::statement::Diagnostics;
 use wire::{
     ErrPacket, HEADER_LEN, Header, OkPacket, Piece, ResponseWalk, ServerStatus, TextResultSet,
-    Told, Translation,
+    Told, Translation, put_lenenc_bytes, write_packet,
 };
 
 use crate::conditions::binary_rows::{Form, binary_condition};
@@ -183,9 +183,38 @@ impl List {
         replay(&answer, translation, told, outbox);
     }
 
+    /// Adds an error, as far as there is room. False if it cannot be written in the character set of the others.
+    pub(super) fn add_error(&mut self, error: &ErrPacket<'_>) -> bool {
+        let mut is_ascii = true;
+        each_packet(&self.answer, |piece| {
+            is_ascii &= !matches!(piece, Piece::Row(_)) || !piece.payload().contains(&0);
+        });
+        let mut row = Vec::new();
+        for value in [b"Error", error.code.to_string().as_bytes(), error.message] {
+            put_lenenc_bytes(&mut row, value);
+        }
+        let mut packet = Vec::new();
+        write_packet(&mut packet, 0, &row);
+        if is_ascii {
+            self.append(packet.len(), |packets| packets.push(&packet));
+        }
+        is_ascii
+    }
+
     /// Adds those that another answer to SHOW WARNINGS has, as far as there is room.
     fn add(&mut self, more: &[u8]) {
-        if self.answer.len() + more.len() > CAPTURE_MAX {
+        self.append(more.len(), |packets| {
+            each_packet(more, |piece| {
+                if matches!(piece, Piece::Row(_)) {
+                    packets.push(piece.bytes());
+                }
+            });
+        });
+    }
+
+    /// Adds rows of so many bytes.
+    fn append(&mut self, len: usize, rows: impl FnOnce(&mut Packets)) {
+        if self.answer.len() + len > CAPTURE_MAX {
             return;
         }
         let mut packets = Packets::default();
@@ -194,11 +223,7 @@ impl List {
             Piece::RowsEnd(bytes) => end.extend_from_slice(bytes),
             piece => packets.push(piece.bytes()),
         });
-        each_packet(more, |piece| {
-            if matches!(piece, Piece::Row(_)) {
-                packets.push(piece.bytes());
-            }
-        });
+        rows(&mut packets);
         packets.push(&end);
         self.answer = packets.bytes.into();
     }

@@ -88,11 +88,18 @@ impl Conditions {
         (self.place, self.count, self.failed) = (place, 1, true);
     }
 
-    /// The front door itself answered with an ERR. `adds`: to what there is, which then stays as it is.
+    /// The front door itself answered with an ERR. `adds`: to what there is, which stays as it is where that is not
+    /// known here.
     pub(crate) fn refused(&mut self, error: ClientError, adds: bool) {
-        if !adds || matches!(self.place, Place::Nowhere) {
-            self.place = Place::own(error);
-            (self.count, self.failed) = (1, true);
+        match &mut self.place {
+            Place::Known(list) if adds => {
+                self.failed |= list.add_error(&error.packet());
+            }
+            Place::More(_) | Place::There(_) | Place::Again(_) | Place::Own(_) if adds => {}
+            _ => {
+                self.place = Place::own(error);
+                (self.count, self.failed) = (1, true);
+            }
         }
     }
 

@@ -281,8 +281,18 @@ fn an_error_of_the_front_door_takes_the_place_of_what_there_was() {
         // A command that is no statement leaves what MySQL would add it to.
         let mut conditions = at(place);
         conditions.refused(own(), true);
-        let expected = if place == "nowhere" { "own" } else { place };
-        assert_eq!(name(&conditions), expected);
+        let is_none = ["nowhere", "empty"].contains(&place);
+        assert_eq!(name(&conditions), if is_none { "own" } else { place });
+        // What is known is told with it.
+        let added = conditions.list().map(|list| list.count(true));
+        let last = conditions.list().and_then(|list| list.get(2));
+        if place == "known" {
+            assert_eq!(added, Some(2));
+            assert_eq!(
+                last.unwrap().message.as_deref(),
+                Some(&b"Unknown command"[..])
+            );
+        }
     }
 }
 

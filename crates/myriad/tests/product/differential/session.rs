@@ -29,6 +29,9 @@ const MORE_LINES: usize = 28;
 /// Every so many lines, a session asks about itself.
 const ASKS: usize = 4;
 
+/// The client of every so manieth session compresses.
+const COMPRESSED: u64 = 4;
+
 /// The line that asks where a session is, and how often it does at its end.
 const WHERE: &str = "\\where";
 const LOOKS: usize = 5;
@@ -50,6 +53,17 @@ pub(super) fn once() -> Vec<Vec<String>> {
     sessions.filter(|lines| !lines.is_empty()).collect()
 }
 
+/// The same login of a client that compresses.
+fn compressed(login: &str) -> String {
+    let mut parts = login.splitn(3, ' ');
+    let mut part = || parts.next().unwrap();
+    let (login, flags, rest) = (part(), part(), part());
+    match flags {
+        "usual" => format!("{login} +COMPRESS {rest}"),
+        flags => format!("{login} {flags},+COMPRESS {rest}"),
+    }
+}
+
 /// The lines of the session of a seed: its login, and steps of one to three classes.
 pub(super) fn session(grammar: &Grammar, seed: u64) -> Vec<String> {
     // Neighbouring seeds would begin with neighbouring numbers.
@@ -60,7 +74,11 @@ pub(super) fn session(grammar: &Grammar, seed: u64) -> Vec<String> {
         .map(|_| classes[numbers.below(classes.len())])
         .collect();
     let lines = LINES + numbers.below(MORE_LINES);
-    let mut session = vec![grammar.line("login", &mut numbers)];
+    let login = grammar.line("login", &mut numbers);
+    let mut session = vec![match seed % COMPRESSED {
+        0 => compressed(&login),
+        _ => login,
+    }];
     for _ in 0..lines {
         let rule = match numbers.below(ASKS) {
             0 => "asks",

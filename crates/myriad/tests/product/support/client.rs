@@ -1,8 +1,6 @@
 //! A client that says exactly what a test wants it to say.
 
 use std::io::{self, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
@@ -12,7 +10,8 @@ use wire::{
     HandshakeResponse, Header, InitialHandshake, OkPacket, REQUEST_PUBLIC_KEY, write_packet,
 };
 
-use super::{Address, Answer, LIMIT, Outcome, Packet, Part, Shape, tls};
+use super::stream::Stream;
+use super::{Address, Answer, Outcome, Packet, Part, Shape, tls};
 
 const COM_QUERY: u8 = 0x03;
 const COM_STMT_PREPARE: u8 = 0x16;
@@ -73,16 +72,12 @@ pub(crate) struct Client {
     stream: BufReader<Stream>,
     capabilities: Capabilities,
     nonce: [u8; 20],
+    /// Packets since the last command, modulo 256.
+    received: u8,
     /// The id that it was given.
     pub(crate) connection_id: u32,
     /// The OK packet that ended its login.
     pub(crate) welcome: Packet,
-}
-
-enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-    Tls(Box<tls::Stream>),
 }
 
 impl Client {
@@ -96,10 +91,20 @@ impl Client {
         let (mut client, handshake) = Self::connect(address)?;
         let response = client.response(&handshake, login);
         client.send_bytes(&response);
-        client
-            .finish_login(login.password)
-            .unwrap()
-            .map(|()| client)
+        let let_in = client.finish_login(login.password).unwrap();
+        let_in.map(|()| client.compressed_if_agreed())
+    }
+
+    /// Both sides compress from here on, if both have said so.
+    fn compressed_if_agreed(self) -> Self {
+        if !self.capabilities.contains(Capabilities::COMPRESS) {
+            return self;
+        }
+        let stream = Stream::compressed(self.stream.into_inner());
+        Self {
+            stream: BufReader::with_capacity(64 << 10, stream),
+            ..self
+        }
     }
 
     /// The same over TLS, if the other end shows a certificate that one in `trusted`, which is PEM, vouches for.
@@ -158,6 +163,7 @@ impl Client {
             stream,
             capabilities: USUAL,
             nonce: [0; 20],
+            received: 0,
             connection_id: 0,
             welcome,
         };
@@ -188,10 +194,10 @@ impl Client {
             }
             let answer = match AuthMoreData::parse(&payload) {
                 Ok(AuthMoreData::FastAuthSuccess) => continue,
-                Ok(AuthMoreData::FullAuthentication) => match self.stream.get_ref() {
-                    // Where nobody listens the password itself may be sent.
-                    Stream::Unix(_) | Stream::Tls(_) => [password.as_bytes(), b"\0"].concat(),
-                    Stream::Tcp(_) => REQUEST_PUBLIC_KEY.to_vec(),
+                // Where nobody listens the password itself may be sent.
+                Ok(AuthMoreData::FullAuthentication) => match self.stream.get_ref().is_private() {
+                    true => [password.as_bytes(), b"\0"].concat(),
+                    false => REQUEST_PUBLIC_KEY.to_vec(),
                 },
                 Ok(AuthMoreData::Data(pem)) => {
                     let random = &mut ChaCha20Rng::from_seed([7; 32]);
@@ -254,6 +260,7 @@ impl Client {
     pub(crate) fn send(&mut self, command: u8, argument: &[u8]) {
         let mut bytes = Vec::with_capacity(argument.len() + 64);
         write_packet(&mut bytes, 0, &[&[command], argument].concat());
+        self.received = 0;
         self.send_bytes(&bytes);
     }
 
@@ -261,6 +268,7 @@ impl Client {
     pub(crate) fn send_command_that_goes(&mut self, command: u8, argument: &[u8]) {
         let mut bytes = Vec::with_capacity(argument.len() + 64);
         write_packet(&mut bytes, 0, &[&[command], argument].concat());
+        self.received = 0;
         self.send_what_goes(&bytes);
     }
 
@@ -303,8 +311,14 @@ impl Client {
         let header = Header::parse(&header).unwrap();
         let mut payload = vec![0; header.len];
         self.stream.read_exact(&mut payload)?;
+        self.received = self.received.wrapping_add(1);
+        let sequence_id = match self.stream.get_ref() {
+            // In compressed packets the servers let them begin anew with each part of an answer.
+            Stream::Compressed(_) => self.received,
+            _ => header.sequence_id,
+        };
         Ok(Packet {
-            sequence_id: header.sequence_id,
+            sequence_id,
             payload,
         })
     }
@@ -339,12 +353,7 @@ impl Client {
 
     /// Has each answer take this long before it counts as none.
     pub(crate) fn waits_up_to(&self, limit: Duration) {
-        let set = match self.stream.get_ref() {
-            Stream::Unix(stream) => stream.set_read_timeout(Some(limit)),
-            Stream::Tcp(stream) => stream.set_read_timeout(Some(limit)),
-            Stream::Tls(_) => Ok(()),
-        };
-        set.unwrap();
+        self.stream.get_ref().waits_up_to(limit);
     }
 
     /// What comes until the other end closes. Fails if it does not.
@@ -355,59 +364,6 @@ impl Client {
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => rest,
             Err(error) => panic!("it was not closed: {error}"),
         }
-    }
-}
-
-impl Stream {
-    fn gives_up_writing_after(&self, limit: Option<Duration>) {
-        let set = match self {
-            Self::Unix(stream) => stream.set_write_timeout(limit),
-            Self::Tcp(stream) => stream.set_write_timeout(limit),
-            Self::Tls(_) => panic!("only of plain connections"),
-        };
-        set.unwrap();
-    }
-
-    fn connect(address: &Address) -> io::Result<Self> {
-        match address {
-            Address::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(LIMIT))?;
-                stream.set_write_timeout(Some(LIMIT))?;
-                Ok(Self::Unix(stream))
-            }
-            Address::Tcp(address) => {
-                let stream = TcpStream::connect(address)?;
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(LIMIT))?;
-                stream.set_write_timeout(Some(LIMIT))?;
-                Ok(Self::Tcp(stream))
-            }
-        }
-    }
-}
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Unix(stream) => stream.read(buffer),
-            Stream::Tcp(stream) => stream.read(buffer),
-            Stream::Tls(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        match self {
-            Stream::Unix(stream) => stream.write(buffer),
-            Stream::Tcp(stream) => stream.write(buffer),
-            Stream::Tls(stream) => stream.write(buffer),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

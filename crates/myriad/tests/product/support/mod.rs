@@ -13,6 +13,7 @@ mod programs;
 mod secure;
 mod server;
 mod shell;
+mod stream;
 mod tls;
 mod wait;
 
