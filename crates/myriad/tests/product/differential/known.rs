@@ -280,9 +280,11 @@ const KNOWN: [Known; 61] = [
             && case.has(&["\\execute", "\\again", "\\cursor", "EXECUTE "]);
         // Not that of somebody else.
         let is_none = |told: &String| told.starts_with("Row ") && told.ends_with(r"\x010");
+        let got = case.last().contains("@a") && case.has(&["GET DIAGNOSTICS @a = NUMBER"]);
         let counts_none =
             case.asks() && case.same_rows_but_one() && case.through.iter().any(is_none);
-        let fewer = case.fewer_conditions() || runs && counts_none;
+        let none_got = got && case.same_rows_but_one();
+        let fewer = case.fewer_conditions() || runs && counts_none || none_got;
         (calls || runs) && fewer && Server::is_mariadb()
     }),
     (
