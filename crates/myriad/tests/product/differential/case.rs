@@ -74,7 +74,8 @@ impl Case<'_> {
 
     /// True if the last line asks about the statement before it; on MySQL some commands do.
     pub(super) fn asks(&self) -> bool {
-        let pings = ["\\ping", "\\set_option"].map(|command| self.last().starts_with(command));
+        let pings = ["\\ping", "\\set_option", "\\init_db"];
+        let pings = pings.map(|command| self.last().starts_with(command));
         pings.contains(&true) && !Server::is_mariadb() || asks(self.last())
     }
 
