@@ -197,9 +197,6 @@ impl Engine {
             return Taken::Now;
         }
         if matches!(command, Command::ResetConnection | Command::ChangeUser) {
-            if self.asks_for_prepared(turn, key) {
-                return Taken::Later;
-            }
             self.part_with_prepared(turn, key);
         }
         match command {
