@@ -139,14 +139,8 @@ impl Engine {
             return;
         };
         backend.client = None;
-        backend.dirty |= !pins.is_empty() || backend.leftovers.is_unread();
-        backend.dirty |= backend
-            .unsure
-            .take()
-            .is_some_and(|unsure| unsure.is_awaited());
+        backend.dirty |= backend.forget_unread() || !pins.is_empty();
         backend.retired |= backend.prepared_xa == PreparedXa::Certain;
-        backend.leftovers.forget_unread();
-        backend.counted_rows = false;
         let mut passing = Due::TABLES;
         // A command that waits for what it needs was not sent, and leaves nothing.
         passing.set(Due::COMMAND, backend.brings_only());

@@ -69,6 +69,9 @@ impl Engine {
         let Some(key) = record.backend else { return };
         record.unpin();
         self.clients.move_to(client, State::Active, turn.now);
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.forget_unread();
+        }
         self.reset_backend(turn, key);
     }
 
@@ -151,6 +154,17 @@ impl Engine {
 }
 
 impl Backend {
+    /// The attached session ends or begins anew: nothing is read back for it, or asked about what it ran. True if what
+    /// it leaves is not all known.
+    pub(crate) fn forget_unread(&mut self) -> bool {
+        let unsure = self.unsure.take();
+        let unknown =
+            self.leftovers.is_unread() || unsure.is_some_and(|unsure| unsure.is_awaited());
+        self.leftovers.forget_unread();
+        self.counted_rows = false;
+        unknown
+    }
+
     /// Ends what may have been left behind. The session has nothing open that it knows of.
     pub(crate) fn roll_back(&mut self, outbox: &mut Vec<u8>) {
         self.keeps_locks = false;

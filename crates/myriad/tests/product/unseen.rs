@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::session_state::pinned;
 use crate::support::{Client, Database, FrontDoor, Login, Outcome, Server};
 
+const COM_RESET_CONNECTION: u8 = 0x1f;
+
 /// A schema with a table whose trigger has this body.
 fn begin(schema: &str, body: &str) -> Arc<Database> {
     let database = Database::shared();
@@ -105,6 +107,28 @@ fn hints_that_set_variables_pin_only_who_reads_a_view_with_them() {
         assert_eq!(client.value("SELECT @v"), "7");
     }
     assert_eq!(pinned(&door, "user_variable"), 1);
+}
+
+/// Whether it was a view is still to be asked when a session begins anew that holds its connection.
+#[test]
+fn a_session_that_begins_anew_leaves_no_question_about_what_it_read() {
+    if Server::is_mariadb() {
+        return;
+    }
+    let database = begin("unseen_resets", "SET NEW.a = 1;");
+    database.execute("USE unseen_resets; CREATE VIEW seen AS SELECT a FROM t");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut other = Client::new(&door.address(), "unseen_resets");
+    let mut client = Client::new(&door.address(), "unseen_resets");
+    other.run("INSERT INTO t (a) VALUES (1)");
+    client.run("HANDLER t OPEN");
+    // It may ask for LAST_INSERT_ID(), which the backend has of another.
+    client.run("SELECT /*+ SET_VAR(sort_buffer_size = 100000) */ a FROM seen");
+    client.send(COM_RESET_CONNECTION, b"");
+    client.answer().unwrap();
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "1");
+    assert_eq!(other.value("SELECT LAST_INSERT_ID()"), "1");
+    assert_eq!(pinned(&door, "user_variable"), 0);
 }
 
 #[test]
