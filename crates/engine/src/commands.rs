@@ -197,6 +197,9 @@ impl Engine {
             return Taken::Now;
         }
         if matches!(command, Command::ResetConnection | Command::ChangeUser) {
+            if self.asks_for_prepared(turn, key) {
+                return Taken::Later;
+            }
             self.part_with_prepared(turn, key);
         }
         match command {

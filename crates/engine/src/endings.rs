@@ -164,6 +164,25 @@ impl Engine {
         }
     }
 
+    /// A session is to begin anew that may have prepared an XA transaction: asks for that, before what it holds is let
+    /// go. True if so.
+    pub(crate) fn asks_for_prepared<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+    ) -> bool {
+        let backend = self.clients.get(key).and_then(|client| client.backend);
+        let backend = backend.and_then(|backend| self.pool.get_mut(backend));
+        let possible = |backend: &&mut Backend| backend.prepared_xa == PreparedXa::Possible;
+        let Some(backend) = backend.filter(possible) else {
+            return false;
+        };
+        backend.prepared_xa = PreparedXa::No;
+        backend.roll_back(turn.io.outbox(backend.handle));
+        self.clients.move_to(key, State::Active, turn.now);
+        true
+    }
+
     /// A session that begins anew leaves an XA transaction behind that it has prepared.
     pub(crate) fn part_with_prepared<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let Some(client) = self.clients.get_mut(key) else {

@@ -3,6 +3,7 @@
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
+use session::statement::PinReason;
 use wire::ServerStatus;
 
 use crate::backend::{Backend, Due, InsertId, PreparedXa, Purpose};
@@ -67,8 +68,14 @@ impl Engine {
             return;
         };
         let Some(key) = record.backend else { return };
+        // Between its end and its commit, an XA transaction lets nothing be asked.
+        let has_xa = record.pins.contains(PinReason::Xa);
         record.unpin();
         self.clients.move_to(client, State::Active, turn.now);
+        // That number outlives it.
+        if !has_xa && !self.answers_nothing(key) {
+            self.read_found_rows(turn, key);
+        }
         if let Some(backend) = self.pool.get_mut(key) {
             backend.forget_unread();
         }

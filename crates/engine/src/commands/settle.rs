@@ -123,8 +123,9 @@ impl Engine {
 
     /// The backend was asked to roll back: it refuses if an XA transaction was prepared on it.
     fn rolled_back(&mut self, key: Key, rolled_back: bool) {
-        if let Some(backend) = self.pool.get_mut(key) {
-            backend.retired |= !rolled_back;
+        if let Some(backend) = self.pool.get_mut(key).filter(|_| !rolled_back) {
+            backend.retired = true;
+            backend.prepared_xa = PreparedXa::Certain;
         }
     }
 

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 62] = [
+const KNOWN: [Known; 60] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -144,9 +144,6 @@ const KNOWN: [Known; 62] = [
             both && case.last().starts_with("\\again") && case.has(&["\\long"])
         },
     ),
-    ("the warnings in the answer to COM_INIT_DB", |case| {
-        case.last().starts_with("\\init_db") && !Server::is_mariadb()
-    }),
     ("COM_INIT_DB after COM_FIELD_LIST, on MySQL", |case| {
         let asks = ["\\ping", "\\set_option", "\\init_db"]
             .iter()
@@ -472,15 +469,6 @@ const KNOWN: [Known; 62] = [
         let again = case.last().starts_with("\\again") && !Server::is_mariadb();
         again && case.direct.first().is_some_and(malformed)
     }),
-    (
-        "or COM_CHANGE_USER of a session that holds its connection",
-        |case| {
-            let anew = case.has(&["\\reset_connection", "\\change_user"]);
-            let asks = ["FOUND_ROWS()", "USED_LOCK(", "IS_FREE_LOCK("];
-            let asks = asks.iter().any(|word| case.last().contains(word));
-            anew && asks && case.same_rows_but_one()
-        },
-    ),
     ("and then tell one condition", |case| {
         let runs = |line: &str| line.starts_with('\\') || line.starts_with("EXECUTE");
         let fewer = case.fewer_conditions() || case.same_rows_but_one();
