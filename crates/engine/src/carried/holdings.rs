@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use membership::Key;
 use session::statement::{Holding, Kind, PinReason, PinReasons, Statement, TableName, Traits};
+use wire::ServerStatus;
 
 use crate::Engine;
 use crate::backend::{ClientCommand, PreparedXa};
@@ -39,8 +40,12 @@ const LISTED: [PinReason; 5] = [
     PinReason::UserLock,
 ];
 
-/// Those of them that are about prepared statements. When they end, nothing is left behind.
+/// Those of them that are about prepared statements.
 const OF_STATEMENTS: [PinReason; 2] = [PinReason::Prepared, PinReason::Cursor];
+
+/// When one of these ends, nothing is left behind.
+const LEAVE_NOTHING: [PinReason; 3] =
+    [PinReason::Prepared, PinReason::Cursor, PinReason::Savepoint];
 
 /// True if the text must be looked at for what it takes hold of or lets go of.
 pub(crate) fn concerns(statement: &Statement) -> bool {
@@ -92,6 +97,9 @@ impl Client {
             let sent = (command.kind, command.traits);
             ended = released(sent);
         }
+        if self.status.contains(ServerStatus::AUTOCOMMIT) {
+            ended.insert(PinReason::Savepoint);
+        }
         if failed && command.kind == Kind::Lock && command.pins.contains(PinReason::LockTables) {
             // It was the first, and has locked nothing.
             ended.insert(PinReason::LockTables);
@@ -124,6 +132,11 @@ fn released((kind, traits): (Kind, Traits)) -> PinReasons {
     }
     if traits.contains(Traits::XA_ENDS) {
         ended.insert(PinReason::Xa);
+    }
+    if matches!(kind, Kind::Begin | Kind::Commit | Kind::Rollback)
+        || kind == Kind::Ddl && traits.contains(Traits::IMPLICIT_COMMIT)
+    {
+        ended.insert(PinReason::Savepoint);
     }
     ended
 }
@@ -201,6 +214,19 @@ impl Engine {
         self.counters.pinned(reason);
     }
 
+    /// Without autocommit a savepoint may come first in a transaction, of which no flag tells before something is read or
+    /// written.
+    pub(crate) fn keep_savepoint(&mut self, key: Key, command: &ClientCommand, failed: bool) {
+        let told = ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS;
+        let untold = |client: &Client| !client.status.intersects(told);
+        let sets = command.traits.contains(Traits::SETS_SAVEPOINT);
+        // Of several statements, another one may have failed.
+        let done = sets && (!failed || command.kind == Kind::Multiple);
+        if done && self.clients.get(key).is_some_and(untold) {
+            self.pin_late(key, PinReason::Savepoint);
+        }
+    }
+
     /// Takes back the reasons to be pinned that ended with this answer.
     pub(crate) fn end_pins(&mut self, key: Key, command: &ClientCommand, failed: bool) {
         let Some(client) = self.clients.get_mut(key) else {
@@ -216,7 +242,7 @@ impl Engine {
         ended.iter().for_each(|reason| client.pins.remove(reason));
         self.counters.pins_ended += 1;
         // Should more be left than was listed, nobody else may find it.
-        let leaves = ended.iter().any(|reason| !OF_STATEMENTS.contains(&reason));
+        let leaves = ended.iter().any(|reason| !LEAVE_NOTHING.contains(&reason));
         if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
             backend.dirty |= leaves;
             if ended.contains(PinReason::Xa) {
@@ -237,7 +263,8 @@ mod tests {
 
     #[test]
     fn what_a_statement_releases() {
-        const TABLES: &[PinReason] = &[PinReason::LockTables];
+        const SAVEPOINTS: &[PinReason] = &[PinReason::Savepoint];
+        const TABLES: &[PinReason] = &[PinReason::LockTables, PinReason::Savepoint];
         const ALL_TABLES: &[PinReason] = &[PinReason::LockTables, PinReason::GlobalReadLock];
         for (text, ended) in [
             ("UNLOCK TABLES", ALL_TABLES),
@@ -246,8 +273,11 @@ mod tests {
             ("BEGIN WORK", TABLES),
             ("START TRANSACTION READ ONLY", TABLES),
             ("START TRANSACTION WITH CONSISTENT SNAPSHOT", TABLES),
-            ("COMMIT", &[]),
-            ("ROLLBACK", &[]),
+            ("COMMIT", SAVEPOINTS),
+            ("ROLLBACK", SAVEPOINTS),
+            ("ROLLBACK TO s", &[]),
+            ("CREATE TABLE t (a INT)", SAVEPOINTS),
+            ("CREATE TEMPORARY TABLE t (a INT)", &[]),
             ("SET autocommit=0", &[]),
             ("BEGIN NOT ATOMIC SELECT 1; END", &[]),
             ("FLUSH TABLES", &[]),

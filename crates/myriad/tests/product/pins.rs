@@ -3,6 +3,9 @@
 use crate::session_state::pinned;
 use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Server, eventually};
 
+/// How many sessions a savepoint pins.
+const PINNED: &str = "myriad_pinned_sessions{reason=\"savepoint\"}";
+
 /// What takes hold of something, and what lets go of it.
 const HOLDINGS: [&[&str]; 9] = [
     &["SELECT GET_LOCK('pins', 5)", "SELECT RELEASE_LOCK('pins')"],
@@ -318,4 +321,42 @@ fn counters_and_traces_are_those_of_the_session_that_asks_for_them() {
     for reason in ["session_status", "profiling"] {
         assert_eq!(pinned(&door, reason), 1, "{reason}");
     }
+}
+
+/// Without autocommit, SQLAlchemy's `begin_nested()` and its like begin a transaction so.
+#[test]
+fn a_savepoint_that_comes_first_in_its_transaction_is_kept_until_that_ends() {
+    let database = Database::shared();
+    database.schema("pins_savepoint");
+    database
+        .execute("CREATE TABLE pins_savepoint.t (a INT); INSERT INTO pins_savepoint.t VALUES (1)");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+    let [mut client, mut other] = [(); 2].map(|()| Client::new(&door.address(), "pins_savepoint"));
+    let ok = |client: &mut Client, text: &str| {
+        let told = client.run(text);
+        assert!(!matches!(told[..], [Outcome::Err(..)]), "{text}: {told:?}");
+    };
+    ok(&mut client, "SAVEPOINT nothing");
+    assert_eq!(pinned(&door, "savepoint"), 0);
+    ok(&mut client, "SET autocommit = 0");
+    let endings = ["COMMIT", "ROLLBACK", "BEGIN", "CREATE TABLE more (a INT)"];
+    for (place, ending) in (1..).zip(endings) {
+        ok(&mut client, "SAVEPOINT first");
+        ok(&mut other, "BEGIN");
+        ok(&mut client, "ROLLBACK TO first");
+        ok(&mut client, "SAVEPOINT second");
+        ok(&mut client, "UPDATE t SET a = 2");
+        ok(&mut client, "ROLLBACK TO first");
+        assert_eq!(client.value("SELECT a FROM t"), "1");
+        ok(&mut other, "COMMIT");
+        assert_eq!(pinned(&door, "savepoint"), place);
+        ok(&mut client, ending);
+        ok(&mut client, "ROLLBACK");
+        assert_eq!(door.metric(PINNED), 0);
+    }
+    ok(&mut client, "SAVEPOINT first; SELECT 1");
+    ok(&mut other, "BEGIN");
+    ok(&mut client, "ROLLBACK TO first");
+    ok(&mut client, "SET autocommit = 1");
+    assert_eq!(door.metric(PINNED), 0);
 }

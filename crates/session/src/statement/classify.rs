@@ -148,7 +148,11 @@ fn judge_control(keyword: Keyword, reader: &mut Reader<'_>, found: &mut Findings
         Keyword::Start => transaction::start(reader, found),
         Keyword::Commit => transaction::commit(reader, found),
         Keyword::Rollback => transaction::rollback(reader, found),
-        Keyword::Savepoint | Keyword::Release => Kind::Savepoint,
+        Keyword::Savepoint => {
+            found.add(Traits::SETS_SAVEPOINT);
+            Kind::Savepoint
+        }
+        Keyword::Release => Kind::Savepoint,
         Keyword::Xa => transaction::xa(reader, found),
         Keyword::Lock => transaction::lock(reader, found),
         Keyword::Unlock => transaction::unlock(reader, found),

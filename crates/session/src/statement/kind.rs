@@ -189,6 +189,8 @@ bitflags! {
         /// `CALL` of a procedure whose body was looked at and counts rows for `FOUND_ROWS()`, unless it fails. No text says
         /// so by itself.
         const BODY_COUNTS = 1 << 50;
+        /// `SAVEPOINT`.
+        const SETS_SAVEPOINT = 1 << 51;
     }
 }
 

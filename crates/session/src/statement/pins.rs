@@ -41,6 +41,8 @@ pin_reasons! {
     Handler "handler",
     /// `XA …`.
     Xa "xa",
+    /// `SAVEPOINT` without autocommit, before anything else of its transaction.
+    Savepoint "savepoint",
     /// A prepared statement that asks its backend for what only that one knows, until it is closed.
     Prepared "prepared_statement",
     /// An open cursor, until all of its rows were fetched.

@@ -41,7 +41,7 @@ fn transactions() {
         ("rollback", Kind::Rollback, NONE, &[]),
         ("rollback work to savepoint x", Kind::Savepoint, NONE, &[]),
         ("rollback to x", Kind::Savepoint, NONE, &[]),
-        ("savepoint x", Kind::Savepoint, NONE, &[]),
+        ("savepoint x", Kind::Savepoint, Traits::SETS_SAVEPOINT, &[]),
         ("release savepoint x", Kind::Savepoint, NONE, &[]),
         (
             "xa start 'x'",
