@@ -216,7 +216,7 @@ impl Engine {
 
     /// Without autocommit a savepoint may come first in a transaction, of which no flag tells before something is read or
     /// written.
-    pub(crate) fn keep_savepoint(&mut self, key: Key, command: &ClientCommand, failed: bool) {
+    fn keep_savepoint(&mut self, key: Key, command: &ClientCommand, failed: bool) {
         let told = ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS;
         let untold = |client: &Client| !client.status.intersects(told);
         let sets = command.traits.contains(Traits::SETS_SAVEPOINT);
@@ -227,8 +227,9 @@ impl Engine {
         }
     }
 
-    /// Takes back the reasons to be pinned that ended with this answer.
+    /// Takes back the reasons to be pinned that ended with this answer, and takes on the one that it has shown.
     pub(crate) fn end_pins(&mut self, key: Key, command: &ClientCommand, failed: bool) {
+        self.keep_savepoint(key, command, failed);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

@@ -228,7 +228,6 @@ impl Engine {
         }
         self.statement_answered(key, command, failed);
         if let Some(client) = command.client {
-            self.keep_savepoint(client, command, failed);
             self.end_pins(client, command, failed);
         }
         if !failed {
