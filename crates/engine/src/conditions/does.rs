@@ -123,6 +123,9 @@ const READ_OR_WRITE: [&[u8]; 15] = [
     b"handler",
 ];
 
+/// Those words that are functions, too.
+const FUNCTIONS: [&[u8]; 2] = [b"insert", b"replace"];
+
 /// True if a statement of MariaDB uses tables, as far as the words of its text tell.
 pub(crate) fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
     let has = |wanted: &[&[u8]]| has_one_of(text, &[wanted]);
@@ -211,17 +214,26 @@ fn runs_what_uses_tables(text: &[u8]) -> bool {
     !has_text || has_one_of(prepared, &[&READ_OR_WRITE, &DEFINE])
 }
 
-/// True if one of the words is in a text.
+/// True if one of the words is in a text, and not as the name of a function.
 fn has_one_of(text: &[u8], wanted: &[&[&[u8]]]) -> bool {
-    words(text).any(|found| {
+    let mut found = text.split_inclusive(ends_word);
+    found.any(|found| {
         let mut wanted = wanted.iter().copied().flatten();
-        wanted.any(|word| found.eq_ignore_ascii_case(word))
+        let calls = found.ends_with(b"(");
+        let word = found.split(ends_word).next().unwrap_or_default();
+        wanted.any(|wanted| {
+            word.eq_ignore_ascii_case(wanted) && !(calls && FUNCTIONS.contains(wanted))
+        })
     })
 }
 
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let words = text.split(|byte| !byte.is_ascii_alphanumeric() && !b"_$".contains(byte));
+    let words = text.split(ends_word);
     words.filter(|word| !word.is_empty())
+}
+
+fn ends_word(byte: &u8) -> bool {
+    !byte.is_ascii_alphanumeric() && !b"_$".contains(byte)
 }
 
 #[cfg(test)]
@@ -376,6 +388,9 @@ mod tests {
         let finds = |text: &str| has_one_of(text.as_bytes(), &[&READ_OR_WRITE, &DEFINE]);
         assert!(finds("SELECT 1 From t"));
         assert!(finds("  call p()"));
+        assert!(finds("REPLACE t VALUES (1)"));
+        assert!(finds("SELECT 1 FROM(SELECT 2) d"));
+        assert!(!finds("SET @a = REPLACE('a', 'b', INSERT('c', 1, 1, ''))"));
         assert!(!finds("SELECT from_unixtime(1), @table_x"));
         assert!(!finds(""));
     }

@@ -15,7 +15,7 @@ use session::statement::{
 use wire::Command;
 
 pub(crate) use self::on_backend::Prepared;
-use self::texts::BYTES_MAX;
+use self::texts::{BYTES_MAX, Running};
 pub(crate) use self::texts::{Text, Texts};
 use crate::backend::ClientCommand;
 use crate::carried::user_variables::changes_data;
@@ -31,18 +31,18 @@ use crate::{Engine, Mail, Turn};
 pub(crate) enum TextEffect {
     /// The text is prepared now.
     Prepares(Text),
-    /// Another text, which is not carried, has the name now; and what running that does to the list of conditions.
-    Hides(Box<[u8]>, Option<Does>),
+    /// Another text, which is not carried, has the name now; and what running that does.
+    Hides(Box<[u8]>, Option<Running>),
     /// The name is free now.
     Frees(Box<[u8]>),
 }
 
 impl TextEffect {
     /// The name, and what running a text does that has it now and is not carried.
-    fn name_and_does(self) -> (Box<[u8]>, Option<Does>) {
+    fn name_and_running(self) -> (Box<[u8]>, Option<Running>) {
         match self {
             Self::Prepares(text) => (text.name, None),
-            Self::Hides(name, does) => (name, does),
+            Self::Hides(name, running) => (name, running),
             Self::Frees(name) => (name, None),
         }
     }
@@ -58,11 +58,15 @@ impl Engine {
     ) -> Statement {
         let about = text_prepared(text, dialect);
         if client.pins.contains(PinReason::TextPrepared) {
-            // What its texts are is not known.
-            let runs = matches!(about, Some(TextPrepared::Execute(_)) | None);
-            if found.kind == Kind::Prepared && runs {
-                found.traits |= Traits::COUNTS_UNSENT_ROWS;
-            }
+            let texts = client.texts.as_ref();
+            let running = match about {
+                _ if found.kind != Kind::Prepared => return found,
+                Some(TextPrepared::Execute(name)) => texts.and_then(|texts| texts.running(&name)),
+                Some(_) => return found,
+                None => None,
+            };
+            let unknown = Traits::COUNTS_UNSENT_ROWS;
+            found.traits |= running.map_or(unknown, |running| running.counts);
             return found;
         }
         match about {
@@ -124,12 +128,14 @@ impl Engine {
         }
     }
 
-    /// What running a text that is not carried does to the list of conditions. Of what adds to the list, or runs several
-    /// statements, only the answer tells.
-    fn staying_does(&self, client: &Client, source: Source, dialect: &Dialect) -> Option<Does> {
+    /// What running a text does that is not carried. Of what adds to the list, or runs several statements, only the
+    /// answer tells.
+    fn staying(&self, client: &Client, source: Source, dialect: &Dialect) -> Option<Running> {
         let text = self.text_of(client, source)?;
-        let does = Does::of_statement(&classify(&text, dialect), &text, self.flavor());
-        matches!(does, Does::Replaces | Does::Keeps | Does::Asks).then_some(does)
+        let statement = classify(&text, dialect);
+        let does = Does::of_statement(&statement, &text, self.flavor());
+        let told = matches!(does, Does::Replaces | Does::Keeps | Does::Asks);
+        told.then(|| Running::of(&statement, does))
     }
 
     /// What a COM_QUERY does to texts, if it is about them.
@@ -157,7 +163,7 @@ impl Engine {
                         text.id = self.texts_prepared;
                         TextEffect::Prepares(text)
                     }
-                    None => TextEffect::Hides(name, self.staying_does(record, source, &dialect)),
+                    None => TextEffect::Hides(name, self.staying(record, source, &dialect)),
                 }
             }
         }))
@@ -190,7 +196,7 @@ impl Engine {
         let client = self.clients.get(client)?;
         let dialect = self.facts.as_ref()?.dialect(&client.session)?;
         match text_prepared(packet.text(), &dialect)? {
-            TextPrepared::Execute(name) => client.texts.as_ref()?.does(&name),
+            TextPrepared::Execute(name) => Some(client.texts.as_ref()?.running(&name)?.does),
             TextPrepared::Prepare(_, Source::Text(text)) => {
                 let prepared = classify(&text, &dialect);
                 Some(Does::of_preparing(&prepared, &text, self.flavor()))
@@ -221,14 +227,14 @@ impl Engine {
             }
             // A PREPARE that fails takes away what had the name.
             (effect, _) => {
-                let (name, does) = effect.name_and_does();
+                let (name, running) = effect.name_and_running();
                 // One that was killed before it began leaves what another session has under the name.
                 backend.dirty |= failed && here.get(&name).is_some();
                 here.remove(&name);
                 let Some(client) = client else { return };
                 client.forget_text(&name);
-                if let (Some(does), false) = (does, failed) {
-                    client.texts.get_or_insert_default().stays(name, does);
+                if let (Some(running), false) = (running, failed) {
+                    client.texts.get_or_insert_default().stays(name, running);
                 }
             }
         }

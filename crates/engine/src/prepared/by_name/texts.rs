@@ -1,7 +1,7 @@
 //! The texts that a session has prepared by name.
 
 use session::SessionState;
-use session::statement::Statement;
+use session::statement::{Kind, Statement, Traits};
 
 use crate::client::Client;
 use crate::conditions::Does;
@@ -25,13 +25,37 @@ pub(crate) struct Text {
     pub(super) id: u64,
 }
 
+/// What running a text does, as far as it matters in a session that keeps its backend.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Running {
+    /// To the list of conditions.
+    pub does: Does,
+    /// To what `FOUND_ROWS()` says: the traits that are about that.
+    pub counts: Traits,
+}
+
+impl Running {
+    /// The same of a text that is this statement.
+    pub(super) fn of(statement: &Statement, does: Does) -> Self {
+        let about_rows = Traits::COUNTS_UNSENT_ROWS | Traits::KEEPS_FOUND_ROWS;
+        let shows_all = matches!(
+            statement.kind,
+            Kind::Select | Kind::Set | Kind::Do | Kind::Show | Kind::Explain
+        );
+        let counts = match shows_all && !statement.traits.contains(Traits::UNKNOWN_CALL) {
+            true => statement.traits & about_rows,
+            false => Traits::COUNTS_UNSENT_ROWS,
+        };
+        Self { does, counts }
+    }
+}
+
 /// The texts of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     pub(super) list: Vec<Text>,
-    /// Those that stay on the one backend, for which they pin the session: their names, and what running them does to the
-    /// list of conditions.
-    staying: Vec<(Box<[u8]>, Does)>,
+    /// Those that stay on the one backend, for which they pin the session: their names, and what running them does.
+    staying: Vec<(Box<[u8]>, Running)>,
 }
 
 impl Texts {
@@ -47,17 +71,18 @@ impl Texts {
         self.list.iter().find(|text| *text.name == *name)
     }
 
-    /// What running the text of that name does to the list of conditions, if that is known.
-    pub(super) fn does(&self, name: &[u8]) -> Option<Does> {
+    /// What running the text of that name does, if that is known.
+    pub(super) fn running(&self, name: &[u8]) -> Option<Running> {
         let staying = || self.staying.iter().find(|(staying, _)| **staying == *name);
-        let carried = self.get(name).map(|text| text.does);
-        carried.or_else(|| staying().map(|&(_, does)| does))
+        let carried = self.get(name);
+        let carried = carried.map(|text| Running::of(&text.statement, text.does));
+        carried.or_else(|| staying().map(|&(_, running)| running))
     }
 
     /// A text that is not carried has its name from now on. Of more than so many nothing is known.
-    pub(super) fn stays(&mut self, name: Box<[u8]>, does: Does) {
+    pub(super) fn stays(&mut self, name: Box<[u8]>, running: Running) {
         if self.staying.len() < TEXTS_MAX {
-            self.staying.push((name, does));
+            self.staying.push((name, running));
         }
     }
 
