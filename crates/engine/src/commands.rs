@@ -204,7 +204,7 @@ impl Engine {
         }
         match command {
             Command::Quit => self.close_client(turn, key, DisconnectReason::Quit),
-            Command::Ping => self.answer_ping(turn, key),
+            Command::Ping if !self.only_backend_counts(key) => self.answer_ping(turn, key),
             Command::Query if may_be_kill(packet.text()) => {
                 return self.kill_command(turn, key, packet);
             }
@@ -224,6 +224,7 @@ impl Engine {
             Command::StmtPrepare if self.refuses_statement(turn, key) => {}
             Command::SetOption if self.set_option(turn, key, packet.payload) => {}
             Command::Query
+            | Command::Ping
             | Command::InitDb
             | Command::StmtPrepare
             | Command::SetOption
@@ -297,6 +298,13 @@ impl Engine {
         count
             .and_then(|count| u16::try_from(count).ok())
             .unwrap_or_default()
+    }
+
+    /// True if only its backend knows how many conditions the list of a session has, which an ERR packet does not tell.
+    fn only_backend_counts(&self, key: Key) -> bool {
+        let is_mysql = self.flavor() == Flavor::MySql;
+        let client = self.clients.get(key).filter(|_| is_mysql);
+        client.is_some_and(|client| client.capture.conditions.is_uncounted())
     }
 
     fn answer_ok_with<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, warnings: u16) {

@@ -25,6 +25,8 @@ pub(crate) enum Does {
     Gets,
     /// It adds what it gives.
     Adds,
+    /// The same, once it was read, and has a schema: without these, it empties the list.
+    Defines,
     /// It adds its error, if it fails.
     AddsError,
     /// It is no statement, and says how long the list is.
@@ -78,7 +80,7 @@ impl Does {
                 empties: uses_tables(statement, text),
             },
             Kind::Diagnostics if asks => Self::Gets,
-            Kind::Ddl if statement.traits.contains(Traits::OWN_CONDITIONS) => Self::Adds,
+            Kind::Ddl if statement.traits.contains(Traits::OWN_CONDITIONS) => Self::Defines,
             // MySQL forgets the list with the statement that reads its length as a variable.
             Kind::Select | Kind::Do | Kind::Set if asks && is_mysql => Self::Replaces,
             _ if asks => Self::Asks,
@@ -326,12 +328,12 @@ mod tests {
             (
                 "CREATE PROCEDURE p() BEGIN DECLARE EXIT HANDLER FOR 1062 SELECT 1; END",
                 Does::Keeps,
-                Does::Adds,
+                Does::Defines,
             ),
             (
                 "CREATE TRIGGER t BEFORE INSERT ON t FOR EACH ROW BEGIN DECLARE EXIT HANDLER FOR 1062 SET @a = 1; END",
                 Does::Replaces,
-                Does::Adds,
+                Does::Defines,
             ),
         ] {
             check(text, mariadb, mysql);

@@ -179,6 +179,11 @@ impl Conditions {
         self.place.is_there()
     }
 
+    /// True if the list is there, and an error ended it: how many came before that was not told.
+    pub(crate) fn is_uncounted(&self) -> bool {
+        self.failed && self.is_there()
+    }
+
     /// True if some of the list, or all of it, is that of the attached backend.
     pub(crate) fn needs_backend(&self) -> bool {
         self.is_there() || self.has_more()
@@ -239,14 +244,14 @@ impl Place {
                 if gave { before.more(answer) } else { before }
             }
             // These come before anything else.
-            (Does::Adds, _, _)
+            (Does::Defines, _, _)
                 if matches!(code, Some(code::PARSE_ERROR | code::NO_SCHEMA_SELECTED)) =>
             {
                 Self::There(answer.source())
             }
             // MySQL warns of what is deprecated in the question itself.
             (Does::Asks, before, None) if answer.warned => before.more(answer),
-            (Does::Adds, before, _) => before.more(answer),
+            (Does::Adds | Does::Defines, before, _) => before.more(answer),
             (Does::AddsError | Does::Tells, Self::Nowhere, Some(error)) => Self::told(error),
             (Does::AddsError, before, _) => before.more(answer),
             (Does::Tells, Self::Empty, _) => Self::There(answer.source()),

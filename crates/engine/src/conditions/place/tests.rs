@@ -142,7 +142,9 @@ fn an_answer_moves_the_list_as_the_server_does() {
         (Does::Gets, failed(UNKNOWN_TABLE), THERE),
         (Does::Adds, OK, ADDED),
         (Does::Adds, failed(UNKNOWN_TABLE), ADDED),
-        (Does::Adds, failed(code::PARSE_ERROR), THERE),
+        (Does::Adds, failed(code::NO_SCHEMA_SELECTED), ADDED),
+        (Does::Defines, failed(UNKNOWN_TABLE), ADDED),
+        (Does::Defines, failed(code::PARSE_ERROR), THERE),
         (Does::AddsError, OK, SAME),
         (Does::AddsError, WARNED, SAME),
         (
