@@ -301,7 +301,7 @@ impl Engine {
             // Nobody is left whose state this is: the next session finds the backend reset.
             // A reset keeps the schema, so that must be known all the same.
             let states = &mut [&mut backend.session];
-            let tracked = tracking::take_over(changes, states, &mut self.interner);
+            let tracked = tracking::take_over((changes, ok.status), states, &mut self.interner);
             backend.dirty |= tracked.changed;
             return;
         };
@@ -313,7 +313,7 @@ impl Engine {
             return;
         }
         let states = &mut [&mut backend.session, &mut client.session];
-        let tracked = tracking::take_over(changes, states, &mut self.interner);
+        let tracked = tracking::take_over((changes, ok.status), states, &mut self.interner);
         client.origin.last_gtid = tracked.gtid.unwrap_or(client.origin.last_gtid);
         if tracked.charset {
             backend.due |= crate::backend::Due::CHARSET;

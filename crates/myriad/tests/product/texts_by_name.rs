@@ -173,3 +173,34 @@ fn a_text_is_prepared_with_the_variables_of_then() {
     let (door, _clients) = compare("texts_bound", &[&reads, &other]);
     assert_eq!(pinned(&door, "text_prepared"), 0);
 }
+
+/// A transaction that begins without a BEGIN, and that `SET TRANSACTION` was for, goes on when a text is prepared within
+/// it that the connection does not have.
+#[test]
+fn what_is_prepared_within_a_transaction_does_not_end_it() {
+    let database = Database::shared();
+    database.schema("texts_within");
+    database.execute("USE texts_within; CREATE TABLE t (a INT); INSERT INTO t VALUES (1)");
+    for next in ["ISOLATION LEVEL SERIALIZABLE", "READ ONLY"] {
+        let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+        let address = door.address();
+        let [mut client, mut other] = [(); 2].map(|()| Client::new(&address, "texts_within"));
+        client.run("PREPARE p FROM 'SELECT 7'");
+        client.run("SET autocommit = 0");
+        // It keeps the connection that has the text.
+        other.run("BEGIN");
+        client.run(&format!("SET TRANSACTION {next}"));
+        assert_eq!(client.value("SELECT a FROM t"), "1");
+        let write = "UPDATE t SET a = 2";
+        let written = client.run(write);
+        let found = client.value("SELECT a FROM t");
+        assert_eq!(client.value("EXECUTE p"), "7", "{next}");
+        assert_eq!(client.value("SELECT a FROM t"), found, "{next}");
+        if let [Outcome::Err(..)] = written[..] {
+            assert_eq!(client.run(write), written, "it only reads");
+        }
+        client.run("ROLLBACK");
+        assert_eq!(client.value("SELECT a FROM t"), "1");
+        other.run("COMMIT");
+    }
+}
