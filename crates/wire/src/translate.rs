@@ -143,7 +143,7 @@ impl Translation {
                 encode_eof(
                     out,
                     packet[3].wrapping_add(self.offset),
-                    ok.warnings,
+                    told.counted.unwrap_or(ok.warnings),
                     status,
                 );
             }
@@ -243,11 +243,13 @@ impl Translation {
         };
         // A block may be there and be empty: the flag says so.
         let flagged = ok.status.contains(ServerStatus::SESSION_STATE_CHANGED);
-        if ok.state_changes == tracked && flagged != tracked.is_empty() {
+        let warnings = told.counted.unwrap_or(ok.warnings);
+        let as_it_is = ok.state_changes == tracked && flagged != tracked.is_empty();
+        if as_it_is && ok.warnings == warnings {
             self.copy(packet, out);
             return Ok(());
         }
-        ok.state_changes = tracked;
+        (ok.state_changes, ok.warnings) = (tracked, warnings);
         ok.encode(out, packet[3].wrapping_add(self.offset), header);
         Ok(())
     }
@@ -262,6 +264,8 @@ pub struct Told<'a> {
     pub status: ServerStatus,
     /// The number of warnings for it.
     pub warnings: u16,
+    /// The number that the packet at the end of an answer tells, if that is not its own.
+    pub counted: Option<u16>,
     /// The sequence id that the backend's next packet will have.
     pub next_sequence_id: u8,
 }

@@ -6,8 +6,8 @@ use membership::Key;
 use session::is_charset_variable;
 use session::statement::{Flavor, Kind, PinReason, Traits};
 use wire::{
-    ErrPacket, Fingerprint, HEADER_LEN, OkPacket, Piece, ServerStatus, StateChange, TextResultSet,
-    Told, WalkError,
+    ErrPacket, Fingerprint, OkPacket, Piece, ServerStatus, StateChange, TextResultSet, Told,
+    WalkError,
 };
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
@@ -232,11 +232,16 @@ impl Engine {
                 };
                 told.state_changes = &block;
                 told.status = client.status;
+                if command.kind == Kind::Call {
+                    // Its own OK packet ends it.
+                    told.status |= ServerStatus::MORE_RESULTS_EXISTS;
+                }
                 told.warnings = command.counts.warnings;
                 let conditions = &client.capture.conditions;
-                if command.does == Does::AddsError && !conditions.is_there() {
-                    // So COM_INIT_DB says on MySQL how many the statement before had, which its backend may not know.
-                    told.warnings = conditions.count(false).try_into().unwrap_or(u16::MAX);
+                let tells = matches!(command.does, Does::AddsError | Does::Tells);
+                if tells && !conditions.is_there() {
+                    // MySQL says how many the statement before had, which this backend does not know.
+                    told.counted = Some(conditions.count(false).try_into().unwrap_or(u16::MAX));
                 }
                 command.answered = true;
                 let outbox = turn.io.outbox(client.handle);
@@ -423,30 +428,12 @@ impl ClientCommand {
             self.translation.piece(piece, told, &mut keeping.answer)?;
             return Ok(());
         }
-        let error = self.overtime_error(piece, flavor);
-        let ok = match self.does {
-            Does::AddsError => with_warnings(piece, told.warnings)?,
-            _ => None,
-        };
-        let error = error.as_deref().map(Piece::Err);
-        let replaced = error.or(ok.as_deref().map(Piece::Ok));
+        let replaced = self.overtime_error(piece, flavor);
+        let replaced = replaced.as_deref().map(Piece::Err);
         let piece = replaced.as_ref().unwrap_or(piece);
         self.translation.piece(piece, told, outbox)?;
         Ok(())
     }
-}
-
-/// The packet of an OK with so many warnings; `None` of any other packet, or if it has as many.
-fn with_warnings(piece: &Piece<'_>, warnings: u16) -> Result<Option<Vec<u8>>, WalkError> {
-    let Piece::Ok(packet) = piece else {
-        return Ok(None);
-    };
-    let ok = OkPacket::parse(piece.payload())?;
-    let mut replaced = Vec::new();
-    if ok.warnings != warnings {
-        OkPacket { warnings, ..ok }.encode(&mut replaced, packet[HEADER_LEN - 1], 0x00);
-    }
-    Ok(Some(replaced).filter(|replaced| !replaced.is_empty()))
 }
 
 impl Backend {

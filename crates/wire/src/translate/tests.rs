@@ -203,3 +203,33 @@ fn the_eof_before_the_rows_gets_the_flags_of_the_end_while_it_is_at_hand() {
         "{told:?}"
     );
 }
+
+/// The packet at the end of an answer can tell another number of warnings than the backend has counted.
+#[test]
+fn an_ok_packet_tells_the_number_of_warnings_that_is_known() {
+    for (dialect, header) in [(OLD, 0x00), (NEW, 0x00), (NEW, 0xfe), (OLD, 0xfe)] {
+        let mut packet = Vec::new();
+        ok(&mut packet, 1, header, b"");
+        let piece = match header {
+            0x00 => Piece::Ok(&packet),
+            _ => Piece::RowsEnd(&packet),
+        };
+        for (counted, warnings) in [(None, 3), (Some(3), 3), (Some(70), 70)] {
+            let told = Told {
+                counted,
+                ..Told::default()
+            };
+            let mut out = Vec::new();
+            let mut translation = Translation::new(dialect, 0);
+            translation
+                .piece(&piece, &told, &mut out)
+                .expect("well-formed");
+            let end = OkPacket::parse(&out[HEADER_LEN..]).expect("well-formed");
+            let found = match (dialect.deprecate_eof, header) {
+                (false, 0xfe) => u16::from_le_bytes([out[5], out[6]]),
+                _ => end.warnings,
+            };
+            assert_eq!(found, warnings, "{header:#x} {counted:?}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 60] = [
+const KNOWN: [Known; 64] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -337,7 +337,14 @@ const KNOWN: [Known; 60] = [
         let told = case.direct.iter().any(|told| told.contains("[\"USE "));
         let else_told = case.through.iter().any(|told| told.contains("OkPacket"));
         let one = told && !else_told && case.same_but_ends();
-        prepares && (case.only_schema_is_told() || one)
+        let turned = Case {
+            direct: case.through,
+            through: case.direct,
+            ..*case
+        };
+        let late = failed || opened || case.has(&["\\cursor"]);
+        let late = late && turned.only_schema_is_told();
+        prepares && (case.only_schema_is_told() || one || late)
     }),
     (
         "a key that there is already and a foreign key that refers to nothing",
@@ -347,9 +354,18 @@ const KNOWN: [Known; 60] = [
                 return false;
             };
             let begins = |told: &str, code| told.starts_with("Err ") && told.contains(code);
-            let orders =
-                begins(direct, r"] \xff\xac\x05#23000") && begins(through, r"] \xff&\x04#23000");
+            let (foreign, there) = (r"] \xff\xac\x05#23000", r"] \xff&\x04#23000");
+            let orders = begins(direct, foreign) && begins(through, there)
+                || begins(direct, there) && begins(through, foreign);
             orders && !Server::is_mariadb()
+        },
+    ),
+    (
+        "of a row that a foreign key refers to, with its key unchanged",
+        |case| {
+            let refused = |told: &[String]| told.iter().any(|told| told.contains(r"\xff\xab\x05"));
+            let one = refused(case.direct) != refused(case.through);
+            one && case.last().contains("REPLACE ") && !Server::is_mariadb()
         },
     ),
     (
@@ -469,6 +485,29 @@ const KNOWN: [Known; 60] = [
         let again = case.last().starts_with("\\again") && !Server::is_mariadb();
         again && case.direct.first().is_some_and(malformed)
     }),
+    ("the long data of an execution that was refused", |case| {
+        let malformed = |told: &String| told.contains("#HY000Malformed communication packet");
+        let refused = case.direct.first().is_some_and(malformed);
+        refused && case.has(&["\\long "]) && !Server::is_mariadb()
+    }),
+    (
+        "`1100` in place of `1210` while tables are locked",
+        |case| {
+            let incorrect = |told: &String| told.contains(r"\xff\xba\x04#HY000");
+            let unlocked = |told: &String| told.contains("was not locked with LOCK TABLES");
+            let [direct, through] = [case.direct, case.through].map(|told| told.first());
+            direct.is_some_and(incorrect) && through.is_some_and(unlocked)
+        },
+    ),
+    (
+        "in a prepared statement, for what was drawn before it was prepared",
+        |case| {
+            let runs = ["\\execute", "\\again", "\\cursor"];
+            let runs = runs.iter().any(|word| case.last().starts_with(word));
+            let asks = case.has(&["\\prepare"]) && case.has(&["LASTVAL("]);
+            runs && asks && case.same_rows_but_one() && Server::is_mariadb()
+        },
+    ),
     ("and then tell one condition", |case| {
         let runs = |line: &str| line.starts_with('\\') || line.starts_with("EXECUTE");
         let fewer = case.fewer_conditions() || case.same_rows_but_one();
