@@ -58,15 +58,9 @@ impl Engine {
     ) -> Statement {
         let about = text_prepared(text, dialect);
         if client.pins.contains(PinReason::TextPrepared) {
-            let texts = client.texts.as_ref();
-            let running = match about {
-                _ if found.kind != Kind::Prepared => return found,
-                Some(TextPrepared::Execute(name)) => texts.and_then(|texts| texts.running(&name)),
-                Some(_) => return found,
-                None => None,
-            };
-            let unknown = Traits::COUNTS_UNSENT_ROWS;
-            found.traits |= running.map_or(unknown, |running| running.counts);
+            if found.kind == Kind::Prepared {
+                found.traits |= counts_by_name(client, about);
+            }
             return found;
         }
         match about {
@@ -337,6 +331,19 @@ impl Names {
             Self::All => true,
         }
     }
+}
+
+/// What a statement about texts may do to `FOUND_ROWS()` in a session that is pinned for some.
+fn counts_by_name(client: &Client, about: Option<TextPrepared>) -> Traits {
+    let running = match about {
+        Some(TextPrepared::Execute(name)) => {
+            let texts = client.texts.as_ref();
+            texts.and_then(|texts| texts.running(&name))
+        }
+        Some(TextPrepared::Prepare(..) | TextPrepared::Deallocate(_)) => return Traits::empty(),
+        None => None,
+    };
+    running.map_or(Traits::COUNTS_UNSENT_ROWS, |running| running.counts)
 }
 
 /// What an EXECUTE does, where `found` is the verdict on its words.
