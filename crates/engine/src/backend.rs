@@ -171,6 +171,8 @@ pub(crate) struct Backend {
     /// It may keep tables from being altered although no transaction is open: on MySQL, with autocommit off, what
     /// uses tables of other engines than InnoDB, or fails, has them locked until COMMIT or ROLLBACK.
     pub keeps_locks: bool,
+    /// Its next transaction may begin with what one was to have that is over.
+    pub keeps_characteristics: bool,
     /// CLIENT_QUERY_ATTRIBUTES was negotiated: attributes stand before each text.
     pub attributes: bool,
     /// What it has of user variables besides those of `session`.

@@ -57,7 +57,8 @@ impl Restore {
 /// What has the words of a `SET` read as they are, whatever the session before has set.
 pub const NARROW: &[u8] = b"SET NAMES utf8mb4";
 
-/// Gives up what only the next transaction was to have, whatever `completion_type` says. Nothing is open.
+/// Gives up what only the next transaction was to have, whatever `completion_type` says. Of a transaction that is open, it
+/// is no more the next one's.
 const NO_NEXT: &[u8] = b"ROLLBACK AND NO CHAIN NO RELEASE";
 
 /// What brings a backend in state `from` to state `to`.
@@ -96,7 +97,8 @@ fn put_seldom(restore: &mut Restore, from: &SessionState, to: &SessionState) {
     put_roles(restore, from, to);
     let (before, next) = (from.next_transaction(), to.next_transaction());
     if before != next {
-        let given_up = before.map(|_| NO_NEXT);
+        let given_up = before.filter(|before| !says_as_much(next, before));
+        let given_up = given_up.map(|_| NO_NEXT);
         let statements = next
             .into_iter()
             .flat_map(|next| next.split(|&byte| byte == b';'));
@@ -105,6 +107,15 @@ fn put_seldom(restore: &mut Restore, from: &SessionState, to: &SessionState) {
         let statements = statements.filter(|statement| !statement.is_empty());
         restore.next.extend(statements.map(Into::into));
     }
+}
+
+/// True if what a next transaction was to have is told anew: then nothing must be given up, and a savepoint that came
+/// first stays.
+fn says_as_much(next: Option<&[u8]>, before: &[u8]) -> bool {
+    let says = |text: &[u8], word: &[u8]| text.windows(word.len()).any(|part| part == word);
+    let characteristics: [&[u8]; 2] = [b"TRANSACTION ISOLATION", b"TRANSACTION READ"];
+    let told = |word: &[u8]| !says(before, word) || next.is_some_and(|next| says(next, word));
+    characteristics.into_iter().all(told)
 }
 
 /// A schema that is not selected yet may take another role than the session's.
@@ -409,6 +420,16 @@ mod tests {
             texts(&once, &other),
             [NO_NEXT, b"SET TRANSACTION READ WRITE"].concat()
         );
+        let mut writes = once.clone();
+        writes.let_next_write();
+        assert_eq!(
+            texts(&once, &writes),
+            b"SET TRANSACTION ISOLATION LEVEL SERIALIZABLESET TRANSACTION READ WRITE"
+        );
+        let mut level = plain.clone();
+        level.set_next_transaction(b"SET TRANSACTION ISOLATION LEVEL READ COMMITTED;");
+        let told = b"SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+        assert_eq!(texts(&other, &level), [NO_NEXT, told].concat());
     }
 
     #[test]

@@ -112,13 +112,16 @@ impl SessionState {
         }
     }
 
-    /// Gives up what the next transaction is to have if that lets it only read: then what writes cannot be prepared. Where
-    /// it lets it write it stays, for the session may only read.
+    /// The next transaction may write: where it may only read, what writes cannot be prepared. Where it is told that it may
+    /// write that stays, for the session may only read.
     pub fn let_next_write(&mut self) {
         const READS: &[u8] = b"READ ONLY";
-        let reads = |next: &[u8]| next.windows(READS.len()).any(|part| part == READS);
-        if self.next_transaction().is_some_and(reads) {
-            self.set_next_transaction(b"");
+        const WRITES: &[u8] = b"READ WRITE";
+        let next = self.next_transaction();
+        let at = next.and_then(|next| next.windows(READS.len()).position(|part| part == READS));
+        if let (Some(next), Some(at)) = (next, at) {
+            let writes = [&next[..at], WRITES, &next[at + READS.len()..]].concat();
+            self.set_next_transaction(&writes);
         }
     }
 
@@ -136,15 +139,15 @@ mod tests {
     use crate::state::Interner;
 
     #[test]
-    fn what_lets_the_next_transaction_write_stays_for_what_is_prepared() {
+    fn the_next_transaction_may_write_for_what_is_prepared() {
         let mut state = SessionState::new(45, &Interner::default());
         let writes = b"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; SET TRANSACTION READ WRITE;";
         state.set_next_transaction(writes);
         state.let_next_write();
         assert_eq!(state.next_transaction(), Some(&writes[..]));
-        state.set_next_transaction(b"SET TRANSACTION READ ONLY;");
+        state.set_next_transaction(&[&writes[..writes.len() - 6], b"ONLY;"].concat());
         state.let_next_write();
-        assert_eq!(state.next_transaction(), None);
+        assert_eq!(state.next_transaction(), Some(&writes[..]));
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Engine {
         }
         backend.due = crate::backend::Due::empty();
         backend.changed_globals.clear();
-        backend.keeps_locks = false;
+        (backend.keeps_locks, backend.keeps_characteristics) = (false, false);
         backend.statements.forget_all();
         put_setup(outbox, backend, self.facts.as_ref());
     }

@@ -44,8 +44,11 @@ const LISTED: [PinReason; 5] = [
 const OF_STATEMENTS: [PinReason; 2] = [PinReason::Prepared, PinReason::Cursor];
 
 /// When one of these ends, nothing is left behind.
-const LEAVE_NOTHING: [PinReason; 3] =
-    [PinReason::Prepared, PinReason::Cursor, PinReason::Savepoint];
+const LEAVE_NOTHING: [PinReason; 3] = [
+    PinReason::Prepared,
+    PinReason::Cursor,
+    PinReason::Transaction,
+];
 
 /// True if the text must be looked at for what it takes hold of or lets go of.
 pub(crate) fn concerns(statement: &Statement) -> bool {
@@ -98,7 +101,7 @@ impl Client {
             ended = released(sent);
         }
         if self.status.contains(ServerStatus::AUTOCOMMIT) {
-            ended.insert(PinReason::Savepoint);
+            ended.insert(PinReason::Transaction);
         }
         if failed && command.kind == Kind::Lock && command.pins.contains(PinReason::LockTables) {
             // It was the first, and has locked nothing.
@@ -136,7 +139,7 @@ fn released((kind, traits): (Kind, Traits)) -> PinReasons {
     if matches!(kind, Kind::Begin | Kind::Commit | Kind::Rollback)
         || kind == Kind::Ddl && traits.contains(Traits::IMPLICIT_COMMIT)
     {
-        ended.insert(PinReason::Savepoint);
+        ended.insert(PinReason::Transaction);
     }
     ended
 }
@@ -214,22 +217,27 @@ impl Engine {
         self.counters.pinned(reason);
     }
 
-    /// Without autocommit a savepoint may come first in a transaction, of which no flag tells before something is read or
-    /// written.
-    fn keep_savepoint(&mut self, key: Key, command: &ClientCommand, failed: bool) {
+    /// Without autocommit, no flag tells of a transaction before tables with transactions are used. A savepoint may come
+    /// first; and of what was written to other tables, and of temporary tables that were dropped, ROLLBACK says that it
+    /// stays so.
+    fn keep_transaction(&mut self, key: Key, command: &ClientCommand, failed: bool) {
         let told = ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS;
         let untold = |client: &Client| !client.status.intersects(told);
-        let sets = command.traits.contains(Traits::SETS_SAVEPOINT);
+        let wrote = match command.kind {
+            Kind::Ddl => !command.traits.contains(Traits::IMPLICIT_COMMIT),
+            _ => command.counts.affected > 0,
+        };
+        let began = wrote || command.traits.contains(Traits::SETS_SAVEPOINT);
         // Of several statements, another one may have failed.
-        let done = sets && (!failed || command.kind == Kind::Multiple);
+        let done = began && (!failed || command.kind == Kind::Multiple);
         if done && self.clients.get(key).is_some_and(untold) {
-            self.pin_late(key, PinReason::Savepoint);
+            self.pin_late(key, PinReason::Transaction);
         }
     }
 
     /// Takes back the reasons to be pinned that ended with this answer, and takes on the one that it has shown.
     pub(crate) fn end_pins(&mut self, key: Key, command: &ClientCommand, failed: bool) {
-        self.keep_savepoint(key, command, failed);
+        self.keep_transaction(key, command, failed);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -264,8 +272,8 @@ mod tests {
 
     #[test]
     fn what_a_statement_releases() {
-        const SAVEPOINTS: &[PinReason] = &[PinReason::Savepoint];
-        const TABLES: &[PinReason] = &[PinReason::LockTables, PinReason::Savepoint];
+        const TRANSACTION: &[PinReason] = &[PinReason::Transaction];
+        const TABLES: &[PinReason] = &[PinReason::LockTables, PinReason::Transaction];
         const ALL_TABLES: &[PinReason] = &[PinReason::LockTables, PinReason::GlobalReadLock];
         for (text, ended) in [
             ("UNLOCK TABLES", ALL_TABLES),
@@ -274,10 +282,10 @@ mod tests {
             ("BEGIN WORK", TABLES),
             ("START TRANSACTION READ ONLY", TABLES),
             ("START TRANSACTION WITH CONSISTENT SNAPSHOT", TABLES),
-            ("COMMIT", SAVEPOINTS),
-            ("ROLLBACK", SAVEPOINTS),
+            ("COMMIT", TRANSACTION),
+            ("ROLLBACK", TRANSACTION),
             ("ROLLBACK TO s", &[]),
-            ("CREATE TABLE t (a INT)", SAVEPOINTS),
+            ("CREATE TABLE t (a INT)", TRANSACTION),
             ("CREATE TEMPORARY TABLE t (a INT)", &[]),
             ("SET autocommit=0", &[]),
             ("BEGIN NOT ATOMIC SELECT 1; END", &[]),

@@ -280,6 +280,7 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
+        backend.ends_without_word(ok.status);
         backend.status = ok.status;
         let Purpose::Command(command) = &mut exchange.purpose else {
             return self.question_told(key, &mut exchange.purpose, ok);

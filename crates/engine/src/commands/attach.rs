@@ -400,6 +400,7 @@ impl Engine {
             dirty: false,
             prepared_xa: PreparedXa::No,
             keeps_locks: false,
+            keeps_characteristics: false,
             attributes: false,
             leftovers: Leftovers::default(),
             unsure: None,

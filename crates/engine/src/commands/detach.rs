@@ -130,7 +130,7 @@ impl Engine {
             }
             return self.reset_backend(turn, key);
         }
-        if backend.keeps_locks {
+        if backend.keeps_locks || backend.keeps_characteristics {
             return backend.roll_back(turn.io.outbox(backend.handle));
         }
         if self.ask_for_stored(turn, key) {
@@ -174,7 +174,7 @@ impl Backend {
 
     /// Ends what may have been left behind. The session has nothing open that it knows of.
     pub(crate) fn roll_back(&mut self, outbox: &mut Vec<u8>) {
-        self.keeps_locks = false;
+        (self.keeps_locks, self.keeps_characteristics) = (false, false);
         self.put_query(outbox, b"ROLLBACK AND NO CHAIN NO RELEASE");
         self.expect(Purpose::RollBack);
     }

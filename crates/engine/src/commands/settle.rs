@@ -201,6 +201,7 @@ impl Engine {
         if command
             .traits
             .intersects(Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL)
+            || command.pins.contains(PinReason::Call)
             || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
             || generated_unseen(command, ending)
         {
@@ -433,6 +434,14 @@ impl Backend {
         if failed && command.traits.intersects(untold) {
             self.due |= Due::PUT_BACK;
         }
+    }
+
+    /// Notes whether a transaction is over by this status because autocommit is on again. What it was begun with, and only
+    /// it was to have, both servers give to the next one then.
+    pub(crate) fn ends_without_word(&mut self, status: ServerStatus) {
+        let off = !self.status.contains(ServerStatus::AUTOCOMMIT);
+        let within = off && self.status.contains(ServerStatus::IN_TRANS);
+        self.keeps_characteristics |= within && status.contains(ServerStatus::AUTOCOMMIT);
     }
 
     /// Notes whether tables may be locked although the status flags tell of no transaction.

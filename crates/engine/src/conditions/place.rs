@@ -77,7 +77,8 @@ impl Conditions {
         self.place = std::mem::take(&mut self.place).after(does, answer);
         let empties = matches!(does, Does::Replaces | Does::Several { empties: true });
         if failed || answer.warnings > 0 || empties {
-            self.count = answer.warnings.max(u16::from(failed));
+            // Of several statements, one before has told those warnings.
+            self.count = if failed { 1 } else { answer.warnings };
             self.failed = failed;
         }
     }

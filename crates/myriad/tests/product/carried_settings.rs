@@ -5,7 +5,9 @@ use wire::{Capabilities, OkPacket, ServerStatus};
 
 use crate::packets::shown;
 use crate::session_state::{Scripts, compare, compare_as, pinned};
-use crate::support::{Address, Client, Database, FrontDoor, Login, Server, USUAL, eventually};
+use crate::support::{
+    Address, Client, Database, FrontDoor, Login, Outcome, Server, USUAL, eventually,
+};
 
 const COM_RESET_CONNECTION: u8 = 0x1f;
 
@@ -100,6 +102,29 @@ fn the_next_transaction_is_what_its_session_wants_it_to_be() {
             &[WRITE; 16],
         ],
     );
+}
+
+/// Both servers give it to the next one of the connection, if `SET autocommit = 1` ends the transaction.
+#[test]
+fn what_one_transaction_was_to_have_is_not_that_of_another_session() {
+    let database = Database::shared();
+    database.schema("carried_next_ended");
+    database.execute("USE carried_next_ended; CREATE TABLE t (a INT)");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let [mut client, mut other] =
+        [(); 2].map(|()| Client::new(&door.address(), "carried_next_ended"));
+    for off in ["SET autocommit = 0", "SET autocommit = 0; SELECT * FROM t"] {
+        for statement in [
+            "SET TRANSACTION READ ONLY",
+            off,
+            "SELECT * FROM t",
+            "SET autocommit = 1",
+        ] {
+            client.run(statement);
+        }
+        let told = other.run("INSERT INTO t VALUES (1)");
+        assert!(matches!(told[..], [Outcome::Ok(..)]), "{off}: {told:?}");
+    }
 }
 
 /// Where only reads are allowed what writes cannot even be prepared.

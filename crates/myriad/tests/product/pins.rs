@@ -3,8 +3,8 @@
 use crate::session_state::pinned;
 use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Server, eventually};
 
-/// How many sessions a savepoint pins.
-const PINNED: &str = "myriad_pinned_sessions{reason=\"savepoint\"}";
+/// How many sessions are pinned for a transaction that no flag tells of.
+const PINNED: &str = "myriad_pinned_sessions{reason=\"transaction\"}";
 
 /// What takes hold of something, and what lets go of it.
 const HOLDINGS: [&[&str]; 9] = [
@@ -337,7 +337,7 @@ fn a_savepoint_that_comes_first_in_its_transaction_is_kept_until_that_ends() {
         assert!(!matches!(told[..], [Outcome::Err(..)]), "{text}: {told:?}");
     };
     ok(&mut client, "SAVEPOINT nothing");
-    assert_eq!(pinned(&door, "savepoint"), 0);
+    assert_eq!(pinned(&door, "transaction"), 0);
     ok(&mut client, "SET autocommit = 0");
     let endings = ["COMMIT", "ROLLBACK", "BEGIN", "CREATE TABLE more (a INT)"];
     for (place, ending) in (1..).zip(endings) {
@@ -349,7 +349,7 @@ fn a_savepoint_that_comes_first_in_its_transaction_is_kept_until_that_ends() {
         ok(&mut client, "ROLLBACK TO first");
         assert_eq!(client.value("SELECT a FROM t"), "1");
         ok(&mut other, "COMMIT");
-        assert_eq!(pinned(&door, "savepoint"), place);
+        assert_eq!(pinned(&door, "transaction"), place);
         ok(&mut client, ending);
         ok(&mut client, "ROLLBACK");
         assert_eq!(door.metric(PINNED), 0);
@@ -359,4 +359,26 @@ fn a_savepoint_that_comes_first_in_its_transaction_is_kept_until_that_ends() {
     ok(&mut client, "ROLLBACK TO first");
     ok(&mut client, "SET autocommit = 1");
     assert_eq!(door.metric(PINNED), 0);
+}
+
+/// ROLLBACK warns of what it leaves. Flags tell of no transaction on MariaDB, nor on MySQL without a binary log.
+#[test]
+fn a_rollback_says_what_it_has_left_in_tables_without_transactions() {
+    const NOT_ROLLED_BACK: u16 = 1196;
+    let database = Database::shared();
+    database.schema("pins_written");
+    database.execute("CREATE TABLE pins_written.m (a INT) ENGINE = MyISAM");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+    let [mut client, mut other] = [(); 2].map(|()| Client::new(&door.address(), "pins_written"));
+    client.run("SET autocommit = 0");
+    for ending in ["COMMIT", "ROLLBACK"] {
+        client.run("INSERT INTO m VALUES (1)");
+        other.run("BEGIN");
+        let told = client.run(ending);
+        other.run("COMMIT");
+        let warned = client.run("SHOW WARNINGS");
+        let warned = format!("{warned:?}").contains(&NOT_ROLLED_BACK.to_string());
+        assert_eq!(warned, ending == "ROLLBACK", "{told:?}");
+        assert_eq!(door.metric(PINNED), 0);
+    }
 }

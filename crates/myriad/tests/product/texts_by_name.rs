@@ -204,3 +204,38 @@ fn what_is_prepared_within_a_transaction_does_not_end_it() {
         other.run("COMMIT");
     }
 }
+
+/// A savepoint may come first, and be all that there is of it; or a write that fails, of which no flag tells.
+#[test]
+fn what_is_prepared_ends_no_transaction_that_flags_do_not_tell_of() {
+    let database = Database::shared();
+    database.schema("texts_untold");
+    database.execute("USE texts_untold; CREATE TABLE t (a INT PRIMARY KEY)");
+    database.execute("INSERT INTO texts_untold.t VALUES (1)");
+    for (begins, next) in [
+        ("SAVEPOINT s", "READ ONLY"),
+        ("SAVEPOINT s", "ISOLATION LEVEL SERIALIZABLE"),
+        ("INSERT INTO t VALUES (1)", "ISOLATION LEVEL SERIALIZABLE"),
+    ] {
+        let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+        let address = door.address();
+        let [mut client, mut other] = [(); 2].map(|()| Client::new(&address, "texts_untold"));
+        client.run("PREPARE p FROM 'INSERT INTO t VALUES (2)'");
+        client.run("SET autocommit = 0");
+        // It keeps the connection that has the text.
+        other.run("BEGIN");
+        client.run(&format!("SET TRANSACTION {next}"));
+        client.run(begins);
+        client.run("SAVEPOINT later");
+        let told = client.run("EXECUTE p");
+        let refused = matches!(told[..], [Outcome::Err(..)]);
+        assert_eq!(refused, next == "READ ONLY", "{begins}, {next}: {told:?}");
+        let told = client.run("ROLLBACK TO later");
+        assert!(
+            matches!(told[..], [Outcome::Ok(..)]),
+            "{begins}, {next}: {told:?}"
+        );
+        client.run("ROLLBACK");
+        other.run("COMMIT");
+    }
+}

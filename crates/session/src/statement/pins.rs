@@ -41,8 +41,9 @@ pin_reasons! {
     Handler "handler",
     /// `XA …`.
     Xa "xa",
-    /// `SAVEPOINT` without autocommit, before anything else of its transaction.
-    Savepoint "savepoint",
+    /// Without autocommit, a transaction that the status flags do not tell of: it has a savepoint so far, or has written to
+    /// tables without transactions.
+    Transaction "transaction",
     /// A prepared statement that asks its backend for what only that one knows, until it is closed.
     Prepared "prepared_statement",
     /// An open cursor, until all of its rows were fetched.

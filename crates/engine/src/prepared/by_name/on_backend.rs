@@ -117,8 +117,7 @@ impl Backend {
 
     /// Prepares a text in the schema, with the character sets, the role and the variables of then that it is bound to:
     /// MariaDB compares with the end of time, in the time zone of then, what it reads of tables with system versioning.
-    /// To set `autocommit` would end a transaction. What somebody's next transaction is to be must not hold: where that
-    /// only reads, a text that writes cannot be prepared.
+    /// To set `autocommit` would end a transaction.
     /// `can_lack`: what it is brought for may do without it.
     pub(super) fn prepare(
         &mut self,
@@ -131,7 +130,7 @@ impl Backend {
         state.charset = text.state.charset.clone().or(state.charset);
         state.variables = as_bound(&state.variables, &text.state.variables).into();
         state.set_role(text.state.role());
-        state.set_next_transaction(b"");
+        state.let_next_write();
         let restore = plan(&self.session, &state);
         put_restore(outbox, self, &restore);
         self.session = state;

@@ -149,6 +149,16 @@ impl Case<'_> {
         self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
     }
 
+    /// True if status flags differ, and only in whether a transaction just reads.
+    pub(super) fn same_but_access_modes(&self) -> bool {
+        let writes = |line: &String| {
+            let line = line.replace(r"\x03 ", r"\x03\x00");
+            line.replace(r"\x01 ", r"\x01\x00")
+        };
+        let [direct, through] = [self.direct, self.through].map(|told| told.iter().map(writes));
+        direct.eq(through)
+    }
+
     /// True if only packets differ that end an answer.
     pub(super) fn same_but_ends(&self) -> bool {
         let ends = |line: &String| line.starts_with("Ok ") || line.starts_with("RowsEnd ");

@@ -40,6 +40,17 @@ impl Grammar {
         Self(rules)
     }
 
+    /// Without the classes whose names lack this.
+    pub(super) fn only(mut self, class: &str) -> Self {
+        let stays = |name: &str| {
+            name.strip_prefix(CLASS)
+                .is_none_or(|name| name.contains(class))
+        };
+        self.0.retain(|name, _| stays(name));
+        assert!(!self.classes().is_empty(), "no class is named {class:?}");
+        self
+    }
+
     /// The rules that sessions are mixed from.
     pub(super) fn classes(&self) -> Vec<&str> {
         let names = self.0.keys().map(String::as_str);
@@ -102,6 +113,9 @@ fn a_grammar_says_what_its_rules_allow_and_the_same_from_the_same_seed() {
         "class c:\n  <class>\n",
     ]);
     assert_eq!(grammar.classes(), ["class a", "class c"]);
+    let only = Grammar::new(["class a:\n  <b>\n\nb:\n  1\n\nclass c:\n  2\n"]).only("a");
+    assert_eq!(only.classes(), ["class a"]);
+    assert_eq!(only.line("class a", &mut Numbers(1)), "1");
     let lines = |seed| -> Vec<_> {
         let mut numbers = Numbers(seed);
         (0..400)

@@ -80,10 +80,19 @@ const KNOWN: [Known; 64] = [
         },
     ),
     ("which `SET autocommit = 1` has ended", |case| {
-        let chains = case.has(&["AND CHAIN"]) && case.has(&["ISOLATION", "_isolation"]);
-        let level = ["CONSISTENT SNAPSHOT", "_isolation"];
-        let shows = level.iter().any(|word| case.last().contains(word));
-        chains && case.has(&["autocommit ="]) && shows && !Server::is_mariadb()
+        let set = [
+            "AND CHAIN",
+            "TRANSACTION READ",
+            "ISOLATION",
+            "_isolation",
+            "_read_only",
+        ];
+        let ended = case.has(&set) && case.has(&["autocommit ="]);
+        let shows = ["CONSISTENT SNAPSHOT", "_isolation"];
+        let level = shows.iter().any(|word| case.last().contains(word)) && !Server::is_mariadb();
+        let refused = |told: &String| told.contains("#25006Cannot execute");
+        let told = [case.direct, case.through].map(|told| told.iter().any(refused));
+        ended && (level || told[0] != told[1] || case.same_but_access_modes())
     }),
     ("after a statement with `@x := ?` was prepared", |case| {
         let assigns = |line: &String| line.contains("prepare ") && line.contains(":= ?");
@@ -296,11 +305,14 @@ const KNOWN: [Known; 64] = [
         let releases = case.has(&["completion_type"]) && case.has(&["CALL "]);
         releases && case.direct.last().is_some_and(|told| told == "closed")
     }),
-    ("after a `DROP TRIGGER`", |case| {
-        let mut dropped = case
-            .succeeded()
-            .filter(|line| line.starts_with("DROP TRIGGER"));
-        dropped.next().is_some() && case.directly_fewer_conditions() && Server::is_mariadb()
+    ("after a `DROP TRIGGER`, or to prepare a `CALL`", |case| {
+        let reads = |line: &str| {
+            let prepares = line.starts_with("PREPARE ") || line.starts_with("\\prepare ");
+            line.starts_with("DROP TRIGGER") || prepares && line.contains("CALL ")
+        };
+        let read = case.succeeded().any(reads) && Server::is_mariadb();
+        let counts = case.last().contains("_count") && case.same_rows_but_one();
+        read && (case.directly_fewer_conditions() || counts)
     }),
     ("calls a function of one's own", |case| {
         let calls = case.has(&["f(", "fsets(", "made("]);
@@ -493,10 +505,13 @@ const KNOWN: [Known; 64] = [
         refused && case.has(&["\\long "]) && !Server::is_mariadb()
     }),
     (
-        "`1100` in place of `1210` while tables are locked",
+        "`1100` in place of `1210` while tables are locked, `1792` in place of `1210`",
         |case| {
             let incorrect = |told: &String| told.contains(r"\xff\xba\x04#HY000");
-            let unlocked = |told: &String| told.contains("was not locked with LOCK TABLES");
+            let unlocked = |told: &String| {
+                let words = ["was not locked with LOCK TABLES", "#25006Cannot execute"];
+                words.iter().any(|words| told.contains(words))
+            };
             let [direct, through] = [case.direct, case.through].map(|told| told.first());
             direct.is_some_and(incorrect) && through.is_some_and(unlocked)
         },

@@ -9,6 +9,7 @@
 //! `MYRIAD_DIFFERENTIAL_SESSIONS`; `MYRIAD_DIFFERENTIAL_SEED` says with which seed to begin. For a long search:
 //! `MYRIAD_DIFFERENTIAL_TESTERS` compare at a time, `MYRIAD_DIFFERENTIAL_CROWD` threads churn, and it goes on until
 //! `MYRIAD_DIFFERENTIAL_ENOUGH` have differed. `MYRIAD_DIFFERENTIAL_FILE` is played in place of `once.txt`.
+//! `MYRIAD_DIFFERENTIAL_CLASS` leaves the classes of the grammar with this in their names, to search in one kind of sessions.
 
 mod case;
 mod conditions;
