@@ -88,15 +88,17 @@ pub fn plan(from: &SessionState, to: &SessionState) -> Restore {
     }
     // A schema may take a role, whoever else has both.
     if from.seldom != to.seldom || to.role_for_schema().is_some() {
-        put_seldom(&mut restore, from, to);
+        put_roles(&mut restore, from, to);
     }
+    put_next(&mut restore, from, to);
     restore
 }
 
-fn put_seldom(restore: &mut Restore, from: &SessionState, to: &SessionState) {
-    put_roles(restore, from, to);
+/// Also where both have the same: what is set for all transactions of a session ends that on either server.
+fn put_next(restore: &mut Restore, from: &SessionState, to: &SessionState) {
     let (before, next) = (from.next_transaction(), to.next_transaction());
-    if before != next {
+    let is_asked_for = before.is_some() || next.is_some();
+    if is_asked_for && (before != next || sets_transaction(&restore.set)) {
         let given_up = before.filter(|before| !says_as_much(next, before));
         let given_up = given_up.map(|_| NO_NEXT);
         let statements = next
@@ -107,6 +109,13 @@ fn put_seldom(restore: &mut Restore, from: &SessionState, to: &SessionState) {
         let statements = statements.filter(|statement| !statement.is_empty());
         restore.next.extend(statements.map(Into::into));
     }
+}
+
+/// True of a SET of a session's isolation level or access mode.
+fn sets_transaction(set: &[u8]) -> bool {
+    let names: [&[u8]; 2] = [b"@@session.tx_", b"@@session.transaction_"];
+    let has = |name: &[u8]| set.windows(name.len()).any(|part| part == name);
+    names.into_iter().any(has)
 }
 
 /// True if what a next transaction was to have is told anew: then nothing must be given up, and a savepoint that came
@@ -426,6 +435,10 @@ mod tests {
             texts(&once, &writes),
             b"SET TRANSACTION ISOLATION LEVEL SERIALIZABLESET TRANSACTION READ WRITE"
         );
+        let mut reads = once.clone();
+        reads.set_variable(b"tx_read_only", b"1", &mut interner);
+        assert_eq!(plan(&once, &reads).next.len(), 2);
+        assert!(plan(&once, &once.clone()).next.is_empty());
         let mut level = plain.clone();
         level.set_next_transaction(b"SET TRANSACTION ISOLATION LEVEL READ COMMITTED;");
         let told = b"SET TRANSACTION ISOLATION LEVEL READ COMMITTED";

@@ -263,7 +263,10 @@ impl Engine {
             let dialect = facts.dialect(&text.state);
             dialect.iter().for_each(|dialect| match used {
                 Names::Deallocated(_) => backend.prepare_to_go(outbox, text),
-                _ => backend.prepare(outbox, (text, used == Names::All), dialect),
+                _ => {
+                    let can_lack = used == Names::All;
+                    backend.prepare(outbox, (text, can_lack), (&client.session, dialect));
+                }
             });
             brought |= dialect.is_some();
         }

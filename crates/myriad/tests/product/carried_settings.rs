@@ -127,6 +127,40 @@ fn what_one_transaction_was_to_have_is_not_that_of_another_session() {
     }
 }
 
+/// To set for all transactions what another session had set ends that of the next one.
+#[test]
+fn what_the_next_transaction_is_to_have_stays_beside_what_others_set_for_theirs() {
+    let database = Database::shared();
+    database.schema("carried_next_beside");
+    database.execute("USE carried_next_beside; CREATE TABLE t (a INT)");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let [mut client, mut other] =
+        [(); 2].map(|()| Client::new(&door.address(), "carried_next_beside"));
+    other.run("SET SESSION TRANSACTION READ WRITE");
+    for client in [&mut client, &mut other] {
+        client.run("SET TRANSACTION READ ONLY");
+    }
+    let told = client.run("INSERT INTO t VALUES (1)");
+    assert!(matches!(told[..], [Outcome::Err(1792, _)]), "{told:?}");
+}
+
+/// Nor is a text prepared in what another session has set for all of its transactions.
+#[test]
+fn what_writes_is_prepared_where_another_session_may_only_read() {
+    let database = Database::shared();
+    database.schema("carried_reads");
+    database.execute("USE carried_reads; CREATE TABLE t (a INT)");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let [mut client, mut other, mut third] =
+        [(); 3].map(|()| Client::new(&door.address(), "carried_reads"));
+    client.run("PREPARE p FROM 'INSERT INTO t VALUES (5)'");
+    // It keeps the connection that has the text.
+    third.run("BEGIN");
+    other.run("SET SESSION TRANSACTION READ ONLY");
+    let told = client.run("EXECUTE p");
+    assert!(matches!(told[..], [Outcome::Ok(..)]), "{told:?}");
+}
+
 /// Where only reads are allowed what writes cannot even be prepared.
 #[test]
 fn nobody_prepares_in_what_is_the_next_transaction_of_another() {

@@ -1,7 +1,7 @@
 //! The texts that are prepared by name on a backend, whoever prepared them.
 
 use session::statement::{Dialect, PinReason, prepare_statement};
-use session::{as_bound, plan};
+use session::{SessionState, as_bound, plan};
 
 use super::Names;
 use super::texts::Text;
@@ -115,20 +115,21 @@ impl Backend {
         takes
     }
 
-    /// Prepares a text in the schema, with the character sets, the role and the variables of then that it is bound to:
-    /// MariaDB compares with the end of time, in the time zone of then, what it reads of tables with system versioning.
-    /// To set `autocommit` would end a transaction.
+    /// Prepares a text of the session `own` in the schema, with the character sets, the role and the variables of then
+    /// that it is bound to: MariaDB compares with the end of time, in the time zone of then, what it reads of tables with
+    /// system versioning. The other variables are the session's by then: where somebody else may only read, what writes
+    /// cannot be prepared.
     /// `can_lack`: what it is brought for may do without it.
     pub(super) fn prepare(
         &mut self,
         outbox: &mut Vec<u8>,
         (text, can_lack): (&Text, bool),
-        dialect: &Dialect,
+        (own, dialect): (&SessionState, &Dialect),
     ) {
         let mut state = self.session.clone();
         state.schema = text.state.schema.clone().or(state.schema);
         state.charset = text.state.charset.clone().or(state.charset);
-        state.variables = as_bound(&state.variables, &text.state.variables).into();
+        state.variables = as_bound(&own.variables, &text.state.variables).into();
         state.set_role(text.state.role());
         state.let_next_write();
         let restore = plan(&self.session, &state);
