@@ -161,6 +161,7 @@ impl Engine {
         let client = self.pool.get(key).and_then(|backend| backend.client);
         if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
             client.capture.conditions.failed(error);
+            client.capture.row_count = -1;
         }
     }
 

@@ -89,7 +89,7 @@ const KNOWN: [Known; 64] = [
         ];
         let ended = case.has(&set) && case.has(&["autocommit ="]);
         let shows = ["CONSISTENT SNAPSHOT", "_isolation"];
-        let level = shows.iter().any(|word| case.last().contains(word)) && !Server::is_mariadb();
+        let level = shows.iter().any(|word| case.last().contains(word));
         let refused = |told: &String| told.contains("#25006Cannot execute");
         let told = [case.direct, case.through].map(|told| told.iter().any(refused));
         ended && (level || told[0] != told[1] || case.same_but_access_modes())
@@ -505,15 +505,19 @@ const KNOWN: [Known; 64] = [
         refused && case.has(&["\\long "]) && !Server::is_mariadb()
     }),
     (
-        "`1100` in place of `1210` while tables are locked, `1792` in place of `1210`",
+        "`1100` in place of `1210` while tables are locked, `1792` or `1243` in place of it",
         |case| {
             let incorrect = |told: &String| told.contains(r"\xff\xba\x04#HY000");
-            let unlocked = |told: &String| {
-                let words = ["was not locked with LOCK TABLES", "#25006Cannot execute"];
+            let unprepared = |told: &String| {
+                let words = [
+                    "was not locked with LOCK TABLES",
+                    "#25006Cannot execute",
+                    "#HY000Unknown prepared statement",
+                ];
                 words.iter().any(|words| told.contains(words))
             };
             let [direct, through] = [case.direct, case.through].map(|told| told.first());
-            direct.is_some_and(incorrect) && through.is_some_and(unlocked)
+            direct.is_some_and(incorrect) && through.is_some_and(unprepared)
         },
     ),
     (
