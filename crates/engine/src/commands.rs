@@ -17,7 +17,7 @@ mod statements;
 
 use events::{Io, Timestamp};
 use membership::Key;
-use session::statement::{Flavor, Known};
+use session::statement::Flavor;
 use wire::{Command, Complete, HEADER_LEN, Header, OkPacket, Payload, whole_packet, write_packet};
 
 use crate::client::State;
@@ -287,17 +287,21 @@ impl Engine {
         }
     }
 
+    /// No rows were changed, and no conditions given, as far as what is no statement says it.
+    pub(crate) fn forget_counts(&mut self, key: Key) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.capture.row_count = 0;
+            client.capture.conditions.forget_count();
+        }
+    }
+
     /// MySQL tells with commands that are no statements how many warnings the statement before had.
     pub(crate) fn warnings_told(&self, key: Key) -> u16 {
         let client = self.clients.get(key);
         let facts = self.facts.as_ref();
         let is_mysql = facts.is_some_and(|facts| facts.told && facts.flavor == Flavor::MySql);
         let client = client.filter(|_| is_mysql);
-        let count =
-            client.and_then(|client| client.capture.count(Known::WarningCount, Flavor::MySql));
-        count
-            .and_then(|count| u16::try_from(count).ok())
-            .unwrap_or_default()
+        client.map_or(0, |client| client.capture.conditions.count_told())
     }
 
     /// True if only its backend knows how many conditions the list of a session has, which an ERR packet does not tell.

@@ -166,7 +166,7 @@ impl Engine {
             Command::StmtSendLongData => self.keep_long_data(key, packet),
             Command::StmtReset if !cursor => {
                 self.drop_long_data(key, packet.payload);
-                self.counts_rows(key, 0);
+                self.forget_counts(key);
                 self.answer_ok(turn, key);
             }
             Command::StmtFetch if !cursor => {

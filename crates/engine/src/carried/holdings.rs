@@ -218,8 +218,8 @@ impl Engine {
     }
 
     /// Without autocommit, no flag tells of a transaction before tables with transactions are used. A savepoint may come
-    /// first; and of what was written to other tables, and of temporary tables that were dropped, ROLLBACK says that it
-    /// stays so.
+    /// first, also in a routine; and of what was written to other tables, and of temporary tables that were dropped,
+    /// ROLLBACK says that it stays so.
     fn keep_transaction(&mut self, key: Key, command: &ClientCommand, failed: bool) {
         let told = ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS;
         let untold = |client: &Client| !client.status.intersects(told);
@@ -227,7 +227,8 @@ impl Engine {
             Kind::Ddl => !command.traits.contains(Traits::IMPLICIT_COMMIT),
             _ => command.counts.affected > 0,
         };
-        let began = wrote || command.traits.contains(Traits::SETS_SAVEPOINT);
+        let called = command.kind == Kind::Call || command.pins.contains(PinReason::Call);
+        let began = wrote || called || command.traits.contains(Traits::SETS_SAVEPOINT);
         // Of several statements, another one may have failed.
         let done = began && (!failed || command.kind == Kind::Multiple);
         if done && self.clients.get(key).is_some_and(untold) {

@@ -237,11 +237,9 @@ impl Engine {
                     told.status |= ServerStatus::MORE_RESULTS_EXISTS;
                 }
                 told.warnings = command.counts.warnings;
-                let conditions = &client.capture.conditions;
-                let tells = matches!(command.does, Does::AddsError | Does::Tells);
-                if tells && !conditions.is_there() {
-                    // MySQL says how many the statement before had, which this backend does not know.
-                    told.counted = Some(conditions.count(false).try_into().unwrap_or(u16::MAX));
+                if matches!(command.does, Does::AddsError | Does::Tells) {
+                    // MySQL says how many the statement before had, which this backend need not know.
+                    told.counted = client.capture.conditions.count_untold_there();
                 }
                 command.answered = true;
                 let outbox = turn.io.outbox(client.handle);

@@ -172,6 +172,14 @@ impl Backend {
         unknown
     }
 
+    /// Notes whether a transaction is over by this status because autocommit is on again. What it was begun with, and only
+    /// it was to have, both servers give to the next one then.
+    pub(crate) fn ends_without_word(&mut self, status: ServerStatus) {
+        let off = !self.status.contains(ServerStatus::AUTOCOMMIT);
+        let within = off && self.status.contains(ServerStatus::IN_TRANS);
+        self.keeps_characteristics |= within && status.contains(ServerStatus::AUTOCOMMIT);
+    }
+
     /// Ends what may have been left behind. The session has nothing open that it knows of.
     pub(crate) fn roll_back(&mut self, outbox: &mut Vec<u8>) {
         (self.keeps_locks, self.keeps_characteristics) = (false, false);

@@ -201,7 +201,6 @@ impl Engine {
         if command
             .traits
             .intersects(Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL)
-            || command.pins.contains(PinReason::Call)
             || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
             || generated_unseen(command, ending)
         {
@@ -436,14 +435,6 @@ impl Backend {
         }
     }
 
-    /// Notes whether a transaction is over by this status because autocommit is on again. What it was begun with, and only
-    /// it was to have, both servers give to the next one then.
-    pub(crate) fn ends_without_word(&mut self, status: ServerStatus) {
-        let off = !self.status.contains(ServerStatus::AUTOCOMMIT);
-        let within = off && self.status.contains(ServerStatus::IN_TRANS);
-        self.keeps_characteristics |= within && status.contains(ServerStatus::AUTOCOMMIT);
-    }
-
     /// Notes whether tables may be locked although the status flags tell of no transaction.
     fn note_locks(&mut self, kind: Kind, ending: &Ending, flavor: Flavor) {
         let ends =
@@ -455,7 +446,8 @@ impl Backend {
 
 /// True if an id may have been generated that the answer does not tell. That of LOAD never does.
 fn generated_unseen(command: &ClientCommand, ending: &Ending) -> bool {
-    command.kind == Kind::Load || returned_rows(command) || failed_later(command, ending)
+    let hidden = command.kind == Kind::Load || command.pins.contains(PinReason::Call);
+    hidden || returned_rows(command) || failed_later(command, ending)
 }
 
 /// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.

@@ -31,6 +31,8 @@ pub(crate) enum Does {
     AddsError,
     /// It is no statement, and says how long the list is.
     Tells,
+    /// It is no statement, and says that there are none, as do others until the next statement, though the list stays.
+    Forgets,
 }
 
 impl Does {
@@ -48,6 +50,7 @@ impl Does {
             (Command::InitDb, Flavor::MySql) => Some(Self::AddsError),
             // At least that the command will be given up.
             (Command::FieldList, Flavor::MySql) => Some(Self::Adds),
+            (Command::StmtReset | Command::StmtFetch, Flavor::MySql) => Some(Self::Forgets),
             (_, Flavor::MySql) => Some(Self::Tells),
         }
     }
@@ -346,8 +349,8 @@ mod tests {
             (Command::InitDb, Does::AddsError),
             (Command::FieldList, Does::Adds),
             (Command::SetOption, Does::Tells),
-            (Command::StmtReset, Does::Tells),
-            (Command::StmtFetch, Does::Tells),
+            (Command::StmtReset, Does::Forgets),
+            (Command::StmtFetch, Does::Forgets),
             (Command::Statistics, Does::Tells),
         ] {
             assert_eq!(Does::of_command(command, Flavor::MySql), Some(mysql));

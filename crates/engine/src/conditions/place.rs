@@ -65,12 +65,17 @@ pub(crate) struct Conditions {
     count: u16,
     /// The answer was an ERR, which is counted though the list may have no room for it.
     failed: bool,
+    /// What is no statement says that there are none ([`Does::Forgets`]).
+    untold: bool,
 }
 
 impl Conditions {
     /// A command was answered.
     pub(crate) fn answered(&mut self, does: Does, answer: &Answer<'_>) {
         let failed = answer.error.is_some();
+        if does == Does::Forgets && !failed {
+            return self.forget_count();
+        }
         if matches!(does, Does::AddsError | Does::Tells) && !failed {
             return;
         }
@@ -79,14 +84,19 @@ impl Conditions {
         if failed || answer.warnings > 0 || empties {
             // Of several statements, one before has told those warnings.
             self.count = if failed { 1 } else { answer.warnings };
-            self.failed = failed;
+            (self.failed, self.untold) = (failed, false);
         }
+    }
+
+    /// The server has forgotten how many there are, for what is no statement.
+    pub(crate) fn forget_count(&mut self) {
+        self.untold = true;
     }
 
     /// Something that is done for the session's command failed on its backend, and that is the command's answer.
     pub(crate) fn failed(&mut self, error: &ErrPacket<'_>) {
         let place = Place::There(Source::new(Some(error), None));
-        (self.place, self.count, self.failed) = (place, 1, true);
+        (self.place, self.count, self.failed, self.untold) = (place, 1, true, false);
     }
 
     /// The front door itself answered with an ERR. `adds`: to what there is, which stays as it is where that is not
@@ -99,7 +109,7 @@ impl Conditions {
             Place::More(_) | Place::There(_) | Place::Again(_) | Place::Own(_) if adds => {}
             _ => {
                 self.place = Place::own(error);
-                (self.count, self.failed) = (1, true);
+                (self.count, self.failed, self.untold) = (1, true, false);
             }
         }
     }
@@ -107,7 +117,7 @@ impl Conditions {
     /// A read in a lane gave so many conditions, which were not read.
     pub(crate) fn repeatable(&mut self, text: &[u8], count: u16) {
         self.place = Place::Again(Box::new(Repeat { text: text.into() }));
-        (self.count, self.failed) = (count, false);
+        (self.count, self.failed, self.untold) = (count, false, false);
     }
 
     /// What had run once more for the list was lost with its backend before that told it.
@@ -182,7 +192,21 @@ impl Conditions {
 
     /// True if the list is there, and an error ended it: how many came before that was not told.
     pub(crate) fn is_uncounted(&self) -> bool {
-        self.failed && self.is_there()
+        self.failed && self.is_there() && !self.untold
+    }
+
+    /// How many there are by what is no statement, on MySQL.
+    pub(crate) fn count_told(&self) -> u16 {
+        match self.untold {
+            true => 0,
+            false => self.count(false).try_into().unwrap_or(u16::MAX),
+        }
+    }
+
+    /// The same, unless the backend that has them says it.
+    pub(crate) fn count_untold_there(&self) -> Option<u16> {
+        let elsewhere = self.untold || !self.is_there();
+        elsewhere.then(|| self.count_told())
     }
 
     /// True if some of the list, or all of it, is that of the attached backend.
@@ -253,10 +277,12 @@ impl Place {
             // MySQL warns of what is deprecated in the question itself.
             (Does::Asks, before, None) if answer.warned => before.more(answer),
             (Does::Adds | Does::Defines, before, _) => before.more(answer),
-            (Does::AddsError | Does::Tells, Self::Nowhere, Some(error)) => Self::told(error),
+            (Does::AddsError | Does::Tells | Does::Forgets, Self::Nowhere, Some(error)) => {
+                Self::told(error)
+            }
             (Does::AddsError, before, _) => before.more(answer),
-            (Does::Tells, Self::Empty, _) => Self::There(answer.source()),
-            (Does::Tells, before, _) => before,
+            (Does::Tells | Does::Forgets, Self::Empty, _) => Self::There(answer.source()),
+            (Does::Tells | Does::Forgets, before, _) => before,
             // MySQL has not come to the text yet, and so has not emptied its list.
             (Does::Replaces, _, Some(error)) if error.code == code::TOO_MANY_STATEMENTS => {
                 Self::told(error)

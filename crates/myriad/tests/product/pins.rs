@@ -354,7 +354,15 @@ fn a_savepoint_that_comes_first_in_its_transaction_is_kept_until_that_ends() {
         ok(&mut client, "ROLLBACK");
         assert_eq!(door.metric(PINNED), 0);
     }
-    ok(&mut client, "SAVEPOINT first; SELECT 1");
+    database.execute("USE pins_savepoint; CREATE PROCEDURE marks() SAVEPOINT first");
+    for begins in ["SAVEPOINT first; SELECT 1", "CALL marks()"] {
+        ok(&mut client, begins);
+        ok(&mut other, "BEGIN");
+        ok(&mut client, "ROLLBACK TO first");
+        ok(&mut other, "COMMIT");
+        ok(&mut client, "ROLLBACK");
+    }
+    ok(&mut client, "SAVEPOINT first");
     ok(&mut other, "BEGIN");
     ok(&mut client, "ROLLBACK TO first");
     ok(&mut client, "SET autocommit = 1");

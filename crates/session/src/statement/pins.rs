@@ -41,8 +41,8 @@ pin_reasons! {
     Handler "handler",
     /// `XA …`.
     Xa "xa",
-    /// Without autocommit, a transaction that the status flags do not tell of: it has a savepoint so far, or has written to
-    /// tables without transactions.
+    /// Without autocommit, a transaction that the status flags do not tell of: it has a savepoint so far, has written to
+    /// tables without transactions, or a routine may have done so.
     Transaction "transaction",
     /// A prepared statement that asks its backend for what only that one knows, until it is closed.
     Prepared "prepared_statement",
