@@ -225,6 +225,8 @@ impl Engine {
         let untold = |client: &Client| !client.status.intersects(told);
         let wrote = match command.kind {
             Kind::Ddl => !command.traits.contains(Traits::IMPLICIT_COMMIT),
+            // What it has put into a variable.
+            Kind::Select => false,
             _ => command.counts.affected > 0,
         };
         let called = command.kind == Kind::Call || command.pins.contains(PinReason::Call);

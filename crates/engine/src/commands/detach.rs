@@ -183,6 +183,7 @@ impl Backend {
     /// Ends what may have been left behind. The session has nothing open that it knows of.
     pub(crate) fn roll_back(&mut self, outbox: &mut Vec<u8>) {
         (self.keeps_locks, self.keeps_characteristics) = (false, false);
+        self.session.set_next_transaction(b"");
         self.put_query(outbox, b"ROLLBACK AND NO CHAIN NO RELEASE");
         self.expect(Purpose::RollBack);
     }

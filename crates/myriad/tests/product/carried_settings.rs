@@ -127,6 +127,41 @@ fn what_one_transaction_was_to_have_is_not_that_of_another_session() {
     }
 }
 
+/// The same of a transaction that is rolled back because of a deadlock; that its session has it for the next one, the
+/// servers' trackers tell.
+#[test]
+fn what_the_victim_of_a_deadlock_was_to_have_is_not_that_of_another_session() {
+    let database = Database::shared();
+    database.schema("carried_next_victim");
+    database.execute("USE carried_next_victim; CREATE TABLE t (a INT PRIMARY KEY, n INT)");
+    database.execute("INSERT INTO carried_next_victim.t VALUES (1, 1), (2, 2), (3, 3), (4, 4)");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let [mut heavy, mut victim, mut other] =
+        [(); 3].map(|()| Client::new(&door.address(), "carried_next_victim"));
+    heavy.run("BEGIN");
+    for row in [1, 3, 4] {
+        heavy.run(&format!("UPDATE t SET n = 0 WHERE a = {row}"));
+    }
+    for statement in [
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "BEGIN",
+        "UPDATE t SET n = 0 WHERE a = 2",
+    ] {
+        victim.run(statement);
+    }
+    heavy.query("UPDATE t SET n = 0 WHERE a = 2");
+    let told = victim.run("UPDATE t SET n = 0 WHERE a = 1");
+    assert!(matches!(told[..], [Outcome::Err(1213, _)]), "{told:?}");
+    heavy.answer().unwrap();
+    // It warns of any other level.
+    other.run("START TRANSACTION WITH CONSISTENT SNAPSHOT");
+    let warned = other.run("SHOW WARNINGS");
+    assert!(
+        matches!(&warned[..], [Outcome::Rows(rows)] if rows.is_empty()),
+        "{warned:?}"
+    );
+}
+
 /// To set for all transactions what another session had set ends that of the next one.
 #[test]
 fn what_the_next_transaction_is_to_have_stays_beside_what_others_set_for_theirs() {

@@ -379,6 +379,8 @@ fn a_rollback_says_what_it_has_left_in_tables_without_transactions() {
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
     let [mut client, mut other] = [(); 2].map(|()| Client::new(&door.address(), "pins_written"));
     client.run("SET autocommit = 0");
+    client.run("SELECT 1 INTO @one");
+    assert_eq!(door.metric(PINNED), 0);
     for ending in ["COMMIT", "ROLLBACK"] {
         client.run("INSERT INTO m VALUES (1)");
         other.run("BEGIN");

@@ -40,6 +40,11 @@ impl Case<'_> {
         self.has(&["\\reset_connection"]) || refused.any(|line| line.starts_with("\\change_user"))
     }
 
+    /// The same, also if it may be somebody else since.
+    pub(super) fn begins_anew(&self) -> bool {
+        self.has(&["\\reset_connection", "\\change_user"])
+    }
+
     /// True if a character set was set, in whatever way.
     pub(super) fn names_charset(&self) -> bool {
         self.sets_charset() || self.has(&["NAMES"])

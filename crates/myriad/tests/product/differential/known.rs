@@ -76,7 +76,8 @@ const KNOWN: [Known; 64] = [
         "behind the columns of a SELECT that fails after them",
         |case| {
             let off = case.has(&["autocommit", "CALL ends"]);
-            off && case.fails_in_unsaid_transaction()
+            let locked = case.has(&["LOCK TABLES"]) && case.same_but_columns_end();
+            off && (locked || case.fails_in_unsaid_transaction())
         },
     ),
     ("which `SET autocommit = 1` has ended", |case| {
@@ -368,7 +369,7 @@ const KNOWN: [Known; 64] = [
             let begins = |told: &str, code| told.starts_with("Err ") && told.contains(code);
             let (foreign, there) = (r"] \xff\xac\x05#23000", r"] \xff&\x04#23000");
             let orders = begins(direct, foreign) && begins(through, there)
-                || case.resets() && begins(direct, there) && begins(through, foreign);
+                || case.begins_anew() && begins(direct, there) && begins(through, foreign);
             orders && !Server::is_mariadb()
         },
     ),
@@ -378,7 +379,7 @@ const KNOWN: [Known; 64] = [
             let refused = |told: &[String]| told.iter().any(|told| told.contains(r"\xff\xab\x05"));
             let refused = [case.direct, case.through].map(refused);
             // Directly, only a session that began anew is as one of those that are cleaned.
-            let one = refused == [false, true] || case.resets() && refused == [true, false];
+            let one = refused == [false, true] || case.begins_anew() && refused == [true, false];
             one && case.last().contains("REPLACE ") && !Server::is_mariadb()
         },
     ),

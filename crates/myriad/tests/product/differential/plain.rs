@@ -47,7 +47,9 @@ fn without_what_differs(part: Part, packet: &mut Packet, id: Option<u32>) {
     match part {
         Part::PrepareOk => payload[1..5].fill(0),
         Part::Text if payload.starts_with(b"Uptime: ") => payload.truncate(b"Uptime: ".len()),
-        Part::Err => without_statement_id(payload),
+        Part::Err => {
+            without_statement_id(payload);
+        }
         Part::Ok => without_flags(payload),
         Part::ColumnsEnd => {
             payload[1..3].fill(0);
@@ -57,6 +59,10 @@ fn without_what_differs(part: Part, packet: &mut Packet, id: Option<u32>) {
         Part::RowsEnd => without_flags(payload),
         Part::Row => {
             without_estimates(payload);
+            if let Some((from, longer)) = without_statement_id(payload) {
+                // The message of SHOW WARNINGS, behind its length.
+                payload[from - 1] = payload[from - 1].wrapping_add_signed(longer);
+            }
             let digits = id.map(|id| id.to_string());
             if let Some(digits) = digits {
                 let len = u8::try_from(digits.len()).unwrap();
@@ -80,21 +86,22 @@ fn without_estimates(payload: &mut Vec<u8>) {
     }
 }
 
-/// Ids of prepared statements are the front door's own, also in the text that says that there is none.
-fn without_statement_id(payload: &mut Vec<u8>) {
-    const BEFORE: [&[u8]; 2] = [b"statement handler (", b"The statement ("];
-    let behind = |before: &&[u8]| {
+/// Ids of prepared statements are the front door's own, also in the text that says that there is none: where that text
+/// begins, and by how much it is longer now.
+fn without_statement_id(payload: &mut Vec<u8>) -> Option<(usize, i8)> {
+    const ID: &[u8; 2] = b"id";
+    const BEFORE: [&[u8]; 2] = [b"Unknown prepared statement handler (", b"The statement ("];
+    let (begin, from) = BEFORE.iter().find_map(|before| {
         let mut windows = payload.windows(before.len());
-        Some(windows.position(|part| part == *before)? + before.len())
-    };
-    let Some(from) = BEFORE.iter().find_map(behind) else {
-        return;
-    };
+        let begin = windows.position(|part| part == *before)?;
+        Some((begin, begin + before.len()))
+    })?;
     let digits = payload[from..]
         .iter()
         .take_while(|byte| byte.is_ascii_digit());
-    let to = from + digits.count();
-    payload.splice(from..to, *b"id");
+    let digits = digits.count();
+    payload.splice(from..from + digits, *ID);
+    Some((begin, ID.len() as i8 - digits as i8))
 }
 
 fn without_flags(payload: &mut [u8]) {
@@ -135,6 +142,9 @@ fn ids_and_passing_flags_are_taken_out_and_nothing_else() {
     let error = b"\xff\x8d\x05#HY000The statement (2) has no open cursor.";
     assert!(told(Part::Err, error, None).ends_with(b"(id) has no open cursor."));
     same(Part::Err, b"\xff\xdb\x04#HY000something (1073)");
+    let row = b"\x05Error\x041421&The statement (872) has no open cursor";
+    let plain = b"\x05Error\x041421%The statement (id) has no open cursor";
+    assert_eq!(told(Part::Row, row, None), plain);
     assert_eq!(
         told(Part::PrepareOk, &[0, 7, 7, 7, 7, 1, 0, 2, 0, 0, 0, 0], None),
         [0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0]
