@@ -4,7 +4,7 @@
 use membership::Key;
 use session::Role;
 use session::statement::{Flavor, PinReason};
-use wire::{OkPacket, ServerStatus, StateChange, TextResultSet};
+use wire::{OkPacket, StateChange, TextResultSet};
 
 use crate::Engine;
 use crate::backend::{Backend, Purpose, RestorePart};
@@ -78,28 +78,21 @@ impl Engine {
             | Purpose::ReadRoutine(_) => false,
             _ => true,
         };
-        // Of one that an ERR has begun nothing else tells.
-        let begun = ok.status.contains(ServerStatus::IN_TRANS);
-        if ok.state_changes.is_empty() && !begun {
+        if ok.state_changes.is_empty() {
             return;
         }
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         let client = backend.client.filter(|_| of_session);
-        let client = client.and_then(|client| self.clients.get_mut(client));
-        let told = ok.changes().filter_map(|change| match change {
-            StateChange::TransactionCharacteristics(text) => Some(text),
-            _ => None,
-        });
-        let next = if begun { Some(&b""[..]) } else { told.last() };
-        let states = [
-            Some(&mut backend.session),
-            client.map(|client| &mut client.session),
-        ];
-        for state in states.into_iter().flatten() {
-            next.iter()
-                .for_each(|next| state.set_next_transaction(next));
+        let mut client = client.and_then(|client| self.clients.get_mut(client));
+        for change in ok.changes() {
+            if let StateChange::TransactionCharacteristics(text) = change {
+                backend.session.set_next_transaction(text);
+                if let Some(client) = &mut client {
+                    client.session.set_next_transaction(text);
+                }
+            }
         }
     }
 }

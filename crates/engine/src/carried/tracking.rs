@@ -4,7 +4,7 @@
 use session::{
     Interner, SessionState, is_carried, is_charset_variable, is_restorable, pins_when_set,
 };
-use wire::{ServerStatus, StateChange};
+use wire::StateChange;
 
 use crate::carried::last_gtid::Gtid;
 
@@ -29,10 +29,9 @@ pub(crate) struct Tracked {
     pub changed: bool,
 }
 
-/// Takes the changes over into the states of the backend and of the session attached to it, as of an answer with this
-/// status.
+/// Takes the changes over into the states of the backend and of the session attached to it.
 pub(crate) fn take_over<'a>(
-    (changes, status): (impl Iterator<Item = StateChange<'a>>, ServerStatus),
+    changes: impl Iterator<Item = StateChange<'a>>,
     states: &mut [&mut SessionState],
     interner: &mut Interner,
 ) -> Tracked {
@@ -69,13 +68,6 @@ pub(crate) fn take_over<'a>(
             | StateChange::Other
             | StateChange::TransactionState(_) => {}
         }
-    }
-    if status.contains(ServerStatus::IN_TRANS) {
-        // Of one that begins without a BEGIN the server goes on telling what it is. That is no more the next one's: to
-        // give it up would roll this one back.
-        states
-            .iter_mut()
-            .for_each(|state| state.set_next_transaction(b""));
     }
     tracked
 }
@@ -118,11 +110,7 @@ mod tests {
             SessionState::new(1, &interner),
             SessionState::new(1, &interner),
         );
-        let tracked = take_over(
-            (changes(), ServerStatus::AUTOCOMMIT),
-            &mut [&mut a, &mut b],
-            &mut interner,
-        );
+        let tracked = take_over(changes(), &mut [&mut a, &mut b], &mut interner);
         assert_eq!(
             tracked,
             Tracked {
@@ -149,7 +137,7 @@ mod tests {
             state_changes: b"\x00\x11\x0cstatement_id\x03138",
             ..OkPacket::default()
         };
-        let tracked = take_over((ok.changes(), ok.status), &mut [&mut state], &mut interner);
+        let tracked = take_over(ok.changes(), &mut [&mut state], &mut interner);
         assert_eq!(tracked, Tracked::default());
     }
 }

@@ -239,7 +239,7 @@ impl Engine {
                 told.warnings = command.counts.warnings;
                 if matches!(command.does, Does::AddsError | Does::Tells) {
                     // MySQL says how many the statement before had, which this backend need not know.
-                    told.counted = client.capture.conditions.count_untold_there();
+                    told.counted = client.capture.conditions.count_told_here();
                 }
                 command.answered = true;
                 let outbox = turn.io.outbox(client.handle);
@@ -278,7 +278,12 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        backend.ends_without_word(ok.status);
+        // An ERR says nothing of transactions, and a routine may have had one.
+        let hidden = match &exchange.purpose {
+            Purpose::Command(command) => command.kind == Kind::Call,
+            purpose => matches!(purpose, Purpose::Ping),
+        };
+        backend.ends_without_word(ok.status, hidden);
         backend.status = ok.status;
         let Purpose::Command(command) = &mut exchange.purpose else {
             return self.question_told(key, &mut exchange.purpose, ok);
@@ -305,7 +310,7 @@ impl Engine {
             // Nobody is left whose state this is: the next session finds the backend reset.
             // A reset keeps the schema, so that must be known all the same.
             let states = &mut [&mut backend.session];
-            let tracked = tracking::take_over((changes, ok.status), states, &mut self.interner);
+            let tracked = tracking::take_over(changes, states, &mut self.interner);
             backend.dirty |= tracked.changed;
             return;
         };
@@ -317,7 +322,7 @@ impl Engine {
             return;
         }
         let states = &mut [&mut backend.session, &mut client.session];
-        let tracked = tracking::take_over((changes, ok.status), states, &mut self.interner);
+        let tracked = tracking::take_over(changes, states, &mut self.interner);
         client.origin.last_gtid = tracked.gtid.unwrap_or(client.origin.last_gtid);
         if tracked.charset {
             backend.due |= crate::backend::Due::CHARSET;

@@ -172,12 +172,14 @@ impl Backend {
         unknown
     }
 
-    /// Notes whether a transaction is over by this status because autocommit is on again. What it was begun with, and only
-    /// it was to have, both servers give to the next one then.
-    pub(crate) fn ends_without_word(&mut self, status: ServerStatus) {
+    /// Notes whether a transaction is over by this status because autocommit is on again or, if that was `hidden`, because
+    /// of a deadlock. The next one of the connection begins with what it was begun with, then, on both servers.
+    pub(crate) fn ends_without_word(&mut self, status: ServerStatus, hidden: bool) {
+        let within = self.status.contains(ServerStatus::IN_TRANS);
         let off = !self.status.contains(ServerStatus::AUTOCOMMIT);
-        let within = off && self.status.contains(ServerStatus::IN_TRANS);
-        self.keeps_characteristics |= within && status.contains(ServerStatus::AUTOCOMMIT);
+        let turned_on = off && status.contains(ServerStatus::AUTOCOMMIT);
+        let rolled_back = hidden && !status.contains(ServerStatus::IN_TRANS);
+        self.keeps_characteristics |= within && (turned_on || rolled_back);
     }
 
     /// Ends what may have been left behind. The session has nothing open that it knows of.

@@ -5,7 +5,7 @@ use events::Io;
 use membership::Key;
 use session::statement::{Flavor, Kind, Statement, Traits};
 use session::{NARROW, Restore, SessionState, plan, set_client_charset};
-use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, write_packet};
+use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, ServerStatus, write_packet};
 
 use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
 use crate::carried::roles::put_role;
@@ -201,7 +201,9 @@ impl Engine {
         };
         let client = self.clients.get(client)?;
         let mut state = missing.binding.over(&client.session, &mut self.interner);
-        state.let_next_write();
+        if !client.status.contains(ServerStatus::IN_TRANS) {
+            state.let_next_write();
+        }
         Some(state)
     }
 

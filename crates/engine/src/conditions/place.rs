@@ -204,7 +204,7 @@ impl Conditions {
     }
 
     /// The same, unless the backend that has them says it.
-    pub(crate) fn count_untold_there(&self) -> Option<u16> {
+    pub(crate) fn count_told_here(&self) -> Option<u16> {
         let elsewhere = self.untold || !self.is_there();
         elsewhere.then(|| self.count_told())
     }

@@ -1,6 +1,8 @@
 //! What a session sets for its next transaction, for one statement, or about replication, while others do
 //! otherwise on the same backend.
 
+use std::sync::Arc;
+
 use wire::{Capabilities, OkPacket, ServerStatus};
 
 use crate::packets::shown;
@@ -104,96 +106,110 @@ fn the_next_transaction_is_what_its_session_wants_it_to_be() {
     );
 }
 
-/// Both servers give it to the next one of the connection, if `SET autocommit = 1` ends the transaction.
-#[test]
-fn what_one_transaction_was_to_have_is_not_that_of_another_session() {
+/// A front door with so many connections to the database, both to be kept, and sessions in a schema with a table `t` of
+/// five rows.
+fn few<const N: usize>(
+    schema: &str,
+    connections: usize,
+) -> ((FrontDoor, Arc<Database>), [Client; N]) {
     let database = Database::shared();
-    database.schema("carried_next_ended");
-    database.execute("USE carried_next_ended; CREATE TABLE t (a INT)");
-    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
-    let [mut client, mut other] =
-        [(); 2].map(|()| Client::new(&door.address(), "carried_next_ended"));
-    for off in ["SET autocommit = 0", "SET autocommit = 0; SELECT * FROM t"] {
-        for statement in [
-            "SET TRANSACTION READ ONLY",
-            off,
-            "SELECT * FROM t",
-            "SET autocommit = 1",
-        ] {
-            client.run(statement);
-        }
-        let told = other.run("INSERT INTO t VALUES (1)");
-        assert!(matches!(told[..], [Outcome::Ok(..)]), "{off}: {told:?}");
+    database.schema(schema);
+    database.execute(&format!(
+        "USE {schema}; CREATE TABLE t (a INT PRIMARY KEY, n INT);
+        INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)"
+    ));
+    let settings = format!("backend.max_connections = {connections}");
+    let door = FrontDoor::start(database.address(), &[&settings]);
+    let clients = [(); N].map(|()| Client::new(&door.address(), schema));
+    ((door, database), clients)
+}
+
+/// The code of the ERR that a statement gets, or 0.
+fn code(client: &mut Client, sql: &str) -> u16 {
+    match client.run(sql)[..] {
+        [Outcome::Err(code, _)] => code,
+        _ => 0,
     }
 }
 
-/// The same of a transaction that is rolled back because of a deadlock; that its session has it for the next one, the
-/// servers' trackers tell.
+const READ_ONLY: u16 = 1792;
+const WRITE: &str = "UPDATE t SET n = n + 1 WHERE a = 1";
+
+/// Both servers give it to the next one of the connection, if `SET autocommit = 1` ends the transaction.
+#[test]
+fn what_one_transaction_was_to_have_is_not_that_of_another_session() {
+    let (_kept, [mut client, mut other]) = few("carried_next_ended", 1);
+    for begins in ["SET autocommit = 0", "SET autocommit = 0; BEGIN"] {
+        for statement in [
+            "SET TRANSACTION READ ONLY",
+            begins,
+            "SELECT * FROM t",
+            "SET autocommit = 1",
+        ] {
+            assert_eq!(code(&mut client, statement), 0, "{statement}");
+        }
+        assert_eq!(code(&mut other, WRITE), 0, "{begins}");
+        assert_eq!(code(&mut client, WRITE), READ_ONLY, "{begins}");
+        client.run("ROLLBACK");
+        assert_eq!(code(&mut client, WRITE), 0, "{begins}");
+    }
+    // What its session has set within it is that of later ones.
+    for statement in [
+        "SET SESSION TRANSACTION READ ONLY",
+        "SET autocommit = 0",
+        "SELECT * FROM t",
+        "SET SESSION TRANSACTION READ WRITE",
+        "SET autocommit = 1",
+    ] {
+        assert_eq!(code(&mut client, statement), 0, "{statement}");
+    }
+    assert_eq!(code(&mut other, WRITE), 0);
+}
+
+/// The same of a transaction that is rolled back because of a deadlock.
 #[test]
 fn what_the_victim_of_a_deadlock_was_to_have_is_not_that_of_another_session() {
-    let database = Database::shared();
-    database.schema("carried_next_victim");
-    database.execute("USE carried_next_victim; CREATE TABLE t (a INT PRIMARY KEY, n INT)");
-    database.execute("INSERT INTO carried_next_victim.t VALUES (1, 1), (2, 2), (3, 3), (4, 4)");
-    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
-    let [mut heavy, mut victim, mut other] =
-        [(); 3].map(|()| Client::new(&door.address(), "carried_next_victim"));
-    heavy.run("BEGIN");
-    for row in [1, 3, 4] {
-        heavy.run(&format!("UPDATE t SET n = 0 WHERE a = {row}"));
+    const DEADLOCK: u16 = 1213;
+    for begins in ["BEGIN", "SET autocommit = 0"] {
+        let (_kept, [mut heavy, mut victim, mut other]) = few("carried_next_victim", 2);
+        heavy.run("BEGIN");
+        for row in [2, 3, 4] {
+            heavy.run(&format!("UPDATE t SET n = 0 WHERE a = {row}"));
+        }
+        let locks = |row| format!("SELECT n FROM t WHERE a = {row} LOCK IN SHARE MODE");
+        for statement in ["SET TRANSACTION READ ONLY", begins, &locks(5)] {
+            assert_eq!(code(&mut victim, statement), 0, "{statement}");
+        }
+        heavy.query("UPDATE t SET n = 0 WHERE a = 5");
+        assert_eq!(code(&mut victim, &locks(2)), DEADLOCK, "{begins}");
+        heavy.answer().unwrap();
+        assert_eq!(code(&mut other, WRITE), 0, "{begins}");
+        assert_eq!(code(&mut victim, WRITE), READ_ONLY, "{begins}");
+        victim.run("ROLLBACK");
+        assert_eq!(code(&mut victim, WRITE), 0, "{begins}");
     }
-    for statement in [
-        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
-        "BEGIN",
-        "UPDATE t SET n = 0 WHERE a = 2",
-    ] {
-        victim.run(statement);
-    }
-    heavy.query("UPDATE t SET n = 0 WHERE a = 2");
-    let told = victim.run("UPDATE t SET n = 0 WHERE a = 1");
-    assert!(matches!(told[..], [Outcome::Err(1213, _)]), "{told:?}");
-    heavy.answer().unwrap();
-    // It warns of any other level.
-    other.run("START TRANSACTION WITH CONSISTENT SNAPSHOT");
-    let warned = other.run("SHOW WARNINGS");
-    assert!(
-        matches!(&warned[..], [Outcome::Rows(rows)] if rows.is_empty()),
-        "{warned:?}"
-    );
 }
 
 /// To set for all transactions what another session had set ends that of the next one.
 #[test]
 fn what_the_next_transaction_is_to_have_stays_beside_what_others_set_for_theirs() {
-    let database = Database::shared();
-    database.schema("carried_next_beside");
-    database.execute("USE carried_next_beside; CREATE TABLE t (a INT)");
-    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
-    let [mut client, mut other] =
-        [(); 2].map(|()| Client::new(&door.address(), "carried_next_beside"));
+    let (_kept, [mut client, mut other]) = few("carried_next_beside", 1);
     other.run("SET SESSION TRANSACTION READ WRITE");
     for client in [&mut client, &mut other] {
         client.run("SET TRANSACTION READ ONLY");
     }
-    let told = client.run("INSERT INTO t VALUES (1)");
-    assert!(matches!(told[..], [Outcome::Err(1792, _)]), "{told:?}");
+    assert_eq!(code(&mut client, WRITE), READ_ONLY);
 }
 
 /// Nor is a text prepared in what another session has set for all of its transactions.
 #[test]
 fn what_writes_is_prepared_where_another_session_may_only_read() {
-    let database = Database::shared();
-    database.schema("carried_reads");
-    database.execute("USE carried_reads; CREATE TABLE t (a INT)");
-    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
-    let [mut client, mut other, mut third] =
-        [(); 3].map(|()| Client::new(&door.address(), "carried_reads"));
-    client.run("PREPARE p FROM 'INSERT INTO t VALUES (5)'");
+    let (_kept, [mut client, mut other, mut third]) = few("carried_reads", 2);
+    client.run(&format!("PREPARE p FROM '{WRITE}'"));
     // It keeps the connection that has the text.
     third.run("BEGIN");
     other.run("SET SESSION TRANSACTION READ ONLY");
-    let told = client.run("EXECUTE p");
-    assert!(matches!(told[..], [Outcome::Ok(..)]), "{told:?}");
+    assert_eq!(code(&mut client, "EXECUTE p"), 0);
 }
 
 /// Where only reads are allowed what writes cannot even be prepared.

@@ -2,6 +2,7 @@
 
 use session::statement::{Dialect, PinReason, prepare_statement};
 use session::{SessionState, as_bound, plan};
+use wire::ServerStatus;
 
 use super::Names;
 use super::texts::Text;
@@ -131,7 +132,10 @@ impl Backend {
         state.charset = text.state.charset.clone().or(state.charset);
         state.variables = as_bound(&own.variables, &text.state.variables).into();
         state.set_role(text.state.role());
-        state.let_next_write();
+        // What one that is open was begun with stays that of the next one, too, until it is committed or rolled back.
+        if !self.status.contains(ServerStatus::IN_TRANS) {
+            state.let_next_write();
+        }
         let restore = plan(&self.session, &state);
         put_restore(outbox, self, &restore);
         self.session = state;

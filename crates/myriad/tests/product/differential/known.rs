@@ -81,16 +81,11 @@ const KNOWN: [Known; 64] = [
         },
     ),
     ("which `SET autocommit = 1` has ended", |case| {
-        let set = [
-            "AND CHAIN",
-            "TRANSACTION READ",
-            "ISOLATION",
-            "_isolation",
-            "_read_only",
-        ];
-        let ended = case.has(&set) && case.has(&["autocommit ="]);
-        let shows = ["CONSISTENT SNAPSHOT", "_isolation"];
-        let level = shows.iter().any(|word| case.last().contains(word));
+        let chains = case.has(&["AND CHAIN"]) && case.has(&["ISOLATION", "_isolation"]);
+        let set = ["SESSION TRANSACTION", "_isolation", "_read_only"];
+        let ended = (case.has(&set) || chains) && case.has(&["autocommit ="]);
+        let level = case.last().contains("CONSISTENT SNAPSHOT")
+            || chains && case.last().contains("_isolation") && !Server::is_mariadb();
         let refused = |told: &String| told.contains("#25006Cannot execute");
         let told = [case.direct, case.through].map(|told| told.iter().any(refused));
         ended && (level || told[0] != told[1] || case.same_but_access_modes())
