@@ -278,12 +278,7 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        // An ERR says nothing of transactions, and a routine may have had one.
-        let hidden = match &exchange.purpose {
-            Purpose::Command(command) => command.kind == Kind::Call,
-            purpose => matches!(purpose, Purpose::Ping),
-        };
-        backend.ends_without_word(ok.status, hidden);
+        backend.ends_without_word(&exchange.purpose, ok.status);
         backend.status = ok.status;
         let Purpose::Command(command) = &mut exchange.purpose else {
             return self.question_told(key, &mut exchange.purpose, ok);

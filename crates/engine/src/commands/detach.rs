@@ -3,7 +3,7 @@
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::PinReason;
+use session::statement::{Kind, PinReason};
 use wire::ServerStatus;
 
 use crate::backend::{Backend, Due, InsertId, PreparedXa, Purpose};
@@ -172,9 +172,14 @@ impl Backend {
         unknown
     }
 
-    /// Notes whether a transaction is over by this status because autocommit is on again or, if that was `hidden`, because
-    /// of a deadlock. The next one of the connection begins with what it was begun with, then, on both servers.
-    pub(crate) fn ends_without_word(&mut self, status: ServerStatus, hidden: bool) {
+    /// Notes whether a transaction is over by this status because autocommit is on again, or because of a deadlock. The next
+    /// one of the connection begins with what it was begun with, then, on both servers.
+    pub(crate) fn ends_without_word(&mut self, purpose: &Purpose, status: ServerStatus) {
+        // An ERR says nothing of transactions, and a routine may have met one.
+        let hidden = match purpose {
+            Purpose::Command(command) => command.kind == Kind::Call,
+            purpose => matches!(purpose, Purpose::Ping),
+        };
         let within = self.status.contains(ServerStatus::IN_TRANS);
         let off = !self.status.contains(ServerStatus::AUTOCOMMIT);
         let turned_on = off && status.contains(ServerStatus::AUTOCOMMIT);

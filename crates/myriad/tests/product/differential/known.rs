@@ -513,7 +513,10 @@ const KNOWN: [Known; 64] = [
                 words.iter().any(|words| told.contains(words))
             };
             let [direct, through] = [case.direct, case.through].map(|told| told.first());
-            direct.is_some_and(incorrect) && through.is_some_and(unprepared)
+            let done = |told: &String| told.starts_with("Ok ");
+            let ends = case.executes("CREATE ") && direct.is_some_and(done);
+            let ends = ends && Server::is_mariadb();
+            (ends || direct.is_some_and(incorrect)) && through.is_some_and(unprepared)
         },
     ),
     (
