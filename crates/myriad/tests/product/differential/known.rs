@@ -413,7 +413,8 @@ const KNOWN: [Known; 64] = [
     }),
     ("`LOCK TABLES` of such a table", |case| {
         let locked = case.has(&["LOCK TABLES"]) && !Server::is_mariadb();
-        let told = case.through.first();
+        // A procedure may have answered before.
+        let told = case.through.last();
         locked && told.is_some_and(|told| told.contains("was not locked with LOCK TABLES"))
     }),
     ("that a statement was prepared to set", |case| {
@@ -655,6 +656,20 @@ fn the_number_of_rows_of_a_call_is_known_also_if_it_was_prepared() {
     let known = is_known(&session("CALL gives(?, ?, ?)"), &one, &none);
     assert_eq!(known, !Server::is_mariadb());
     assert!(!is_known(&session("UPDATE t SET n = ?"), &one, &none));
+}
+
+#[test]
+fn what_lock_tables_locks_is_known_only_on_mysql_also_in_procedures() {
+    let row = r"Row #3 [2] \x011";
+    let [read, none] = [
+        "was locked with a READ lock",
+        "was not locked with LOCK TABLES",
+    ]
+    .map(|words| format!("{row}\nErr #5 [67] Table 'u' {words}"));
+    let locked = "x\nLOCK TABLES t WRITE\nCALL fails()";
+    assert_eq!(is_known(locked, &read, &none), !Server::is_mariadb());
+    assert!(!is_known(locked, &none, &read));
+    assert!(!is_known("x\nCALL fails()", &read, &none));
 }
 
 #[test]

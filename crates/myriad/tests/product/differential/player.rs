@@ -10,6 +10,7 @@ use super::plain;
 use super::step::{Step, Value};
 use crate::support::{Address, Client, Login, Outcome, Part, Server, Shape, USUAL};
 
+const COM_QUIT: u8 = 0x01;
 const COM_INIT_DB: u8 = 0x02;
 const COM_QUERY: u8 = 0x03;
 const COM_FIELD_LIST: u8 = 0x04;
@@ -26,6 +27,9 @@ const COM_BULK_EXECUTE: u8 = 0xfa;
 
 /// What tells where a session is: the backend's own id.
 const WHERE: &str = "SELECT @@pseudo_thread_id";
+
+/// What a session has for its variables.
+const VARIABLES: &str = "SHOW SESSION VARIABLES";
 
 /// A password that both sides know.
 const PASSWORD: &str = "secret";
@@ -92,7 +96,11 @@ pub(super) fn play(address: &Address, offered: Capabilities, lines: &[String]) -
     let welcome = plain::packet(Part::Ok, &player.client.welcome);
     told.answers.push(vec![welcome]);
     for line in &lines[1..] {
-        match player.step(line) {
+        let answer = match Step::parse(line) {
+            Step::Newcomer => player.newcomer(address),
+            _ => player.step(line),
+        };
+        match answer {
             Ok(answer) => told.answers.push(answer),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 told.answers.push(vec![NO_ANSWER.into()]);
@@ -106,6 +114,20 @@ pub(super) fn play(address: &Address, offered: Capabilities, lines: &[String]) -
     }
     told.places = player.places;
     told
+}
+
+/// True of a variable that no two sessions have the same of.
+fn is_its_own(name: &str) -> bool {
+    [
+        "pseudo_thread_id",
+        "rand_seed1",
+        "rand_seed2",
+        "statement_id",
+        "timestamp",
+    ]
+    .contains(&name)
+        || name.contains("gtid")
+        || name.starts_with("session_track_")
 }
 
 impl Player {
@@ -295,6 +317,25 @@ impl Player {
             }
             Err(refused) => Ok(vec![format!("{refused:?}")]),
         }
+    }
+
+    /// Ends the session. Returns what one that begins then has for its variables.
+    fn newcomer(&mut self, address: &Address) -> io::Result<Vec<String>> {
+        self.client.send_command_that_goes(COM_QUIT, b"");
+        self.client.rest();
+        let login = Login {
+            password: PASSWORD,
+            ..Login::default()
+        };
+        let mut newcomer = Client::login(address, &login)
+            .map_err(|refused| io::Error::other(format!("{refused:?}")))?;
+        newcomer.waits_up_to(PATIENCE);
+        let outcomes = newcomer.try_run(VARIABLES)?;
+        let [Outcome::Rows(rows)] = &outcomes[..] else {
+            return Ok(vec![format!("{outcomes:?}")]);
+        };
+        let kept = rows.iter().filter(|row| !is_its_own(&row[0]));
+        Ok(kept.map(|row| row.join(" = ")).collect())
     }
 
     fn look_around(&mut self) -> io::Result<Vec<String>> {

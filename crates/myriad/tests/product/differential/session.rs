@@ -36,6 +36,9 @@ const COMPRESSED: u64 = 4;
 const WHERE: &str = "\\where";
 const LOOKS: usize = 5;
 
+/// The last line: nothing of the session may be left for the next one.
+const NEWCOMER: &str = "\\newcomer";
+
 /// What sessions may say: all of it, or with one class of lines, if somebody has named one.
 pub(super) fn grammar() -> Grammar {
     let class = std::env::var("MYRIAD_DIFFERENTIAL_CLASS").unwrap_or_default();
@@ -89,6 +92,7 @@ pub(super) fn session(grammar: &Grammar, seed: u64) -> Vec<String> {
     }
     // Where it is by then changes no answer any more, and shows whether it moves.
     session.extend(vec![WHERE.to_owned(); LOOKS]);
+    session.push(NEWCOMER.to_owned());
     session
 }
 

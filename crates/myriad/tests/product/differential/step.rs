@@ -14,6 +14,8 @@ pub(super) enum Step<'a> {
     Load(Vec<u8>, &'a str),
     /// Asks where it is; the answer counts, and is not compared.
     Where,
+    /// Ends; the answer is what a session that begins then finds.
+    Newcomer,
     /// COM_STMT_PREPARE under a name.
     Prepare(&'a str, &'a str),
     /// COM_STMT_EXECUTE: flags, and values; none are those of the execution before.
@@ -82,6 +84,7 @@ impl<'a> Step<'a> {
             "login" => login(rest),
             "load" => Self::Load(file(first), second),
             "where" => Self::Where,
+            "newcomer" => Self::Newcomer,
             "prepare" => Self::Prepare(first, second),
             "execute" => Self::Execute(first, 0, values()),
             "again" => Self::Execute(first, 0, Vec::new()),
