@@ -2,7 +2,7 @@
 //! that was kept for the execution, and with the types of the parameters if the client left them out and the
 //! backend does not have them.
 
-use session::statement::Flavor;
+use session::statement::{Flavor, Kind, Statement, Traits};
 use wire::{
     Command, ParameterList, ParameterTypes, TypeList, asks_for_cursor, parameter_types,
     with_parameter_types, write_packet,
@@ -84,12 +84,13 @@ pub(crate) fn put_named(
         rename(&mut outbox[begin..], NOBODY);
         return packet.sequence_id;
     };
-    if !executes(packet.payload) {
+    let runs = executes(packet.payload);
+    let long = statement.long.take_if(|_| runs);
+    if !runs || is_refused(packet.payload, statement) {
         outbox.extend_from_slice(packet.raw);
         rename(&mut outbox[begin..], instance.id);
         return packet.sequence_id;
     }
-    let long = statement.long.take();
     if let Some(long) = &long {
         put_long_data(outbox, long, instance.id);
     }
@@ -98,6 +99,19 @@ pub(crate) fn put_named(
     let sequence_id = put_execution(outbox, (statement, instance), (packet, list), flavor);
     backend.statements.long_data_of = long.map(|_| number);
     sequence_id
+}
+
+/// True of an execution whose parameters the server does not look at: for several rows (COM_STMT_BULK_EXECUTE) MariaDB
+/// executes no other statements than writes, and of those none that read what they write (ERR 1295).
+fn is_refused(payload: &[u8], statement: &ClientStatement) -> bool {
+    let is_bulk = payload.first() == Some(&(Command::StmtBulkExecute as u8));
+    let Statement { kind, traits, .. } = statement.template.meaning.statement;
+    let is_taken = match kind {
+        Kind::Update => true,
+        Kind::Insert | Kind::Replace | Kind::Delete => !traits.contains(Traits::COUNTS_UNSENT_ROWS),
+        _ => false,
+    };
+    is_bulk && !is_taken
 }
 
 fn put_execution(
