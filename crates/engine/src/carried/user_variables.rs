@@ -150,7 +150,8 @@ impl Engine {
             return false;
         };
         let may_clean = !client.holds_backend() && client.login.is_none();
-        let keeps = keeps_backend(client, statement);
+        let lists = statement.traits.contains(Traits::LISTS_USER_VARIABLES);
+        let keeps = lists || keeps_backend(client, statement);
         let reads = |name: &[u8]| mentions.iter().any(|it| it.reads && *it.name == *name);
         let taints = |name: &[u8]| keeps || reads(name);
         if may_clean && backend.foreign_variables(client).any(taints) {
@@ -248,7 +249,10 @@ impl Engine {
         if same_user_variables(backend.session.user.as_ref(), client.session.user.as_ref()) {
             return false;
         }
-        let sees = Traits::USES_USER_VARIABLES | Traits::MAY_WRITE | Traits::UNKNOWN_CALL;
+        let sees = Traits::USES_USER_VARIABLES
+            | Traits::LISTS_USER_VARIABLES
+            | Traits::MAY_WRITE
+            | Traits::UNKNOWN_CALL;
         if statement.traits.intersects(sees) {
             return true;
         }

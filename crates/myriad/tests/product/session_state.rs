@@ -607,6 +607,38 @@ fn a_reset_forgets_user_variables() {
     assert_eq!(clients[1].value("SELECT @a"), "2");
 }
 
+/// Not even their names are another session's.
+#[test]
+fn a_list_of_user_variables_is_the_sessions() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut clients = [(); 3].map(|()| Client::new(&door.address(), "shop"));
+    clients[0].run("SET @card = '4111', @a = 1");
+    clients[1].run("SET @a = 2, @b = 3");
+    let lists = [
+        "SHOW USER_VARIABLES",
+        "SELECT variable_name, variable_value FROM information_schema.user_variables ORDER BY 1 DESC",
+    ];
+    let expected: [&[[&str; 2]]; 3] = [
+        &[["a", "1"], ["card", "4111"]],
+        &[["a", "2"], ["b", "3"]],
+        &[],
+    ];
+    for list in lists {
+        for (client, expected) in clients.iter_mut().zip(expected) {
+            let [Outcome::Rows(rows)] = &mut client.run(list)[..] else {
+                panic!("{list} lists nothing");
+            };
+            rows.sort();
+            assert_eq!(rows, expected, "{list}");
+        }
+    }
+    assert_eq!(pinned(&door, "user_variable"), 0);
+}
+
 /// MariaDB counts them among what its plugins tell, and so can flush them.
 #[test]
 fn flushed_user_variables_are_gone() {

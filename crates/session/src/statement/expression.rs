@@ -243,9 +243,14 @@ impl<'a> Scanner<'_, 'a> {
         }
     }
 
-    /// Tables like `information_schema.session_variables` list what SHOW VARIABLES does.
+    /// Tables like `information_schema.session_variables` list what SHOW VARIABLES does, and some list user variables.
     fn table(&mut self, name: &[u8]) {
         const END: &[u8] = b"_variables";
+        let lists = [&b"user_variables"[..], b"user_variables_by_thread"];
+        if lists.iter().any(|table| table.eq_ignore_ascii_case(name)) {
+            self.found.add(Traits::LISTS_USER_VARIABLES);
+            return;
+        }
         let start = name.len().saturating_sub(END.len());
         if name
             .get(start..)

@@ -41,6 +41,7 @@ const DEPENDS_ON_SESSION: Traits = Traits::READS_LAST_INSERT_ID
     .union(Traits::READS_ADDRESS)
     .union(Traits::READS_GTID)
     .union(Traits::USES_USER_VARIABLES)
+    .union(Traits::LISTS_USER_VARIABLES)
     .union(Traits::COUNTS_UNSENT_ROWS)
     .union(Traits::RELEASES_USER_LOCK);
 

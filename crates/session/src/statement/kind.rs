@@ -191,6 +191,9 @@ bitflags! {
         const BODY_COUNTS = 1 << 50;
         /// `SAVEPOINT`.
         const SETS_SAVEPOINT = 1 << 51;
+        /// Lists the user variables of its session: `information_schema.USER_VARIABLES`, `SHOW USER_VARIABLES` (MariaDB),
+        /// `performance_schema.user_variables_by_thread`.
+        const LISTS_USER_VARIABLES = 1 << 52;
     }
 }
 
