@@ -84,11 +84,13 @@ fn shows_places(statement: &Statement) -> bool {
         && !statement.traits.intersects(unseen)
 }
 
-/// True of a statement whose session may keep its backend: what it reads later on is not known yet.
-fn keeps_backend(client: &Client, statement: &Statement) -> bool {
+/// True of a statement that may show any variable: it lists them, or its session may keep its backend, and what it
+/// reads later on is not known yet.
+fn may_see_any(client: &Client, statement: &Statement) -> bool {
+    let lists = statement.traits.contains(Traits::LISTS_USER_VARIABLES);
     let begins = matches!(statement.kind, Kind::Begin | Kind::Multiple)
         || !client.status.contains(ServerStatus::AUTOCOMMIT);
-    begins || !statement.pins.is_empty()
+    lists || begins || !statement.pins.is_empty()
 }
 
 /// True of statements that are in the binary log, and can mention user variables.
@@ -150,10 +152,9 @@ impl Engine {
             return false;
         };
         let may_clean = !client.holds_backend() && client.login.is_none();
-        let lists = statement.traits.contains(Traits::LISTS_USER_VARIABLES);
-        let keeps = lists || keeps_backend(client, statement);
+        let sees_any = may_see_any(client, statement);
         let reads = |name: &[u8]| mentions.iter().any(|it| it.reads && *it.name == *name);
-        let taints = |name: &[u8]| keeps || reads(name);
+        let taints = |name: &[u8]| sees_any || reads(name);
         if may_clean && backend.foreign_variables(client).any(taints) {
             return true;
         }

@@ -2,7 +2,7 @@
 //! that was kept for the execution, and with the types of the parameters if the client left them out and the
 //! backend does not have them.
 
-use session::statement::{Flavor, Kind, Statement, Traits};
+use session::statement::{Flavor, Kind, Traits};
 use wire::{
     Command, ParameterList, ParameterTypes, TypeList, asks_for_cursor, parameter_types,
     with_parameter_types, write_packet,
@@ -102,16 +102,17 @@ pub(crate) fn put_named(
 }
 
 /// True of an execution whose parameters the server does not look at: for several rows (COM_STMT_BULK_EXECUTE) MariaDB
-/// executes no other statements than writes, and of those none that read what they write (ERR 1295).
+/// executes none of these statements (ERR 1295). In doubt it is not one.
 fn is_refused(payload: &[u8], statement: &ClientStatement) -> bool {
-    let is_bulk = payload.first() == Some(&(Command::StmtBulkExecute as u8));
-    let Statement { kind, traits, .. } = statement.template.meaning.statement;
-    let is_taken = match kind {
-        Kind::Update => true,
-        Kind::Insert | Kind::Replace | Kind::Delete => !traits.contains(Traits::COUNTS_UNSENT_ROWS),
+    if payload.first() != Some(&(Command::StmtBulkExecute as u8)) {
+        return false;
+    }
+    let meaning = &statement.template.meaning.statement;
+    match meaning.kind {
+        Kind::Insert | Kind::Replace => meaning.traits.contains(Traits::COUNTS_UNSENT_ROWS),
+        Kind::Select | Kind::Set | Kind::Do | Kind::Ddl | Kind::Call => true,
         _ => false,
-    };
-    is_bulk && !is_taken
+    }
 }
 
 fn put_execution(

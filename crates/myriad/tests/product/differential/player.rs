@@ -116,18 +116,27 @@ pub(super) fn play(address: &Address, offered: Capabilities, lines: &[String]) -
     told
 }
 
-/// True of a variable that no two sessions have the same of.
+/// True of a variable that no two sessions have the same of, or that is of the whole server and moves on; and of those
+/// by which the front door has itself be told of changes.
 fn is_its_own(name: &str) -> bool {
-    [
+    const OWN: [&str; 5] = [
         "pseudo_thread_id",
         "rand_seed1",
         "rand_seed2",
         "statement_id",
         "timestamp",
-    ]
-    .contains(&name)
-        || name.contains("gtid")
-        || name.starts_with("session_track_")
+    ];
+    const MOVE_ON: [&str; 8] = [
+        "gtid_binlog_pos",
+        "gtid_binlog_state",
+        "gtid_current_pos",
+        "gtid_executed",
+        "gtid_owned",
+        "gtid_purged",
+        "gtid_slave_pos",
+        "last_gtid",
+    ];
+    OWN.contains(&name) || MOVE_ON.contains(&name) || name.starts_with("session_track_")
 }
 
 impl Player {
