@@ -414,8 +414,11 @@ const KNOWN: [Known; 64] = [
     ("`LOCK TABLES` of such a table", |case| {
         let locked = case.has(&["LOCK TABLES"]) && !Server::is_mariadb();
         // A procedure may have answered before.
-        let told = case.through.last();
-        locked && told.is_some_and(|told| told.contains("was not locked with LOCK TABLES"))
+        let told = [case.direct, case.through].map(|told| told.last());
+        let not = told
+            .map(|told| told.is_some_and(|told| told.contains("was not locked with LOCK TABLES")));
+        // Directly, only a session that began anew is as one of those that are cleaned.
+        locked && (not[1] || case.begins_anew() && not[0])
     }),
     ("that a statement was prepared to set", |case| {
         let asks =
@@ -669,6 +672,8 @@ fn what_lock_tables_locks_is_known_only_on_mysql_also_in_procedures() {
     let locked = "x\nLOCK TABLES t WRITE\nCALL fails()";
     assert_eq!(is_known(locked, &read, &none), !Server::is_mariadb());
     assert!(!is_known(locked, &none, &read));
+    let anew = "x\n\\reset_connection\nLOCK TABLES t WRITE\nCALL fails()";
+    assert_eq!(is_known(anew, &none, &read), !Server::is_mariadb());
     assert!(!is_known("x\nCALL fails()", &read, &none));
 }
 
