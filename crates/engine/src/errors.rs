@@ -151,9 +151,13 @@ impl ClientError {
     }
 
     /// The password has expired.
-    pub(crate) fn password_expired() -> Self {
+    pub(crate) fn password_expired(flavor: Flavor) -> Self {
         let text = "Your password has expired. To log in you must change it using a client that \
-                    supports expired passwords.";
+                    supports expired passwords";
+        let text = match flavor {
+            Flavor::MariaDb => text.to_owned(),
+            Flavor::MySql => format!("{text}."),
+        };
         Self::new(code::MUST_CHANGE_PASSWORD, b"HY000", text)
     }
 

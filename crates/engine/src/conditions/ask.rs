@@ -182,6 +182,7 @@ impl Engine {
 
     /// The backend told the conditions.
     pub(crate) fn learn_warnings(&mut self, key: Key, read: ReadWarnings) {
+        self.counters.conditions_cut += u64::from(read.is_cut());
         let client = self.pool.get(key).and_then(|backend| backend.client);
         if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
             let results = client

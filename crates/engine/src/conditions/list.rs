@@ -9,8 +9,9 @@ use wire::{
 
 use crate::conditions::binary_rows::{Form, binary_condition};
 
-/// More than this is not kept for a session.
-const CAPTURE_MAX: usize = 64 << 10;
+/// More than this is not kept for a session: room for the 1,024 conditions that MySQL lists if nothing is set, though
+/// their texts be long.
+const KEPT_MAX: usize = 256 << 10;
 
 /// The number and SQLSTATE of an ERR packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,10 @@ impl Source {
 /// The answer to a SHOW WARNINGS of our own, as far as it has come.
 pub(crate) struct ReadWarnings {
     answer: Vec<u8>,
+    /// Rows were left out, because they are more than is kept.
+    is_cut: bool,
+    /// The sequence id that follows the last row that was kept.
+    end_id: Option<u8>,
     /// It tells what came on top of what is known.
     adds: bool,
     /// What gave the warnings.
@@ -63,6 +68,8 @@ impl ReadWarnings {
     pub(crate) fn new(adds: bool, source: Option<Box<Source>>) -> Self {
         Self {
             answer: Vec::new(),
+            is_cut: false,
+            end_id: None,
             adds,
             source,
             again: None,
@@ -74,11 +81,30 @@ impl ReadWarnings {
         &mut self.again
     }
 
-    /// Keeps a piece of the answer, within bounds.
+    /// Keeps a piece of the answer, but for rows that are more than is kept.
     pub(crate) fn keep(&mut self, piece: &Piece<'_>) {
-        if self.answer.len() <= CAPTURE_MAX {
-            self.answer.extend_from_slice(piece.bytes());
+        let sequence_id = Header::parse(piece.bytes()).map(|header| header.sequence_id);
+        match piece {
+            Piece::Row(_) if self.answer.len() > KEPT_MAX => self.is_cut = true,
+            Piece::Row(packet) => {
+                self.answer.extend_from_slice(packet);
+                self.end_id = sequence_id.map(|id| id.wrapping_add(1));
+            }
+            Piece::Rest(_) if self.is_cut => {}
+            piece => {
+                let begin = self.answer.len();
+                self.answer.extend_from_slice(piece.bytes());
+                // It follows the last row that was kept.
+                if let (Piece::RowsEnd(_), Some(id)) = (piece, self.end_id) {
+                    self.answer[begin + HEADER_LEN - 1] = id;
+                }
+            }
         }
+    }
+
+    /// There are more than are kept.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// It tells what came on top of what is known.
@@ -86,20 +112,17 @@ impl ReadWarnings {
         self.adds
     }
 
-    /// The list, once the answer is complete, behind what was known `before`. `None` if it is more than is kept.
-    pub(super) fn list(self, before: Option<Box<List>>, is_utf8: bool) -> Option<Box<List>> {
-        if self.answer.len() > CAPTURE_MAX {
-            return None;
-        }
+    /// The list, once the answer is complete, behind what was known `before`.
+    pub(super) fn list(self, before: Option<Box<List>>, is_utf8: bool) -> Box<List> {
         let Some(mut list) = before else {
-            return Some(Box::new(List {
+            return Box::new(List {
                 answer: self.answer.into(),
                 source: self.source,
                 is_utf8,
-            }));
+            });
         };
         list.add(&self.answer);
-        Some(list)
+        list
     }
 }
 
@@ -214,7 +237,7 @@ impl List {
 
     /// Adds rows of so many bytes.
     fn append(&mut self, len: usize, rows: impl FnOnce(&mut Packets)) {
-        if self.answer.len() + len > CAPTURE_MAX {
+        if self.answer.len() + len > KEPT_MAX {
             return;
         }
         let mut packets = Packets::default();

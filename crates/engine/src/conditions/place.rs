@@ -159,14 +159,13 @@ impl Conditions {
         read
     }
 
-    /// Takes over what a backend told. Of more than is kept nothing is known.
+    /// Takes over what a backend told.
     pub(crate) fn learn(&mut self, read: ReadWarnings, is_utf8: bool) {
         let before = match std::mem::take(&mut self.place) {
             Place::Known(list) if read.adds() => Some(list),
             _ => None,
         };
-        let list = read.list(before, is_utf8);
-        self.place = list.map_or(Place::Nowhere, Place::Known);
+        self.place = Place::Known(read.list(before, is_utf8));
     }
 
     /// The list of the attached backend was emptied: if there was none, that is the session's.

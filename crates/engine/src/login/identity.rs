@@ -317,7 +317,7 @@ impl Engine {
             Standing::Expired if self.takes_expired(client) => {
                 self.check_behind(account, claim.user)
             }
-            Standing::Expired => Err(ClientError::password_expired()),
+            Standing::Expired => Err(ClientError::password_expired(self.flavor())),
         }
     }
 

@@ -252,6 +252,8 @@ counters! {
     pins_rejected,
     /// Sessions for which a reason to be pinned ended before they did.
     pins_ended,
+    /// Lists of conditions of which only the first 256 KiB were kept for SHOW WARNINGS.
+    conditions_cut,
     /// Times a backend was held because its client did not keep up.
     answers_held,
     /// Bytes received from clients.

@@ -5,7 +5,7 @@ use session::sqlstate;
 use session::statement::Flavor;
 
 use crate::session_state::{Scripts, compare, pinned};
-use crate::support::{Client, Database, FrontDoor, Server, server_file};
+use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Server, server_file};
 
 const STATE: &str = "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT, \
                      @e = MYSQL_ERRNO, @c = CLASS_ORIGIN, @u = SUBCLASS_ORIGIN, @t = TABLE_NAME";
@@ -235,4 +235,41 @@ fn conditions_have_the_states_that_the_server_gives_them() {
         let known = sqlstate(code, flavor);
         assert_eq!(String::from_utf8_lossy(&known), state, "{code}");
     }
+}
+
+#[test]
+fn long_lists_of_conditions_are_told_as_far_as_they_are_kept() {
+    let database = Database::shared();
+    database.schema("long_lists");
+    database.execute("CREATE TABLE long_lists.narrow (a TINYINT)");
+    let door = FrontDoor::start(database.address(), &[]);
+    let listed = |address: &Address, rows: u32| {
+        let login = Login {
+            user: "admin",
+            password: "all",
+            ..Login::to("long_lists")
+        };
+        let mut client = Client::login(address, &login).unwrap();
+        client.run("SET max_error_count = 65535, sql_mode = ''");
+        client.run(&format!(
+            "INSERT INTO narrow SELECT seq + 1000 FROM shop.seq_1_to_{rows}"
+        ));
+        match client.run("SHOW WARNINGS").pop() {
+            Some(Outcome::Rows(rows)) => rows,
+            other => panic!("{other:?}"),
+        }
+    };
+    let cut = || door.metric("myriad_conditions_cut_total");
+    let direct = listed(database.address(), 3_000);
+    assert_eq!(direct.len(), 3_000);
+    assert_eq!(listed(&door.address(), 1_000)[..], direct[..1_000]);
+    assert_eq!(cut(), 0);
+    let through = listed(&door.address(), 70_000);
+    assert!(
+        (3_000..10_000).contains(&through.len()),
+        "{}",
+        through.len()
+    );
+    assert_eq!(through[..3_000], direct);
+    assert_eq!(cut(), 1);
 }

@@ -157,12 +157,11 @@ fn what_proves_an_account_is_kept_in_locked_memory() {
 
 #[test]
 fn an_expired_password_is_answered_as_by_the_server() {
-    let database = Database::shared();
+    let database = Database::private_with(&["--disconnect-on-expired-password=ON"]);
     database.execute("CREATE USER 'fs_old'@'localhost' IDENTIFIED BY 'right' PASSWORD EXPIRE");
     let door = start(&database);
     let told = |password| log_in_twice(&database, &door, "fs_old", password);
-    let sandbox = if Server::is_mariadb() { 1820 } else { 1862 };
-    assert_eq!((told("right"), told("wrong")), (Some(sandbox), Some(1045)));
+    assert_eq!((told("right"), told("wrong")), (Some(1862), Some(1045)));
     database.execute("ALTER USER 'fs_old'@'localhost' IDENTIFIED BY 'new'");
     assert_eq!(log_in_twice(&database, &door, "fs_old", "new"), None);
 }
