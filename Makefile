@@ -13,9 +13,13 @@ DIFFERENTIAL := MYRIAD_DIFFERENTIAL_SECONDS=$(or $(MYRIAD_DIFFERENTIAL_SECONDS),
 	MYRIAD_DIFFERENTIAL_CROWD=$(or $(MYRIAD_DIFFERENTIAL_CROWD),4) \
 	cargo test --package myriad --test product differential:: -- --nocapture
 
+# All files of a suite, or those that the environment names.
+SUITES := MYRIAD_SUITE_EVERY=$(or $(MYRIAD_SUITE_EVERY),1) MYRIAD_SUITE_PLAYERS=$(or $(MYRIAD_SUITE_PLAYERS),4) \
+	cargo test --package myriad --test product suites:: -- --nocapture
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help challenge serve test setup lint test-unit test-atomics fuzz test-product test-drivers test-differential test-mysql test-mysql-if-possible
+.PHONY: help challenge serve test setup lint test-unit test-atomics fuzz test-product test-drivers test-differential test-suites test-mysql test-mysql-if-possible
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,7 +41,7 @@ test: setup lint ## Everything: setup, lint, unit tests, fuzzing, product tests 
 	@$(MAKE) --no-print-directory test-mysql-if-possible
 
 setup: ## Install what the other targets need and the machine lacks
-	@scripts/setup rust lint database clients drivers
+	@scripts/setup rust lint database clients drivers suites
 
 lint: ## Formatting, clippy, the rules of style, licences and sources of dependencies
 	@scripts/setup rust lint
@@ -63,7 +67,7 @@ fuzz: ## Fuzz each target for FUZZ_SECONDS (60), from the inputs in fuzz/corpus
 	scripts/fuzz
 
 test-product: ## Only the tests that run a real MariaDB
-	@scripts/setup rust database clients drivers
+	@scripts/setup rust database clients drivers suites
 	cargo test --package localdb --package load --package myriad
 
 test-drivers: ## Only the clients of Python, Java, Node.js, Go, Rust, PHP and C
@@ -78,8 +82,16 @@ test-differential: ## Random sessions, directly and through, for MYRIAD_DIFFEREN
 	3) echo "WARNING: no random sessions on MySQL; see above" >&2 ;; \
 	*) exit 1 ;; esac
 
+test-suites: ## The servers' own test files, directly and through: the suite MYRIAD_SUITE (main) of MariaDB and of MySQL
+	@scripts/setup rust database suites
+	$(SUITES)
+	@scripts/setup mysql; case $$? in \
+	0) scripts/setup suites && MYRIAD_TEST_SERVER=mysql $(SUITES) ;; \
+	3) echo "WARNING: none of MySQL's own test files; see above" >&2 ;; \
+	*) exit 1 ;; esac
+
 test-mysql: ## The same on MySQL, without and with its thread pool
-	@scripts/setup rust clients drivers mysql
+	@scripts/setup rust clients drivers mysql suites
 	MYRIAD_TEST_SERVER=mysql cargo test --package localdb --package myriad
 	MYRIAD_DIFFERENTIAL_SECONDS=0 MYRIAD_TEST_SERVER=mysql-thread-pool cargo test --package myriad --test product
 

@@ -27,7 +27,7 @@ pub use database::LocalDb;
 pub use error::LocalDbError;
 pub use family::Family;
 pub use options::Options;
-pub use programs::client_command;
+pub use programs::{client_command, command_of};
 
 #[cfg(test)]
 mod tests;

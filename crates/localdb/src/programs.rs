@@ -23,6 +23,20 @@ pub fn client_command(family: Family, name: &'static str) -> Result<Command, Loc
     Ok(command)
 }
 
+/// A command that runs a program of this family which lies elsewhere than the family's others, yet
+/// without arguments.
+///
+/// # Errors
+/// MySQL, whose libraries it needs, has not been fetched.
+pub fn command_of(family: Family, path: &Path) -> Result<Command, LocalDbError> {
+    let tree = match family {
+        Family::MariaDb => None,
+        Family::MySql => Some(Tree::find()?),
+    };
+    let path = path.to_owned();
+    Ok(Program { path, tree }.command())
+}
+
 /// Where everything that we run is installed.
 #[derive(Debug)]
 pub(crate) struct Programs {

@@ -106,6 +106,8 @@ mod stored_objects;
 #[cfg(test)]
 mod stuck_settings;
 #[cfg(test)]
+mod suites;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod texts_by_name;

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 use self::crowd::Crowd;
 use self::ground::{Compared, Difference, Ground};
-use crate::support::{Address, Database, FrontDoor};
+use crate::support::{Address, Database, FrontDoor, number};
 
 /// So many are compared if nothing says how long to search, and at least so many if something does.
 const SESSIONS: u64 = 60;
@@ -54,16 +54,6 @@ const TESTERS: u64 = 3;
 
 /// The search ends when so many sessions have differed, if nothing says how many.
 const ENOUGH: u64 = 6;
-
-/// A number from the environment.
-fn number(name: &str, otherwise: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
-        Err(_) => otherwise,
-    }
-}
 
 /// What came of a search.
 #[derive(Default)]

@@ -88,11 +88,22 @@ impl Client {
 
     /// Connects and logs in. `Err`: what the other end said instead of OK.
     pub(crate) fn login(address: &Address, login: &Login<'_>) -> Result<Self, Outcome> {
-        let (mut client, handshake) = Self::connect(address)?;
+        Self::try_login(address, login).unwrap()
+    }
+
+    /// The same where nobody may be listening, or not for long.
+    pub(crate) fn try_login(
+        address: &Address,
+        login: &Login<'_>,
+    ) -> io::Result<Result<Self, Outcome>> {
+        let (mut client, handshake) = match Self::try_connect(address)? {
+            Ok(connected) => connected,
+            Err(refused) => return Ok(Err(refused)),
+        };
         let response = client.response(&handshake, login);
-        client.send_bytes(&response);
-        let let_in = client.finish_login(login.password).unwrap();
-        let_in.map(|()| client.compressed_if_agreed())
+        client.stream.get_mut().write_all(&response)?;
+        let let_in = client.finish_login(login.password)?;
+        Ok(let_in.map(|()| client.compressed_if_agreed()))
     }
 
     /// Both sides compress from here on, if both have said so.
@@ -154,7 +165,11 @@ impl Client {
 
     /// Connects and reads the initial handshake's payload.
     pub(crate) fn connect(address: &Address) -> Result<(Self, Vec<u8>), Outcome> {
-        let stream = BufReader::with_capacity(64 << 10, Stream::connect(address).unwrap());
+        Self::try_connect(address).unwrap()
+    }
+
+    fn try_connect(address: &Address) -> io::Result<Result<(Self, Vec<u8>), Outcome>> {
+        let stream = BufReader::with_capacity(64 << 10, Stream::connect(address)?);
         let welcome = Packet {
             sequence_id: 0,
             payload: Vec::new(),
@@ -167,11 +182,11 @@ impl Client {
             connection_id: 0,
             welcome,
         };
-        let handshake = client.receive().unwrap().payload;
-        match ErrPacket::parse(&handshake) {
+        let handshake = client.receive()?.payload;
+        Ok(match ErrPacket::parse(&handshake) {
             Ok(error) => Err(outcome(&error)),
             Err(_) => Ok((client, handshake)),
-        }
+        })
     }
 
     /// Reads what follows the response, and switches the plugin if it is asked to.

@@ -63,11 +63,21 @@ impl Database {
     }
 
     fn start(arguments: &'static [&str]) -> Self {
+        let folder = folder();
+        Self::start_in(folder.path().to_owned(), Some(folder), arguments)
+    }
+
+    /// One of the caller's own in a folder that outlives it, started with more arguments.
+    pub(crate) fn private_in(folder: &Path, arguments: &'static [&str]) -> Self {
+        Self::start_in(folder.to_owned(), None, arguments)
+    }
+
+    fn start_in(path: PathBuf, folder: Option<TempDir>, arguments: &'static [&str]) -> Self {
         let (ready, started) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         let keeper = std::thread::spawn(move || {
-            let folder = folder();
-            let local = Arc::new(Mutex::new(own_database_with(&folder, arguments)));
+            let _folder = folder;
+            let local = Arc::new(Mutex::new(own_database_with(&path, arguments)));
             ready.send(local.clone()).unwrap();
             // Nothing is ever sent: this returns when the other end is gone.
             let _gone = ended.recv();
@@ -92,9 +102,11 @@ impl Database {
         lock(&self.local).execute(sql).unwrap()
     }
 
-    /// The same of statements that may fail.
-    pub(crate) fn try_execute(&self, sql: &str) -> Option<String> {
-        lock(&self.local).execute(sql).ok()
+    /// The same of statements that may fail, and then why.
+    pub(crate) fn try_execute(&self, sql: &str) -> Result<String, String> {
+        lock(&self.local)
+            .execute(sql)
+            .map_err(|error| error.to_string())
     }
 
     /// An empty schema of this name, open to `app`.
@@ -116,9 +128,9 @@ impl Drop for Database {
     }
 }
 
-/// Where a database's files go: memory if there is plenty, because every random session has its schema made anew,
+/// A folder for a database's files: in memory if there is plenty, because every random session has its schema made anew,
 /// twice, and a disk takes most of the time of that.
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     let free = rustix::fs::statvfs(memory).map_or(0, |memory| memory.f_bavail * memory.f_frsize);
     let folder = match free >= MEMORY {
@@ -131,12 +143,12 @@ fn folder() -> TempDir {
 /// A database of the caller's own, with the sample and the tests' accounts. It ends with the
 /// calling thread.
 pub(crate) fn own_database(folder: &TempDir) -> LocalDb {
-    own_database_with(folder, &[])
+    own_database_with(folder.path(), &[])
 }
 
 /// The same, started with more arguments.
-fn own_database_with(folder: &TempDir, arguments: &[&str]) -> LocalDb {
-    let options = Options::in_folder(folder.path())
+fn own_database_with(folder: &Path, arguments: &[&str]) -> LocalDb {
+    let options = Options::in_folder(folder)
         .server_arg("--max-connections=500")
         .server_arg("--max-allowed-packet=128M")
         .server_arg("--innodb-flush-log-at-trx-commit=2")

@@ -118,14 +118,19 @@ impl Server {
 
 /// A file or folder that `scripts/setup clients` has unpacked from MariaDB's server, if it could.
 pub(crate) fn server_file(name: &str) -> Option<PathBuf> {
+    let folder = cached("mariadb-server")?;
+    let complete = folder.join(".version").is_file();
+    complete.then(|| folder.join(name))
+}
+
+/// A folder of this name where `scripts/setup` keeps what tests need.
+pub(crate) fn cached(name: &str) -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let of_home = || Some(PathBuf::from(variable("HOME")?).join(".cache"));
     let cache = variable("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(of_home)?;
-    let folder = cache.join("myriad/mariadb-server");
-    let complete = folder.join(".version").is_file();
-    complete.then(|| folder.join(name))
+    Some(cache.join("myriad").join(name))
 }
 
 /// A program that comes with the server.

@@ -1,0 +1,183 @@
+//! Which files there are, and how one is played.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::{Address, Server, Tool, cached, program};
+
+/// Beside a file, what its server must be started with.
+const OPTIONS: [&str; 6] = [
+    "-master.opt",
+    "-slave.opt",
+    ".opt",
+    ".cnf",
+    ".combinations",
+    "-master.sh",
+];
+
+/// How long one may take.
+const SECONDS: &str = "90";
+
+/// The test files of the server that tests run on.
+pub(super) struct Files {
+    /// The program that plays them.
+    program: PathBuf,
+    /// Where they are looked for, and what they include.
+    folder: PathBuf,
+    /// Those of the suites that need no options.
+    all: Vec<File>,
+    /// How many have options of their own.
+    pub(super) with_options: usize,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    /// The suite's name and its own.
+    pub(super) name: String,
+    /// Below the folder of all.
+    path: PathBuf,
+}
+
+/// What came of playing a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Played {
+    pub(super) is_success: bool,
+    pub(super) output: String,
+}
+
+impl Files {
+    /// `None` if they have not been unpacked.
+    pub(super) fn find() -> Option<Self> {
+        let (server, program, main) = match Server::is_mariadb() {
+            true => ("mariadb", "mariadb-test", "main"),
+            false => ("mysql", "mysqltest", "t"),
+        };
+        let place = cached("suites")?.join(server);
+        place.join(".version").is_file().then_some(())?;
+        let folder = place.join("files");
+        let suites = std::env::var("MYRIAD_SUITE").unwrap_or_else(|_| "main".into());
+        let (mut all, mut with_options) = (Vec::new(), 0);
+        for suite in suites.split(',') {
+            let below = match suite {
+                "main" => PathBuf::from(main),
+                other => Path::new("suite").join(other),
+            };
+            // Most have their files in a folder of their own.
+            let tests = below.join("t");
+            let is_there = folder.join(&tests).is_dir();
+            let (without, with) = tests_of(&folder, suite, if is_there { &tests } else { &below });
+            all.extend(without);
+            with_options += with;
+        }
+        Some(Self {
+            program: place.join(program),
+            folder,
+            all,
+            with_options,
+        })
+    }
+
+    /// One in so many, of those that are asked for.
+    pub(super) fn chosen(&self, every: usize) -> Vec<File> {
+        let parts = std::env::var("MYRIAD_SUITE_FILES").unwrap_or_default();
+        let is_asked = |file: &&File| parts.split(',').any(|part| file.name.contains(part));
+        let asked = self.all.iter().filter(is_asked);
+        asked.step_by(every.max(1)).cloned().collect()
+    }
+
+    /// What files load.
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.join("std_data")
+    }
+
+    /// Plays one as root. `vardir` is where it may write.
+    pub(super) fn play(&self, file: &File, address: &Address, vardir: &Path) -> Played {
+        let Address::Unix(socket) = address else {
+            panic!("files are played over unix sockets");
+        };
+        let family = Server::chosen().family();
+        let player = localdb::command_of(family, &self.program).unwrap();
+        let socket = socket.display().to_string();
+        let path = |below: &str| vardir.join(below).display().to_string();
+        let files = self.folder.display();
+        let output = Command::new("timeout")
+            .args(["--kill-after=5", SECONDS])
+            .arg(player.get_program())
+            .args(player.get_args())
+            .args([
+                "--no-defaults",
+                "--user=root",
+                "--database=test",
+                "--silent",
+            ])
+            .arg(format!("--socket={socket}"))
+            .arg(format!("--tmpdir={}", path("tmp")))
+            .arg(format!("--logdir={}", path("log")))
+            .arg(format!("--basedir={files}/"))
+            .arg("--max-connect-retries=50")
+            .arg(format!("--test-file={}", file.path.display()))
+            .args(arguments())
+            .envs([
+                ("MYSQLTEST_VARDIR", vardir.display().to_string()),
+                ("MYSQL_TMP_DIR", path("tmp")),
+                ("MYSQL_TEST_DIR", files.to_string()),
+                ("MASTER_MYSOCK", socket.clone()),
+                ("MASTER_MYPORT", "1".into()),
+                ("TZ", "GMT-3".into()),
+                ("LC_ALL", "C".into()),
+                ("MYSQL", spoken(Tool::Client, address)),
+                ("MYSQL_DUMP", spoken(Tool::Dump, address)),
+            ])
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = [output.stdout, b"\n--\n".to_vec(), output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        Played {
+            is_success: output.status.success(),
+            output: said.replace(&socket, "SOCKET"),
+        }
+    }
+}
+
+/// What else the program is given.
+fn arguments() -> Vec<String> {
+    let arguments = std::env::var("MYRIAD_SUITE_ARGUMENTS").unwrap_or_default();
+    arguments.split_whitespace().map(str::to_owned).collect()
+}
+
+/// A program of the server as root, as a file's `exec` runs it.
+fn spoken(tool: Tool, address: &Address) -> String {
+    let command = program(tool, address);
+    let words = [command.get_program()]
+        .into_iter()
+        .chain(command.get_args());
+    let words = words
+        .filter(|word| *word != "--user=app")
+        .map(OsStr::to_string_lossy);
+    words.collect::<Vec<_>>().join(" ") + " --user=root"
+}
+
+/// The tests of a suite without options, and how many have some.
+fn tests_of(folder: &Path, suite: &str, below: &Path) -> (Vec<File>, usize) {
+    let entries = std::fs::read_dir(folder.join(below))
+        .unwrap_or_else(|error| panic!("suite {suite}: {error}"));
+    let names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    let tests = names.iter().filter_map(|name| name.strip_suffix(".test"));
+    let has_options = |name: &str| {
+        let options = |end: &&str| folder.join(below).join(format!("{name}{end}")).exists();
+        OPTIONS.iter().any(options)
+    };
+    let (with, mut without): (Vec<&str>, Vec<&str>) = tests.partition(|name| has_options(name));
+    without.sort_unstable();
+    let file = |name: &str| File {
+        name: format!("{}.{name}", suite.replace('/', "_")),
+        path: below.join(format!("{name}.test")),
+    };
+    (without.into_iter().map(file).collect(), with.len())
+}
