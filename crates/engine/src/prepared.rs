@@ -143,6 +143,18 @@ pub(crate) fn may_ask_for_schema(text: &[u8]) -> bool {
     calls(b"database") || calls(b"schema")
 }
 
+/// Fewer bytes of a command are refused, whatever statement they name.
+fn len_min(command: Command, flavor: Flavor) -> usize {
+    match (command, flavor) {
+        // The statement's id, flags, and how often.
+        (Command::StmtExecute, _) => 10,
+        // The id, and a number of rows, or of a parameter.
+        (Command::StmtFetch, Flavor::MySql) => 9,
+        (Command::StmtSendLongData, Flavor::MySql) => 7,
+        _ => 0,
+    }
+}
+
 impl Engine {
     /// A command that names a prepared statement.
     pub(crate) fn prepared_command<I: Io<Mail>>(
@@ -154,6 +166,11 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return Taken::Now;
         };
+        if packet.payload.len() < len_min(command, self.flavor()) {
+            self.refuse_command(turn, key, &ClientError::malformed_packet(self.flavor()));
+            self.touch(key, turn.now);
+            return Taken::Now;
+        }
         let Some(statement) = client.statement(packet.payload) else {
             return self.unknown_statement(turn, key, (command, packet));
         };

@@ -559,3 +559,40 @@ fn half_a_file_is_not_loaded() {
     assert_eq!(next.value("SELECT COUNT(*) FROM t"), "5");
     assert_eq!(door.metric("myriad_backend_losses_total"), 1);
 }
+
+/// What is answered to a command, of which its bytes are sent as they are.
+fn answered(address: &Address, command: u8, argument: &[u8]) -> Vec<Vec<u8>> {
+    const COM_PING: u8 = 0x0e;
+    let mut client = Client::login(address, &Login::default()).unwrap();
+    client.send(command, argument);
+    // Some are answered with nothing.
+    client.send(COM_PING, b"");
+    let mut packets = Vec::new();
+    loop {
+        let packet = client.receive().unwrap().payload;
+        if packet[0] == 0 {
+            return packets;
+        }
+        packets.push(packet);
+    }
+}
+
+#[test]
+fn commands_about_statements_that_are_cut_short_are_refused_as_by_the_server() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let (execute, long_data, fetch) = (0x17, 0x18, 0x1c);
+    // MariaDB reads on behind the end where an id is cut.
+    let lengths = if Server::is_mariadb() { 4..12 } else { 0..12 };
+    for command in [execute, long_data, fetch] {
+        for length in lengths.clone() {
+            let argument = &[1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0][..length];
+            let told = |address| answered(address, command, argument);
+            assert_eq!(
+                told(&door.address()),
+                told(database.address()),
+                "{command}: {argument:?}"
+            );
+        }
+    }
+}
