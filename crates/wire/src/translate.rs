@@ -73,8 +73,9 @@ impl Translation {
         }
     }
 
-    /// The same for a COM_STMT_EXECUTE that asks for a cursor: if one is opened, a client that is
-    /// told EOF packets gets one in all, with SERVER_STATUS_CURSOR_EXISTS.
+    /// The same for a COM_STMT_EXECUTE that asks for a cursor, of a statement that may open one: if it does, a client
+    /// that is told EOF packets gets one in all, with SERVER_STATUS_CURSOR_EXISTS. If it fails instead, the servers
+    /// tell the ERR packet behind the columns, and none.
     pub fn with_cursor(mut self) -> Self {
         self.cursor = true;
         self
@@ -113,10 +114,8 @@ impl Translation {
         told: &Told<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Malformed> {
-        // With one of these there is no cursor.
-        if self.held_back
-            && matches!(piece, Piece::Row(packet) | Piece::Err(packet) if !packet.is_empty())
-        {
+        // With rows there is no cursor.
+        if self.held_back && matches!(piece, Piece::Row(packet) if !packet.is_empty()) {
             let sequence_id = piece.bytes().get(3).copied().unwrap_or_default();
             self.columns_end(sequence_id, (told.status, told.warnings), out);
         }

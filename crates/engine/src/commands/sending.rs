@@ -330,7 +330,12 @@ fn translation(
         let executed = client.statement(packet.payload);
         translation = translation.with_kept(executed.and_then(|executed| executed.definitions));
     }
-    match asks_for_cursor(packet.payload) {
+    // Writes that return rows, and what a procedure reads, are told at once.
+    let opens_none = matches!(
+        statement.kind,
+        Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete | Kind::Call | Kind::Handler
+    );
+    match asks_for_cursor(packet.payload) && !opens_none {
         true => translation.with_cursor(),
         false => translation,
     }

@@ -174,6 +174,10 @@ impl Answer {
         let mut follows = false;
         if !self.deprecate_eof() {
             let packet = next()?;
+            // A cursor that could not be opened.
+            if packet.payload[0] == 0xff {
+                return Ok(self.end(Part::Err, packet));
+            }
             let status = status(Part::ColumnsEnd, &packet);
             self.packets.push((Part::ColumnsEnd, packet));
             if status.contains(ServerStatus::CURSOR_EXISTS) {
