@@ -218,28 +218,33 @@ impl List {
         }
         let mut packet = Vec::new();
         write_packet(&mut packet, 0, &row);
-        if is_ascii {
-            self.append(packet.len(), |packets| packets.push(&packet));
+        if is_ascii && packet.len() <= self.room() {
+            self.append(|packets| packets.push(&packet));
         }
         is_ascii
     }
 
     /// Adds those that another answer to SHOW WARNINGS has, as far as there is room.
     fn add(&mut self, more: &[u8]) {
-        self.append(more.len(), |packets| {
+        let mut room = self.room();
+        self.append(|packets| {
             each_packet(more, |piece| {
                 if matches!(piece, Piece::Row(_)) {
-                    packets.push(piece.bytes());
+                    room = room.saturating_sub(piece.bytes().len());
+                    if room > 0 {
+                        packets.push(piece.bytes());
+                    }
                 }
             });
         });
     }
 
-    /// Adds rows of so many bytes.
-    fn append(&mut self, len: usize, rows: impl FnOnce(&mut Packets)) {
-        if self.answer.len() + len > KEPT_MAX {
-            return;
-        }
+    fn room(&self) -> usize {
+        KEPT_MAX.saturating_sub(self.answer.len())
+    }
+
+    /// Adds rows.
+    fn append(&mut self, rows: impl FnOnce(&mut Packets)) {
         let mut packets = Packets::default();
         let mut end = Vec::new();
         each_packet(&self.answer, |piece| match piece {

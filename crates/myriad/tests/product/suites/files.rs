@@ -4,16 +4,21 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Address, Server, Tool, cached, program};
+use crate::support::{Address, Server, Tool, cached, number, program};
 
-/// Beside a file, what its server must be started with.
-const OPTIONS: [&str; 6] = [
-    "-master.opt",
-    "-slave.opt",
-    ".opt",
-    ".cnf",
-    ".combinations",
-    "-master.sh",
+/// Beside a file, the options that its server must be started with.
+const OPTIONS: [&str; 2] = ["-master.opt", ".opt"];
+
+/// Beside a file, what asks for more than options.
+const SETTINGS: [&str; 4] = ["-slave.opt", ".cnf", ".combinations", "-master.sh"];
+
+/// Options that are meant for the servers' own test driver.
+const OF_DRIVER: [&str; 5] = [
+    "--force-restart",
+    "--testcase-timeout=",
+    "--nowarnings",
+    "--no-console",
+    "--timezone=",
 ];
 
 /// How long one may take.
@@ -25,10 +30,9 @@ pub(super) struct Files {
     program: PathBuf,
     /// Where they are looked for, and what they include.
     folder: PathBuf,
-    /// Those of the suites that need no options.
     all: Vec<File>,
-    /// How many have options of their own.
-    pub(super) with_options: usize,
+    /// How many ask for a server of their own, and are left out.
+    pub(super) left_out: usize,
 }
 
 /// One of them.
@@ -38,6 +42,8 @@ pub(super) struct File {
     pub(super) name: String,
     /// Below the folder of all.
     path: PathBuf,
+    /// What its server is started with.
+    pub(super) options: Vec<String>,
 }
 
 /// What came of playing a file.
@@ -58,7 +64,7 @@ impl Files {
         place.join(".version").is_file().then_some(())?;
         let folder = place.join("files");
         let suites = std::env::var("MYRIAD_SUITE").unwrap_or_else(|_| "main".into());
-        let (mut all, mut with_options) = (Vec::new(), 0);
+        let (mut all, mut left_out) = (Vec::new(), 0);
         for suite in suites.split(',') {
             let below = match suite {
                 "main" => PathBuf::from(main),
@@ -67,15 +73,17 @@ impl Files {
             // Most have their files in a folder of their own.
             let tests = below.join("t");
             let is_there = folder.join(&tests).is_dir();
-            let (without, with) = tests_of(&folder, suite, if is_there { &tests } else { &below });
-            all.extend(without);
-            with_options += with;
+            let (files, others) = tests_of(&folder, suite, if is_there { &tests } else { &below });
+            all.extend(files);
+            left_out += others;
         }
+        // Each of these needs a server of its own.
+        all.sort_by_key(|file| !file.options.is_empty());
         Some(Self {
             program: place.join(program),
             folder,
             all,
-            with_options,
+            left_out,
         })
     }
 
@@ -90,6 +98,21 @@ impl Files {
     /// What files load.
     pub(super) fn data(&self) -> PathBuf {
         self.folder.join("std_data")
+    }
+
+    /// The options of a file, for a server whose files may be written to `vardir`.
+    pub(super) fn options(&self, file: &File, vardir: &Path) -> Vec<String> {
+        let of = |path: &Path| path.display().to_string();
+        let places = [
+            ("$MYSQLTEST_VARDIR", of(vardir)),
+            ("$MYSQL_TMP_DIR", of(&vardir.join("tmp"))),
+            ("$MYSQL_TEST_DIR", of(&self.folder)),
+        ];
+        let placed = |option: &String| {
+            let place = |option: String, (name, path): &(&str, String)| option.replace(name, path);
+            places.iter().fold(option.clone(), place)
+        };
+        file.options.iter().map(placed).collect()
     }
 
     /// Plays one as root. `vardir` is where it may write.
@@ -172,23 +195,55 @@ fn spoken(tool: Tool, address: &Address) -> String {
     words.collect::<Vec<_>>().join(" ") + " --user=root"
 }
 
-/// The tests of a suite without options, and how many have some.
+/// The tests of a suite, and how many of them are left out.
 fn tests_of(folder: &Path, suite: &str, below: &Path) -> (Vec<File>, usize) {
     let entries = std::fs::read_dir(folder.join(below))
         .unwrap_or_else(|error| panic!("suite {suite}: {error}"));
-    let names: Vec<String> = entries
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names
+        .filter_map(|name| Some(name.strip_suffix(".test")?.to_owned()))
         .collect();
-    let tests = names.iter().filter_map(|name| name.strip_suffix(".test"));
-    let has_options = |name: &str| {
-        let options = |end: &&str| folder.join(below).join(format!("{name}{end}")).exists();
-        OPTIONS.iter().any(options)
+    names.sort_unstable();
+    let file = |name: &String| {
+        Some(File {
+            name: format!("{}.{name}", suite.replace('/', "_")),
+            path: below.join(format!("{name}.test")),
+            options: options(&folder.join(below), name)?,
+        })
     };
-    let (with, mut without): (Vec<&str>, Vec<&str>) = tests.partition(|name| has_options(name));
-    without.sort_unstable();
-    let file = |name: &str| File {
-        name: format!("{}.{name}", suite.replace('/', "_")),
-        path: below.join(format!("{name}.test")),
-    };
-    (without.into_iter().map(file).collect(), with.len())
+    let files: Vec<File> = names.iter().filter_map(file).collect();
+    let left_out = names.len() - files.len();
+    (files, left_out)
+}
+
+/// What the server of a test is started with; `None` if that is more than options, or they are not wanted.
+fn options(folder: &Path, name: &str) -> Option<Vec<String>> {
+    let beside = |end: &&str| folder.join(format!("{name}{end}"));
+    if SETTINGS.iter().any(|end| beside(end).exists()) {
+        return None;
+    }
+    let texts = OPTIONS.iter().map(beside).filter(|path| path.exists());
+    let texts: Vec<String> = texts
+        .map(|path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned())
+        .collect();
+    if !texts.is_empty() && number("MYRIAD_SUITE_OPTIONS", 0) == 0 {
+        return None;
+    }
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let words = lines
+        .filter(|line| !line.starts_with('#'))
+        .flat_map(str::split_whitespace);
+    let for_server = |word: &&str| !OF_DRIVER.iter().any(|known| word.starts_with(known));
+    words.filter(for_server).map(option).collect()
+}
+
+/// An option that means the same here; `None` if it asks for what only the servers' own test driver has.
+fn option(word: &str) -> Option<String> {
+    let known = ["$MYSQLTEST_VARDIR", "$MYSQL_TMP_DIR", "$MYSQL_TEST_DIR"];
+    let rest = known
+        .iter()
+        .fold(word.to_owned(), |word, known| word.replace(known, ""));
+    let is_strange = !word.starts_with("--") || rest.contains(['$', '"', '\'', '@']);
+    let of_other_builds = word.starts_with("--debug") || word.starts_with("--initialize");
+    (!is_strange && !of_other_builds).then(|| word.to_owned())
 }

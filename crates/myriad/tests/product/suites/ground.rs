@@ -77,29 +77,51 @@ pub(super) struct Ground<'a> {
     vardir: TempDir,
     /// Global variables as they were at the beginning.
     variables: String,
+    /// What the database was started with besides.
+    options: Vec<String>,
 }
 
 impl<'a> Ground<'a> {
+    /// One for files without options.
     pub(super) fn new(files: &'a Files) -> Self {
+        Self::with(files, None).unwrap()
+    }
+
+    /// One for a file; `None` if the server does not start with its options.
+    fn with(files: &'a Files, file: Option<&File>) -> Option<Self> {
         let vardir = folder();
-        // Files know where that is from there.
-        let place = vardir.path().join("mysqld.1");
-        let arguments = match Server::is_mariadb() {
+        std::fs::create_dir(vardir.path().join("tmp")).unwrap();
+        symlink(files.data(), vardir.path().join("std_data")).unwrap();
+        let usual = match Server::is_mariadb() {
             true => MARIADB,
             false => MYSQL,
         };
-        symlink(files.data(), vardir.path().join("std_data")).unwrap();
-        let database = Database::private_in(&place, arguments);
-        Self {
+        let options = file.map(|file| files.options(file, vardir.path()));
+        let usual = usual.iter().map(|&option| option.to_owned());
+        let arguments = usual.chain(options.unwrap_or_default()).collect();
+        // Files know where that is from there.
+        let database = Database::private_in(&vardir.path().join("mysqld.1"), arguments)?;
+        Some(Self {
             files,
             door: FrontDoor::start(database.address(), &SETTINGS),
-            variables: variables(&database).unwrap(),
+            variables: variables(&database).ok()?,
+            options: file.map(|file| file.options.clone()).unwrap_or_default(),
             database,
             vardir,
-        }
+        })
     }
 
     pub(super) fn compare(&mut self, file: &File) -> Compared {
+        if self.options != file.options {
+            match Self::with(self.files, Some(file)) {
+                Some(ground) => *self = ground,
+                None => {
+                    return Compared::FailsDirectly {
+                        why: "the server does not start with its options".to_owned(),
+                    };
+                }
+            }
+        }
         let direct = self.directly(file);
         if !direct.is_success {
             return Compared::FailsDirectly { why: direct.output };
@@ -120,12 +142,12 @@ impl<'a> Ground<'a> {
     }
 
     fn directly(&mut self, file: &File) -> Played {
-        self.clean();
+        self.clean(file);
         self.amid_crowd(file, self.database.address())
     }
 
     fn through(&mut self, file: &File) -> Played {
-        self.clean();
+        self.clean(file);
         self.amid_crowd(file, &self.door.address())
     }
 
@@ -137,10 +159,10 @@ impl<'a> Ground<'a> {
     }
 
     /// As at the beginning. What a file has left where that cannot be had, goes with its server.
-    fn clean(&mut self) {
+    fn clean(&mut self, file: &File) {
         if let Err(why) = self.cleaned() {
             println!("another database: {why}");
-            *self = Self::new(self.files);
+            *self = Self::with(self.files, Some(file)).unwrap();
             self.cleaned().unwrap();
         }
         for folder in ["tmp", "log"] {

@@ -2,8 +2,8 @@
 //!
 //! The files, and the program that plays them (`mysqltest`), come with the packages of the servers; `scripts/setup
 //! suites` unpacks them. What the servers' authors have recorded beside a file is not asked: it is compared with what
-//! the same server answers directly. Left out are files with options of their own, for they need a server started with
-//! those, and what fails directly, for it needs what the servers' own test driver sets up.
+//! the same server answers directly. Left out are files that ask for a server with options of their own, unless
+//! `MYRIAD_SUITE_OPTIONS=1` says otherwise, and what fails directly, for it needs what the servers' own test driver sets up.
 //!
 //! Unless the environment says otherwise, some files of the suite `main` are played, spread over it:
 //! `MYRIAD_SUITE` names others (`sys_vars,json`), `MYRIAD_SUITE_EVERY=1` has every file of it played, `MYRIAD_SUITE_FILES` those with
@@ -154,14 +154,14 @@ fn the_servers_own_test_files_come_out_the_same() {
     let found = search.found.into_inner().unwrap();
     println!(
         "{} files the same, {} differ as is known, {} differ, {} differed once of twice, {} are not the same twice \
-         directly, {} fail directly, {} have options of their own",
+         directly, {} fail directly, {} are left out",
         found.same,
         found.known.len(),
         found.different.len(),
         found.now_and_then.len(),
         found.unstable.len(),
         found.not_here,
-        files.with_options,
+        files.left_out,
     );
     for (what, names) in [
         ("known", &found.known),

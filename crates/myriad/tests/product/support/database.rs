@@ -64,32 +64,36 @@ impl Database {
 
     fn start(arguments: &'static [&str]) -> Self {
         let folder = folder();
-        Self::start_in(folder.path().to_owned(), Some(folder), arguments)
+        let arguments = arguments.iter().map(|&argument| argument.to_owned());
+        Self::start_in(folder.path().to_owned(), Some(folder), arguments.collect())
+            .expect("the database did not start")
     }
 
-    /// One of the caller's own in a folder that outlives it, started with more arguments.
-    pub(crate) fn private_in(folder: &Path, arguments: &'static [&str]) -> Self {
+    /// One of the caller's own in a folder that outlives it, started with more arguments; `None` if it does not start
+    /// with them.
+    pub(crate) fn private_in(folder: &Path, arguments: Vec<String>) -> Option<Self> {
         Self::start_in(folder.to_owned(), None, arguments)
     }
 
-    fn start_in(path: PathBuf, folder: Option<TempDir>, arguments: &'static [&str]) -> Self {
+    fn start_in(path: PathBuf, folder: Option<TempDir>, arguments: Vec<String>) -> Option<Self> {
         let (ready, started) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         let keeper = std::thread::spawn(move || {
             let _folder = folder;
-            let local = Arc::new(Mutex::new(own_database_with(&path, arguments)));
+            let local = Arc::new(Mutex::new(own_database_with(&path, &arguments)));
             ready.send(local.clone()).unwrap();
             // Nothing is ever sent: this returns when the other end is gone.
             let _gone = ended.recv();
             lock(&local).stop().unwrap();
         });
-        let local: Arc<Mutex<LocalDb>> = started.recv().expect("the database did not start");
+        // The keeper says why, if it does not.
+        let local: Arc<Mutex<LocalDb>> = started.recv().ok()?;
         let address = Address::Unix(lock(&local).socket().to_owned());
-        Self {
+        Some(Self {
             local,
             address,
             end: Some((end, keeper)),
-        }
+        })
     }
 
     /// Where it is reached directly.
@@ -147,14 +151,14 @@ pub(crate) fn own_database(folder: &TempDir) -> LocalDb {
 }
 
 /// The same, started with more arguments.
-fn own_database_with(folder: &Path, arguments: &[&str]) -> LocalDb {
+fn own_database_with(folder: &Path, arguments: &[String]) -> LocalDb {
     let options = Options::in_folder(folder)
         .server_arg("--max-connections=500")
         .server_arg("--max-allowed-packet=128M")
         .server_arg("--innodb-flush-log-at-trx-commit=2")
         // Plans, and errors that depend on them, shall not depend on when a thread of the database has counted rows.
         .server_arg("--innodb-stats-persistent=OFF");
-    let with = |options: Options, argument: &&str| options.server_arg(*argument);
+    let with = |options: Options, argument: &String| options.server_arg(argument.as_str());
     let options = arguments.iter().fold(options, with);
     let server = Server::chosen();
     let database = LocalDb::start(server.arrange(options)).unwrap();
