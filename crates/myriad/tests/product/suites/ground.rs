@@ -111,44 +111,44 @@ impl<'a> Ground<'a> {
         })
     }
 
+    /// Plays a file directly and through, and again if that differs.
     pub(super) fn compare(&mut self, file: &File) -> Compared {
+        let compared = self.try_compare(file);
+        compared.unwrap_or_else(|why| Compared::FailsDirectly { why })
+    }
+
+    /// Fails if there is no server to play it on.
+    fn try_compare(&mut self, file: &File) -> Result<Compared, String> {
         if self.options != file.options {
-            match Self::with(self.files, Some(file)) {
-                Some(ground) => *self = ground,
-                None => {
-                    return Compared::FailsDirectly {
-                        why: "the server does not start with its options".to_owned(),
-                    };
-                }
-            }
+            *self = Self::with(self.files, Some(file)).ok_or("its server does not start")?;
         }
-        let direct = self.directly(file);
+        let direct = self.directly(file)?;
         if !direct.is_success {
-            return Compared::FailsDirectly { why: direct.output };
+            return Ok(Compared::FailsDirectly { why: direct.output });
         }
-        let through = self.through(file);
+        let through = self.through(file)?;
         if through == direct {
-            return Compared::Same;
+            return Ok(Compared::Same);
         }
-        if self.directly(file) != direct {
-            return Compared::Unstable;
+        if self.directly(file)? != direct {
+            return Ok(Compared::Unstable);
         }
-        let is_always = self.through(file) != direct;
+        let is_always = self.through(file)? != direct;
         let (direct, through) = (direct.output, through.output);
-        match is_always {
+        Ok(match is_always {
             true => Compared::Different { direct, through },
             false => Compared::NowAndThen { direct, through },
-        }
+        })
     }
 
-    fn directly(&mut self, file: &File) -> Played {
-        self.clean(file);
-        self.amid_crowd(file, self.database.address())
+    fn directly(&mut self, file: &File) -> Result<Played, String> {
+        self.clean(file)?;
+        Ok(self.amid_crowd(file, self.database.address()))
     }
 
-    fn through(&mut self, file: &File) -> Played {
-        self.clean(file);
-        self.amid_crowd(file, &self.door.address())
+    fn through(&mut self, file: &File) -> Result<Played, String> {
+        self.clean(file)?;
+        Ok(self.amid_crowd(file, &self.door.address()))
     }
 
     /// Directly, too, as files list the sessions that there are.
@@ -159,11 +159,11 @@ impl<'a> Ground<'a> {
     }
 
     /// As at the beginning. What a file has left where that cannot be had, goes with its server.
-    fn clean(&mut self, file: &File) {
+    fn clean(&mut self, file: &File) -> Result<(), String> {
         if let Err(why) = self.cleaned() {
             println!("another database: {why}");
-            *self = Self::with(self.files, Some(file)).unwrap();
-            self.cleaned().unwrap();
+            *self = Self::with(self.files, Some(file)).ok_or("its server does not start")?;
+            self.cleaned()?;
         }
         for folder in ["tmp", "log"] {
             let folder = self.vardir.path().join(folder);
@@ -172,6 +172,7 @@ impl<'a> Ground<'a> {
                 _ => std::fs::create_dir(&folder).unwrap(),
             }
         }
+        Ok(())
     }
 
     fn cleaned(&self) -> Result<(), String> {
