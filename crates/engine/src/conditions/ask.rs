@@ -182,7 +182,6 @@ impl Engine {
 
     /// The backend told the conditions.
     pub(crate) fn learn_warnings(&mut self, key: Key, read: ReadWarnings) {
-        self.counters.conditions_cut += u64::from(read.is_cut());
         let client = self.pool.get(key).and_then(|backend| backend.client);
         if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
             let results = client
@@ -194,7 +193,8 @@ impl Engine {
                 name.as_ref().is_none_or(|name| name.starts_with(b"utf8"))
             };
             let is_utf8 = results.is_some_and(is_utf8);
-            client.capture.conditions.learn(read, is_utf8);
+            let is_all = client.capture.conditions.learn(read, is_utf8);
+            self.counters.conditions_cut += u64::from(!is_all);
         }
     }
 

@@ -102,27 +102,23 @@ impl ReadWarnings {
         }
     }
 
-    /// There are more than are kept.
-    pub(crate) fn is_cut(&self) -> bool {
-        self.is_cut
-    }
-
     /// It tells what came on top of what is known.
     pub(crate) fn adds(&self) -> bool {
         self.adds
     }
 
-    /// The list, once the answer is complete, behind what was known `before`.
-    pub(super) fn list(self, before: Option<Box<List>>, is_utf8: bool) -> Box<List> {
+    /// The list, once the answer is complete, behind what was known `before`, and whether it is all of it.
+    pub(super) fn list(self, before: Option<Box<List>>, is_utf8: bool) -> (Box<List>, bool) {
         let Some(mut list) = before else {
-            return Box::new(List {
+            let list = List {
                 answer: self.answer.into(),
                 source: self.source,
                 is_utf8,
-            });
+            };
+            return (Box::new(list), !self.is_cut);
         };
-        list.add(&self.answer);
-        list
+        let all = list.add(&self.answer);
+        (list, all && !self.is_cut)
     }
 }
 
@@ -224,8 +220,8 @@ impl List {
         is_ascii
     }
 
-    /// Adds those that another answer to SHOW WARNINGS has, as far as there is room.
-    fn add(&mut self, more: &[u8]) {
+    /// Adds those that another answer to SHOW WARNINGS has, as far as there is room. True if there was.
+    fn add(&mut self, more: &[u8]) -> bool {
         let mut room = self.room();
         self.append(|packets| {
             each_packet(more, |piece| {
@@ -237,6 +233,7 @@ impl List {
                 }
             });
         });
+        room > 0
     }
 
     fn room(&self) -> usize {

@@ -159,13 +159,15 @@ impl Conditions {
         read
     }
 
-    /// Takes over what a backend told.
-    pub(crate) fn learn(&mut self, read: ReadWarnings, is_utf8: bool) {
+    /// Takes over what a backend told. False if that was more than is kept.
+    pub(crate) fn learn(&mut self, read: ReadWarnings, is_utf8: bool) -> bool {
         let before = match std::mem::take(&mut self.place) {
             Place::Known(list) if read.adds() => Some(list),
             _ => None,
         };
-        self.place = Place::Known(read.list(before, is_utf8));
+        let (list, is_all) = read.list(before, is_utf8);
+        self.place = Place::Known(list);
+        is_all
     }
 
     /// The list of the attached backend was emptied: if there was none, that is the session's.

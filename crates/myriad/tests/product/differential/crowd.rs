@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::grammar::Grammar;
 use super::ground::offered;
 use super::player::Player;
-use crate::support::{Address, Database, Numbers};
+use crate::support::{Address, Database, Numbers, Stop};
 
 /// Threads that play its sessions, if nothing says how many.
 pub(super) const THREADS: u64 = 8;
@@ -100,14 +100,5 @@ impl Crowd<'_> {
                 .step(&line)
                 .unwrap_or_else(|error| panic!("the crowd: {line}: {error}"));
         }
-    }
-}
-
-/// Ends the crowd also when something fails.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }

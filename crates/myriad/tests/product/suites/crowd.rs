@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::support::{Address, Client, Login, Numbers};
+use crate::support::{Address, Client, Login, Numbers, Stop};
 
 /// What they work in.
 pub(super) const SCHEMA: &str = "
@@ -60,14 +60,5 @@ fn churn(address: &Address, mut clients: Vec<Option<Client>>, stop: &AtomicBool)
             }
             None => login(address),
         };
-    }
-}
-
-/// Ends them also when something fails.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }

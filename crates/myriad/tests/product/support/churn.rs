@@ -70,8 +70,8 @@ fn pin(address: &Address, schema: &str, stop: &AtomicBool) {
     }
 }
 
-/// Ends the churn also when something fails.
-struct Stop<'a>(&'a AtomicBool);
+/// Ends what looks at this also when something fails.
+pub(crate) struct Stop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Stop<'_> {
     fn drop(&mut self) {

@@ -19,7 +19,7 @@ mod wait;
 
 pub(crate) use answer::{Answer, Outcome, Packet, Part, Shape};
 pub(crate) use certificates::{Pair, authority, authority_and_client};
-pub(crate) use churn::amid_churn;
+pub(crate) use churn::{Stop, amid_churn};
 pub(crate) use client::{Client, Login, USUAL};
 pub(crate) use database::{Address, Database, folder, own_database};
 pub(crate) use far_peer::FarPeer;
