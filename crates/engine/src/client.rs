@@ -317,8 +317,14 @@ impl Client {
         self.status = status;
         self.origin.global_changes = global_changes;
         if !status.contains(ServerStatus::AUTOCOMMIT) {
-            self.session.set_variable(b"autocommit", b"OFF", interner);
+            self.begin_without_autocommit(interner);
         }
+    }
+
+    /// It counts as having turned it off itself.
+    pub(crate) fn begin_without_autocommit(&mut self, interner: &mut Interner) {
+        self.status -= ServerStatus::AUTOCOMMIT;
+        self.session.set_variable(b"autocommit", b"OFF", interner);
     }
 
     /// True if what is said to it, and by it, is packed.

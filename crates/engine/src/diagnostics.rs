@@ -5,7 +5,7 @@ pub(crate) mod capture;
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, Kind, Statement, Traits};
+use session::statement::{Flavor, Kind, PinReason, Statement, Traits};
 use wire::{Piece, PrepareOk, ServerStatus, TextResultSet, code};
 
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
@@ -146,7 +146,9 @@ impl Backend {
                 .traits
                 .intersects(Traits::NEEDS_CONDITIONS | Traits::BODY_COUNTS);
         let is_known = self.counted_rows || self.counted_own;
-        if may_leave && !is_known && client.capture.found_few(flavor) {
+        // It would be among what the session has traced.
+        let is_traced = client.pins.contains(PinReason::Profiling);
+        if may_leave && !is_known && !is_traced && client.capture.found_few(flavor) {
             self.put_query(outbox, client.capture.found_again(flavor).as_bytes());
             self.expect(Purpose::Restore(RestorePart::FoundRows));
         }

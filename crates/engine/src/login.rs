@@ -303,7 +303,7 @@ impl Engine {
         client.session = session;
         client.origin.asked_collation = response.collation;
         let global_changes = self.shared.global_changes();
-        client.begin_with(facts.status, global_changes, &mut self.interner);
+        client.begin_with(facts.begins_with(), global_changes, &mut self.interner);
         if let Some(charset) = unreadable_charset(response.collation, self.flavor()) {
             let error = ClientError::unreadable_charset(charset);
             self.refuse(turn, key, &error, DisconnectReason::LoginRefused);

@@ -58,8 +58,11 @@ pub(crate) struct Facts {
     pub version: Vec<u8>,
     /// Its default collation.
     pub collation: u8,
-    /// Its status flags at login.
+    /// The status flags of its initial handshake.
     pub status: ServerStatus,
+    /// Sessions begin with autocommit. MySQL's handshake says so whatever they begin with, so that it is not known
+    /// there before a connection was asked.
+    pub autocommit: Option<bool>,
     /// What clients are offered.
     pub capabilities: Capabilities,
     /// MariaDB's extended flags that clients are offered.
@@ -110,6 +113,23 @@ impl Facts {
         offered
     }
 
+    /// The status flags that a session begins with.
+    pub(crate) fn begins_with(&self) -> ServerStatus {
+        let mut status = self.status;
+        if let Some(autocommit) = self.autocommit {
+            status.set(ServerStatus::AUTOCOMMIT, autocommit);
+        }
+        status
+    }
+
+    /// Sessions that begin from now on have autocommit, or not. True if nobody knew what they begin with.
+    pub(crate) fn learn_autocommit(&mut self, autocommit: bool) -> bool {
+        if self.flavor == Flavor::MariaDb {
+            self.status.set(ServerStatus::AUTOCOMMIT, autocommit);
+        }
+        self.autocommit.replace(autocommit).is_none()
+    }
+
     /// True if the server has roles.
     pub(crate) fn has_roles(&self) -> bool {
         self.flavor == Flavor::MariaDb || self.version_number >= 80_000
@@ -122,6 +142,7 @@ impl Facts {
             version: version.as_bytes().to_vec(),
             collation: 45,
             status: ServerStatus::AUTOCOMMIT,
+            autocommit: None,
             capabilities: OFFERED - COMPRESSION - Capabilities::QUERY_ATTRIBUTES,
             extended: ExtendedCapabilities::empty(),
             flavor: Flavor::MySql,
@@ -148,6 +169,7 @@ impl Facts {
             version: version.to_vec(),
             collation: handshake.collation,
             status: handshake.status,
+            autocommit: mariadb.then(|| handshake.status.contains(ServerStatus::AUTOCOMMIT)),
             capabilities: handshake.capabilities & OFFERED,
             extended: handshake.extended & OFFERED_EXTENDED,
             flavor: if mariadb {

@@ -6,7 +6,7 @@ use membership::Key;
 use pool::State as BackendState;
 use session::statement::Flavor;
 use session::{Charset, ResultsCollation, misreads};
-use wire::{Command, ServerStatus, TextResultSet};
+use wire::{Command, TextResultSet};
 
 use crate::backend::facts::{Facts, Modes};
 use crate::backend::{Backend, Purpose};
@@ -107,16 +107,31 @@ impl Engine {
         (backend.dirty, backend.counted_rows) = (false, false);
         // A command may wait for a clean backend.
         backend.due &= crate::backend::Due::COMMAND;
-        if let (Some(known), Some(autocommit)) = (&mut self.facts, facts.first(4)) {
-            known
-                .status
-                .set(ServerStatus::AUTOCOMMIT, autocommit == b"1");
+        if let Some(autocommit) = facts.first(4) {
+            self.learn_autocommit(autocommit == b"1");
         }
         if let Some(known) = &mut self.facts {
             known.binary_log = facts.first(5) == Some(b"1");
         }
         if let Some(sql_mode) = facts.first(3) {
             self.learn_sql_mode(key, sql_mode, is_new);
+        }
+    }
+
+    /// What sessions begin with from now on, and have begun with that came before anybody knew: of those, no statement
+    /// has run on a backend.
+    fn learn_autocommit(&mut self, autocommit: bool) {
+        let facts = self.facts.as_mut();
+        let is_news = facts.is_some_and(|facts| facts.learn_autocommit(autocommit));
+        if autocommit || !is_news {
+            return;
+        }
+        for place in 0..self.clients.places() {
+            let key = self.clients.at(place).map(|(key, _)| key);
+            let client = key.and_then(|key| self.clients.get_mut(key));
+            if let Some(client) = client.filter(|client| !client.session.has_set(b"autocommit")) {
+                client.begin_without_autocommit(&mut self.interner);
+            }
         }
     }
 

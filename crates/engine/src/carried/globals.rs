@@ -12,7 +12,7 @@ use std::sync::Arc;
 use events::Io;
 use membership::Key;
 use session::{can_be_refused, is_carried, is_restorable};
-use wire::{OkPacket, ServerStatus, StateChange, TextResultSet};
+use wire::{OkPacket, StateChange, TextResultSet};
 
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::carried::effect::Act;
@@ -218,7 +218,8 @@ impl Engine {
             return self.former_globals.learn(changed);
         }
         if let (Some(facts), Some(value)) = (&mut self.facts, &changed.after) {
-            facts.status.set(ServerStatus::AUTOCOMMIT, **value == *b"1");
+            // Sessions of before have what they began with, known or not.
+            let _was_unknown = facts.learn_autocommit(**value == *b"1");
         }
     }
 

@@ -110,7 +110,7 @@ const DEFINE: [&[u8]; 7] = [
 ];
 
 /// These, or one of the above, are in each text of several statements, or of a compound one, that uses tables.
-const READ_OR_WRITE: [&[u8]; 15] = [
+const READ_OR_WRITE: [&[u8]; 18] = [
     b"call",
     b"from",
     b"into",
@@ -126,6 +126,9 @@ const READ_OR_WRITE: [&[u8]; 15] = [
     b"desc",
     b"analyze",
     b"handler",
+    b"nextval",
+    b"lastval",
+    b"setval",
 ];
 
 /// Those words that are functions, too.
@@ -138,7 +141,8 @@ pub(crate) fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
     let of_sequence = Traits::DRAWS_SEQUENCE | Traits::TELLS_SEQUENCE;
     match statement.kind {
         Kind::Select | Kind::Do | Kind::Set => {
-            reads_tables(text) || statement.traits.intersects(of_sequence)
+            let uses_sequence = statement.traits.intersects(of_sequence) || has(&[b"setval"]);
+            uses_sequence || reads_tables(text)
         }
         Kind::Explain => reads_tables(text) || !has(&[b"select"]),
         Kind::Show if statement.traits.contains(Traits::KEEPS_FOUND_ROWS) => {
@@ -267,6 +271,8 @@ mod tests {
             ("SELECT 1", Does::Keeps, Does::Replaces),
             ("SELECT a FROM t", Does::Replaces, Does::Replaces),
             ("SET @a = 1", Does::Keeps, Does::Replaces),
+            ("DO SETVAL(s, 1)", Does::Replaces, Does::Replaces),
+            ("SELECT 1; SELECT SETVAL(s, 1)", SEVERAL, SEVERAL),
             ("DO (SELECT 1 FROM t)", Does::Replaces, Does::Replaces),
             ("BEGIN", Does::Keeps, Does::Replaces),
             ("COMMIT", Does::Keeps, Does::Replaces),

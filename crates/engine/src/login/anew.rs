@@ -85,7 +85,7 @@ impl Engine {
         );
         client.session.take_role_and_schema(&before);
         let global_changes = self.shared.global_changes();
-        client.begin_with(facts.status, global_changes, &mut self.interner);
+        client.begin_with(facts.begins_with(), global_changes, &mut self.interner);
         client.last_insert_id = 0;
         client.origin.last_gtid = Gtid::default();
         // Neither server forgets that number.

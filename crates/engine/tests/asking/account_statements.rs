@@ -9,7 +9,7 @@ use crate::relays::greeted;
 use crate::stage::{SECRET, Stage, Told, ok, query};
 
 /// A result set of one row, as a backend sends it.
-fn row(values: &[&str]) -> Vec<u8> {
+pub(crate) fn row(values: &[&str]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let count = [values.len() as u8];
     let mut packets = vec![count.to_vec()];
@@ -33,7 +33,7 @@ fn end(mut bytes: Vec<u8>, packets: usize) -> Vec<u8> {
 }
 
 /// A result set of one column without rows.
-fn none() -> Vec<u8> {
+pub(crate) fn none() -> Vec<u8> {
     let mut bytes = Vec::new();
     for (place, packet) in [b"\x01".to_vec(), b"def".to_vec()].iter().enumerate() {
         write_packet(&mut bytes, place as u8 + 1, packet);

@@ -6,6 +6,8 @@ mod account_statements;
 #[cfg(test)]
 mod alike;
 #[cfg(test)]
+mod beginnings;
+#[cfg(test)]
 mod expired;
 #[cfg(test)]
 mod logins;

@@ -29,9 +29,14 @@ fn alone(max_relays: usize) -> Stage {
 
 /// The backend connection that was asked for last, greeted by the server.
 pub(crate) fn greeted(stage: &mut Stage) -> Tag {
+    greeted_by(stage, "5.5.5-10.11.14-MariaDB")
+}
+
+/// The same by a server of this version.
+pub(crate) fn greeted_by(stage: &mut Stage, version: &str) -> Tag {
     let backend = stage.wire.asked.pop().expect("a connection is asked for");
     let handshake = InitialHandshake {
-        server_version: b"5.5.5-10.11.14-MariaDB",
+        server_version: version.as_bytes(),
         connection_id: 7,
         nonce: [9; 20],
         capabilities: Capabilities::all() - Capabilities::SSL,

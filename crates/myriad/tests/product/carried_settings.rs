@@ -276,13 +276,25 @@ fn what_is_null_stays_null() {
         true => &["enforce_storage_engine", "default_tmp_storage_engine"],
         false => &[],
     };
-    let names = [names, &["innodb_tmpdir", "innodb_ft_user_stopword_table"]].concat();
+    let names = [names, &["innodb_tmpdir"]].concat();
     for name in names {
         let set = format!("SET {name} = NULL");
         let asks = format!("SELECT @@session.{name}");
         let script = [&asks, &set[..], &asks, "CREATE TABLE n (a INT)", &asks];
         carries("carried_null", &[&[&asks[..]; 5], &script]);
     }
+}
+
+/// The server asks for the table when the variable is set, and not later.
+#[test]
+fn the_table_that_a_variable_names_may_be_gone() {
+    let login = Login::to("carried_stopwords");
+    let set = "SET innodb_ft_user_stopword_table = 'carried_stopwords/words'";
+    let asks = "SELECT @@innodb_ft_user_stopword_table";
+    let words = "CREATE TABLE words (value VARCHAR(30)) ENGINE=InnoDB";
+    let script = [words, set, asks, "DROP TABLE words", asks, "DO 1", asks];
+    let (door, _clients) = compare_as(&login, &[&[asks; 7], &script]);
+    assert_eq!(pinned(&door, "untracked_variable"), 1);
 }
 
 /// The server keeps what a definition says, for everybody.

@@ -286,8 +286,10 @@ fn a_prepared_transaction_is_left_to_whoever_ends_it() {
 fn counters_and_traces_are_those_of_the_session_that_asks_for_them() {
     const COUNTED: &str = "SHOW STATUS LIKE 'Handler_read_rnd_next'";
     const TRACED: &str = "SELECT COUNT(*), MAX(QUERY) FROM information_schema.OPTIMIZER_TRACE";
+    const ALL_TRACED: &str = "SELECT QUERY FROM information_schema.OPTIMIZER_TRACE";
     let database = Database::private();
     database.execute("CREATE TABLE shop.t (a INT); INSERT INTO shop.t VALUES (1), (2), (3)");
+    database.execute("CREATE PROCEDURE shop.p() SELECT a FROM shop.t WHERE a > 1");
     let door = FrontDoor::start(
         database.address(),
         &["backend.max_connections = 3", "server.workers = 1"],
@@ -307,6 +309,10 @@ fn counters_and_traces_are_those_of_the_session_that_asks_for_them() {
             "SELECT a FROM t WHERE a > 1",
             TRACED,
             COUNTED,
+            "SET optimizer_trace_offset = 0, optimizer_trace_limit = 9",
+            "SET @a = 1",
+            "CALL p()",
+            ALL_TRACED,
         ];
         statements.map(|statement| {
             if let Some(crowd) = crowd {

@@ -54,6 +54,8 @@ enum Variable {
     Replication,
     /// Steers replication of the next event or transaction, or of what a replica runs.
     Event,
+    /// Names a table that need not be there any more when it is to be set again.
+    NamesTable,
     /// Isolation level and access mode.
     Transaction,
     /// Switches of session tracking.
@@ -95,6 +97,7 @@ variables! {
         "wsrep_on" "wsrep_osu_method" "wsrep_dirty_reads" "default_master_connection"]
     Event => ["gtid_next" "gtid_next_list" "gtid_seq_no" "pseudo_slave_mode" "pseudo_replica_mode"
         "original_commit_timestamp" "original_server_version" "immediate_server_version"]
+    NamesTable => ["innodb_ft_user_stopword_table"]
     Transaction => ["tx_isolation" "tx_read_only" "transaction_isolation"
         "transaction_read_only"]
     Debug => ["debug" "debug_dbug" "debug_sync"]
@@ -151,6 +154,7 @@ pub(super) fn read(reader: &mut Reader<'_>, found: &mut Findings) {
         Variable::Ordinary
         | Variable::Autocommit
         | Variable::Charset
+        | Variable::NamesTable
         | Variable::Tracking
         | Variable::Profiling => {}
         Variable::Expression
@@ -209,6 +213,7 @@ pub(super) fn assign(name: &[u8], found: &mut Findings) {
             found.add(Traits::SESSION_TRACKING);
             found.pin(PinReason::SessionTracking);
         }
+        Variable::NamesTable => found.pin(PinReason::UntrackedVariable),
         Variable::Debug => found.pin(PinReason::Debug),
         Variable::Profiling => found.pin(PinReason::Profiling),
         Variable::Ordinary

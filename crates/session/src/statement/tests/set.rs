@@ -180,6 +180,14 @@ fn the_default_of_a_guarded_variable_can_be_set_by_everybody() {
 }
 
 #[test]
+fn a_variable_that_names_a_table_pins() {
+    let found = classify(b"set innodb_ft_user_stopword_table='a/b'", &MARIADB);
+    assert!(found.pins.contains(PinReason::UntrackedVariable));
+    let found = classify(b"select @@innodb_ft_user_stopword_table", &MARIADB);
+    assert!(found.pins.is_empty());
+}
+
+#[test]
 fn what_holds_for_a_statement_pins_only_where_more_is_set() {
     const ONE: Traits = Traits::FOR_STATEMENT;
     let untracked = &[PinReason::UntrackedVariable][..];

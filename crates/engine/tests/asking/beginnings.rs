@@ -1,0 +1,62 @@
+//! What sessions begin with, where MySQL's handshake says something else.
+
+use accounts::Standing;
+use events::{Handle, Tag};
+use wire::{OkPacket, ServerStatus, whole_packet};
+
+use crate::account_statements::{none, row};
+use crate::relays::greeted_by;
+use crate::stage::{SECRET, Stage, ok, query};
+
+/// A backend that is asked what its session began with, greeted by MySQL.
+fn opened(stage: &mut Stage) -> Tag {
+    let backend = greeted_by(stage, "9.7.4");
+    stage.sent();
+    stage.say(backend, &ok(2, 0));
+    stage.say(backend, &ok(1, 0));
+    backend
+}
+
+/// The database says that autocommit is off for sessions that begin, and that nothing else is of concern.
+fn tells_autocommit_off(stage: &mut Stage, backend: Tag) {
+    let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "0", "0", "NONE"];
+    for answer in [row(&facts), row(&["0", "app@%"]), none(), row(&["1"])] {
+        stage.say(backend, &answer);
+    }
+}
+
+/// A client that has logged in, and whether it was told that it has autocommit.
+fn log_in(stage: &mut Stage) -> ((Handle, Tag), bool) {
+    let (client, tag) = stage.log_in("app", "secret");
+    let told = stage.wire.take(client);
+    let payload = whole_packet(&told).unwrap().payload.bytes().to_vec();
+    let status = OkPacket::parse(&payload).unwrap().status;
+    ((client, tag), status.contains(ServerStatus::AUTOCOMMIT))
+}
+
+fn restores_autocommit_off(sent: &[u8]) -> bool {
+    let restored = b"autocommit='OFF'";
+    sent.windows(restored.len()).any(|part| part == restored)
+}
+
+/// The handshake of MySQL has the flag whatever `@@global.autocommit` is: what runs in a session must not be committed
+/// because another connection was being opened when it began.
+#[test]
+fn a_session_begins_without_autocommit_also_while_a_connection_is_opened() {
+    let mut stage = Stage::new();
+    stage.publish_one(("app", SECRET), Standing::Open);
+    // It is there before anything is known of the database.
+    let ((_, first), _) = log_in(&mut stage);
+    stage.say(first, &query("INSERT INTO t VALUES (1)"));
+    let backend = opened(&mut stage);
+    // So is this one, although a handshake has come.
+    let ((_, second), _) = log_in(&mut stage);
+    tells_autocommit_off(&mut stage, backend);
+    let sent = stage.sent();
+    assert!(restores_autocommit_off(&sent), "{}", sent.escape_ascii());
+    // Another handshake comes.
+    stage.say(second, &query("INSERT INTO t VALUES (2)"));
+    opened(&mut stage);
+    let (_, has_autocommit) = log_in(&mut stage);
+    assert!(!has_autocommit);
+}
