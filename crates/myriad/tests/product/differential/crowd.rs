@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use wire::Capabilities;
+
 use super::grammar::Grammar;
 use super::ground::offered;
 use super::player::Player;
@@ -34,7 +36,8 @@ impl Crowd<'_> {
         self.database.execute(&format!(
             "USE {SCHEMA}; CREATE TABLE narrow (a TINYINT); INSERT INTO narrow VALUES (1), (2), (3);
              CREATE TABLE counted (id INT AUTO_INCREMENT PRIMARY KEY, b INT);
-             CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10), n TINYINT)"
+             CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10), n TINYINT);
+             COMMIT"
         ));
         let clients = std::thread::scope(|scope| {
             let logins: Vec<_> = (0..self.threads)
@@ -69,11 +72,18 @@ impl Crowd<'_> {
         let numbers = |client| Numbers((thread * CLIENTS + client) as u64);
         let players = (0..CLIENTS / self.threads).map(numbers);
         let login = |mut numbers: Numbers| {
-            let login = self.line("crowd_login", &mut numbers);
-            let player = Player::login(self.door, offered, &login).unwrap();
+            let player = self.log_in(offered, &mut numbers);
             (player, numbers)
         };
         players.map(login).collect()
+    }
+
+    /// One with autocommit, whatever sessions begin with: without it each would soon hold a connection for good.
+    fn log_in(self, offered: Capabilities, numbers: &mut Numbers) -> Player {
+        let login = self.line("crowd_login", numbers);
+        let mut player = Player::login(self.door, offered, &login).unwrap();
+        player.step("SET autocommit = 1").unwrap();
+        player
     }
 
     fn churn(self, mut clients: Vec<(Player, Numbers)>, (stop, run): (&AtomicBool, &AtomicU64)) {
@@ -93,8 +103,7 @@ impl Crowd<'_> {
     fn pin(self, stop: &AtomicBool) {
         let (offered, mut numbers) = (offered(self.door), Numbers(1));
         while !stop.load(Ordering::Relaxed) {
-            let login = self.line("crowd_login", &mut numbers);
-            let mut player = Player::login(self.door, offered, &login).unwrap();
+            let mut player = self.log_in(offered, &mut numbers);
             let line = self.line("pinning", &mut numbers);
             player
                 .step(&line)

@@ -61,7 +61,7 @@ impl<'a> Ground<'a> {
     pub(super) fn new(direct: &'a Address, through: &'a Address, schema: &str) -> Self {
         let mut keeper = keeper(direct);
         // Whoever still has a table, or a row of it, will be asked again.
-        keeper.run("SET lock_wait_timeout = 1, innodb_lock_wait_timeout = 1");
+        keeper.run("SET lock_wait_timeout = 1, innodb_lock_wait_timeout = 1, autocommit = 1");
         let mut ground = Self {
             direct,
             through,

@@ -10,6 +10,7 @@
 //! `MYRIAD_DIFFERENTIAL_TESTERS` compare at a time, `MYRIAD_DIFFERENTIAL_CROWD` threads churn, and it goes on until
 //! `MYRIAD_DIFFERENTIAL_ENOUGH` have differed. `MYRIAD_DIFFERENTIAL_FILE` is played in place of `once.txt`.
 //! `MYRIAD_DIFFERENTIAL_CLASS` leaves the classes of the grammar with this in their names, to search in one kind of sessions.
+//! With `MYRIAD_DIFFERENTIAL_GLOBALS`, such as `autocommit = 0`, sessions begin with other values than the server's own.
 
 mod case;
 mod conditions;
@@ -173,6 +174,9 @@ fn shown(name: &str, difference: &Difference) -> String {
 #[test]
 fn random_sessions_are_told_what_the_database_tells() {
     let database = Database::shared();
+    if let Ok(globals) = std::env::var("MYRIAD_DIFFERENTIAL_GLOBALS") {
+        database.execute(&format!("SET GLOBAL {globals}"));
+    }
     let door = FrontDoor::start(database.address(), &SETTINGS);
     let (through, grammar) = (door.address(), session::grammar());
     let first = number("MYRIAD_DIFFERENTIAL_SEED", 0);
