@@ -371,8 +371,11 @@ impl Engine {
         if let (true, Some(schema)) = (client.dialect().session_track, &client.session.schema) {
             put_schema(schema, &mut block);
         }
+        // Clients escape texts by one of these.
+        let told =
+            ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS | ServerStatus::NO_BACKSLASH_ESCAPES;
         let ok = OkPacket {
-            status: client.status & (ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS),
+            status: client.status & told,
             state_changes: &block,
             ..OkPacket::default()
         };

@@ -130,6 +130,13 @@ impl Facts {
         self.autocommit.replace(autocommit).is_none()
     }
 
+    /// Sessions that begin from now on have this `sql_mode`.
+    pub(crate) fn learn_sql_mode(&mut self, sql_mode: &[u8]) {
+        self.modes = Modes::of(sql_mode);
+        let flag = ServerStatus::NO_BACKSLASH_ESCAPES;
+        self.status.set(flag, self.modes.no_backslash_escapes);
+    }
+
     /// True if the server has roles.
     pub(crate) fn has_roles(&self) -> bool {
         self.flavor == Flavor::MariaDb || self.version_number >= 80_000

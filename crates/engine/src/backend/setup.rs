@@ -8,7 +8,7 @@ use session::statement::Flavor;
 use session::{Charset, ResultsCollation, misreads};
 use wire::{Command, TextResultSet};
 
-use crate::backend::facts::{Facts, Modes};
+use crate::backend::facts::Facts;
 use crate::backend::{Backend, Purpose};
 use crate::carried::roles::role;
 use crate::commands::dispatch::put_command;
@@ -143,7 +143,7 @@ impl Engine {
         };
         if !self.pool.key(id).adds_to_sql_mode() {
             if let Some(known) = &mut self.facts {
-                known.modes = Modes::of(sql_mode);
+                known.learn_sql_mode(sql_mode);
             }
         } else if let (Some(backend), true) = (self.pool.get_mut(key), is_new) {
             self.keys[id.0 as usize].sql_mode = Some(sql_mode.into());

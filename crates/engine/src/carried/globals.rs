@@ -14,6 +14,7 @@ use membership::Key;
 use session::{can_be_refused, is_carried, is_restorable};
 use wire::{OkPacket, StateChange, TextResultSet};
 
+use crate::backend::setup::SQL_MODE;
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::carried::effect::Act;
 use crate::client::Client;
@@ -214,12 +215,18 @@ impl Engine {
 
     /// Takes over a change, or what was learned of it.
     pub(crate) fn global_was(&mut self, changed: &ChangedGlobal) {
-        if *changed.name != *AUTOCOMMIT {
-            return self.former_globals.learn(changed);
-        }
         if let (Some(facts), Some(value)) = (&mut self.facts, &changed.after) {
-            // Sessions of before have what they began with, known or not.
-            let _was_unknown = facts.learn_autocommit(**value == *b"1");
+            match &*changed.name {
+                AUTOCOMMIT => {
+                    // Sessions of before have what they began with, known or not.
+                    let _was_unknown = facts.learn_autocommit(**value == *b"1");
+                }
+                SQL_MODE => facts.learn_sql_mode(value),
+                _ => {}
+            }
+        }
+        if *changed.name != *AUTOCOMMIT {
+            self.former_globals.learn(changed);
         }
     }
 

@@ -29,6 +29,8 @@ impl Engine {
         client: Key,
         packet: Packet<'_>,
     ) -> Taken {
+        // The `sql_mode` that it began with says how its text is read.
+        self.keep_globals(client);
         let Some(record) = self.clients.get(client) else {
             return Taken::Now;
         };

@@ -449,6 +449,36 @@ fn autocommit_of_all_is_known_as_soon_as_somebody_has_changed_it() {
     assert_eq!(door.metric("myriad_backend_resets_total"), 0);
 }
 
+/// Drivers quote what they put into texts by a flag that the login tells first, and must be read so.
+#[test]
+fn how_backslashes_are_read_is_told_at_the_login() {
+    let database = Database::private();
+    let settings = ["backend.max_connections = 1", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let mut admin = admin(&door.address());
+    let usual = admin.value("SELECT @@sql_mode");
+    let modes = [
+        (format!("{usual},NO_BACKSLASH_ESCAPES"), true),
+        (usual, false),
+    ];
+    for (sql_mode, plain) in modes {
+        admin.run(&format!("SET GLOBAL sql_mode = '{sql_mode}'"));
+        // Asked behind it, on the same connection.
+        admin.run("SELECT 1");
+        for address in [database.address(), &door.address()] {
+            let mut after = Client::new(address, "shop");
+            let status = OkPacket::parse(&after.welcome.payload).unwrap().status;
+            let flag = ServerStatus::NO_BACKSLASH_ESCAPES;
+            assert_eq!(status.contains(flag), plain, "{sql_mode}");
+            let (asks, read) = (r"SELECT LENGTH('\\')", if plain { "2" } else { "1" });
+            assert_eq!(after.value(asks), read, "{sql_mode}");
+            after.send(COM_RESET_CONNECTION, b"");
+            after.answer().unwrap();
+            assert_eq!(after.value(asks), read, "{sql_mode}");
+        }
+    }
+}
+
 /// A session keeps the collation of the server that it began with, or has set, whoever sets another one for all.
 #[test]
 fn the_servers_collation_is_what_it_was_when_the_session_began() {
