@@ -29,12 +29,14 @@ impl Engine {
         client: Key,
         packet: Packet<'_>,
     ) -> Taken {
-        // The `sql_mode` that it began with says how its text is read.
-        self.keep_globals(client);
         let Some(record) = self.clients.get(client) else {
             return Taken::Now;
         };
         let (attached, id) = (record.backend.is_some(), record.key);
+        if !attached {
+            // The `sql_mode` that it began with says how its text is read.
+            self.keep_globals(client);
+        }
         let statement = self.judge(client, packet);
         if let Some(taken) = self.limits_command(turn, client, packet, &statement) {
             return taken;
