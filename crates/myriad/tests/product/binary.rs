@@ -509,10 +509,10 @@ fn load(client: &mut Client, file: &[u8]) -> Packet {
     client.receive().unwrap()
 }
 
-fn with_files(address: &Address, capabilities: Capabilities) -> Client {
+fn with_files(address: &Address, schema: &str, capabilities: Capabilities) -> Client {
     let login = Login {
         capabilities: capabilities | Capabilities::CONNECT_WITH_DB | Capabilities::LOCAL_FILES,
-        ..Login::to("binary_files")
+        ..Login::to(schema)
     };
     Client::login(address, &login).unwrap()
 }
@@ -529,7 +529,7 @@ fn files_are_loaded_from_the_client() {
     for capabilities in ENDINGS {
         let told = [database.address().clone(), door.address()].map(|address| {
             prepare_schema(&database, "binary_files");
-            let mut client = with_files(&address, capabilities);
+            let mut client = with_files(&address, "binary_files", capabilities);
             let told = load(&mut client, file.as_bytes());
             let empty = load(&mut client, b"");
             let count = client.value("SELECT CONCAT(COUNT(*), ' ', SUM(a)) FROM t");
@@ -546,7 +546,7 @@ fn half_a_file_is_not_loaded() {
     database.execute("SET GLOBAL local_infile = 1");
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
     prepare_schema(&database, "binary_files_cut");
-    let mut client = with_files(&door.address(), USUAL);
+    let mut client = with_files(&door.address(), "binary_files_cut", USUAL);
     client.query(
         "LOAD DATA LOCAL INFILE 'x' INTO TABLE binary_files_cut.t FIELDS TERMINATED BY ',' (id, a)",
     );
