@@ -141,8 +141,8 @@ pub(crate) fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
     let of_sequence = Traits::DRAWS_SEQUENCE | Traits::TELLS_SEQUENCE;
     match statement.kind {
         Kind::Select | Kind::Do | Kind::Set => {
-            let uses_sequence = statement.traits.intersects(of_sequence) || has(&[b"setval"]);
-            uses_sequence || reads_tables(text)
+            // In this order: most have FROM, and the rest of the text is not looked at then.
+            reads_tables(text) || statement.traits.intersects(of_sequence) || has(&[b"setval"])
         }
         Kind::Explain => reads_tables(text) || !has(&[b"select"]),
         Kind::Show if statement.traits.contains(Traits::KEEPS_FOUND_ROWS) => {

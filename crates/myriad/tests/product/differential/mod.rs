@@ -24,8 +24,8 @@ mod session;
 mod step;
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use self::crowd::Crowd;
@@ -173,10 +173,14 @@ fn shown(name: &str, difference: &Difference) -> String {
 
 #[test]
 fn random_sessions_are_told_what_the_database_tells() {
-    let database = Database::shared();
-    if let Ok(globals) = std::env::var("MYRIAD_DIFFERENTIAL_GLOBALS") {
-        database.execute(&format!("SET GLOBAL {globals}"));
-    }
+    let database = match std::env::var("MYRIAD_DIFFERENTIAL_GLOBALS") {
+        Ok(globals) => {
+            let own = Database::private();
+            own.execute(&format!("SET GLOBAL {globals}"));
+            Arc::new(own)
+        }
+        Err(_) => Database::shared(),
+    };
     let door = FrontDoor::start(database.address(), &SETTINGS);
     let (through, grammar) = (door.address(), session::grammar());
     let first = number("MYRIAD_DIFFERENTIAL_SEED", 0);
