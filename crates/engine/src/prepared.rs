@@ -21,12 +21,13 @@ use membership::Key;
 use session::statement::{Flavor, Statement, Traits};
 use wire::{
     BULK_EXECUTE_HEADER_LEN, Command, Definitions, ExtendedCapabilities, Fingerprint, Piece,
-    PrepareOk, ServerStatus, asks_for_cursor, long_data_parameter, statement_id,
+    PrepareOk, ServerStatus, asks_for_cursor, code, long_data_parameter, statement_id,
 };
 
 use crate::backend::ClientCommand;
 use crate::carried::effect::Act;
 use crate::client::{Client, State};
+use crate::commands::answers::Ending;
 use crate::commands::{Packet, Taken};
 use crate::conditions::binary_rows::Form;
 use crate::errors::ClientError;
@@ -358,12 +359,12 @@ impl Engine {
     pub(crate) fn statement_answered(
         &mut self,
         backend: Key,
-        command: &ClientCommand,
-        failed: bool,
+        (command, ending): (&ClientCommand, &Ending),
     ) {
         let Some(effect) = &command.effect else {
             return;
         };
+        let failed = matches!(ending, Ending::Err(_));
         let status = self.pool.get(backend).map(|backend| backend.status);
         let says = |flag| !failed && status.is_some_and(|status| status.contains(flag));
         let (id, open) = match effect.act() {
@@ -371,6 +372,9 @@ impl Engine {
             Act::Prepares(preparing) => {
                 let who = (backend, command.client);
                 return self.statement_prepared(who, preparing, failed);
+            }
+            Act::Executes(id) if is_refused_unread(ending) && self.keeps_cursor(command, *id) => {
+                return;
             }
             Act::Executes(id) => (*id, says(ServerStatus::CURSOR_EXISTS)),
             Act::Fetches(id) => (*id, !says(ServerStatus::LAST_ROW_SENT)),
@@ -380,6 +384,12 @@ impl Engine {
             true => self.cursor_opened(command.client, id),
             false => self.cursor_closed(backend, command.client, id),
         }
+    }
+
+    /// True if the statement has a cursor, of an execution before.
+    fn keeps_cursor(&self, command: &ClientCommand, id: u32) -> bool {
+        let client = command.client.and_then(|client| self.clients.get(client));
+        client.is_some_and(|client| client.has_cursor(id))
     }
 
     fn cursor_opened(&mut self, client: Option<Key>, id: u32) {
@@ -438,6 +448,16 @@ impl Engine {
             backend.statements.own(id, template.number);
         }
     }
+}
+
+/// True of an execution whose packet the server has refused: it has done nothing yet, and a cursor that was open stays.
+fn is_refused_unread(ending: &Ending) -> bool {
+    const UNREAD: [u16; 3] = [
+        code::WRONG_ARGUMENTS,
+        code::MALFORMED_PACKET,
+        code::UNSUPPORTED_PREPARED,
+    ];
+    ending.code().is_some_and(|code| UNREAD.contains(&code))
 }
 
 #[cfg(test)]

@@ -226,7 +226,7 @@ impl Engine {
         if failed && !never_ran(command, ending) {
             self.may_have_set_behind(command);
         }
-        self.statement_answered(key, command, failed);
+        self.statement_answered(key, (command, ending));
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);
         }

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 65] = [
+const KNOWN: [Known; 66] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -342,7 +342,9 @@ const KNOWN: [Known; 65] = [
     ),
     ("the schema of before in a session-track block", |case| {
         let without_eof = case.lines[0].contains("+SESSION_TRACK,-DEPRECATE_EOF");
-        let failed = case.refused().any(|line| line.starts_with("\\execute"));
+        let runs = ["\\execute", "\\again", "\\cursor"];
+        let runs = |line: &str| runs.iter().any(|word| line.starts_with(word));
+        let failed = case.refused().any(runs);
         let opened = case.last().starts_with("\\cursor");
         let before = case.lines[0].ends_with(" -");
         let untold = without_eof || failed || opened || before;
@@ -567,6 +569,13 @@ const KNOWN: [Known; 65] = [
         let same = case.direct.len() == case.through.len()
             && case.direct.iter().zip(case.through).all(same);
         several && fails && same
+    }),
+    ("`1146` in place of `1295` in a bulk execution", |case| {
+        let told =
+            |answer: &[String], words| answer.first().is_some_and(|told| told.contains(words));
+        let unsupported = told(case.direct, "#HY000This command is not supported");
+        let bulk = case.last().starts_with("\\bulk ");
+        bulk && unsupported && told(case.through, "#42S02Table")
     }),
     ("if the schema is gone", |case| {
         let told =

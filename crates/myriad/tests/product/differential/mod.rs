@@ -15,6 +15,7 @@
 mod case;
 mod conditions;
 mod crowd;
+mod definitions;
 mod grammar;
 mod ground;
 mod known;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use wire::{Capabilities, PrepareOk};
 
+use super::definitions::Definitions;
 use super::plain;
 use super::step::{Step, Value};
 use crate::support::{Address, Client, Login, Outcome, Part, Server, Shape, USUAL};
@@ -68,6 +69,7 @@ struct Prepared {
     long: BTreeSet<u16>,
     /// It was executed with a cursor.
     had_cursor: bool,
+    definitions: Definitions,
 }
 
 /// The number of parameters is sent. Source: "COM_STMT_EXECUTE" in the MySQL source documentation.
@@ -202,7 +204,12 @@ impl Player {
             Step::Execute(name, flags, _) if self.is_never_answered(name, flags) => Ok(Vec::new()),
             other => {
                 let shape = self.ask(&other);
-                let answer = self.client.answer_of(shape)?;
+                let mut answer = self.client.answer_of(shape)?;
+                if let Step::Execute(name, ..) = other
+                    && let Some(prepared) = self.statements.get_mut(name)
+                {
+                    prepared.definitions.complete(&mut answer);
+                }
                 let id = line.to_ascii_uppercase().contains("CONNECTION_ID()");
                 let id = id.then_some(self.client.connection_id);
                 Ok(plain::answer(answer, id))
@@ -301,6 +308,7 @@ impl Player {
                 values: Vec::new(),
                 long: BTreeSet::new(),
                 had_cursor: false,
+                definitions: Definitions::prepared(&answer, parameters),
             };
             self.statements.insert(name.to_owned(), prepared);
         }

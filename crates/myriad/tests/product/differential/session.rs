@@ -29,8 +29,9 @@ const MORE_LINES: usize = 28;
 /// Every so many lines, a session asks about itself.
 const ASKS: usize = 4;
 
-/// The client of every so manieth session compresses.
+/// The client of every so manieth session compresses, and of every so manieth keeps column definitions.
 const COMPRESSED: u64 = 4;
+const KEEPING: u64 = 5;
 
 /// The line that asks where a session is, and how often it does at its end.
 const WHERE: &str = "\\where";
@@ -57,14 +58,14 @@ pub(super) fn once() -> Vec<Vec<String>> {
     sessions.filter(|lines| !lines.is_empty()).collect()
 }
 
-/// The same login of a client that compresses.
-fn compressed(login: &str) -> String {
+/// The same login of a client that wants this, too.
+fn with(flag: &str, login: &str) -> String {
     let mut parts = login.splitn(3, ' ');
     let mut part = || parts.next().unwrap();
     let (login, flags, rest) = (part(), part(), part());
     match flags {
-        "usual" => format!("{login} +COMPRESS {rest}"),
-        flags => format!("{login} {flags},+COMPRESS {rest}"),
+        "usual" => format!("{login} {flag} {rest}"),
+        flags => format!("{login} {flags},{flag} {rest}"),
     }
 }
 
@@ -78,11 +79,13 @@ pub(super) fn session(grammar: &Grammar, seed: u64) -> Vec<String> {
         .map(|_| classes[numbers.below(classes.len())])
         .collect();
     let lines = LINES + numbers.below(MORE_LINES);
-    let login = grammar.line("login", &mut numbers);
-    let mut session = vec![match seed % COMPRESSED {
-        0 => compressed(&login),
-        _ => login,
-    }];
+    let mut login = grammar.line("login", &mut numbers);
+    for (every, flag) in [(COMPRESSED, "+COMPRESS"), (KEEPING, "*CACHE_METADATA")] {
+        if seed.is_multiple_of(every) {
+            login = with(flag, &login);
+        }
+    }
+    let mut session = vec![login];
     for _ in 0..lines {
         let rule = match numbers.below(ASKS) {
             0 => "asks",
