@@ -133,14 +133,15 @@ impl Backend {
         self.counted_own = told && command.client.is_some();
     }
 
-    /// Before a CALL, which may count rows or not: then FOUND_ROWS() must be what it is for the session.
+    /// Before a CALL, or the EXECUTE of a text that is not known well, which may count rows or not: then FOUND_ROWS()
+    /// must be what it is for the session.
     pub(crate) fn put_found_rows(
         &mut self,
         outbox: &mut Vec<u8>,
         (client, statement): (&Client, &Statement),
         flavor: Flavor,
     ) {
-        let may_leave = statement.kind == Kind::Call
+        let may_leave = matches!(statement.kind, Kind::Call | Kind::Prepared)
             && statement.traits.contains(Traits::COUNTS_UNSENT_ROWS)
             && !statement
                 .traits

@@ -60,7 +60,7 @@ impl Does {
         let uses_tables = match prepared.kind {
             _ if prepared.traits.contains(Traits::READS_DIAGNOSTICS) => false,
             // A body is not looked at.
-            Kind::Call => reads_tables(text),
+            Kind::Call => prepared.traits.contains(Traits::HAS_FROM),
             _ => uses_tables(prepared, text),
         };
         if flavor == Flavor::MySql || uses_tables {
@@ -137,14 +137,14 @@ const FUNCTIONS: [&[u8]; 2] = [b"insert", b"replace"];
 /// True if a statement of MariaDB uses tables, as far as the words of its text tell.
 pub(crate) fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
     let has = |wanted: &[&[u8]]| has_one_of(text, &[wanted]);
+    let reads = statement.traits.contains(Traits::HAS_FROM);
     // A sequence is a table.
     let of_sequence = Traits::DRAWS_SEQUENCE | Traits::TELLS_SEQUENCE;
     match statement.kind {
         Kind::Select | Kind::Do | Kind::Set => {
-            // In this order: most have FROM, and the rest of the text is not looked at then.
-            reads_tables(text) || statement.traits.intersects(of_sequence) || has(&[b"setval"])
+            reads || statement.traits.intersects(of_sequence) || has(&[b"setval"])
         }
-        Kind::Explain => reads_tables(text) || !has(&[b"select"]),
+        Kind::Explain => reads || !has(&[b"select"]),
         Kind::Show if statement.traits.contains(Traits::KEEPS_FOUND_ROWS) => {
             has(&[b"table", b"view", b"sequence"])
         }
@@ -163,7 +163,7 @@ pub(crate) fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         | Kind::Show
         | Kind::Handler => true,
         Kind::Call if statement.traits.contains(Traits::RUNS_KNOWN_BODY) => {
-            statement.traits.contains(Traits::BODY_USES_TABLES) || reads_tables(text)
+            reads || statement.traits.contains(Traits::BODY_USES_TABLES)
         }
         Kind::Call | Kind::Multiple | Kind::Unknown => has_one_of(text, &[&READ_OR_WRITE, &DEFINE]),
         Kind::Empty
@@ -178,18 +178,6 @@ pub(crate) fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
         | Kind::Prepared
         | Kind::Diagnostics => false,
     }
-}
-
-/// True if something is read from a table, and not from DUAL only.
-fn reads_tables(text: &[u8]) -> bool {
-    let mut found = words(text);
-    while let Some(word) = found.next() {
-        let dual = |next: &[u8]| next.eq_ignore_ascii_case(b"dual");
-        if word.eq_ignore_ascii_case(b"from") && !found.next().is_some_and(dual) {
-            return true;
-        }
-    }
-    false
 }
 
 /// True if a text may read tables: MySQL reads them without FROM, too.
@@ -271,6 +259,8 @@ mod tests {
             ("SELECT 1", Does::Keeps, Does::Replaces),
             ("SELECT a FROM t", Does::Replaces, Does::Replaces),
             ("SET @a = 1", Does::Keeps, Does::Replaces),
+            ("SET @a = 'b from t'", Does::Keeps, Does::Replaces),
+            ("SET @a = TRIM('b' FROM 'c')", Does::Keeps, Does::Replaces),
             ("DO SETVAL(s, 1)", Does::Replaces, Does::Replaces),
             ("SELECT 1; SELECT SETVAL(s, 1)", SEVERAL, SEVERAL),
             ("DO (SELECT 1 FROM t)", Does::Replaces, Does::Replaces),

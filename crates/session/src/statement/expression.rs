@@ -47,6 +47,8 @@ pub(super) fn scan(reader: &mut Reader<'_>, found: &mut Findings, until: Until, 
         depth: 0,
         limits: false,
         unites: false,
+        cuts: 0,
+        cut_next: false,
     };
     while !scanner.stops() {
         let token = scanner.reader.next();
@@ -84,7 +86,21 @@ struct Scanner<'s, 'a> {
     limits: bool,
     /// Behind a UNION, EXCEPT or INTERSECT.
     unites: bool,
+    /// The depths, a bit for each, of the parentheses of functions in which FROM names no table.
+    cuts: u64,
+    /// The next parenthesis is one of them.
+    cut_next: bool,
 }
+
+/// Functions that cut something out, `FROM` a value. Source: "String Functions" in the MySQL manual.
+const CUT: [&[u8]; 6] = [
+    b"extract",
+    b"mid",
+    b"substr",
+    b"substring",
+    b"trim",
+    b"trim_oracle",
+];
 
 impl<'a> Scanner<'_, 'a> {
     fn stops(&self) -> bool {
@@ -123,7 +139,7 @@ impl<'a> Scanner<'_, 'a> {
 
     fn mark(&mut self, mark: u8) {
         match mark {
-            b'(' => self.depth += 1,
+            b'(' => self.open(),
             b')' => {
                 self.depth = self.depth.saturating_sub(1);
                 self.before = Before::NoCall;
@@ -131,6 +147,27 @@ impl<'a> Scanner<'_, 'a> {
             b'.' => self.before = Before::Point,
             b',' if self.limits && self.depth == 0 => self.found.add(Traits::COUNTS_UNSENT_ROWS),
             _ => {}
+        }
+    }
+
+    fn open(&mut self) {
+        self.depth += 1;
+        let bit = 1_u64.checked_shl(self.depth).unwrap_or_default();
+        match std::mem::take(&mut self.cut_next) {
+            true => self.cuts |= bit,
+            false => self.cuts &= !bit,
+        }
+    }
+
+    /// FROM, unless it stands in a function that cuts.
+    fn from(&mut self) {
+        let cuts = self.cuts.checked_shr(self.depth).unwrap_or_default() & 1 == 1;
+        let dual = match self.reader.peek() {
+            Token::Word(word) => word.text.eq_ignore_ascii_case(b"dual"),
+            _ => false,
+        };
+        if !cuts && !dual {
+            self.found.add(Traits::HAS_FROM);
         }
     }
 
@@ -169,6 +206,7 @@ impl<'a> Scanner<'_, 'a> {
                 self.found.not_plain();
                 self.before = Before::NoCall;
             }
+            (Keyword::From, _) if before != Before::Point => self.from(),
             (Keyword::SqlCalcFoundRows, _) => self.found.add(Traits::COUNTS_UNSENT_ROWS),
             (Keyword::Select, _) if !self.judges_all => {
                 self.judges_all = true;
@@ -261,6 +299,7 @@ impl<'a> Scanner<'_, 'a> {
     }
 
     fn call(&mut self, name: &[u8], tight: bool) {
+        self.cut_next = CUT.iter().any(|cut| cut.eq_ignore_ascii_case(name));
         match builtins::call(name, self.reader.dialect()) {
             Call::Construct | Call::Pure => {}
             Call::PureIfTight if tight => {}
@@ -286,7 +325,7 @@ impl<'a> Scanner<'_, 'a> {
     fn last_insert_id(&mut self) {
         self.found.add(Traits::READS_LAST_INSERT_ID);
         self.reader.next();
-        self.depth += 1;
+        self.open();
         if !self.reader.peek_mark(b')') {
             self.found
                 .add(Traits::SETS_LAST_INSERT_ID | Traits::GENERATES_ID);

@@ -194,6 +194,8 @@ bitflags! {
         /// Lists the user variables of its session: `information_schema.USER_VARIABLES`, `SHOW USER_VARIABLES` (MariaDB),
         /// `performance_schema.user_variables_by_thread`.
         const LISTS_USER_VARIABLES = 1 << 52;
+        /// Reads from something other than DUAL.
+        const HAS_FROM = 1 << 53;
     }
 }
 

@@ -40,7 +40,18 @@ impl Running {
         let about_rows = Traits::COUNTS_UNSENT_ROWS | Traits::KEEPS_FOUND_ROWS;
         let shows_all = matches!(
             statement.kind,
-            Kind::Select | Kind::Set | Kind::Do | Kind::Show | Kind::Explain
+            Kind::Select
+                | Kind::Set
+                | Kind::Do
+                | Kind::Show
+                | Kind::Explain
+                | Kind::Begin
+                | Kind::Commit
+                | Kind::Rollback
+                | Kind::Savepoint
+                | Kind::Use
+                | Kind::Lock
+                | Kind::Account
         );
         let counts = match shows_all && !statement.traits.contains(Traits::UNKNOWN_CALL) {
             true => statement.traits & about_rows,

@@ -135,7 +135,7 @@ proptest! {
     #[test]
     fn a_string_hides_what_is_in_it(inner in "[a-z@(); /*!-]{0,20}") {
         let text = format!("select '{inner}', `{inner}` from t");
-        prop_assert_eq!(verdict(text.as_bytes(), &MARIADB), verdict(b"select 1", &MARIADB));
+        prop_assert_eq!(verdict(text.as_bytes(), &MARIADB), verdict(b"select 1 from t", &MARIADB));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! SELECT and kin, SHOW, EXPLAIN.
 
 use super::{
-    ASSIGNS, HIDDEN, KEEPS, MARIADB, MYSQL, NONE, PURE, UNKNOWN_CALL, UNSENT, USES, WRITES, check,
-    check_in,
+    ASSIGNS, HIDDEN, KEEPS, MARIADB, MYSQL, NONE, PURE, UNKNOWN_CALL, UNSENT, USES, WRITES,
+    beside_from, check, check_in,
 };
 use crate::statement::{Dialect, Kind, PinReason, Traits, classify};
 
@@ -10,7 +10,7 @@ fn all_pure(dialect: &Dialect, texts: &[&str]) {
     for text in texts {
         let statement = classify(text.as_bytes(), dialect);
         assert_eq!(statement.kind, Kind::Select, "{text}");
-        assert_eq!(statement.traits, PURE, "{text}");
+        assert_eq!(beside_from(&statement), PURE, "{text}");
         assert!(statement.pins.is_empty(), "{text}");
     }
 }
@@ -56,13 +56,44 @@ fn plain_reads() {
 }
 
 #[test]
+fn what_is_read_from() {
+    for (text, reads) in [
+        ("select a from t", true),
+        ("select 1 from dual", false),
+        ("select (select 1 from dual), a from t", true),
+        ("select 'a from t', \"b from t\", `from`, t.from", false),
+        ("select 1 -- from t", false),
+        (
+            "select trim(both ' ' from ' a '), substring('a' from 1)",
+            false,
+        ),
+        ("select extract(year from now())", false),
+        ("select extract(year from (select a from t))", true),
+        ("select trim(('a')), (select 1 from (select 2) d)", true),
+        ("select concat(trim('a'), (select a from t))", true),
+        ("set @a = 'b from t'", false),
+        ("set @a = (select a from t)", true),
+        ("do trim(leading 'a' from 'ab')", false),
+        ("call p((select a from t))", true),
+        ("explain select 1 from t", true),
+    ] {
+        for dialect in [&MARIADB, &MYSQL] {
+            let statement = classify(text.as_bytes(), dialect);
+            let found = statement.traits.contains(Traits::HAS_FROM);
+            assert_eq!(found, reads, "{text}");
+        }
+    }
+}
+
+#[test]
 fn hints_that_set_variables() {
     let hinted = PURE | Traits::HINTS_VARIABLES;
     for text in [
         "select /*+ SET_VAR(sort_buffer_size = 16M) */ 1",
         "select /*+ BKA(t) set_var(sql_mode = '') */ a from t",
     ] {
-        assert_eq!(classify(text.as_bytes(), &MYSQL).traits, hinted, "{text}");
+        let statement = classify(text.as_bytes(), &MYSQL);
+        assert_eq!(beside_from(&statement), hinted, "{text}");
     }
     let none = classify(b"select /* SET_VAR(sql_mode = '') */ 1", &MYSQL);
     assert_eq!(none.traits, PURE);
