@@ -57,6 +57,16 @@ impl<'a> Packet<'a> {
         attributes.unwrap_or_default()
     }
 
+    /// Another packet with the same query attributes, if there is one.
+    pub(crate) fn or(self, other: Option<&'a [u8]>) -> Self {
+        other.map_or(self, |raw| Self {
+            raw,
+            payload: &raw[HEADER_LEN..],
+            sequence_id: 0,
+            ..self
+        })
+    }
+
     /// True if it runs a statement.
     pub(crate) fn is_statement(&self) -> bool {
         runs_statement(self.payload)
@@ -175,6 +185,8 @@ impl Engine {
             attributes,
             ..as_sent(&packet, bytes, &mut renumbered)
         };
+        let question = self.question_by_name(key, packet);
+        let packet = packet.or(question.as_deref());
         match self.command(turn, key, packet) {
             Taken::Now => Some(consumed),
             Taken::Later => Some(0),

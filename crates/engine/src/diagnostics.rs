@@ -68,12 +68,18 @@ impl Counts {
     }
 }
 
-/// True if the rows of an answer are none that `FOUND_ROWS()` tells of: those of RETURNING, of upkeep, and what is
+/// True if the rows of an answer are none that `FOUND_ROWS()` tells of: those of RETURNING, of upkeep (of partitions, too), and what is
 /// fetched from a cursor, which counted them when it was opened.
 pub(crate) fn keeps_found_rows(command: &ClientCommand) -> bool {
     let by_kind = matches!(
         command.kind,
-        Kind::Insert | Kind::Replace | Kind::Delete | Kind::Admin | Kind::Handler | Kind::Xa
+        Kind::Insert
+            | Kind::Replace
+            | Kind::Delete
+            | Kind::Admin
+            | Kind::Ddl
+            | Kind::Handler
+            | Kind::Xa
     );
     by_kind || command.fetches() || command.traits.contains(Traits::KEEPS_FOUND_ROWS)
 }

@@ -145,7 +145,7 @@ impl Engine {
             }
             Some(Command::Query | Command::StmtExecute) if sets_global(statement) => {
                 let text = self.text_that_runs(client, packet, statement)?;
-                Some(Act::SetsGlobals(sets_globals(text, dialect?)))
+                Some(Act::SetsGlobals(sets_globals(&text, dialect?)))
             }
             _ => self.act_on_statement(client, packet.payload),
         };

@@ -26,6 +26,9 @@ const DEFAULT: [&[u8]; 5] = [
 /// In front of the names of all variables that say what is tracked.
 const PREFIX: &[u8] = b"session_track_";
 
+/// The list of variables that are told.
+const LIST: &[u8] = b"session_track_system_variables";
+
 // The types of entries in a block.
 const VARIABLES: u8 = 0;
 const SCHEMA: u8 = 1;
@@ -43,13 +46,14 @@ bitflags::bitflags! {
 
 impl TrackFilter {
     /// Takes note of a statement that sets what is tracked; `alone`: it does nothing else. A backend tells of all
-    /// these variables, unless it was just given a list of those that it is to tell of.
+    /// these variables, unless it was just given a list of those that it is to tell of: then only of that, if the list
+    /// has itself in it.
     pub(crate) fn follow(&mut self, ok: &OkPacket<'_>, alone: bool) {
-        let is_tracking = |change: StateChange<'_>| match change {
-            StateChange::SystemVariable { name, .. } => name.starts_with(PREFIX),
+        let is_other = |change: StateChange<'_>| match change {
+            StateChange::SystemVariable { name, .. } => name.starts_with(PREFIX) && name != LIST,
             _ => false,
         };
-        if alone && !ok.changes().any(is_tracking) {
+        if alone && !ok.changes().any(is_other) {
             *self |= Self::OWN_VARIABLES;
         }
     }
@@ -229,6 +233,12 @@ mod tests {
             b"\x00\x0f\x0aautocommit\x03OFF\x01\x05\x04shop\x02\x02\x011\x05\x09\x08T_______"
         );
         // Who names variables is told what they are, and of no others.
+        let mut all = filter;
+        all.follow(
+            &ok(b"\x00\x21\x1esession_track_system_variables\x01*"),
+            true,
+        );
+        assert_eq!(told(all), BLOCK);
         filter.follow(&ok(b""), true);
         assert_eq!(told(filter), BLOCK);
     }

@@ -170,8 +170,10 @@ impl Engine {
             attributes: record.attributes(payload).unwrap_or_default(),
             sequence_id,
         };
-        let statement = self.judge(client, raw);
-        let taken = self.dispatch(turn, client, raw, statement);
+        let question = self.question_by_name(client, raw);
+        let asked = raw.or(question.as_deref());
+        let statement = self.judge(client, asked);
+        let taken = self.dispatch(turn, client, asked, statement);
         if taken == Taken::Now {
             self.drop_long_data(client, payload);
             drop(packet);

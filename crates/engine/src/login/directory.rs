@@ -233,7 +233,7 @@ impl Engine {
     ) -> Option<Box<Keeping>> {
         let names = |word: &[u8]| {
             let text = self.text_that_runs(client, packet, statement);
-            text.is_some_and(|text| text.len() < TEXT_MAX && mentions(text, word))
+            text.is_some_and(|text| text.len() < TEXT_MAX && mentions(&text, word))
         };
         if !self.accounts.asks_database() || !concerns_accounts(statement, names) {
             return keeping;

@@ -4,18 +4,24 @@
 //! Carried is what is known to be harmless: the text is known, is one statement, and asks for nothing that
 //! the front door knows better. Bounded per session; the others pin, as ever.
 
+mod immediate;
 mod on_backend;
+mod questions;
 mod texts;
+
+use std::borrow::Cow;
 
 use events::Io;
 use membership::Key;
 use session::statement::{
-    Dialect, Kind, PinReason, Source, Statement, TextPrepared, Traits, classify, text_prepared,
+    Dialect, Kind, PinReason, PinReasons, Source, Statement, TextPrepared, Traits, classify,
+    text_prepared,
 };
 use wire::Command;
 
 pub(crate) use self::on_backend::Prepared;
-use self::texts::{BYTES_MAX, Running};
+use self::questions::{is_question, may_prepare};
+use self::texts::{BYTES_MAX, Running, Staying};
 pub(crate) use self::texts::{Text, Texts};
 use crate::backend::ClientCommand;
 use crate::carried::user_variables::changes_data;
@@ -31,19 +37,21 @@ use crate::{Engine, Mail, Turn};
 pub(crate) enum TextEffect {
     /// The text is prepared now.
     Prepares(Text),
-    /// Another text, which is not carried, has the name now; and what running that does.
-    Hides(Box<[u8]>, Option<Running>),
+    /// Another text, which is not carried, has the name now.
+    Stays(Staying),
+    /// The same of a text of which nothing is known.
+    Hides(Box<[u8]>),
     /// The name is free now.
     Frees(Box<[u8]>),
 }
 
 impl TextEffect {
-    /// The name, and what running a text does that has it now and is not carried.
-    fn name_and_running(self) -> (Box<[u8]>, Option<Running>) {
+    /// The name, and the text that has it now and is not carried.
+    fn name_and_staying(self) -> (Box<[u8]>, Option<Staying>) {
         match self {
             Self::Prepares(text) => (text.name, None),
-            Self::Hides(name, running) => (name, running),
-            Self::Frees(name) => (name, None),
+            Self::Stays(text) => (text.name.clone(), Some(text)),
+            Self::Hides(name) | Self::Frees(name) => (name, None),
         }
     }
 }
@@ -57,6 +65,13 @@ impl Engine {
         mut found: Statement,
     ) -> Statement {
         let about = text_prepared(text, dialect);
+        if let Some(TextPrepared::Immediate {
+            source,
+            with_values,
+        }) = about
+        {
+            return self.immediate(client, (source, dialect), (with_values, found));
+        }
         if client.pins.contains(PinReason::TextPrepared) {
             if found.kind == Kind::Prepared {
                 found.traits |= counts_by_name(client, about);
@@ -73,12 +88,22 @@ impl Engine {
             // What USING lists may assign.
             Some(TextPrepared::Execute(_)) if text.windows(2).any(|part| part == b":=") => {}
             Some(TextPrepared::Execute(name)) => return executed(client, &name, found),
-            Some(TextPrepared::Deallocate(_)) => {}
+            Some(TextPrepared::Immediate { .. } | TextPrepared::Deallocate(_)) => {}
             // Which of the texts goes is not known.
             None if found.pins.is_empty() => found.pins.insert(PinReason::TextPrepared),
             None => {}
         }
         found
+    }
+
+    /// True if a text does the same on any backend that is brought to the session's state.
+    fn can_be_carried(&self, client: &Client, text: &[u8], inner: &Statement) -> bool {
+        let logs = self.facts.as_ref().is_some_and(|facts| facts.binary_log);
+        let unseen =
+            logs && changes_data(inner.kind) && inner.traits.contains(Traits::USES_USER_VARIABLES);
+        let homeless = client.session.schema.is_none() && may_ask_for_schema(text);
+        let harmless = is_carried(inner) || is_question(inner, text, self.flavor());
+        harmless && !homeless && !unseen
     }
 
     /// What a PREPARE would give the session; `None` if that cannot be carried.
@@ -92,19 +117,13 @@ impl Engine {
         let others = client.texts.as_ref();
         let room = others.is_none_or(|texts| texts.has_room(&name, text.len()));
         let inner = classify(&text, dialect);
-        let logs = self.facts.as_ref().is_some_and(|facts| facts.binary_log);
-        let unseen =
-            logs && changes_data(inner.kind) && inner.traits.contains(Traits::USES_USER_VARIABLES);
-        let homeless = client.session.schema.is_none() && may_ask_for_schema(&text);
         let fits = room && text.len() <= BYTES_MAX;
-        (fits && is_carried(&inner) && !homeless && !unseen).then(|| Text {
+        (fits && self.can_be_carried(client, &text, &inner)).then(|| Text {
             name,
             state: client.session.clone(),
             does: Does::of_statement(&inner, &text, self.flavor()),
-            statement: Statement {
-                traits: inner.traits - (Traits::PURE_READ | Traits::BARE_BEGIN),
-                ..inner
-            },
+            asks: is_question(&inner, &text, self.flavor()),
+            statement: inner,
             text: text.into(),
             id: 0,
         })
@@ -122,14 +141,24 @@ impl Engine {
         }
     }
 
-    /// What running a text does that is not carried. Of what adds to the list, or runs several statements, only the
-    /// answer tells.
-    fn staying(&self, client: &Client, source: Source, dialect: &Dialect) -> Option<Running> {
+    /// A text that is not carried. Of what adds to the list, or runs several statements, only the answer tells.
+    fn staying(
+        &self,
+        client: &Client,
+        (name, source): (Box<[u8]>, Source),
+        dialect: &Dialect,
+    ) -> Option<Staying> {
         let text = self.text_of(client, source)?;
         let statement = classify(&text, dialect);
         let does = Does::of_statement(&statement, &text, self.flavor());
         let told = matches!(does, Does::Replaces | Does::Keeps | Does::Asks);
-        told.then(|| Running::of(&statement, does))
+        let asks = is_question(&statement, &text, self.flavor());
+        told.then(|| Staying {
+            name,
+            running: Running::of(&statement, does),
+            may_prepare: may_prepare(&statement),
+            question: asks.then(|| text.into()),
+        })
     }
 
     /// What a COM_QUERY does to texts, if it is about them.
@@ -146,7 +175,7 @@ impl Engine {
         let (record, facts) = (self.clients.get(client)?, self.facts.as_ref()?);
         let dialect = facts.dialect(&record.session)?;
         Some(Box::new(match text_prepared(packet.text(), &dialect)? {
-            TextPrepared::Execute(_) => return None,
+            TextPrepared::Execute(_) | TextPrepared::Immediate { .. } => return None,
             TextPrepared::Deallocate(name) => TextEffect::Frees(name),
             TextPrepared::Prepare(name, source) => {
                 let carried = !statement.pins.contains(PinReason::TextPrepared);
@@ -157,7 +186,10 @@ impl Engine {
                         text.id = self.texts_prepared;
                         TextEffect::Prepares(text)
                     }
-                    None => TextEffect::Hides(name, self.staying(record, source, &dialect)),
+                    None => match self.staying(record, (name.clone(), source), &dialect) {
+                        Some(text) => TextEffect::Stays(text),
+                        None => TextEffect::Hides(name),
+                    },
                 }
             }
         }))
@@ -169,17 +201,20 @@ impl Engine {
         client: Key,
         packet: Packet<'a>,
         statement: &Statement,
-    ) -> Option<&'a [u8]> {
+    ) -> Option<Cow<'a, [u8]>> {
         let client = self.clients.get(client)?;
         if executes(packet.payload) {
-            return Some(&client.statement(packet.payload)?.template.text);
+            return Some((&client.statement(packet.payload)?.template.text[..]).into());
         }
         if !statement.traits.contains(Traits::RUNS_PREPARED_TEXT) {
-            return Some(packet.text());
+            return Some(packet.text().into());
         }
         let dialect = self.facts.as_ref()?.dialect(&client.session)?;
         match text_prepared(packet.text(), &dialect)? {
-            TextPrepared::Execute(name) => Some(&client.texts.as_ref()?.get(&name)?.text),
+            TextPrepared::Execute(name) => {
+                Some((&client.texts.as_ref()?.get(&name)?.text[..]).into())
+            }
+            TextPrepared::Immediate { source, .. } => Some(self.text_of(client, source)?.into()),
             _ => None,
         }
     }
@@ -195,6 +230,10 @@ impl Engine {
                 let prepared = classify(&text, &dialect);
                 Some(Does::of_preparing(&prepared, &text, self.flavor()))
             }
+            TextPrepared::Immediate {
+                source,
+                with_values: false,
+            } => self.immediate_does(client, source, &dialect),
             _ => None,
         }
     }
@@ -221,14 +260,18 @@ impl Engine {
             }
             // A PREPARE that fails takes away what had the name.
             (effect, _) => {
-                let (name, running) = effect.name_and_running();
+                let hides = !failed && matches!(effect, TextEffect::Hides(_));
+                let (name, staying) = effect.name_and_staying();
                 // One that was killed before it began leaves what another session has under the name.
                 backend.dirty |= failed && here.get(&name).is_some();
                 here.remove(&name);
                 let Some(client) = client else { return };
                 client.forget_text(&name);
-                if let (Some(running), false) = (running, failed) {
-                    client.texts.get_or_insert_default().stays(name, running);
+                if let (Some(text), false) = (staying, failed) {
+                    client.texts.get_or_insert_default().stays(text);
+                }
+                if hides {
+                    client.texts.get_or_insert_default().hides();
                 }
             }
         }
@@ -308,7 +351,7 @@ impl Engine {
         match dialect.and_then(|dialect| text_prepared(packet.text(), &dialect)) {
             Some(TextPrepared::Execute(name)) => Names::Executed(name),
             Some(TextPrepared::Deallocate(name)) => Names::Deallocated(name),
-            Some(TextPrepared::Prepare(..)) | None => Names::None,
+            Some(TextPrepared::Prepare(..) | TextPrepared::Immediate { .. }) | None => Names::None,
         }
     }
 }
@@ -344,32 +387,42 @@ fn counts_by_name(client: &Client, about: Option<TextPrepared>) -> Traits {
             texts.and_then(|texts| texts.running(&name))
         }
         Some(TextPrepared::Prepare(..) | TextPrepared::Deallocate(_)) => return Traits::empty(),
-        None => None,
+        Some(TextPrepared::Immediate { .. }) | None => None,
     };
     running.map_or(Traits::COUNTS_UNSENT_ROWS, |running| running.counts)
 }
 
 /// What an EXECUTE does, where `found` is the verdict on its words.
 fn executed(client: &Client, name: &[u8], found: Statement) -> Statement {
-    let mut pins = found.pins;
-    pins.remove(PinReason::TextPrepared);
-    pins.remove(PinReason::Call);
     match client.texts.as_ref().and_then(|texts| texts.get(name)) {
-        Some(text) => Statement {
-            kind: text.statement.kind,
-            traits: text.statement.traits
-                | Traits::RUNS_PREPARED_TEXT
-                | found.traits & (Traits::USES_USER_VARIABLES | Traits::UNKNOWN_CALL),
-            pins: text.statement.pins | pins,
-            digest: found.digest,
-        },
+        Some(text) => run(&text.statement, found),
         // The server does not know it either.
         None => Statement {
             traits: Traits::MAY_WRITE,
-            pins,
+            pins: pins_of_words(&found),
             ..found
         },
     }
+}
+
+/// What running a text that can be carried does.
+fn run(inner: &Statement, found: Statement) -> Statement {
+    let own = inner.traits - (Traits::PURE_READ | Traits::BARE_BEGIN);
+    let of_words = found.traits & (Traits::USES_USER_VARIABLES | Traits::UNKNOWN_CALL);
+    Statement {
+        kind: inner.kind,
+        traits: own | Traits::RUNS_PREPARED_TEXT | of_words,
+        pins: inner.pins | pins_of_words(&found),
+        digest: found.digest,
+    }
+}
+
+/// The reasons to pin that an EXECUTE has itself, whatever it runs.
+fn pins_of_words(found: &Statement) -> PinReasons {
+    let mut pins = found.pins;
+    pins.remove(PinReason::TextPrepared);
+    pins.remove(PinReason::Call);
+    pins
 }
 
 /// True if a text can be run under another name on any backend.

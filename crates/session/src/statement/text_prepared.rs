@@ -16,6 +16,13 @@ pub enum TextPrepared {
     Prepare(Box<[u8]>, Source),
     /// `EXECUTE name …`
     Execute(Box<[u8]>),
+    /// `EXECUTE IMMEDIATE …`
+    Immediate {
+        /// Where its text comes from.
+        source: Source,
+        /// USING lists values for it.
+        with_values: bool,
+    },
     /// `DEALLOCATE PREPARE name`
     Deallocate(Box<[u8]>),
 }
@@ -43,7 +50,13 @@ pub fn text_prepared(text: &[u8], dialect: &Dialect) -> Option<TextPrepared> {
                 .then_some(())?;
             TextPrepared::Prepare(name, source(&mut lexer, text)?)
         }
-        Keyword::Execute => TextPrepared::Execute(name(lexer.next())?),
+        Keyword::Execute => match lexer.next() {
+            token if token.is(Keyword::Immediate) => {
+                let source = source(&mut lexer, text)?;
+                return immediate(&mut lexer, source);
+            }
+            token => TextPrepared::Execute(name(token)?),
+        },
         Keyword::Deallocate | Keyword::Drop => {
             lexer.next().is(Keyword::Prepare).then_some(())?;
             TextPrepared::Deallocate(name(lexer.next())?)
@@ -52,6 +65,20 @@ pub fn text_prepared(text: &[u8], dialect: &Dialect) -> Option<TextPrepared> {
     };
     let rest = matches!(found, TextPrepared::Execute(_));
     ends(&mut lexer, rest).then_some(found)
+}
+
+/// Behind the text of EXECUTE IMMEDIATE.
+fn immediate(lexer: &mut Lexer<'_>, source: Source) -> Option<TextPrepared> {
+    let mut rest = lexer.clone();
+    let with_values = match rest.next() {
+        Token::Word(word) => word.text.eq_ignore_ascii_case(b"using"),
+        _ => false,
+    };
+    let found = TextPrepared::Immediate {
+        source,
+        with_values,
+    };
+    ends(lexer, with_values).then_some(found)
 }
 
 /// What prepares `text` under `name` in a session that reads texts so.
@@ -70,9 +97,6 @@ pub fn prepare_statement(name: &[u8], text: &[u8], dialect: &Dialect) -> Vec<u8>
 
 /// Names of characters beyond ASCII depend on a collation, and so does a space at the end.
 fn name(token: Token<'_>) -> Option<Box<[u8]>> {
-    if token.is(Keyword::Immediate) {
-        return None;
-    }
     let name = identifier::plain(token.identifier()?)?;
     let plain = |byte: &u8| *byte == b' ' || byte.is_ascii_graphic() && *byte != b'`';
     let is_plain =
@@ -138,6 +162,20 @@ mod tests {
             ("EXECUTE p", TextPrepared::Execute(name("p"))),
             ("EXECUTE `R s;'`", TextPrepared::Execute(name("r s;'"))),
             ("EXECUTE p USING @a, @b", TextPrepared::Execute(name("p"))),
+            (
+                "EXECUTE IMMEDIATE 'SELECT 1'",
+                TextPrepared::Immediate {
+                    source: text("SELECT 1"),
+                    with_values: false,
+                },
+            ),
+            (
+                "execute immediate @a Using 1, @b;",
+                TextPrepared::Immediate {
+                    source: Source::Variable(name("a")),
+                    with_values: true,
+                },
+            ),
             ("DEALLOCATE PREPARE p", TextPrepared::Deallocate(name("p"))),
             (
                 "DROP PREPARE /* x */ p",
@@ -149,7 +187,9 @@ mod tests {
         for statement in [
             "SELECT 1",
             "DROP TABLE p",
-            "EXECUTE IMMEDIATE 'SELECT 1'",
+            "EXECUTE IMMEDIATE 'SELECT ?' + 1",
+            "EXECUTE IMMEDIATE CONCAT('a', 'b')",
+            "EXECUTE IMMEDIATE 'a' 'b'",
             "PREPARE p FROM CONCAT('a', 'b')",
             "PREPARE p FROM 'a\\'b'",
             "PREPARE p FROM 'ä'",

@@ -21,6 +21,8 @@ pub(crate) struct Text {
     pub(super) statement: Statement,
     /// What running it does to the list of conditions.
     pub(super) does: Does,
+    /// It does nothing but ask for conditions and counts.
+    pub(super) asks: bool,
     /// No two have the same.
     pub(super) id: u64,
 }
@@ -65,8 +67,21 @@ impl Running {
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     pub(super) list: Vec<Text>,
-    /// Those that stay on the one backend, for which they pin the session: their names, and what running them does.
-    staying: Vec<(Box<[u8]>, Running)>,
+    staying: Vec<Staying>,
+    /// There may be others, of which nothing is known.
+    others: bool,
+}
+
+/// A text that stays on the one backend, for which it pins the session.
+#[derive(Debug)]
+pub(crate) struct Staying {
+    pub(super) name: Box<[u8]>,
+    /// What running it does.
+    pub(super) running: Running,
+    /// Running it may prepare other texts.
+    pub(super) may_prepare: bool,
+    /// The text, if it does nothing but ask for conditions and counts.
+    pub(super) question: Option<Box<[u8]>>,
 }
 
 impl Texts {
@@ -84,17 +99,48 @@ impl Texts {
 
     /// What running the text of that name does, if that is known.
     pub(super) fn running(&self, name: &[u8]) -> Option<Running> {
-        let staying = || self.staying.iter().find(|(staying, _)| **staying == *name);
         let carried = self.get(name);
         let carried = carried.map(|text| Running::of(&text.statement, text.does));
-        carried.or_else(|| staying().map(|&(_, running)| running))
+        carried.or_else(|| Some(self.staying(name)?.running))
+    }
+
+    fn staying(&self, name: &[u8]) -> Option<&Staying> {
+        self.staying.iter().find(|text| *text.name == *name)
+    }
+
+    /// The text of that name, if it does nothing but ask for conditions and counts.
+    pub(super) fn question(&self, name: &[u8]) -> Option<&[u8]> {
+        let carried = self.get(name).filter(|text| text.asks);
+        let carried = carried.map(|text| &*text.text);
+        carried.or_else(|| self.staying(name)?.question.as_deref())
+    }
+
+    /// True if running the text of that name may prepare others, for all that is known.
+    pub(super) fn may_prepare(&self, name: &[u8]) -> bool {
+        let staying = self.staying(name).map(|text| text.may_prepare);
+        staying.unwrap_or(self.others && self.get(name).is_none())
+    }
+
+    /// Other texts may have the names of those that ask.
+    pub(crate) fn forget_questions(&mut self) {
+        self.others = true;
+        self.list.iter_mut().for_each(|text| text.asks = false);
+        self.staying
+            .iter_mut()
+            .for_each(|text| text.question = None);
     }
 
     /// A text that is not carried has its name from now on. Of more than so many nothing is known.
-    pub(super) fn stays(&mut self, name: Box<[u8]>, running: Running) {
-        if self.staying.len() < TEXTS_MAX {
-            self.staying.push((name, running));
+    pub(super) fn stays(&mut self, text: Staying) {
+        match self.staying.len() < TEXTS_MAX {
+            true => self.staying.push(text),
+            false => self.others = true,
         }
+    }
+
+    /// Nothing is known of a text that has its name from now on.
+    pub(super) fn hides(&mut self) {
+        self.others = true;
     }
 
     /// The text has its name from now on, whatever had it before.
@@ -105,7 +151,7 @@ impl Texts {
 
     fn remove(&mut self, name: &[u8]) {
         self.list.retain(|text| *text.name != *name);
-        self.staying.retain(|(staying, _)| **staying != *name);
+        self.staying.retain(|text| *text.name != *name);
     }
 
     /// Whether a text of `more` bytes can be kept under this name, in place of the one that has it.
@@ -121,7 +167,7 @@ impl Client {
     pub(super) fn forget_text(&mut self, name: &[u8]) {
         if let Some(texts) = &mut self.texts {
             texts.remove(name);
-            if texts.list.is_empty() && texts.staying.is_empty() {
+            if texts.list.is_empty() && texts.staying.is_empty() && !texts.others {
                 self.texts = None;
             }
         }

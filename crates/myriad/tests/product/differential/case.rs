@@ -28,6 +28,23 @@ impl Case<'_> {
         self.lines.last().map_or("", String::as_str)
     }
 
+    /// The last line, or the one that has prepared by name what that executes.
+    pub(super) fn text_that_runs(&self) -> &str {
+        let by_name = |verb: &str, line: &str| {
+            let rest = line.strip_prefix(verb)?;
+            let name = rest.split(" FROM ").next()?.split(" USING ").next()?;
+            Some(name.to_ascii_lowercase())
+        };
+        let Some(name) = by_name("EXECUTE ", self.last()) else {
+            return self.last();
+        };
+        let prepares = |line: &&String| by_name("PREPARE ", line).as_ref() == Some(&name);
+        self.lines
+            .iter()
+            .rfind(prepares)
+            .map_or(self.last(), String::as_str)
+    }
+
     /// True if one of the lines has one of these words.
     pub(super) fn has(&self, words: &[&str]) -> bool {
         let has = |line: &String| words.iter().any(|word| line.contains(word));

@@ -36,7 +36,8 @@ impl Case<'_> {
     }
 
     fn asks_conditions(&self, fewer: &[String], more: &[String]) -> bool {
-        let asks = ASKS.iter().any(|word| self.last().contains(word));
+        let asked = self.text_that_runs();
+        let asks = ASKS.iter().any(|word| asked.contains(word));
         let gets = self.last().starts_with(GETS);
         gets || asks && is_part(&rows(fewer), &rows(more))
     }

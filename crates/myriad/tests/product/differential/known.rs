@@ -46,8 +46,14 @@ const KNOWN: [Known; 66] = [
                 let text = line
                     .strip_prefix("\\prepare ")
                     .and_then(|rest| rest.split_once(' '));
+                // Behind what may prepare others the front door does not know which these are.
+                let may_prepare = runs_unknown_text(case) || case.has(&["CALL "]);
+                let known = Server::is_mariadb() && !may_prepare;
+                let by_name = line.split_once(" FROM '").filter(|_| known);
+                let begins = |words| by_name.is_some_and(|(_, text)| text.starts_with(words));
                 text.is_some_and(|(_, text)| text.starts_with("SELECT"))
                     && (Server::is_mariadb() || !line.contains("_count"))
+                    || line.starts_with("PREPARE ") && (begins("SHOW ") || begins("SELECT "))
             };
             let prepares = |line: &String| {
                 asks(line) && line.to_uppercase().contains("PREPARE") && !carried(line)
@@ -342,7 +348,7 @@ const KNOWN: [Known; 66] = [
     ),
     ("the schema of before in a session-track block", |case| {
         let without_eof = case.lines[0].contains("+SESSION_TRACK,-DEPRECATE_EOF");
-        let runs = ["\\execute", "\\again", "\\cursor"];
+        let runs = ["\\execute", "\\again", "\\cursor", "EXECUTE "];
         let runs = |line: &str| runs.iter().any(|word| line.starts_with(word));
         let failed = case.refused().any(runs);
         let opened = case.last().starts_with("\\cursor");
@@ -360,7 +366,9 @@ const KNOWN: [Known; 66] = [
         };
         let late = failed || opened || case.has(&["\\cursor"]);
         let late = late && turned.only_schema_is_told();
-        prepares && (case.only_schema_is_told() || one || late)
+        let question = case.last().starts_with("EXECUTE") && asks(case.text_that_runs());
+        let question = question && Server::is_mariadb() && case.only_schema_is_told();
+        prepares && (case.only_schema_is_told() || one || late) || question
     }),
     (
         "a key that there is already and a foreign key that refers to nothing",
@@ -487,9 +495,9 @@ const KNOWN: [Known; 66] = [
     (
         "after an EXECUTE IMMEDIATE of a text that is no literal",
         |case| {
-            let runs = case.has(&["EXECUTE IMMEDIATE CONCAT", "EXECUTE IMMEDIATE @"]);
-            let prepared = case.has(&[" FROM CONCAT(", " FROM @"]) && case.has(&["EXECUTE "]);
-            (runs || prepared) && case.fewer_conditions() && Server::is_mariadb()
+            let counts = asks(case.text_that_runs()) && case.same_rows_but_one();
+            let fewer = case.fewer_conditions() || counts;
+            runs_unknown_text(case) && fewer && Server::is_mariadb()
         },
     ),
     ("can be changed, but not be given up", |case| {
@@ -591,6 +599,12 @@ const KNOWN: [Known; 66] = [
         runs && gone.contains(&true) && told(case.through, "#42000Unknown database")
     }),
 ];
+
+/// True if a text was run, or prepared by name to be run, that is no literal.
+fn runs_unknown_text(case: &Case<'_>) -> bool {
+    let runs = case.has(&["EXECUTE IMMEDIATE CONCAT", "EXECUTE IMMEDIATE @"]);
+    runs || case.has(&[" FROM CONCAT(", " FROM @"]) && case.has(&["EXECUTE "])
+}
 
 impl Case<'_> {
     /// The words of the document about the difference in the answers to the last line, if it is known.
