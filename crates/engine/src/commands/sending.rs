@@ -44,7 +44,6 @@ impl Engine {
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let does = self.does(client_key, packet, &statement);
         let texts = self.text_effect(client_key, packet, &statement);
-        self.may_rename_questions(client_key, (packet, &statement));
         let (keeping, own_text) = self.take_intent(client_key);
         let keeping = self.reads_accounts_after(client_key, (packet, &statement), keeping);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);

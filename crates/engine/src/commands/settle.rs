@@ -47,7 +47,7 @@ impl Engine {
             }
             (Purpose::Command(mut command), _) => {
                 self.query_answered(turn, key, &mut command);
-                self.texts_answered(key, &mut command, *ending != Ending::Ok);
+                self.texts_answered(key, &mut command, ending);
                 let sample = Sample::new((service, bytes), &command, ending);
                 self.learn_read(turn, key, &command, sample);
                 self.answered_alone(turn, key);
@@ -400,7 +400,7 @@ pub(crate) fn defines(kind: Kind, traits: Traits) -> bool {
 
 /// True if the server could not even parse the statement: it changed nothing. Of statements that run others it
 /// may have been one of those.
-fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
+pub(crate) fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
     let runs_others = matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Prepared)
         || command.traits.contains(Traits::MULTIPLE);
     ending.code() == Some(code::PARSE_ERROR) && !runs_others

@@ -27,6 +27,8 @@ use crate::backend::ClientCommand;
 use crate::carried::user_variables::changes_data;
 use crate::client::Client;
 use crate::commands::Packet;
+use crate::commands::answers::Ending;
+use crate::commands::settle::never_ran;
 use crate::conditions::Does;
 use crate::prepared::may_ask_for_schema;
 use crate::prepared::named::executes;
@@ -43,6 +45,8 @@ pub(crate) enum TextEffect {
     Hides(Box<[u8]>),
     /// The name is free now.
     Frees(Box<[u8]>),
+    /// Any names may have other texts now.
+    Unseen,
 }
 
 impl TextEffect {
@@ -52,6 +56,7 @@ impl TextEffect {
             Self::Prepares(text) => (text.name, None),
             Self::Stays(text) => (text.name.clone(), Some(text)),
             Self::Hides(name) | Self::Frees(name) => (name, None),
+            Self::Unseen => (Box::default(), None),
         }
     }
 }
@@ -168,6 +173,9 @@ impl Engine {
         packet: Packet<'_>,
         statement: &Statement,
     ) -> Option<Box<TextEffect>> {
+        if self.may_rename_questions(client, (packet, statement)) {
+            return Some(Box::new(TextEffect::Unseen));
+        }
         let query = packet.payload.first() == Some(&(Command::Query as u8));
         if !query || statement.kind != Kind::Prepared {
             return None;
@@ -239,10 +247,16 @@ impl Engine {
     }
 
     /// A command that is about texts was answered.
-    pub(crate) fn texts_answered(&mut self, key: Key, command: &mut ClientCommand, failed: bool) {
+    pub(crate) fn texts_answered(
+        &mut self,
+        key: Key,
+        command: &mut ClientCommand,
+        ending: &Ending,
+    ) {
         let Some(effect) = command.texts.take() else {
             return;
         };
+        let failed = *ending != Ending::Ok;
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -252,6 +266,11 @@ impl Engine {
         let here = &mut backend.leftovers.prepared;
         match (*effect, failed) {
             (TextEffect::Frees(_), true) => {}
+            (TextEffect::Unseen, _) => {
+                let texts = client.and_then(|client| client.texts.as_mut());
+                let texts = texts.filter(|_| !never_ran(command, ending));
+                texts.into_iter().for_each(|texts| texts.forget_questions());
+            }
             (TextEffect::Prepares(text), false) => {
                 backend.dirty |= here.put(&text.name, text.id);
                 if let Some(client) = client {

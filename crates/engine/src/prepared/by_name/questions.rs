@@ -47,17 +47,17 @@ impl Engine {
         Some(raw)
     }
 
-    /// A command is sent: if it may prepare other texts by name, those that ask are not known to have theirs any more.
+    /// True if a command may prepare texts by name, and does not say which: those that ask may not have theirs then.
     pub(crate) fn may_rename_questions(
-        &mut self,
+        &self,
         key: Key,
         (packet, statement): (Packet<'_>, &Statement),
-    ) {
+    ) -> bool {
         let client = self.clients.get(key);
         let Some(texts) = client.and_then(|client| client.texts.as_ref()) else {
-            return;
+            return false;
         };
-        if may_prepare(statement)
+        may_prepare(statement)
             && self.about(key, packet).is_none_or(|about| match about {
                 TextPrepared::Prepare(..) | TextPrepared::Deallocate(_) => false,
                 TextPrepared::Execute(name) => texts.may_prepare(&name),
@@ -66,11 +66,6 @@ impl Engine {
                     inner.is_none_or(|inner| may_prepare(&inner))
                 }
             })
-        {
-            let client = self.clients.get_mut(key);
-            let texts = client.and_then(|client| client.texts.as_mut());
-            texts.into_iter().for_each(|texts| texts.forget_questions());
-        }
     }
 
     fn about(&self, client: Key, packet: Packet<'_>) -> Option<TextPrepared> {

@@ -57,6 +57,8 @@ impl Running {
         );
         let counts = match shows_all && !statement.traits.contains(Traits::UNKNOWN_CALL) {
             true => statement.traits & about_rows,
+            // Its rows are none that are counted.
+            false if statement.kind == Kind::Admin => Traits::KEEPS_FOUND_ROWS,
             false => Traits::COUNTS_UNSENT_ROWS,
         };
         Self { does, counts }
