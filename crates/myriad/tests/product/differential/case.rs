@@ -98,7 +98,7 @@ impl Case<'_> {
     pub(super) fn asks(&self) -> bool {
         let pings = ["\\ping", "\\set_option", "\\init_db"];
         let pings = pings.map(|command| self.last().starts_with(command));
-        pings.contains(&true) && !Server::is_mariadb() || asks(self.last())
+        pings.contains(&true) && !Server::is_mariadb() || asks(self.text_that_runs())
     }
 
     /// True if the last line executes what was prepared last under its name, and that begins like this.

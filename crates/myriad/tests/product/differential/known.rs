@@ -173,12 +173,12 @@ const KNOWN: [Known; 66] = [
         asks && case.has(&about_list) && !Server::is_mariadb()
     }),
     ("`FOUND_ROWS()` in a session that has run nothing", |case| {
-        let asks = case.last().contains("FOUND_ROWS()") || case.last().contains("@n");
+        let asks = case.text_that_runs().contains("FOUND_ROWS()") || case.last().contains("@n");
         asks && case.found_nothing() && case.shows_one() && Server::is_mariadb()
     }),
     ("`FOUND_ROWS()` after SET, DO", |case| {
         let writes = case.has(&["DO ", "SET ", " ORDER BY id DESC", "DELETE FROM u ORDER BY"]);
-        let asks = case.last().contains("FOUND_ROWS()") || case.last().contains("@n");
+        let asks = case.text_that_runs().contains("FOUND_ROWS()") || case.last().contains("@n");
         let prepared = case.executes("SELECT ROW_COUNT(), FOUND_ROWS()")
             && case.has(&["UPDATE ", "DELETE ", "INSERT ", "REPLACE "]);
         (asks && writes || prepared) && case.same_rows_but_one() && !Server::is_mariadb()
@@ -203,7 +203,7 @@ const KNOWN: [Known; 66] = [
         let greatest = |line: &&str| line.contains("MAX(") && line.contains(" FROM m");
         let meets = |line: &&str| line.contains(" WHERE ") || greatest(line);
         let counts = |line: &&str| line.contains("SELECT COUNT(") && meets(line);
-        let asks = case.last().contains("FOUND_ROWS()") || case.last().contains("@n");
+        let asks = case.text_that_runs().contains("FOUND_ROWS()") || case.last().contains("@n");
         asks && case.succeeded().any(|line| counts(&line))
             && case.shows_one()
             && Server::is_mariadb()
@@ -214,7 +214,7 @@ const KNOWN: [Known; 66] = [
             begins.iter().any(|word| line.starts_with(word)) && line.contains("(SELECT ")
         };
         let written = case.since_rows().any(|line| reads(&line));
-        case.last().contains("FOUND_ROWS()") && written && case.same_rows_but_one()
+        case.text_that_runs().contains("FOUND_ROWS()") && written && case.same_rows_but_one()
     }),
     ("or a write of several tables that failed", |case| {
         let several = |line: &str| {
@@ -229,7 +229,7 @@ const KNOWN: [Known; 66] = [
             .any(|words| line.contains(words))
         };
         let failed = case.refused().any(several) && Server::is_mariadb();
-        case.last().contains("FOUND_ROWS()") && failed && case.same_rows_but_one()
+        case.text_that_runs().contains("FOUND_ROWS()") && failed && case.same_rows_but_one()
     }),
     ("parameters in the answer to a prepared CALL", |case| {
         let without_eof = case.lines[0].contains("-DEPRECATE_EOF");
