@@ -68,8 +68,8 @@ impl Counts {
     }
 }
 
-/// True if the rows of an answer are none that `FOUND_ROWS()` tells of: those of RETURNING, of upkeep (of partitions, too), and what is
-/// fetched from a cursor, which counted them when it was opened.
+/// True if the rows of an answer are none that `FOUND_ROWS()` tells of: those of RETURNING, of upkeep, be it of partitions,
+/// and what is fetched from a cursor, which counted them when it was opened.
 pub(crate) fn keeps_found_rows(command: &ClientCommand) -> bool {
     let by_kind = matches!(
         command.kind,
@@ -88,6 +88,15 @@ pub(crate) fn keeps_found_rows(command: &ClientCommand) -> bool {
 fn broken_off(command: &ClientCommand, ending: &Ending) -> bool {
     let sent = command.counts.sent.is_some() && !keeps_found_rows(command);
     sent && matches!(ending, Ending::Err(_))
+}
+
+/// True if a statement may count rows, and may not.
+pub(crate) fn may_leave_found_rows(statement: &Statement) -> bool {
+    matches!(statement.kind, Kind::Call | Kind::Prepared)
+        && statement.traits.contains(Traits::COUNTS_UNSENT_ROWS)
+        && !statement
+            .traits
+            .intersects(Traits::NEEDS_CONDITIONS | Traits::BODY_COUNTS)
 }
 
 impl Backend {
@@ -147,11 +156,7 @@ impl Backend {
         (client, statement): (&Client, &Statement),
         flavor: Flavor,
     ) {
-        let may_leave = matches!(statement.kind, Kind::Call | Kind::Prepared)
-            && statement.traits.contains(Traits::COUNTS_UNSENT_ROWS)
-            && !statement
-                .traits
-                .intersects(Traits::NEEDS_CONDITIONS | Traits::BODY_COUNTS);
+        let may_leave = may_leave_found_rows(statement);
         let is_known = self.counted_rows || self.counted_own;
         // It would be among what the session has traced.
         let is_traced = client.pins.contains(PinReason::Profiling);

@@ -10,6 +10,7 @@ use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, ServerStatus, wri
 use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
 use crate::carried::roles::put_role;
 use crate::commands::{Packet, Taken};
+use crate::diagnostics::may_leave_found_rows;
 use crate::errors::ClientError;
 use crate::prepared::counting::Counted;
 use crate::prepared::named::executes;
@@ -104,7 +105,13 @@ impl Engine {
             .get(key)
             .and_then(|client| client.counted(packet.payload, statement));
         let of_rows = counted.is_some_and(Counted::tells_found_rows);
-        if of_rows && self.reads_rows_first(turn, key) {
+        // To empty the list counts rows, so what there was must be known before, to be put back.
+        let empties = self
+            .clients
+            .get(key)
+            .is_some_and(|client| !client.capture.conditions.is_there());
+        let leaves = empties && may_leave_found_rows(statement);
+        if (of_rows || leaves) && self.reads_rows_first(turn, key) {
             return true;
         }
         let counts = counted.is_some();

@@ -10,7 +10,8 @@
 //! `MYRIAD_DIFFERENTIAL_TESTERS` compare at a time, `MYRIAD_DIFFERENTIAL_CROWD` threads churn, and it goes on until
 //! `MYRIAD_DIFFERENTIAL_ENOUGH` have differed. `MYRIAD_DIFFERENTIAL_FILE` is played in place of `once.txt`.
 //! `MYRIAD_DIFFERENTIAL_CLASS` leaves the classes of the grammar with this in their names, to search in one kind of sessions.
-//! With `MYRIAD_DIFFERENTIAL_GLOBALS`, such as `autocommit = 0`, sessions begin with other values than the server's own.
+//! `MYRIAD_DIFFERENTIAL_OF=suites` makes sessions of the statements in the servers' own test files, those of the suites that
+//! `MYRIAD_SUITE` names. With `MYRIAD_DIFFERENTIAL_GLOBALS`, such as `autocommit = 0`, sessions begin with other values than the server's own.
 
 mod case;
 mod conditions;
@@ -19,6 +20,7 @@ mod definitions;
 mod grammar;
 mod ground;
 mod known;
+mod mixed;
 mod plain;
 mod player;
 mod session;
@@ -76,6 +78,8 @@ struct Search<'a> {
     direct: &'a Address,
     through: &'a Address,
     grammar: &'a grammar::Grammar,
+    /// What sessions are made of in place of the grammar's lines, if somebody has asked for that.
+    mixed: Option<mixed::Mixed>,
     next: AtomicU64,
     first: u64,
     most: u64,
@@ -98,7 +102,10 @@ impl Search<'_> {
             );
         }
         while let Some(seed) = self.next_seed() {
-            let lines = session::session(self.grammar, seed);
+            let lines = match &self.mixed {
+                Some(mixed) => mixed.session(seed),
+                None => session::session(self.grammar, seed),
+            };
             self.compare(&mut ground, &lines, &format!("seed {seed}"));
         }
     }
@@ -172,6 +179,13 @@ fn shown(name: &str, difference: &Difference) -> String {
     )
 }
 
+fn mixed() -> Option<mixed::Mixed> {
+    let of = std::env::var("MYRIAD_DIFFERENTIAL_OF").ok()?;
+    assert_eq!(of, "suites", "MYRIAD_DIFFERENTIAL_OF");
+    let mixed = mixed::Mixed::find();
+    Some(mixed.expect("no test files of the server; run scripts/setup suites"))
+}
+
 #[test]
 fn random_sessions_are_told_what_the_database_tells() {
     let database = match std::env::var("MYRIAD_DIFFERENTIAL_GLOBALS") {
@@ -197,6 +211,7 @@ fn random_sessions_are_told_what_the_database_tells() {
             direct: database.address(),
             through: &through,
             grammar: &grammar,
+            mixed: mixed(),
             next: AtomicU64::new(first),
             first,
             most: number("MYRIAD_DIFFERENTIAL_SESSIONS", u64::MAX),

@@ -59,7 +59,7 @@ pub(super) fn once() -> Vec<Vec<String>> {
 }
 
 /// The same login of a client that wants this, too.
-fn with(flag: &str, login: &str) -> String {
+pub(super) fn with(flag: &str, login: &str) -> String {
     let mut parts = login.splitn(3, ' ');
     let mut part = || parts.next().unwrap();
     let (login, flags, rest) = (part(), part(), part());

@@ -95,6 +95,15 @@ impl Files {
         asked.step_by(every.max(1)).cloned().collect()
     }
 
+    /// What stands in them all.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let read = |file: &File| std::fs::read(self.folder.join(&file.path)).unwrap();
+        let texts = self.all.iter().map(read);
+        texts
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .collect()
+    }
+
     /// What files load.
     pub(super) fn data(&self) -> PathBuf {
         self.folder.join("std_data")

@@ -30,6 +30,11 @@ const EVERY: u64 = 25;
 /// So many are played at a time, if nothing says otherwise.
 const PLAYERS: u64 = 2;
 
+/// The texts of the files of the suites that the environment names; `None` if they have not been unpacked.
+pub(crate) fn texts() -> Option<Vec<String>> {
+    Files::find().map(|files| files.texts())
+}
+
 /// What came of a search.
 #[derive(Default)]
 struct Found {
