@@ -92,7 +92,7 @@ fn broken_off(command: &ClientCommand, ending: &Ending) -> bool {
 
 /// True if a statement may count rows, and may not.
 pub(crate) fn may_leave_found_rows(statement: &Statement) -> bool {
-    matches!(statement.kind, Kind::Call | Kind::Prepared)
+    matches!(statement.kind, Kind::Call | Kind::Prepared | Kind::Multiple)
         && statement.traits.contains(Traits::COUNTS_UNSENT_ROWS)
         && !statement
             .traits

@@ -85,12 +85,24 @@ impl Engine {
                 match found.kind {
                     Kind::Prepared => self.judge_prepared(client, (text, &dialect), found),
                     Kind::Call => self.judge_call(client, (text, &dialect), found),
+                    Kind::Multiple if runs_unseen(&found) => Statement {
+                        traits: found.traits | Traits::COUNTS_UNSENT_ROWS,
+                        ..found
+                    },
                     _ => found,
                 }
             }
             None => unknown(),
         }
     }
+}
+
+/// True of several statements of which one runs what the text does not show: a procedure, or a prepared text.
+fn runs_unseen(statement: &Statement) -> bool {
+    let reasons = [PinReason::Call, PinReason::TextPrepared];
+    reasons
+        .iter()
+        .any(|&reason| statement.pins.contains(reason))
 }
 
 fn plain(kind: Kind) -> Statement {

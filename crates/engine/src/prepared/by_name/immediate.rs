@@ -1,6 +1,6 @@
 //! EXECUTE IMMEDIATE (MariaDB): what its text does, where that is known.
 
-use session::statement::{Dialect, Source, Statement, Traits, classify};
+use session::statement::{Dialect, Kind, Source, Statement, Traits, classify};
 
 use super::run;
 use super::texts::{BYTES_MAX, Running};
@@ -28,7 +28,7 @@ impl Engine {
         found
     }
 
-    /// What running it does to the list of conditions; `None` if its text could not be carried.
+    /// What running it does to the list of conditions; `None` if only the answer tells.
     pub(super) fn immediate_does(
         &self,
         client: &Client,
@@ -37,7 +37,8 @@ impl Engine {
     ) -> Option<Does> {
         let (text, inner) = self.inner(client, source, dialect)?;
         let does = Does::of_statement(&inner, &text, self.flavor());
-        self.runs_anywhere(client, &text, &inner).then_some(does)
+        let hides = matches!(inner.kind, Kind::Call | Kind::Multiple | Kind::Unknown);
+        (!hides).then_some(does)
     }
 
     /// The text that is run, and the verdict on it; `None` if it is not known.

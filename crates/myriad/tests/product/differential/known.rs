@@ -58,7 +58,11 @@ const KNOWN: [Known; 66] = [
             let prepares = |line: &String| {
                 asks(line) && line.to_uppercase().contains("PREPARE") && !carried(line)
             };
-            runs && case.lines.iter().any(prepares) || case.last().contains("; ") && case.asks()
+            let asked_there = |line: &String| line.starts_with("CREATE PROCEDURE") && asks(line);
+            let calls = case.last().contains("CALL ") && case.lines.iter().any(asked_there);
+            let got = case.last().starts_with("SELECT @n") && case.has(&["NUMBER; "]);
+            let several = case.last().contains("; ") && case.asks();
+            runs && case.lines.iter().any(prepares) || several || calls || got
         },
     ),
     ("whose column may have another length", |case| {
