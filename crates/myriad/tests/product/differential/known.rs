@@ -15,7 +15,9 @@ const KNOWN: [Known; 66] = [
         "together with `NUMBER`, inside a transaction or a pinned session after an ERR",
         |case| {
             let shown = case.last().contains("@b") && case.has(&["@b = ROW_COUNT"]);
-            shown && case.same_values_but_for("-1", "0") && case.refused().next().is_some()
+            let turned = case.same_values_but_for("0", "-1") && Server::is_mariadb();
+            let counted = turned || case.same_values_but_for("-1", "0");
+            shown && counted && case.refused().next().is_some()
         },
     ),
     (
