@@ -516,8 +516,9 @@ fn texts_prepared_by_name_follow_their_session() {
     }
 }
 
+/// MariaDB answers an EXECUTE of it as it answers the text, MySQL does not.
 #[test]
-fn a_text_that_asks_for_what_the_front_door_knows_pins() {
+fn a_text_that_asks_for_what_the_front_door_knows_pins_only_on_mysql() {
     let database = Database::shared();
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
     let mut clients = [(); 2].map(|()| Client::new(&door.address(), "shop"));
@@ -533,7 +534,32 @@ fn a_text_that_asks_for_what_the_front_door_knows_pins() {
         matches!(unknown[..], [Outcome::Err(1243, _)]),
         "{unknown:?}"
     );
-    assert_eq!(pinned(&door, "text_prepared"), 1);
+    let pins = u64::from(!Server::is_mariadb());
+    assert_eq!(pinned(&door, "text_prepared"), pins);
+}
+
+/// Somebody else's conditions are on the backend connection.
+#[test]
+fn conditions_that_are_asked_for_by_name_are_the_sessions() {
+    // MySQL cannot prepare the question.
+    if !Server::is_mariadb() {
+        return;
+    }
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let [mut own, mut other] = [(); 2].map(|()| Client::new(&door.address(), "shop"));
+    let none = [Outcome::Rows(Vec::new())];
+    own.run("PREPARE w FROM 'SHOW WARNINGS'");
+    other.run("DROP TABLE IF EXISTS nothing_of_yours");
+    assert_eq!(own.run("EXECUTE w"), none);
+    own.run("DROP TABLE IF EXISTS nothing_of_mine");
+    other.run("SELECT * FROM nothing_of_yours");
+    let told = own.run("EXECUTE w");
+    assert!(format!("{told:?}").contains("nothing_of_mine"), "{told:?}");
+    other.run("SELECT * FROM nothing_of_yours");
+    let told = own.run("EXECUTE IMMEDIATE 'SHOW WARNINGS'");
+    assert!(format!("{told:?}").contains("nothing_of_mine"), "{told:?}");
+    assert_eq!(pinned(&door, "text_prepared") + pinned(&door, "call"), 0);
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn rows_are_counted_of_what_a_pinned_session_has_prepared() {
     let mut client = Client::new(&door.address(), "unseen_counts");
     client.run("INSERT INTO t (a) VALUES (1), (1), (1), (1)");
     // No backend but this one has what it asks for.
-    client.run("PREPARE asks FROM 'SELECT ROW_COUNT()'");
+    client.run("PREPARE asks FROM 'SELECT CONNECTION_ID()'");
     assert_eq!(pinned(&door, "text_prepared"), 1);
     client.run("PREPARE counts FROM 'SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 2'");
     client.run("EXECUTE counts");
