@@ -36,6 +36,7 @@ impl Engine {
             return Taken::Now;
         }
         if self.reads_list_first(turn, client, (packet, &statement))
+            || self.reads_rows_to_put_back(turn, client, &statement)
             || self.keeps_list_first(turn, client, (packet, &statement))
         {
             return Taken::Later;
@@ -105,13 +106,7 @@ impl Engine {
             .get(key)
             .and_then(|client| client.counted(packet.payload, statement));
         let of_rows = counted.is_some_and(Counted::tells_found_rows);
-        // To empty the list counts rows, so what there was must be known before, to be put back.
-        let empties = self
-            .clients
-            .get(key)
-            .is_some_and(|client| !client.capture.conditions.is_there());
-        let leaves = empties && may_leave_found_rows(statement);
-        if (of_rows || leaves) && self.reads_rows_first(turn, key) {
+        if of_rows && self.reads_rows_first(turn, key) {
             return true;
         }
         let counts = counted.is_some();
@@ -133,6 +128,30 @@ impl Engine {
             || self.needs_user_variables(turn, key, (packet, statement));
         if !moves || !self.read_warnings(turn, backend) {
             return false;
+        }
+        self.clients.set_active(key, turn.now);
+        true
+    }
+
+    /// A statement may count rows or not, and the list of conditions is to be emptied before it, which counts some: what
+    /// there was is read first, to be put back, and then the command goes on.
+    fn reads_rows_to_put_back<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        statement: &Statement,
+    ) -> bool {
+        let client = self.clients.get(key);
+        let empties = client.filter(|client| !client.capture.conditions.is_there());
+        let backend = empties.and_then(|client| client.backend);
+        let Some(backend) = backend.filter(|_| may_leave_found_rows(statement)) else {
+            return false;
+        };
+        if !self.read_found_rows(turn, backend) {
+            return false;
+        }
+        if let Some(backend) = self.pool.get_mut(backend) {
+            backend.due |= Due::COMMAND;
         }
         self.clients.set_active(key, turn.now);
         true

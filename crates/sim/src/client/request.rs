@@ -252,6 +252,10 @@ fn text(sql: &Sql) -> String {
         Sql::ListStored { .. } => "SELECT 'T',NULL".to_owned(),
         Sql::CountViews(names) => format!("{COUNT_VIEWS}{}')", names.join("','")),
         Sql::Clear => "SELECT 1 FROM (SELECT 1) AS cleared".to_owned(),
+        Sql::Found(rows) => {
+            let more = " UNION ALL SELECT 1".repeat(rows.saturating_sub(1) as usize);
+            format!("SELECT 1{more} LIMIT {rows}")
+        }
         Sql::Signal(code) => {
             format!("SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO={code},MESSAGE_TEXT='told'")
         }

@@ -149,6 +149,10 @@ impl Work<'_> {
             Sql::ToldUnsigned => Outcome::value(self.session.last_insert_id.to_string()),
             Sql::Executed(executed) => self.execute(executed),
             Sql::Clear | Sql::Warn | Sql::Harmless => Outcome::value("1"),
+            Sql::Found(rows) => {
+                let row = |_| vec![Some("1".to_owned())];
+                Outcome::Rows((0..*rows).map(row).collect())
+            }
             Sql::RowCount => Outcome::value(self.session.row_count.to_string()),
             Sql::FoundRows => Outcome::value(self.session.found_rows.to_string()),
             Sql::ToldCount => Outcome::value((self.session.last_insert_id as i64).to_string()),

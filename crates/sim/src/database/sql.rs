@@ -90,6 +90,8 @@ pub(crate) enum Sql {
     ShowWarnings,
     /// `SELECT 1 FROM (SELECT 1) AS cleared`: reads a table and so empties the warnings.
     Clear,
+    /// `SELECT 1 UNION ALL SELECT 1 … LIMIT n`, with as many: how the front door has `FOUND_ROWS()` be n again.
+    Found(u64),
     /// `SELECT CAST('1x' AS SIGNED)`: gives a warning.
     Warn,
     /// `SELECT CAST('1' AS SIGNED)`: the same with a value that gives none.

@@ -134,7 +134,19 @@ fn select(rest: &str) -> Option<Sql> {
     })
 }
 
+/// So many rows that say nothing: as many as they are limited to, and at least one is selected.
+fn found(rest: &str) -> Option<Sql> {
+    let (ones, limit) = rest.split_once(" LIMIT ")?;
+    let limit: u64 = limit.parse().ok()?;
+    let ones = ones.split(" UNION ALL SELECT ");
+    let are_ones = ones.clone().all(|one| one == "1") && ones.count() as u64 == limit.max(1);
+    are_ones.then_some(Sql::Found(limit))
+}
+
 fn select_with(rest: &str) -> Option<Sql> {
+    if let Some(found) = found(rest) {
+        return Some(found);
+    }
     if let Some(key) = rest.strip_prefix("v FROM kv WHERE k=") {
         return Some(Sql::ReadKey(key.parse().ok()?));
     }
