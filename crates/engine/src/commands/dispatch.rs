@@ -36,7 +36,6 @@ impl Engine {
             return Taken::Now;
         }
         if self.reads_list_first(turn, client, (packet, &statement))
-            || self.reads_rows_to_put_back(turn, client, &statement)
             || self.keeps_list_first(turn, client, (packet, &statement))
         {
             return Taken::Later;
@@ -106,7 +105,9 @@ impl Engine {
             .get(key)
             .and_then(|client| client.counted(packet.payload, statement));
         let of_rows = counted.is_some_and(Counted::tells_found_rows);
-        if of_rows && self.reads_rows_first(turn, key) {
+        if self.reads_rows_to_put_back(turn, key, statement)
+            || of_rows && self.reads_rows_first(turn, key)
+        {
             return true;
         }
         let counts = counted.is_some();

@@ -252,10 +252,7 @@ fn text(sql: &Sql) -> String {
         Sql::ListStored { .. } => "SELECT 'T',NULL".to_owned(),
         Sql::CountViews(names) => format!("{COUNT_VIEWS}{}')", names.join("','")),
         Sql::Clear => "SELECT 1 FROM (SELECT 1) AS cleared".to_owned(),
-        Sql::Found(rows) => {
-            let more = " UNION ALL SELECT 1".repeat(rows.saturating_sub(1) as usize);
-            format!("SELECT 1{more} LIMIT {rows}")
-        }
+        Sql::Found(rows) => found(*rows),
         Sql::Signal(code) => {
             format!("SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO={code},MESSAGE_TEXT='told'")
         }
@@ -285,6 +282,12 @@ fn text(sql: &Sql) -> String {
             parts.join(BETWEEN)
         }
     }
+}
+
+/// What finds so many rows.
+fn found(rows: u64) -> String {
+    let more = " UNION ALL SELECT 1".repeat(rows.saturating_sub(1) as usize);
+    format!("SELECT 1{more} LIMIT {rows}")
 }
 
 fn prepare(name: &str, text: &str) -> String {
