@@ -6,6 +6,7 @@ use wire::{Command, Shape, asks_for_cursor};
 
 use crate::Engine;
 use crate::commands::Packet;
+use crate::prepared::by_name::runs_unseen;
 use crate::prepared::{may_ask_for_schema, stays};
 
 /// Of what COM_REFRESH says is to be flushed.
@@ -95,14 +96,6 @@ impl Engine {
             None => unknown(),
         }
     }
-}
-
-/// True of several statements of which one runs what the text does not show: a procedure, or a prepared text.
-fn runs_unseen(statement: &Statement) -> bool {
-    let reasons = [PinReason::Call, PinReason::TextPrepared];
-    reasons
-        .iter()
-        .any(|&reason| statement.pins.contains(reason))
 }
 
 fn plain(kind: Kind) -> Statement {

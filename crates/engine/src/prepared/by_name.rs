@@ -20,7 +20,8 @@ use session::statement::{
 use wire::Command;
 
 pub(crate) use self::on_backend::Prepared;
-use self::questions::{is_question, may_prepare};
+use self::questions::is_question;
+pub(crate) use self::questions::runs_unseen;
 use self::texts::{BYTES_MAX, Running, Staying};
 pub(crate) use self::texts::{Text, Texts};
 use crate::backend::ClientCommand;
@@ -118,10 +119,9 @@ impl Engine {
         (name, source): (Box<[u8]>, Source),
         dialect: &Dialect,
     ) -> Option<Text> {
-        let text = self.text_of(client, source)?;
+        let (text, inner) = self.inner(client, source, dialect)?;
         let others = client.texts.as_ref();
         let room = others.is_none_or(|texts| texts.has_room(&name, text.len()));
-        let inner = classify(&text, dialect);
         let fits = room && text.len() <= BYTES_MAX;
         (fits && self.can_be_carried(client, &text, &inner)).then(|| Text {
             name,
@@ -134,7 +134,7 @@ impl Engine {
         })
     }
 
-    /// The text that PREPARE names, if it is known.
+    /// The text that PREPARE or EXECUTE IMMEDIATE names, if it is known.
     fn text_of(&self, client: &Client, source: Source) -> Option<Vec<u8>> {
         match source {
             Source::Text(text) => Some(text),
@@ -146,6 +146,18 @@ impl Engine {
         }
     }
 
+    /// The same, and the verdict on it.
+    fn inner(
+        &self,
+        client: &Client,
+        source: Source,
+        dialect: &Dialect,
+    ) -> Option<(Vec<u8>, Statement)> {
+        let text = self.text_of(client, source)?;
+        let inner = classify(&text, dialect);
+        Some((text, inner))
+    }
+
     /// A text that is not carried. Of what adds to the list, or runs several statements, only the answer tells.
     fn staying(
         &self,
@@ -153,15 +165,14 @@ impl Engine {
         (name, source): (Box<[u8]>, Source),
         dialect: &Dialect,
     ) -> Option<Staying> {
-        let text = self.text_of(client, source)?;
-        let statement = classify(&text, dialect);
+        let (text, statement) = self.inner(client, source, dialect)?;
         let does = Does::of_statement(&statement, &text, self.flavor());
         let told = matches!(does, Does::Replaces | Does::Keeps | Does::Asks);
         let asks = is_question(&statement, &text, self.flavor());
         told.then(|| Staying {
             name,
             running: Running::of(&statement, does),
-            may_prepare: may_prepare(&statement),
+            may_prepare: runs_unseen(&statement),
             question: asks.then(|| text.into()),
         })
     }

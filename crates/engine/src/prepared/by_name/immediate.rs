@@ -1,6 +1,6 @@
 //! EXECUTE IMMEDIATE (MariaDB): what its text does, where that is known.
 
-use session::statement::{Dialect, Kind, Source, Statement, Traits, classify};
+use session::statement::{Dialect, Kind, Source, Statement, Traits};
 
 use super::run;
 use super::texts::{BYTES_MAX, Running};
@@ -39,18 +39,6 @@ impl Engine {
         let does = Does::of_statement(&inner, &text, self.flavor());
         let hides = matches!(inner.kind, Kind::Call | Kind::Multiple | Kind::Unknown);
         (!hides).then_some(does)
-    }
-
-    /// The text that is run, and the verdict on it; `None` if it is not known.
-    pub(super) fn inner(
-        &self,
-        client: &Client,
-        source: Source,
-        dialect: &Dialect,
-    ) -> Option<(Vec<u8>, Statement)> {
-        let text = self.text_of(client, source)?;
-        let inner = classify(&text, dialect);
-        Some((text, inner))
     }
 
     fn runs_anywhere(&self, client: &Client, text: &[u8], inner: &Statement) -> bool {

@@ -11,6 +11,9 @@ use wire::{Command, write_packet};
 use crate::Engine;
 use crate::commands::Packet;
 
+/// Longer ones are none: those of a session are kept.
+const LEN_MAX: usize = 256;
+
 /// True if a text does nothing but ask for conditions and counts.
 pub(super) fn is_question(statement: &Statement, text: &[u8], flavor: Flavor) -> bool {
     const ASKS: Traits = Traits::READS_DIAGNOSTICS.union(Traits::READS_ROW_COUNTS);
@@ -18,6 +21,7 @@ pub(super) fn is_question(statement: &Statement, text: &[u8], flavor: Flavor) ->
         .union(Traits::PURE_READ)
         .union(Traits::KEEPS_FOUND_ROWS);
     flavor == Flavor::MariaDb
+        && text.len() <= LEN_MAX
         && matches!(statement.kind, Kind::Select | Kind::Show)
         && statement.traits.intersects(ASKS)
         && HARMLESS.contains(statement.traits)
@@ -57,13 +61,13 @@ impl Engine {
         let Some(texts) = client.and_then(|client| client.texts.as_ref()) else {
             return false;
         };
-        may_prepare(statement)
+        runs_unseen(statement)
             && self.about(key, packet).is_none_or(|about| match about {
                 TextPrepared::Prepare(..) | TextPrepared::Deallocate(_) => false,
                 TextPrepared::Execute(name) => texts.may_prepare(&name),
                 TextPrepared::Immediate { source, .. } => {
                     let inner = self.inner_of(key, source);
-                    inner.is_none_or(|inner| may_prepare(&inner))
+                    inner.is_none_or(|inner| runs_unseen(&inner))
                 }
             })
     }
@@ -80,8 +84,8 @@ impl Engine {
     }
 }
 
-/// True of a statement that may prepare texts by name, and does not say which.
-pub(super) fn may_prepare(statement: &Statement) -> bool {
+/// True of a statement that may run what its text does not show: so it may prepare texts by name, and count rows.
+pub(crate) fn runs_unseen(statement: &Statement) -> bool {
     let reasons = [PinReason::Call, PinReason::TextPrepared, PinReason::Unknown];
     reasons
         .iter()
@@ -131,6 +135,10 @@ mod tests {
             ("SHOW TABLES", false),
             ("SET @a = ROW_COUNT()", false),
             ("SHOW WARNINGS; SHOW ERRORS", false),
+            (
+                &format!("SELECT ROW_COUNT(), '{}'", "x".repeat(LEN_MAX)),
+                false,
+            ),
         ] {
             for (flavor, version) in [(Flavor::MariaDb, 101_119), (Flavor::MySql, 90_700)] {
                 let statement = classify(text.as_bytes(), &Dialect::new(flavor, version));
