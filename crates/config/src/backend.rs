@@ -10,6 +10,7 @@ use crate::address::Address;
 use crate::error::Wrong;
 use crate::password::Surroundings;
 use crate::section::Section;
+use crate::server::SWITCH;
 use crate::tls::{self, BackendTls};
 use crate::value;
 
@@ -56,6 +57,8 @@ pub struct Backend {
     /// A read that takes longer loses those behind it in its lane, which go elsewhere; `None` = there
     /// are no lanes: no statement is sent to a connection that is busy.
     pub lane_stall: Option<Duration>,
+    /// Whether sessions change their connection wherever they can, for tests.
+    pub restless: bool,
     /// What clients are told of the server's version while no backend was ever reached, up to 64
     /// printable ASCII bytes; `None` = Myriad's own choice.
     pub server_version: Option<String>,
@@ -124,6 +127,7 @@ impl Backend {
                 default.lane_stall,
                 value::duration_unless_zero,
             ),
+            restless: section.read("restless", default.restless, |v| value::choice(v, &SWITCH)),
             server_version: section.read("server_version", default.server_version, version),
         };
         backend.check_pinned(section);
@@ -184,6 +188,7 @@ impl Default for Backend {
             max_relayed_per_account: 8,
             max_prepared_statements: 128,
             lane_stall: Some(Duration::from_millis(10)),
+            restless: false,
             server_version: None,
         }
     }

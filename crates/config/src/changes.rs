@@ -26,7 +26,7 @@ impl Settings {
             proxy_protocol { networks }
             backend {
                 address tls tls_ca tls_certificate tls_key min_connections max_connections connect_timeout queue_timeout lane_stall
-                idle_timeout max_age max_pinned max_pinned_per_account max_relayed_per_account max_prepared_statements
+                idle_timeout max_age max_pinned max_pinned_per_account max_relayed_per_account max_prepared_statements restless
                 server_version
             }
             admin { http sql tls accounts }

@@ -108,6 +108,7 @@ impl Settings {
                 backend.max_prepared_statements.to_string(),
             ),
             ("lane_stall", or_never(backend.lane_stall)),
+            ("restless", word(&SWITCH, &backend.restless)),
             (
                 "server_version",
                 backend.server_version.clone().unwrap_or_default(),

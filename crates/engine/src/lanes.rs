@@ -12,7 +12,7 @@ pub(crate) mod views;
 
 use events::{Io, Timestamp};
 use membership::Key;
-use pool::{Choice, Fit, KeyId, State as BackendState};
+use pool::{Choice, Fit, KeyId, Preference, State as BackendState};
 use session::statement::{Kind, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, ServerStatus, Shape, Translation};
 
@@ -181,7 +181,7 @@ impl Engine {
             }
         };
         if count < self.lane_limit.limit()
-            && let Choice::Attach(idle) = self.pool.choose(id, 1, fit)
+            && let Choice::Attach(idle) = self.pool.choose(id, 1, Preference::Fitting, fit)
         {
             self.pool.move_to(idle, BackendState::Lane, turn.now);
             self.wake(id);

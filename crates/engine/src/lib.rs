@@ -74,6 +74,7 @@ pub use login::directory::AccountsOrder;
 pub use login::full_exchange::{Checker, PasswordCheck, Sent};
 pub use login::proxied::ProxyNetwork;
 pub use permits::limits::{LimitsChange, LimitsOrder};
+pub use pool::Preference;
 pub use report::counters::{Counters, DisconnectReason, Histogram};
 pub use report::look::{BackendLine, ClientLine, Look, PinLine, Reply, Slice, Whom};
 pub use report::{Gauges, Report};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use accounts::Directory;
 use events::Span;
+use pool::Preference;
 use wire::AuthPlugin;
 
 use crate::{ProxyNetwork, PublicAddress};
@@ -74,6 +75,8 @@ pub struct Settings {
     /// A read that takes longer loses those behind it in its lane; `None`: there are no lanes. Never
     /// zero.
     pub lane_stall: Option<Span>,
+    /// Which of the idle backends a session gets.
+    pub preference: Preference,
     /// What clients are told while no backend has been reached.
     pub server_version: String,
     /// What clients are told of where the front door is.
@@ -137,6 +140,7 @@ impl Default for Settings {
             max_prepared_statements: 128,
             on_disconnect: OnDisconnect::KillReads,
             lane_stall: Some(Span::from_ms(10)),
+            preference: Preference::Fitting,
             server_version: "8.0.11-Myriad".into(),
             address: PublicAddress::default(),
         }

@@ -174,6 +174,10 @@ pub(crate) fn engine_settings(
         backend_idle_timeout: backend.idle_timeout.map(Into::into),
         backend_max_age: backend.max_age.map(Into::into),
         lane_stall: backend.lane_stall.map(Into::into),
+        preference: match backend.restless {
+            true => engine::Preference::Foreign,
+            false => engine::Preference::Fitting,
+        },
         server_version: backend
             .server_version
             .clone()

@@ -12,4 +12,4 @@ mod members;
 pub use concurrency::{Bounds, Concurrency};
 pub use ledger::{Ledger, Slot};
 pub use lending::{Claim, KEEP, PATIENCE, gives_way};
-pub use members::{Choice, Fit, KeyId, Pool, State};
+pub use members::{Choice, Fit, KeyId, Pool, Preference, State};

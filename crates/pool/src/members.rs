@@ -50,6 +50,16 @@ pub enum Fit {
     Never,
 }
 
+/// Which of the idle connections that a session can have it gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preference {
+    /// The one that needs least to be as the session wants it; of those, the one used last, for it is the warmest.
+    #[default]
+    Fitting,
+    /// The one that needs most; of those, the one that has been idle the longest.
+    Foreign,
+}
+
 /// Where a statement's backend comes from.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Choice {
@@ -257,23 +267,28 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
             .find_map(|(of, state)| (of == list).then_some(state))
     }
 
-    /// Where a session of `key` finds a backend, `waiters` sessions of that key wanting one. The
-    /// connection used last is the warmest and looked at first.
-    pub fn choose(&self, key: KeyId, waiters: usize, fit: impl Fn(&B) -> Fit) -> Choice {
-        let idle = self
-            .members
-            .iter_back(self.list(key, State::Idle))
-            .take(LOOK_AT);
-        let (mut near, mut restorable) = (None, None);
-        for (member, entry) in idle {
-            match fit(&entry.backend) {
-                Fit::Same => return Choice::Attach(member),
-                Fit::Near => near = near.or(Some(member)),
-                Fit::Restorable => restorable = restorable.or(Some(member)),
-                Fit::Never => {}
+    /// Where a session of `key` finds a backend, `waiters` sessions of that key wanting one.
+    pub fn choose(
+        &self,
+        key: KeyId,
+        waiters: usize,
+        preference: Preference,
+        fit: impl Fn(&B) -> Fit,
+    ) -> Choice {
+        let idle = self.list(key, State::Idle);
+        let found = match preference {
+            Preference::Fitting => {
+                let warmest_first = self.members.iter_back(idle);
+                let wanted = [Fit::Same, Fit::Near, Fit::Restorable];
+                first_of(warmest_first, wanted, fit)
             }
-        }
-        match near.or(restorable) {
+            Preference::Foreign => {
+                let coldest_first = self.members.iter(idle);
+                let wanted = [Fit::Restorable, Fit::Near, Fit::Same];
+                first_of(coldest_first, wanted, fit)
+            }
+        };
+        match found {
             Some(member) => Choice::Attach(member),
             None if self.coming(key) < waiters => Choice::Open,
             None => Choice::Wait,
@@ -416,8 +431,28 @@ impl<K, B> Default for Pool<K, B> {
     }
 }
 
+/// The first of the connections that fits as is wanted most; how they fit is asked of no more than are needed.
+fn first_of<'a, B: 'a>(
+    idle: impl Iterator<Item = (Key, &'a Member<B>)>,
+    wanted: [Fit; 3],
+    fit: impl Fn(&B) -> Fit,
+) -> Option<Key> {
+    let mut found = [None; 3];
+    for (member, entry) in idle.take(LOOK_AT) {
+        let fits = fit(&entry.backend);
+        let rank = wanted.iter().position(|&wanted| wanted == fits);
+        match rank {
+            Some(0) => return Some(member),
+            Some(rank) => found[rank] = found[rank].or(Some(member)),
+            None => {}
+        }
+    }
+    found.into_iter().flatten().next()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::Preference::{Fitting, Foreign};
     use super::*;
     use crate::ledger::Ledger;
 
@@ -444,9 +479,13 @@ mod tests {
         let same = idle(&mut pool, a, 1, 10);
         let warm = idle(&mut pool, a, 2, 20);
         idle(&mut pool, a, 200, 30);
-        idle(&mut pool, b, 3, 5);
-        assert_eq!(pool.choose(a, 1, fit(1)), Choice::Attach(same));
-        assert_eq!(pool.choose(a, 1, fit(3)), Choice::Attach(warm));
+        let alone = idle(&mut pool, b, 3, 5);
+        assert_eq!(pool.choose(a, 1, Fitting, fit(1)), Choice::Attach(same));
+        assert_eq!(pool.choose(a, 1, Fitting, fit(3)), Choice::Attach(warm));
+        // What fits worst, although it is warmer; of two that fit alike the colder one.
+        assert_eq!(pool.choose(a, 1, Foreign, fit(1)), Choice::Attach(warm));
+        assert_eq!(pool.choose(a, 1, Foreign, fit(3)), Choice::Attach(same));
+        assert_eq!(pool.choose(b, 1, Foreign, fit(3)), Choice::Attach(alone));
         assert_eq!(pool.oldest_idle().map(|(_, since)| since.as_us()), Some(5));
         assert_eq!((pool.owned(a), pool.count_all(State::Idle)), (3, 4));
         pool.move_to(same, State::Active, Timestamp::from_us(40));
@@ -470,11 +509,11 @@ mod tests {
     fn no_more_are_opened_than_sessions_wait() {
         let mut pool: Pool<&str, u8> = Pool::default();
         let key = pool.key_id(&"a");
-        assert_eq!(pool.choose(key, 1, fit(1)), Choice::Open);
+        assert_eq!(pool.choose(key, 1, Fitting, fit(1)), Choice::Open);
         let slot = Ledger::new(1, 1).take(0).expect("a slot");
         pool.insert(key, slot, 0, Timestamp::ZERO);
-        assert_eq!(pool.choose(key, 1, fit(1)), Choice::Wait);
-        assert_eq!(pool.choose(key, 2, fit(1)), Choice::Open);
+        assert_eq!(pool.choose(key, 1, Fitting, fit(1)), Choice::Wait);
+        assert_eq!(pool.choose(key, 2, Fitting, fit(1)), Choice::Open);
     }
 
     #[test]

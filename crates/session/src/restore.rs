@@ -199,9 +199,11 @@ fn put_raw(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 
 /// True for variables of which the tracker tells NULL as an empty value, which they do not take.
 fn is_null_if_empty(name: &[u8]) -> bool {
-    const NULLABLE: [&[u8]; 4] = [
+    const NULLABLE: [&[u8]; 6] = [
         b"default_tmp_storage_engine",
         b"enforce_storage_engine",
+        b"external_table_secondary_storage_engine",
+        b"external_table_storage_engine",
         b"innodb_ft_user_stopword_table",
         b"innodb_tmpdir",
     ];
@@ -352,11 +354,15 @@ mod tests {
         let from = state(&mut interner, &[]);
         let to = state(
             &mut interner,
-            &[("enforce_storage_engine", ""), ("sql_mode", "")],
+            &[
+                ("enforce_storage_engine", ""),
+                ("external_table_storage_engine", ""),
+                ("sql_mode", ""),
+            ],
         );
         assert_eq!(
             String::from_utf8_lossy(&plan(&from, &to).set),
-            "SET @@session.enforce_storage_engine=NULL,@@session.sql_mode=''"
+            "SET @@session.enforce_storage_engine=NULL,@@session.external_table_storage_engine=NULL,@@session.sql_mode=''"
         );
     }
 

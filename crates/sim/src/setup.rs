@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use accounts::{Credential, Directory, Found, Reading, Register, Requires, Standing, View};
-use engine::{AccountName, OnDisconnect, PublicAddress, Settings, TlsMode};
+use engine::{AccountName, OnDisconnect, Preference, PublicAddress, Settings, TlsMode};
 use events::Span;
 use fastrand::Rng;
 
@@ -282,6 +282,7 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         lane_stall: [300, 2_000, 10_000]
             .get(rng.usize(..4))
             .map(|&us| Span::from_us(us)),
+        preference: [Preference::Fitting, Preference::Foreign][rng.usize(..2)],
         server_version: "8.0.11-Myriad".to_owned(),
         address: PublicAddress::default(),
     }

@@ -99,6 +99,7 @@ fn every_key_of_backend_arrives() {
         max_relayed_per_account = 9
         max_prepared_statements = 10000
         lane_stall = "6ms"
+        restless = "on"
         tls = "verify_identity"
         tls_ca = "ca.pem"
         tls_certificate = "cert.pem"
@@ -123,6 +124,7 @@ fn every_key_of_backend_arrives() {
         max_relayed_per_account: 9,
         max_prepared_statements: 10_000,
         lane_stall: Some(Duration::from_millis(6)),
+        restless: true,
         server_version: Some("11.8.1-MariaDB".to_owned()),
     };
     assert_eq!(backend, expected);

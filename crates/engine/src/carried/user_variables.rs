@@ -201,14 +201,6 @@ impl Engine {
 
     /// The variables that a command mentions. Where that cannot be told the statement pins.
     fn mentions(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Vec<Mention> {
-        let command = packet.payload.first().copied().and_then(Command::from_byte);
-        let uses = match command {
-            Some(Command::StmtPrepare) => packet.text().contains(&b'@'),
-            _ => statement.traits.contains(Traits::USES_USER_VARIABLES),
-        };
-        if !uses {
-            return Vec::new();
-        }
         if executes(packet.payload) {
             let client = self.clients.get(client);
             let prepared = client.and_then(|client| client.statement(packet.payload));
@@ -216,8 +208,27 @@ impl Engine {
                 prepared.template.meaning.mentions.to_vec()
             });
         }
-        let mentions = self.mentions_of_text(client, packet.text());
-        mentions.unwrap_or_default()
+        let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
+        let uses = match prepares {
+            true => packet.text().contains(&b'@'),
+            false => statement.traits.contains(Traits::USES_USER_VARIABLES),
+        };
+        let of_text = |text: &[u8]| self.mentions_of_text(client, text).unwrap_or_default();
+        let mut mentions = match uses {
+            true => of_text(packet.text()),
+            false => Vec::new(),
+        };
+        // What a text prepared by name assigns is carried by other means, or pins.
+        let named = match prepares {
+            true => None,
+            false => self.text_named(client, packet, statement),
+        };
+        let named = named.map(|text| of_text(&text)).into_iter().flatten();
+        mentions.extend(named.map(|mention| Mention {
+            assigns: false,
+            ..mention
+        }));
+        mentions
     }
 
     /// True if what is carried of a variable is its value: nothing may have assigned it that was not read back, or

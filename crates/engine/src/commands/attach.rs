@@ -266,7 +266,9 @@ impl Engine {
             true => fit_as_new(backend, &client.session),
             false => fit(backend, &client.session),
         };
-        let choice = self.pool.choose(client.key, waiters, suits);
+        let choice = self
+            .pool
+            .choose(client.key, waiters, self.settings.preference, suits);
         if choice == Choice::Open && self.takes_common_schema(key) {
             return self.choose(key);
         }

@@ -217,24 +217,41 @@ impl Engine {
     /// The text that a command runs, which may be a prepared one; `None` if that is not known.
     pub(crate) fn text_that_runs<'a>(
         &'a self,
-        client: Key,
+        key: Key,
         packet: Packet<'a>,
         statement: &Statement,
     ) -> Option<Cow<'a, [u8]>> {
-        let client = self.clients.get(client)?;
+        let client = self.clients.get(key)?;
         if executes(packet.payload) {
             return Some((&client.statement(packet.payload)?.template.text[..]).into());
         }
         if !statement.traits.contains(Traits::RUNS_PREPARED_TEXT) {
             return Some(packet.text().into());
         }
+        self.text_named(key, packet, statement)
+    }
+
+    /// The text that a COM_QUERY names to be prepared or run; `None` if it names none, or that is not known.
+    pub(crate) fn text_named(
+        &self,
+        client: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> Option<Cow<'_, [u8]>> {
+        let runs = statement.traits.contains(Traits::RUNS_PREPARED_TEXT);
+        if !runs && statement.kind != Kind::Prepared {
+            return None;
+        }
+        let client = self.clients.get(client)?;
         let dialect = self.facts.as_ref()?.dialect(&client.session)?;
         match text_prepared(packet.text(), &dialect)? {
             TextPrepared::Execute(name) => {
                 Some((&client.texts.as_ref()?.get(&name)?.text[..]).into())
             }
-            TextPrepared::Immediate { source, .. } => Some(self.text_of(client, source)?.into()),
-            _ => None,
+            TextPrepared::Prepare(_, source) | TextPrepared::Immediate { source, .. } => {
+                Some(self.text_of(client, source)?.into())
+            }
+            TextPrepared::Deallocate(_) => None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use wire::Capabilities;
 
+use super::Doors;
 use super::grammar::Grammar;
 use super::ground::offered;
 use super::player::Player;
@@ -19,12 +20,20 @@ const CLIENTS: usize = 1_000;
 /// The schema that the crowd works in.
 const SCHEMA: &str = "differential_crowd";
 
+/// So many rows the crowd finds, and changes.
+const MANY: usize = 43;
+const CHANGED: usize = 47;
+
+fn values(rows: usize) -> String {
+    vec!["(1)"; rows].join(", ")
+}
+
 /// What a crowd works with.
 #[derive(Clone, Copy)]
 pub(super) struct Crowd<'a> {
     pub(super) grammar: &'a Grammar,
     pub(super) database: &'a Database,
-    pub(super) door: &'a Address,
+    pub(super) doors: Doors<'a>,
     pub(super) threads: usize,
 }
 
@@ -34,10 +43,12 @@ impl Crowd<'_> {
     pub(super) fn around<T>(self, act: impl FnOnce() -> T) -> (T, u64) {
         self.database.schema(SCHEMA);
         self.database.execute(&format!(
-            "USE {SCHEMA}; CREATE TABLE narrow (a TINYINT); INSERT INTO narrow VALUES (1), (2), (3);
-             CREATE TABLE counted (id INT AUTO_INCREMENT PRIMARY KEY, b INT);
+            "USE {SCHEMA}; CREATE TABLE narrow (theirs TINYINT); INSERT INTO narrow VALUES (1), (2), (3);
+             CREATE TABLE counted (id INT AUTO_INCREMENT PRIMARY KEY, b INT) AUTO_INCREMENT = 6600000;
+             CREATE TABLE many (a INT); INSERT INTO many VALUES {};
              CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10), n TINYINT);
-             COMMIT"
+             COMMIT",
+            values(MANY),
         ));
         let clients = std::thread::scope(|scope| {
             let logins: Vec<_> = (0..self.threads)
@@ -55,7 +66,9 @@ impl Crowd<'_> {
                     self.churn(clients, (stop, run));
                 });
             }
-            scope.spawn(move || self.pin(stop));
+            for door in self.doors {
+                scope.spawn(move || self.pin(door, stop));
+            }
             let _stop = Stop(stop);
             act()
         });
@@ -65,23 +78,25 @@ impl Crowd<'_> {
     fn line(self, rule: &str, numbers: &mut Numbers) -> String {
         let line = self.grammar.line(rule, numbers);
         line.replace("$s", SCHEMA)
+            .replace("$changed", &values(CHANGED))
     }
 
     fn clients(self, thread: usize) -> Vec<(Player, Numbers)> {
-        let offered = offered(self.door);
+        let door = self.doors[thread % self.doors.len()];
+        let offered = offered(door);
         let numbers = |client| Numbers((thread * CLIENTS + client) as u64);
         let players = (0..CLIENTS / self.threads).map(numbers);
         let login = |mut numbers: Numbers| {
-            let player = self.log_in(offered, &mut numbers);
+            let player = self.log_in((door, offered), &mut numbers);
             (player, numbers)
         };
         players.map(login).collect()
     }
 
     /// One with autocommit, whatever sessions begin with: without it each would soon hold a connection for good.
-    fn log_in(self, offered: Capabilities, numbers: &mut Numbers) -> Player {
+    fn log_in(self, (door, offered): (&Address, Capabilities), numbers: &mut Numbers) -> Player {
         let login = self.line("crowd_login", numbers);
-        let mut player = Player::login(self.door, offered, &login).unwrap();
+        let mut player = Player::login(door, offered, &login).unwrap();
         player.step("SET autocommit = 1").unwrap();
         player
     }
@@ -100,10 +115,10 @@ impl Crowd<'_> {
     }
 
     /// Sessions that hold a connection, one at a time, and go.
-    fn pin(self, stop: &AtomicBool) {
-        let (offered, mut numbers) = (offered(self.door), Numbers(1));
+    fn pin(self, door: &Address, stop: &AtomicBool) {
+        let (offered, mut numbers) = (offered(door), Numbers(1));
         while !stop.load(Ordering::Relaxed) {
-            let mut player = self.log_in(offered, &mut numbers);
+            let mut player = self.log_in((door, offered), &mut numbers);
             let line = self.line("pinning", &mut numbers);
             player
                 .step(&line)

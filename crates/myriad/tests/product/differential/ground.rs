@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use wire::{Capabilities, InitialHandshake};
 
+use super::Doors;
 use super::case::Case;
 use super::player::{NO_ANSWER, Told, play};
 use crate::support::{Address, Client, LIMIT, Login, Outcome, Server, in_time};
@@ -19,7 +20,7 @@ const SEARCH: usize = 120;
 /// One tester's part of the database.
 pub(super) struct Ground<'a> {
     direct: &'a Address,
-    through: &'a Address,
+    through: Doors<'a>,
     /// The flags that both offer.
     offered: Capabilities,
     /// Makes the schema, and sees to what a session leaves behind.
@@ -58,14 +59,14 @@ fn is_timed(line: &str) -> bool {
 }
 
 impl<'a> Ground<'a> {
-    pub(super) fn new(direct: &'a Address, through: &'a Address, schema: &str) -> Self {
+    pub(super) fn new(direct: &'a Address, through: Doors<'a>, schema: &str) -> Self {
         let mut keeper = keeper(direct);
         // Whoever still has a table, or a row of it, will be asked again.
         keeper.run("SET lock_wait_timeout = 1, innodb_lock_wait_timeout = 1, autocommit = 1");
         let mut ground = Self {
             direct,
             through,
-            offered: offered(direct) & offered(through),
+            offered: offered(direct) & offered(through[0]),
             keeper,
             schema: schema.to_owned(),
             sessions: 0,
@@ -74,9 +75,9 @@ impl<'a> Ground<'a> {
         ground
     }
 
-    /// Runs a session directly and through the front door.
-    pub(super) fn compare(&mut self, lines: &[String]) -> Compared {
-        match self.try_compare(lines) {
+    /// Runs a session directly and through one of the front doors.
+    pub(super) fn compare(&mut self, lines: &[String], door: usize) -> Compared {
+        match self.try_compare(lines, self.through[door]) {
             Some(compared) => compared,
             None => {
                 self.move_on();
@@ -86,9 +87,9 @@ impl<'a> Ground<'a> {
     }
 
     /// The same; `None` if the schema cannot be made anew any more.
-    fn try_compare(&mut self, lines: &[String]) -> Option<Compared> {
+    fn try_compare(&mut self, lines: &[String], door: &Address) -> Option<Compared> {
         let direct = self.play_directly(lines)?;
-        let through = self.play(self.through, lines)?;
+        let through = self.play(door, lines)?;
         let place =
             (0..lines.len()).find(|&place| direct.answers.get(place) != through.answers.get(place));
         let Some(place) = place else {
@@ -119,7 +120,7 @@ impl<'a> Ground<'a> {
         // The server's timers are late on a busy machine.
         let is_timed = lines.last().is_some_and(|line| is_timed(line));
         for _ in 0..if is_timed { TRIES } else { 0 } {
-            if answer(&self.play(self.through, &lines)?) == direct {
+            if answer(&self.play(door, &lines)?) == direct {
                 return Some(Compared::Unstable);
             }
         }
@@ -131,7 +132,7 @@ impl<'a> Ground<'a> {
     }
 
     /// The same difference, or another one, with as few lines as were found.
-    pub(super) fn shortened(&mut self, difference: Difference) -> Difference {
+    pub(super) fn shortened(&mut self, difference: Difference, door: usize) -> Difference {
         let (mut shortest, mut left) = (difference, SEARCH);
         let mut place = shortest.lines.len().saturating_sub(1);
         let mut dropped = false;
@@ -159,7 +160,7 @@ impl<'a> Ground<'a> {
             lines.remove(place);
             for _ in 0..TRIES {
                 left = left.saturating_sub(1);
-                if let Compared::Different(shorter) = self.compare(&lines) {
+                if let Compared::Different(shorter) = self.compare(&lines, door) {
                     (shortest, dropped) = (*shorter, true);
                     break;
                 }
@@ -243,30 +244,29 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Makes the schemas as every session finds them. False if what there was cannot be dropped.
+    /// Makes the schemas as every session finds them. False if that cannot be done: somebody has locks on what there was.
     fn begin(&mut self) -> bool {
         let (schema, other) = (self.schema.clone(), format!("{}x", self.schema));
         let drop = format!("DROP DATABASE IF EXISTS {schema}; DROP DATABASE IF EXISTS {other}");
+        let tables = include_str!("tables.sql").replace("$s", &schema);
         let deadline = Instant::now() + LIMIT;
         loop {
             self.end_prepared_transactions();
-            let dropped = self.keeper.run(&drop);
             let is_done = |outcome: &Outcome| matches!(outcome, Outcome::Ok(_));
-            if dropped.iter().all(is_done) {
-                break;
+            let mut told = self.keeper.run(&drop);
+            if told.iter().all(is_done) {
+                told = self.keeper.run(&tables);
             }
+            let Some(failed) = told.into_iter().find(|outcome| !is_done(outcome)) else {
+                return true;
+            };
             if Instant::now() > deadline {
                 let runs = self.what_runs().join("\n");
-                println!("{schema} cannot be dropped: {dropped:?} while this runs:\n{runs}");
+                println!("{schema} cannot be made: {failed:?} while this runs:\n{runs}");
                 return false;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        let tables = include_str!("tables.sql").replace("$s", &schema);
-        for outcome in self.keeper.run(&tables) {
-            assert!(matches!(outcome, Outcome::Ok(_)), "{outcome:?}");
-        }
-        true
     }
 
     /// Transactions that were prepared outlive their session, with their locks.

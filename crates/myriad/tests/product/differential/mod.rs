@@ -1,5 +1,6 @@
 //! Random sessions, run directly and through the front door while a thousand others churn the same few
-//! backend connections: not one packet may differ, but for what `known` lists.
+//! backend connections: not one packet may differ, but for what `known` lists. Every other session goes through a front door
+//! that is `restless`, where it changes its connection wherever it can.
 //!
 //! A session is made from a seed and the grammar in `grammar/*.txt`: capability flags, and lines that are
 //! statements or commands. One that differs is shortened and printed; once that is mended, its lines belong
@@ -25,6 +26,7 @@ mod plain;
 mod player;
 mod session;
 mod step;
+mod theirs;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +55,12 @@ const SETTINGS: [&str; 5] = [
     "server.idle_transaction_timeout = \"1h\"",
 ];
 
+/// What one of the front doors has besides.
+const RESTLESS: &str = "backend.restless = \"on\"";
+
+/// The front doors: one that leaves sessions where they are if it can, and one that does not.
+type Doors<'a> = [&'a Address; 2];
+
 /// Threads that compare, if nothing says how many.
 const TESTERS: u64 = 3;
 
@@ -76,7 +84,7 @@ struct Found {
 /// What testers share.
 struct Search<'a> {
     direct: &'a Address,
-    through: &'a Address,
+    through: Doors<'a>,
     grammar: &'a grammar::Grammar,
     /// What sessions are made of in place of the grammar's lines, if somebody has asked for that.
     mixed: Option<mixed::Mixed>,
@@ -95,28 +103,28 @@ impl Search<'_> {
         let mut ground = Ground::new(self.direct, self.through, &format!("differ_{tester}"));
         let once = session::once().into_iter().enumerate();
         for (number, lines) in once.filter(|(number, _)| number % self.testers == tester) {
-            self.compare(
-                &mut ground,
-                &lines,
-                &format!("session {number} of once.txt"),
-            );
+            for door in 0..self.through.len() {
+                let name = format!("session {number} of once.txt");
+                self.compare(&mut ground, (&lines, door), &name);
+            }
         }
         while let Some(seed) = self.next_seed() {
             let lines = match &self.mixed {
                 Some(mixed) => mixed.session(seed),
                 None => session::session(self.grammar, seed),
             };
-            self.compare(&mut ground, &lines, &format!("seed {seed}"));
+            let door = (seed % self.through.len() as u64) as usize;
+            self.compare(&mut ground, (&lines, door), &format!("seed {seed}"));
         }
     }
 
-    fn compare(&self, ground: &mut Ground<'_>, lines: &[String], name: &str) {
+    fn compare(&self, ground: &mut Ground<'_>, (lines, door): (&[String], usize), name: &str) {
         let begin = Instant::now();
         let _named = NamedIfPanics { name, lines };
-        let compared = ground.compare(lines);
+        let compared = ground.compare(lines, door);
         self.took(begin.elapsed(), (name, lines));
         if let Some(difference) = self.count(compared) {
-            let shortened = shown(name, &ground.shortened(difference));
+            let shortened = shown(name, &ground.shortened(difference, door));
             println!("{shortened}");
             self.found.lock().unwrap().different.push(shortened);
         }
@@ -196,20 +204,23 @@ fn random_sessions_are_told_what_the_database_tells() {
         }
         Err(_) => Database::shared(),
     };
-    let door = FrontDoor::start(database.address(), &SETTINGS);
-    let (through, grammar) = (door.address(), session::grammar());
+    let restless = [&SETTINGS[..], &[RESTLESS]].concat();
+    let doors =
+        [&SETTINGS[..], &restless].map(|settings| FrontDoor::start(database.address(), settings));
+    let addresses = [doors[0].address(), doors[1].address()];
+    let (through, grammar) = (addresses.each_ref(), session::grammar());
     let first = number("MYRIAD_DIFFERENTIAL_SEED", 0);
     let seconds = Duration::from_secs(number("MYRIAD_DIFFERENTIAL_SECONDS", 0));
     let crowd = Crowd {
         grammar: &grammar,
         database: &database,
-        door: &through,
+        doors: through,
         threads: number("MYRIAD_DIFFERENTIAL_CROWD", crowd::THREADS) as usize,
     };
     let (found, churned) = crowd.around(|| {
         let search = Search {
             direct: database.address(),
-            through: &through,
+            through,
             grammar: &grammar,
             mixed: mixed(),
             next: AtomicU64::new(first),
