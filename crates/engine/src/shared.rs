@@ -257,6 +257,8 @@ pub enum Mail {
         /// So may be what is known of triggers, views and routines.
         stored: bool,
     },
+    /// A schema was made, changed or dropped: connections that have selected it select one anew.
+    SchemasDefined,
     /// There may be room at a gate where statements of this worker wait.
     Woken(GateId),
     /// Other limits are in force.
@@ -303,6 +305,7 @@ impl std::fmt::Debug for Mail {
             Mail::GlobalChanged => "GlobalChanged",
             Mail::GlobalWas(_) => "GlobalWas",
             Mail::SchemasChanged { .. } => "SchemasChanged",
+            Mail::SchemasDefined => "SchemasDefined",
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",
             Mail::RelayPlace(_) => "RelayPlace",

@@ -50,13 +50,14 @@ pub enum Fit {
     Never,
 }
 
-/// Which of the idle connections that a session can have it gets.
+/// Which of the idle connections that a session can have it gets; of those that fit alike, the one used last, for it is
+/// the warmest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preference {
-    /// The one that needs least to be as the session wants it; of those, the one used last, for it is the warmest.
+    /// One that needs as little as can be to be as the session wants it.
     #[default]
     Fitting,
-    /// The one that needs most; of those, the one that has been idle the longest.
+    /// One that needs as much as can be.
     Foreign,
 }
 
@@ -275,24 +276,31 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
         preference: Preference,
         fit: impl Fn(&B) -> Fit,
     ) -> Choice {
-        let idle = self.list(key, State::Idle);
-        let found = match preference {
-            Preference::Fitting => {
-                let warmest_first = self.members.iter_back(idle);
-                let wanted = [Fit::Same, Fit::Near, Fit::Restorable];
-                first_of(warmest_first, wanted, fit)
-            }
-            Preference::Foreign => {
-                let coldest_first = self.members.iter(idle);
-                let wanted = [Fit::Restorable, Fit::Near, Fit::Same];
-                first_of(coldest_first, wanted, fit)
-            }
+        let wanted = match preference {
+            Preference::Fitting => [Fit::Same, Fit::Near, Fit::Restorable],
+            Preference::Foreign => [Fit::Restorable, Fit::Near, Fit::Same],
         };
+        let found = self.first_idle(key, wanted, fit);
         match found {
             Some(member) => Choice::Attach(member),
             None if self.coming(key) < waiters => Choice::Open,
             None => Choice::Wait,
         }
+    }
+
+    /// The warmest of the connections that fit as is wanted most. How they fit is asked of no more than are needed.
+    fn first_idle(&self, key: KeyId, wanted: [Fit; 3], fit: impl Fn(&B) -> Fit) -> Option<Key> {
+        let warmest_first = self.members.iter_back(self.list(key, State::Idle));
+        let mut found = [None; 3];
+        for (member, entry) in warmest_first.take(LOOK_AT) {
+            let fits = fit(&entry.backend);
+            match wanted.iter().position(|&wanted| wanted == fits) {
+                Some(0) => return Some(member),
+                Some(rank) => found[rank] = found[rank].or(Some(member)),
+                None => {}
+            }
+        }
+        found.into_iter().flatten().next()
     }
 
     /// The connection that has been idle the longest, over all keys. Looks at keys that have idle
@@ -431,25 +439,6 @@ impl<K, B> Default for Pool<K, B> {
     }
 }
 
-/// The first of the connections that fits as is wanted most; how they fit is asked of no more than are needed.
-fn first_of<'a, B: 'a>(
-    idle: impl Iterator<Item = (Key, &'a Member<B>)>,
-    wanted: [Fit; 3],
-    fit: impl Fn(&B) -> Fit,
-) -> Option<Key> {
-    let mut found = [None; 3];
-    for (member, entry) in idle.take(LOOK_AT) {
-        let fits = fit(&entry.backend);
-        let rank = wanted.iter().position(|&wanted| wanted == fits);
-        match rank {
-            Some(0) => return Some(member),
-            Some(rank) => found[rank] = found[rank].or(Some(member)),
-            None => {}
-        }
-    }
-    found.into_iter().flatten().next()
-}
-
 #[cfg(test)]
 mod tests {
     use super::Preference::{Fitting, Foreign};
@@ -482,9 +471,7 @@ mod tests {
         let alone = idle(&mut pool, b, 3, 5);
         assert_eq!(pool.choose(a, 1, Fitting, fit(1)), Choice::Attach(same));
         assert_eq!(pool.choose(a, 1, Fitting, fit(3)), Choice::Attach(warm));
-        // What fits worst, although it is warmer; of two that fit alike the colder one.
-        assert_eq!(pool.choose(a, 1, Foreign, fit(1)), Choice::Attach(warm));
-        assert_eq!(pool.choose(a, 1, Foreign, fit(3)), Choice::Attach(same));
+        assert_eq!(pool.choose(a, 1, Foreign, fit(2)), Choice::Attach(same));
         assert_eq!(pool.choose(b, 1, Foreign, fit(3)), Choice::Attach(alone));
         assert_eq!(pool.oldest_idle().map(|(_, since)| since.as_us()), Some(5));
         assert_eq!((pool.owned(a), pool.count_all(State::Idle)), (3, 4));

@@ -5,6 +5,7 @@
 
 mod binding;
 mod charset;
+mod coupled;
 mod restore;
 mod seldom;
 mod sqlstate;
@@ -26,4 +27,4 @@ pub use user_variables::{
     ColumnType, Told, UserValue, UserVariables, ask_for_user_variables, put_user_variables,
     same_user_variables,
 };
-pub use variables::{Variables, is_carried, is_charset_variable, pins_when_set, replaced_by};
+pub use variables::{Variables, is_carried, is_charset_variable, pins_when_set};

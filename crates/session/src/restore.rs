@@ -4,6 +4,7 @@ mod character_sets;
 
 use self::character_sets::put_charset;
 pub use self::character_sets::{misreads, set_client_charset};
+use crate::coupled::Coupled;
 use crate::state::SessionState;
 use crate::variables::Variables;
 
@@ -145,12 +146,19 @@ fn put_variables(restore: &mut Restore, from: &Variables, to: &Variables) {
         restore.can_fail |= can_be_refused(name);
         restore.gives_up |= can_be_refused(name);
     }
-    for (name, value) in to
-        .iter()
-        .filter(|(name, value)| from.get(name) != Some(value))
-    {
-        put_assignment(&mut restore.set, name, value);
-        restore.can_fail |= can_be_refused(name);
+    let differs = |name: &[u8]| from.get(name) != to.get(name);
+    // Setting one of those that belong together may have changed another.
+    let is_wanted = |name: &[u8]| {
+        let mut coupled = Coupled::of(name).into_iter().flat_map(Coupled::names);
+        differs(name) || coupled.any(differs)
+    };
+    for late in [false, true] {
+        for (name, value) in to.iter().filter(|(name, _)| is_wanted(name)) {
+            if Coupled::is_late(name) == late {
+                put_assignment(&mut restore.set, name, value);
+                restore.can_fail |= can_be_refused(name);
+            }
+        }
     }
 }
 
@@ -364,6 +372,31 @@ mod tests {
             String::from_utf8_lossy(&plan(&from, &to).set),
             "SET @@session.enforce_storage_engine=NULL,@@session.external_table_storage_engine=NULL,@@session.sql_mode=''"
         );
+    }
+
+    #[test]
+    fn variables_that_belong_together_are_set_in_their_order() {
+        let mut interner = Interner::default();
+        let both: &[_] = &[("max_join_size", "2"), ("sql_big_selects", "ON")];
+        let old: &[_] = &[("old_mode", ""), ("old", "ON")];
+        let one = "SET @@session.sql_big_selects=DEFAULT,@@session.max_join_size=2";
+        let set = "SET @@session.max_join_size=2,@@session.sql_big_selects='ON'";
+        let set_old = "SET @@session.old_mode='',@@session.old='ON'";
+        for (from, to, expected) in [
+            (&[][..], both, set),
+            (&both[..1], both, set),
+            (both, &both[..1], one),
+            (
+                both,
+                &both[1..],
+                "SET @@session.max_join_size=DEFAULT,@@session.sql_big_selects='ON'",
+            ),
+            (&[], old, set_old),
+        ] {
+            let (from, to) = (state(&mut interner, from), state(&mut interner, to));
+            let restore = plan(&from, &to);
+            assert_eq!(String::from_utf8_lossy(&restore.set), expected);
+        }
     }
 
     #[test]

@@ -5,10 +5,14 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::charset::Charset;
+use crate::coupled::Coupled;
 use crate::restore::can_be_refused;
 use crate::seldom::Seldom;
 use crate::user_variables::UserVariables;
-use crate::variables::{Variables, replaced_by};
+use crate::variables::Variables;
+
+/// No schema has this name.
+const NO_NAME: &[u8] = b"\0";
 
 /// The state of a client's session, or the state that a backend is in. Cheap to copy and to
 /// compare: equal parts are shared.
@@ -42,6 +46,18 @@ impl SessionState {
         }
     }
 
+    /// Another schema may have the name of the one that is selected: before anybody uses it, one is selected anew.
+    pub fn reselects(&mut self, interner: &mut Interner) {
+        if self.schema.is_some() {
+            self.schema = Some(interner.schema(NO_NAME));
+        }
+    }
+
+    /// The schema that is selected, unless one is to be selected anew.
+    pub fn selected(&self) -> Option<&Arc<[u8]>> {
+        self.schema.as_ref().filter(|name| ***name != *NO_NAME)
+    }
+
     /// Takes over a schema that the server reported; an empty name is none.
     pub fn set_schema(&mut self, name: &[u8], interner: &mut Interner) {
         self.schema = (!name.is_empty()).then(|| interner.schema(name));
@@ -50,10 +66,11 @@ impl SessionState {
 
     /// Takes over a variable's new value.
     pub fn set_variable(&mut self, name: &[u8], value: &[u8], interner: &mut Interner) {
-        if let Some(other) = replaced_by(name)
-            && self.variables.get(other).is_some()
-        {
-            self.forget_variable(other, interner);
+        let coupled = Coupled::of(name).into_iter();
+        for other in coupled.flat_map(|coupled| coupled.replaced_by(name)) {
+            if self.variables.get(other).is_some() {
+                self.forget_variable(other, interner);
+            }
         }
         if let Some(variables) = self.variables.with(name, value) {
             self.variables = interner.variables(variables);
@@ -62,8 +79,8 @@ impl SessionState {
 
     /// True if the variable was set, or the one that says the same.
     pub fn has_set(&self, name: &[u8]) -> bool {
-        let is_set = |name| self.variables.get(name).is_some();
-        is_set(name) || replaced_by(name).is_some_and(is_set)
+        let is_set = |name: &[u8]| self.variables.get(name).is_some();
+        is_set(name) || Coupled::of_one(name).any(is_set)
     }
 
     /// Gives up a variable, as if it had not been set.

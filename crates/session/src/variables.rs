@@ -88,16 +88,6 @@ pub fn is_charset_variable(name: &[u8]) -> bool {
     of_charset && !BY_THEMSELVES.contains(&name)
 }
 
-/// The other one of two variables each of which replaces what the other has set: the last of them says it all, and is all
-/// that the tracker tells of.
-pub fn replaced_by(name: &[u8]) -> Option<&'static [u8]> {
-    match name {
-        b"character_set_server" => Some(b"collation_server"),
-        b"collation_server" => Some(b"character_set_server"),
-        _ => None,
-    }
-}
-
 /// True for a variable that is carried from backend to backend by setting it to the value that
 /// the tracker reported. The others have a value for one statement only, or mean this connection
 /// and no other; whoever sets them is pinned. A few only the server sets.

@@ -54,7 +54,7 @@ impl<'a> OkPacket<'a> {
             info = reader.lenenc_bytes("info")?;
         }
         if status.contains(ServerStatus::SESSION_STATE_CHANGED) && !reader.is_empty() {
-            state_changes = reader.lenenc_bytes("session state changes")?;
+            state_changes = track_block(&mut reader)?;
         }
         Ok(Self {
             affected_rows,
@@ -96,6 +96,17 @@ impl<'a> OkPacket<'a> {
     }
 }
 
+/// The session-track block. MariaDB keeps room for its length by a character of the schema's character set: where that is
+/// UTF-16, UTF-32 or UCS-2, zero bytes stand before the length.
+fn track_block<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
+    loop {
+        let block = reader.lenenc_bytes("session state changes")?;
+        if !block.is_empty() || reader.is_empty() {
+            return Ok(block);
+        }
+    }
+}
+
 /// Appends an EOF packet. Returns the next sequence id.
 pub fn encode_eof(out: &mut Vec<u8>, sequence_id: u8, warnings: u16, status: ServerStatus) -> u8 {
     let mut packet = PacketWriter::begin(out, sequence_id);
@@ -130,6 +141,18 @@ mod tests {
         for cut in 0..payload.len() {
             assert_ne!(OkPacket::parse(&payload[..cut]), Ok(full()));
         }
+    }
+
+    #[test]
+    fn zero_bytes_may_stand_before_the_length_of_a_block() {
+        let before = b"\0\0\0\x02\x40\0\0\0";
+        for zeros in [&b""[..], b"\0", b"\0\0\0"] {
+            let payload = [before, zeros, b"\x07\x01\x05\x04shop"].concat();
+            let ok = OkPacket::parse(&payload).unwrap();
+            assert_eq!(ok.state_changes, full().state_changes, "{zeros:?}");
+        }
+        let nothing = [&before[..], b"\0"].concat();
+        assert_eq!(OkPacket::parse(&nothing).unwrap().state_changes, b"");
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Engine {
             backend.session.collation = collation;
         }
         backend.expect(Purpose::Reset);
-        if let Some(schema) = backend.session.schema.clone() {
+        if let Some(schema) = backend.session.selected().cloned() {
             // MariaDB leaves it selected, and forgets its character set.
             let charset = self.charsets.get(backend.session.collation);
             let charset = charset.map(|charset| &*charset.client);

@@ -234,7 +234,7 @@ impl Engine {
             self.succeeded(turn, key, command);
         }
         if defines(command.kind, command.traits) {
-            self.defined(turn, command);
+            self.defined(turn, key, command);
         }
         if let Some(client) = command.client {
             self.login_answered(turn, client, ending);
@@ -250,9 +250,12 @@ impl Engine {
     }
 
     /// What was known of tables, views and whatever runs by itself may have been defined as something else.
-    fn defined<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, command: &ClientCommand) {
+    fn defined<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, command: &ClientCommand) {
         let stored = command.traits.contains(Traits::DEFINES_STORED);
         self.forget_schemas(turn, stored);
+        if command.traits.contains(Traits::DEFINES_SCHEMA) {
+            self.reselect_schemas(turn, key);
+        }
         let client = command.client.and_then(|key| self.clients.get_mut(key));
         client
             .into_iter()

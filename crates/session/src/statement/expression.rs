@@ -300,6 +300,11 @@ impl<'a> Scanner<'_, 'a> {
 
     fn call(&mut self, name: &[u8], tight: bool) {
         self.cut_next = CUT.iter().any(|cut| cut.eq_ignore_ascii_case(name));
+        // Their paths may name user variables: `'/a[$@i]'`.
+        let takes_path = [&b"extractvalue"[..], b"updatexml"];
+        if takes_path.iter().any(|it| it.eq_ignore_ascii_case(name)) {
+            self.found.add(Traits::USES_USER_VARIABLES);
+        }
         match builtins::call(name, self.reader.dialect()) {
             Call::Construct | Call::Pure => {}
             Call::PureIfTight if tight => {}

@@ -196,6 +196,8 @@ bitflags! {
         const LISTS_USER_VARIABLES = 1 << 52;
         /// Reads from something other than DUAL.
         const HAS_FROM = 1 << 53;
+        /// `CREATE`, `ALTER` or `DROP DATABASE`: what connections have selected may have another character set.
+        const DEFINES_SCHEMA = 1 << 54;
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) fn create(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
                 return ddl(found);
             }
             Keyword::View => found.add(Traits::DEFINES_STORED),
+            Keyword::Database | Keyword::Schema => found.add(Traits::DEFINES_SCHEMA),
             _ if token == Token::End => return ddl(found),
             _ => {}
         }
@@ -67,6 +68,7 @@ pub(super) fn alter(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
                 return ddl(found);
             }
             Keyword::View => found.add(Traits::DEFINES_STORED),
+            Keyword::Database | Keyword::Schema => found.add(Traits::DEFINES_SCHEMA),
             _ if token == Token::End => return ddl(found),
             _ => {}
         }
@@ -99,7 +101,9 @@ pub(super) fn drop(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
             return Kind::Ddl;
         }
         Keyword::Table | Keyword::Tables | Keyword::Sequence => found.add(Traits::DROPS_TEMPORARY),
-        Keyword::Database | Keyword::Schema => found.add(Traits::CHANGES_SCHEMA),
+        Keyword::Database | Keyword::Schema => {
+            found.add(Traits::CHANGES_SCHEMA | Traits::DEFINES_SCHEMA);
+        }
         keyword if keyword == Keyword::View || program::is_program(keyword) => {
             found.add(Traits::DEFINES_STORED);
         }

@@ -126,42 +126,16 @@ impl Files {
 
     /// Plays one as root. `vardir` is where it may write.
     pub(super) fn play(&self, file: &File, address: &Address, vardir: &Path) -> Played {
-        let Address::Unix(socket) = address else {
-            panic!("files are played over unix sockets");
-        };
-        let family = Server::chosen().family();
-        let player = localdb::command_of(family, &self.program).unwrap();
-        let socket = socket.display().to_string();
-        let path = |below: &str| vardir.join(below).display().to_string();
-        let files = self.folder.display();
+        let player = self.player(&self.folder.join(&file.path), address, vardir);
         let output = Command::new("timeout")
             .args(["--kill-after=5", SECONDS])
             .arg(player.get_program())
             .args(player.get_args())
-            .args([
-                "--no-defaults",
-                "--user=root",
-                "--database=test",
-                "--silent",
-            ])
-            .arg(format!("--socket={socket}"))
-            .arg(format!("--tmpdir={}", path("tmp")))
-            .arg(format!("--logdir={}", path("log")))
-            .arg(format!("--basedir={files}/"))
-            .arg("--max-connect-retries=50")
-            .arg(format!("--test-file={}", file.path.display()))
-            .args(arguments())
-            .envs([
-                ("MYSQLTEST_VARDIR", vardir.display().to_string()),
-                ("MYSQL_TMP_DIR", path("tmp")),
-                ("MYSQL_TEST_DIR", files.to_string()),
-                ("MASTER_MYSOCK", socket.clone()),
-                ("MASTER_MYPORT", "1".into()),
-                ("TZ", "GMT-3".into()),
-                ("LC_ALL", "C".into()),
-                ("MYSQL", spoken(Tool::Client, address)),
-                ("MYSQL_DUMP", spoken(Tool::Dump, address)),
-            ])
+            .envs(
+                player
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
             .current_dir(&self.folder)
             .stdin(Stdio::null())
             .output()
@@ -170,8 +144,52 @@ impl Files {
         let said = String::from_utf8_lossy(&said);
         Played {
             is_success: output.status.success(),
-            output: without_costs(&said.replace(&socket, "SOCKET")),
+            output: without_costs(&said.replace(&socket(address), "SOCKET")),
         }
+    }
+
+    /// The program that plays a file as root.
+    pub(super) fn player(&self, file: &Path, address: &Address, vardir: &Path) -> Command {
+        let family = Server::chosen().family();
+        let mut player = localdb::command_of(family, &self.program).unwrap();
+        let path = |below: &str| vardir.join(below).display().to_string();
+        let files = self.folder.display();
+        player
+            .args([
+                "--no-defaults",
+                "--user=root",
+                "--database=test",
+                "--silent",
+            ])
+            .arg(format!("--socket={}", socket(address)))
+            .arg(format!("--tmpdir={}", path("tmp")))
+            .arg(format!("--logdir={}", path("log")))
+            .arg(format!("--basedir={files}/"))
+            .arg("--max-connect-retries=50")
+            .arg(format!("--test-file={}", file.display()))
+            .args(arguments())
+            .envs([
+                ("MYSQLTEST_VARDIR", vardir.display().to_string()),
+                ("MYSQL_TMP_DIR", path("tmp")),
+                ("MYSQL_TEST_DIR", files.to_string()),
+                ("MASTER_MYSOCK", socket(address)),
+                ("MASTER_MYPORT", "1".into()),
+                ("TZ", "GMT-3".into()),
+                ("LC_ALL", "C".into()),
+                ("MYSQL", spoken(Tool::Client, address)),
+                ("MYSQL_DUMP", spoken(Tool::Dump, address)),
+            ])
+            .current_dir(&self.folder)
+            .stdin(Stdio::null());
+        player
+    }
+}
+
+/// Files are played over these.
+fn socket(address: &Address) -> String {
+    match address {
+        Address::Unix(socket) => socket.display().to_string(),
+        other => panic!("files are played over unix sockets, not {other:?}"),
     }
 }
 

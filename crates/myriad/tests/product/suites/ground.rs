@@ -33,7 +33,8 @@ const MYSQL: &[&str] = &[
 
 /// Connections are used by the crowd and the file's sessions in turn, and those that nobody needs end soon, as files
 /// wait for that. No time of the front door's own runs out before the database's.
-const SETTINGS: [&str; 8] = [
+const SETTINGS: [&str; 9] = [
+    "backend.restless = \"on\"",
     "backend.max_connections = 40",
     "backend.min_connections = 2",
     "backend.idle_timeout = \"1s\"",
@@ -153,8 +154,9 @@ impl<'a> Ground<'a> {
 
     /// Directly, too, as files list the sessions that there are.
     fn amid_crowd(&self, file: &File, address: &Address) -> Played {
-        crowd::amid(address, || {
-            self.files.play(file, address, self.vardir.path())
+        let vardir = self.vardir.path();
+        crowd::amid(self.files, (address, vardir), || {
+            self.files.play(file, address, vardir)
         })
     }
 

@@ -26,6 +26,7 @@ fn rows_that_fill_a_table_are_counted_by_mariadb_only() {
 #[test]
 fn objects() {
     let drops = COMMITS | Traits::DROPS_TEMPORARY;
+    let schema = COMMITS | Traits::DEFINES_SCHEMA;
     check(&[
         (
             "create table t (a varchar(10), b int default (f(1)), key x (a))",
@@ -65,7 +66,9 @@ fn objects() {
             &[],
         ),
         ("create unique index i on t (a)", Kind::Ddl, COMMITS, &[]),
-        ("create database d", Kind::Ddl, COMMITS, &[]),
+        ("create database d", Kind::Ddl, schema, &[]),
+        ("create or replace schema d", Kind::Ddl, schema, &[]),
+        ("alter database d collate x", Kind::Ddl, schema, &[]),
         ("alter table t add column x int", Kind::Ddl, COMMITS, &[]),
         ("truncate t", Kind::Ddl, COMMITS, &[]),
         ("rename table a to b", Kind::Ddl, COMMITS, &[]),
@@ -82,13 +85,13 @@ fn objects() {
         (
             "drop database d",
             Kind::Ddl,
-            COMMITS | Traits::CHANGES_SCHEMA,
+            schema | Traits::CHANGES_SCHEMA,
             &[],
         ),
         (
             "drop schema if exists d",
             Kind::Ddl,
-            COMMITS | Traits::CHANGES_SCHEMA,
+            schema | Traits::CHANGES_SCHEMA,
             &[],
         ),
     ]);
