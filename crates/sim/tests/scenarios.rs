@@ -50,8 +50,9 @@ mod tests {
     #[test]
     fn reads_share_lanes_and_no_rule_is_broken() {
         let (worlds, total) = run_all(Scenario::Readers, ("MYRIAD_SIM_READERS", "1..200"));
+        // Half of them have restless front doors, whose sessions seldom share a state.
         let enough =
-            total.followers > 10 * worlds && total.resent * 2 > worlds && total.repeated > 0;
+            total.followers > 10 * worlds && total.resent * 4 > worlds && total.repeated > 0;
         assert!(enough || worlds < 100, "lanes were hardly used: {total:?}");
         println!("{total:?}");
     }

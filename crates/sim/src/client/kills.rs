@@ -145,6 +145,7 @@ impl Kills {
         error: Option<u16>,
         now: Timestamp,
     ) -> Result<(), Broken> {
+        let is_killed = self.orders.iter().any(|o| o.kill.victim == Some(asker));
         let mut open = self.orders.iter_mut();
         let Some(order) = open.find(|o| o.asker == asker && o.answered.is_none()) else {
             return Ok(());
@@ -165,7 +166,8 @@ impl Kills {
             (Some(wire::code::NO_SUCH_THREAD), _) => true,
             (_, None) => false,
             (Some(wire::code::QUERY_INTERRUPTED | wire::code::CONNECTION_KILLED), Some(target)) => {
-                target.client == asker
+                // Somebody may have been quicker.
+                target.client == asker || is_killed
             }
             (None, Some(target)) => {
                 target.client != asker && target.accounts.contains(&order.account)
