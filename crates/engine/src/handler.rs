@@ -105,7 +105,7 @@ impl Handler for Engine {
             Mail::GlobalChanged => self.retire_backends(turn),
             Mail::GlobalWas(changed) => self.global_was(&changed),
             Mail::SchemasChanged { stored } => self.schemas_changed(stored),
-            Mail::SchemasDefined => self.schemas_defined(None),
+            Mail::SchemasDefined => self.schemas_defined(turn, None),
             Mail::Woken(gate) => self.scheduler.woken(gate),
             Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
             Mail::RulesChanged => self.rules_changed(),

@@ -53,9 +53,14 @@ impl SessionState {
         }
     }
 
+    /// True if one is to be selected anew.
+    pub fn is_to_reselect(&self) -> bool {
+        self.schema.as_deref() == Some(NO_NAME)
+    }
+
     /// The schema that is selected, unless one is to be selected anew.
     pub fn selected(&self) -> Option<&Arc<[u8]>> {
-        self.schema.as_ref().filter(|name| ***name != *NO_NAME)
+        self.schema.as_ref().filter(|_| !self.is_to_reselect())
     }
 
     /// Takes over a schema that the server reported; an empty name is none.

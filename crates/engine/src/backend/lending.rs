@@ -248,36 +248,51 @@ impl Engine {
     /// What connections have selected may be another schema by now, with the name of before but not its character set: they
     /// select one anew. The one that it was defined on knows already.
     pub(crate) fn reselect_schemas<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, own: Key) {
-        self.schemas_defined(Some(own));
+        self.schemas_defined(turn, Some(own));
         self.post_to_others(turn, || Mail::SchemasDefined);
     }
 
     /// The same of this worker.
-    pub(crate) fn schemas_defined(&mut self, own: Option<Key>) {
-        let free = [
+    pub(crate) fn schemas_defined<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        own: Option<Key>,
+    ) {
+        let states = [
             pool::State::Idle,
             pool::State::Resetting,
-            pool::State::Connecting,
-        ];
-        let used = [
             pool::State::Active,
             pool::State::Lane,
             pool::State::Draining,
         ];
         for id in self.pool.key_ids() {
-            for state in free.into_iter().chain(used) {
+            for state in states {
                 let members: Vec<Key> = self.pool.iter(id, state).map(|(key, _)| key).collect();
                 for key in members.into_iter().filter(|&key| Some(key) != own) {
-                    let Some(backend) = self.pool.get_mut(key) else {
-                        continue;
-                    };
-                    match free.contains(&state) {
-                        true => backend.session.reselects(&mut self.interner),
-                        // Its session keeps what it has.
-                        false => backend.dirty |= backend.session.schema.is_some(),
-                    }
+                    self.schema_may_be_old(turn, key, state);
                 }
             }
+        }
+    }
+
+    fn schema_may_be_old<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        state: pool::State,
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        if backend.session.schema.is_none() {
+            return;
+        }
+        match state {
+            pool::State::Idle => backend.session.reselects(&mut self.interner),
+            // It may have been selected anew just before.
+            pool::State::Resetting => self.put_reset(turn, key),
+            // Its session keeps what it has.
+            _ => backend.dirty = true,
         }
     }
 

@@ -41,6 +41,7 @@ impl Engine {
 
     /// Sends what cleans a backend, whoever is attached to it.
     pub(crate) fn put_reset<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let flavor = self.flavor();
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -53,7 +54,10 @@ impl Engine {
         }
         backend.expect(Purpose::Reset);
         if let Some(schema) = backend.session.selected().cloned() {
-            // MariaDB leaves it selected, and forgets its character set.
+            // MariaDB leaves it selected, and forgets its character set, or has that of a schema that is gone.
+            if flavor == Flavor::MariaDb {
+                backend.leave_schema(outbox);
+            }
             let charset = self.charsets.get(backend.session.collation);
             let charset = charset.map(|charset| &*charset.client);
             let charset = charset.filter(|charset| misreads(charset, &schema));

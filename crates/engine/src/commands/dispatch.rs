@@ -395,11 +395,21 @@ impl Backend {
         if charset.is_some() {
             self.put_client_charset(outbox, b"utf8mb4");
         }
+        if self.session.is_to_reselect() {
+            self.leave_schema(outbox);
+        }
         put_command(outbox, Command::InitDb, schema);
         self.expect(purpose);
         if let Some(charset) = charset {
             self.put_client_charset(outbox, charset);
         }
+    }
+
+    /// Appends what selects a schema that everybody may select: of one that is selected again MariaDB keeps the character
+    /// set that it had.
+    pub(crate) fn leave_schema(&mut self, outbox: &mut Vec<u8>) {
+        put_command(outbox, Command::InitDb, b"information_schema");
+        self.expect(Purpose::Reselect);
     }
 
     fn put_client_charset(&mut self, outbox: &mut Vec<u8>, charset: &[u8]) {

@@ -5,11 +5,10 @@
 //! the front door knows better. Bounded per session; the others pin, as ever.
 
 mod immediate;
+mod named_text;
 mod on_backend;
 mod questions;
 mod texts;
-
-use std::borrow::Cow;
 
 use events::Io;
 use membership::Key;
@@ -32,7 +31,6 @@ use crate::commands::answers::Ending;
 use crate::commands::settle::never_ran;
 use crate::conditions::Does;
 use crate::prepared::may_ask_for_schema;
-use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
 /// What a command does to texts once it has succeeded.
@@ -134,19 +132,7 @@ impl Engine {
         })
     }
 
-    /// The text that PREPARE or EXECUTE IMMEDIATE names, if it is known.
-    fn text_of(&self, client: &Client, source: Source) -> Option<Vec<u8>> {
-        match source {
-            Source::Text(text) => Some(text),
-            Source::Variable(variable) => {
-                let known = self.knows_user_variable(client, &variable);
-                let user = client.session.user.as_ref().filter(|_| known)?;
-                user.get(&variable)?.ascii()
-            }
-        }
-    }
-
-    /// The same, and the verdict on it.
+    /// The text that PREPARE or EXECUTE IMMEDIATE names, if it is known, and the verdict on it.
     fn inner(
         &self,
         client: &Client,
@@ -212,47 +198,6 @@ impl Engine {
                 }
             }
         }))
-    }
-
-    /// The text that a command runs, which may be a prepared one; `None` if that is not known.
-    pub(crate) fn text_that_runs<'a>(
-        &'a self,
-        key: Key,
-        packet: Packet<'a>,
-        statement: &Statement,
-    ) -> Option<Cow<'a, [u8]>> {
-        let client = self.clients.get(key)?;
-        if executes(packet.payload) {
-            return Some((&client.statement(packet.payload)?.template.text[..]).into());
-        }
-        if !statement.traits.contains(Traits::RUNS_PREPARED_TEXT) {
-            return Some(packet.text().into());
-        }
-        self.text_named(key, packet, statement)
-    }
-
-    /// The text that a COM_QUERY names to be prepared or run; `None` if it names none, or that is not known.
-    pub(crate) fn text_named(
-        &self,
-        client: Key,
-        packet: Packet<'_>,
-        statement: &Statement,
-    ) -> Option<Cow<'_, [u8]>> {
-        let runs = statement.traits.contains(Traits::RUNS_PREPARED_TEXT);
-        if !runs && statement.kind != Kind::Prepared {
-            return None;
-        }
-        let client = self.clients.get(client)?;
-        let dialect = self.facts.as_ref()?.dialect(&client.session)?;
-        match text_prepared(packet.text(), &dialect)? {
-            TextPrepared::Execute(name) => {
-                Some((&client.texts.as_ref()?.get(&name)?.text[..]).into())
-            }
-            TextPrepared::Prepare(_, source) | TextPrepared::Immediate { source, .. } => {
-                Some(self.text_of(client, source)?.into())
-            }
-            TextPrepared::Deallocate(_) => None,
-        }
     }
 
     /// What running, or preparing, the text that a command names does to the list of conditions; `None` if it names none

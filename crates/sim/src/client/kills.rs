@@ -150,8 +150,10 @@ impl Kills {
         let Some(order) = open.find(|o| o.asker == asker && o.answered.is_none()) else {
             return Ok(());
         };
+        let of_itself = order.kill.victim == Some(asker);
         let told = match error {
-            None | Some(wire::code::QUERY_INTERRUPTED | wire::code::CONNECTION_KILLED) => {
+            None => Told::Done,
+            Some(wire::code::QUERY_INTERRUPTED | wire::code::CONNECTION_KILLED) if of_itself => {
                 Told::Done
             }
             Some(wire::code::NO_SUCH_THREAD) => Told::NoSuchThread,
