@@ -155,9 +155,11 @@ impl Engine {
         };
         let is_new = |&reason: &PinReason| !client.pins.contains(reason);
         let pins: PinReasons = statement.pins.iter().filter(is_new).collect();
+        // COM_RESET_CONNECTION leaves the one as it is, and, on MariaDB, what BINLOG has made.
+        let stays = [PinReason::ResourceGroup, PinReason::ReplicationVariable];
+        let stays = stays.into_iter().any(|reason| pins.contains(reason));
         let backend = client.backend.and_then(|key| self.pool.get_mut(key));
-        if let (Some(backend), true) = (backend, pins.contains(PinReason::ResourceGroup)) {
-            // COM_RESET_CONNECTION leaves it as it is.
+        if let (Some(backend), true) = (backend, stays) {
             backend.retired = true;
         }
         pins.iter().for_each(|reason| self.counters.pinned(reason));
