@@ -18,41 +18,43 @@ enum Tie {
 }
 
 const COUPLED: [Coupled; 13] = [
-    Coupled::same(&[b"alter_algorithm", b"old_alter_table"]),
-    Coupled::same(&[b"character_set_server", b"collation_server"]),
-    Coupled::same(&[b"default_storage_engine", b"storage_engine"]),
-    Coupled::same(&[
-        b"log_slow_min_examined_row_limit",
-        b"min_examined_row_limit",
-    ]),
-    Coupled::same(&[b"log_slow_query", b"slow_query_log"]),
-    Coupled::same(&[b"log_slow_query_time", b"long_query_time"]),
-    Coupled::same(&[b"max_delayed_threads", b"max_insert_delayed_threads"]),
-    Coupled::same(&[b"tmp_memory_table_size", b"tmp_table_size"]),
-    Coupled::same(&[b"wsrep_causal_reads", b"wsrep_sync_wait"]),
-    Coupled::part(&[b"log_slow_filter", b"log_queries_not_using_indexes"]),
-    Coupled::part(&[
-        b"log_slow_disabled_statements",
-        b"log_slow_admin_statements",
-        b"log_slow_slave_statements",
-    ]),
-    Coupled::part(&[b"max_join_size", b"sql_big_selects"]),
-    Coupled::part(&[b"old_mode", b"old"]),
+    Coupled::new(Tie::Same, &[b"alter_algorithm", b"old_alter_table"]),
+    Coupled::new(Tie::Same, &[b"character_set_server", b"collation_server"]),
+    Coupled::new(Tie::Same, &[b"default_storage_engine", b"storage_engine"]),
+    Coupled::new(
+        Tie::Same,
+        &[
+            b"log_slow_min_examined_row_limit",
+            b"min_examined_row_limit",
+        ],
+    ),
+    Coupled::new(Tie::Same, &[b"log_slow_query", b"slow_query_log"]),
+    Coupled::new(Tie::Same, &[b"log_slow_query_time", b"long_query_time"]),
+    Coupled::new(
+        Tie::Same,
+        &[b"max_delayed_threads", b"max_insert_delayed_threads"],
+    ),
+    Coupled::new(Tie::Same, &[b"tmp_memory_table_size", b"tmp_table_size"]),
+    Coupled::new(Tie::Same, &[b"wsrep_causal_reads", b"wsrep_sync_wait"]),
+    Coupled::new(
+        Tie::Part,
+        &[b"log_slow_filter", b"log_queries_not_using_indexes"],
+    ),
+    Coupled::new(
+        Tie::Part,
+        &[
+            b"log_slow_disabled_statements",
+            b"log_slow_admin_statements",
+            b"log_slow_slave_statements",
+        ],
+    ),
+    Coupled::new(Tie::Part, &[b"max_join_size", b"sql_big_selects"]),
+    Coupled::new(Tie::Part, &[b"old_mode", b"old"]),
 ];
 
 impl Coupled {
-    const fn same(names: &'static [&'static [u8]]) -> Self {
-        Self {
-            names,
-            tie: Tie::Same,
-        }
-    }
-
-    const fn part(names: &'static [&'static [u8]]) -> Self {
-        Self {
-            names,
-            tie: Tie::Part,
-        }
+    const fn new(tie: Tie, names: &'static [&'static [u8]]) -> Self {
+        Self { names, tie }
     }
 
     /// Those that a variable belongs to, if there are others.

@@ -201,18 +201,18 @@ impl Engine {
 
     /// The variables that a command mentions. Where that cannot be told the statement pins.
     fn mentions(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Vec<Mention> {
-        if executes(packet.payload) {
-            let client = self.clients.get(client);
-            let prepared = client.and_then(|client| client.statement(packet.payload));
-            return prepared.map_or_else(Vec::new, |prepared| {
-                prepared.template.meaning.mentions.to_vec()
-            });
-        }
         let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
         let uses = match prepares {
             true => packet.text().contains(&b'@'),
             false => statement.traits.contains(Traits::USES_USER_VARIABLES),
         };
+        if executes(packet.payload) {
+            let client = self.clients.get(client).filter(|_| uses);
+            let prepared = client.and_then(|client| client.statement(packet.payload));
+            return prepared.map_or_else(Vec::new, |prepared| {
+                prepared.template.meaning.mentions.to_vec()
+            });
+        }
         let of_text = |text: &[u8]| self.mentions_of_text(client, text).unwrap_or_default();
         let mut mentions = match uses {
             true => of_text(packet.text()),
