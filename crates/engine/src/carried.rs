@@ -4,6 +4,7 @@
 pub(crate) mod effect;
 pub(crate) mod globals;
 pub(crate) mod holdings;
+pub(crate) mod insert_id;
 pub(crate) mod last_gtid;
 pub(crate) mod leftovers;
 pub(crate) mod pin_log;

@@ -76,6 +76,7 @@ pub(crate) fn defaults(collation: u8) -> Variables {
              time_zone",
         ),
         ("session_track_transaction_info", "OFF"),
+        ("sql_auto_is_null", "OFF"),
         ("sort_buffer_size", "2097152"),
         ("sql_mode", "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"),
         ("time_zone", "SYSTEM"),
@@ -193,5 +194,6 @@ fn is_switch(name: &str) -> bool {
             | "global.log_bin"
             | "session_track_schema"
             | "session_track_state_change"
+            | "sql_auto_is_null"
     )
 }

@@ -75,6 +75,8 @@ pub(crate) struct Facts {
     pub modes: Modes,
     /// It has a binary log.
     pub binary_log: bool,
+    /// Sessions begin with `sql_auto_is_null`.
+    pub auto_is_null: bool,
 }
 
 /// The parts of `sql_mode` that change how texts are read.
@@ -156,6 +158,7 @@ impl Facts {
             version_number: version_number(version.as_bytes()),
             modes: Modes::default(),
             binary_log: false,
+            auto_is_null: false,
         }
     }
 
@@ -191,6 +194,7 @@ impl Facts {
             },
             modes: Modes::default(),
             binary_log: false,
+            auto_is_null: false,
         }
     }
 

@@ -142,6 +142,7 @@ impl Engine {
         let mut facts = Facts::from_handshake(&handshake);
         if let Some(known) = &self.facts {
             (facts.modes, facts.binary_log) = (known.modes, known.binary_log);
+            facts.auto_is_null = known.auto_is_null;
             facts.autocommit = facts.autocommit.or(known.autocommit);
         }
         if self.facts.as_ref() != Some(&facts) {

@@ -20,11 +20,12 @@ const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
     session_track_system_variables='*',session_track_transaction_info=2,autocommit=1";
 
 const FACTS: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
-    @@collation_connection,@@sql_mode,@@global.autocommit,@@global.log_bin";
+    @@collation_connection,@@sql_mode,@@global.autocommit,@@global.log_bin,@@sql_auto_is_null";
 
 /// The same of servers that have roles.
 const FACTS_AND_ROLE: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
-    @@collation_connection,@@sql_mode,@@global.autocommit,@@global.log_bin,CURRENT_ROLE()";
+    @@collation_connection,@@sql_mode,@@global.autocommit,@@global.log_bin,@@sql_auto_is_null,\
+    CURRENT_ROLE()";
 
 /// The variable that a capability flag adds to.
 pub(crate) const SQL_MODE: &[u8] = b"sql_mode";
@@ -88,7 +89,7 @@ impl Engine {
         let mut session = session::SessionState::new(backend.session.collation, &self.interner);
         session.schema.clone_from(&backend.session.schema);
         // Neither does COM_RESET_CONNECTION change the role (rule 3).
-        let role = role(facts.first(6), flavor).unwrap_or_default();
+        let role = role(facts.first(7), flavor).unwrap_or_default();
         match &backend.login_role {
             _ if !has_roles => {}
             None => backend.login_role = Some(role),
@@ -116,6 +117,7 @@ impl Engine {
         }
         if let Some(known) = &mut self.facts {
             known.binary_log = facts.first(5) == Some(b"1");
+            known.auto_is_null = facts.first(6) == Some(b"1");
         }
         if let Some(sql_mode) = facts.first(3) {
             self.learn_sql_mode(key, sql_mode, is_new);

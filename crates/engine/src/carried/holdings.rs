@@ -107,6 +107,9 @@ impl Client {
             // It was the first, and has locked nothing.
             ended.insert(PinReason::LockTables);
         }
+        if self.auto_is_null() == Some(false) {
+            ended.insert(PinReason::AutoIsNull);
+        }
         if let Some(effect) = &command.effect {
             let schema = self.session.schema.clone();
             let holdings = self.holdings.get_or_insert_default();

@@ -18,6 +18,7 @@ use wire::{Command, ServerStatus};
 use crate::backend::{Backend, ClientCommand, Due};
 use crate::client::Client;
 use crate::commands::Packet;
+use crate::commands::dispatch::put_restore;
 use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
@@ -117,6 +118,16 @@ impl Backend {
         self.session.user.clone_from(to);
     }
 
+    /// Sets the session's variables, if they are not here.
+    pub(crate) fn put_user_variables(&mut self, outbox: &mut Vec<u8>, client: &Client) {
+        if same_user_variables(self.session.user.as_ref(), client.session.user.as_ref()) {
+            return;
+        }
+        let mut restore = Restore::default();
+        self.restore_user_variables(client, &mut restore);
+        put_restore(outbox, self, &restore);
+    }
+
     /// The variables that are not as if nobody had set them, although the session never did.
     fn foreign_variables(&self, client: &Client) -> impl Iterator<Item = &[u8]> {
         let own = client.session.user.as_ref();
@@ -130,34 +141,46 @@ impl Backend {
 }
 
 impl Engine {
-    /// Adds to a restore what the statement needs of the session's variables. True if the backend must
-    /// be cleaned first, after which the command is looked at again.
-    pub(crate) fn bring_user_variables<I: Io<Mail>>(
-        &mut self,
-        turn: &Turn<'_, I>,
+    /// True if the statement would see variables that others have left on the backend: it must be cleaned first, after
+    /// which the command is looked at again.
+    pub(crate) fn sees_foreign_variables(
+        &self,
         key: Key,
-        (packet, statement): (Packet<'_>, &mut Statement),
-        restore: &mut Restore,
+        statement: &Statement,
+        mentions: &[Mention],
     ) -> bool {
-        let mentions = self.mentions(key, packet, statement);
-        let logs = !mentions.is_empty() && self.logs_what_it_reads(key, packet, statement);
-        // What type a variable has is told when a statement is prepared.
-        let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
-        let needed = prepares && !mentions.is_empty()
-            || self.needs_user_variables(turn, key, (packet, statement));
         let Some(client) = self.clients.get(key) else {
             return false;
         };
-        let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
+        let Some(backend) = client.backend.and_then(|key| self.pool.get(key)) else {
             return false;
         };
         let may_clean = !client.holds_backend() && client.login.is_none();
         let sees_any = may_see_any(client, statement);
         let reads = |name: &[u8]| mentions.iter().any(|it| it.reads && *it.name == *name);
         let taints = |name: &[u8]| sees_any || reads(name);
-        if may_clean && backend.foreign_variables(client).any(taints) {
-            return true;
-        }
+        may_clean && backend.foreign_variables(client).any(taints)
+    }
+
+    /// Adds to a restore what the statement needs of the session's variables.
+    pub(crate) fn bring_user_variables<I: Io<Mail>>(
+        &mut self,
+        turn: &Turn<'_, I>,
+        key: Key,
+        (packet, statement, mentions): (Packet<'_>, &mut Statement, Vec<Mention>),
+        restore: &mut Restore,
+    ) {
+        let logs = !mentions.is_empty() && self.logs_what_it_reads(key, packet, statement);
+        // What type a variable has is told when a statement is prepared.
+        let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
+        let needed = prepares && !mentions.is_empty()
+            || self.needs_user_variables(turn, key, (packet, statement));
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
+            return;
+        };
         if needed {
             backend.restore_user_variables(client, restore);
         }
@@ -174,7 +197,6 @@ impl Engine {
             let names = assigned.into_iter().map(|mention| mention.name);
             backend.leftovers.variables.assigns(names);
         }
-        false
     }
 
     /// True if the statement sets each variable that it reads and nobody has set, to NULL: so does what changes data where
@@ -200,7 +222,12 @@ impl Engine {
     }
 
     /// The variables that a command mentions. Where that cannot be told the statement pins.
-    fn mentions(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Vec<Mention> {
+    pub(crate) fn mentions(
+        &self,
+        client: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> Vec<Mention> {
         let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
         let uses = match prepares {
             true => packet.text().contains(&b'@'),

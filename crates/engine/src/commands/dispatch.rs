@@ -41,18 +41,22 @@ impl Engine {
             return Taken::Later;
         }
         self.look_behind_hint(turn.now, client, (packet, &mut statement));
+        let mentions = self.mentions(client, packet, &statement);
+        // Before anything is prepared, which may fail for what another session has left in a variable.
+        if self.sees_foreign_sequences(client, (packet, &statement))
+            || self.sees_foreign_variables(client, &statement, &mentions)
+        {
+            self.clean_attached(turn, client);
+            return Taken::Later;
+        }
         let texts = self.bring_texts(turn, client, (packet, &statement));
         let missing = self.missing(client, packet);
         let bound = self.bound(client, (packet, &statement), missing.as_deref());
         let replaced = Replaced::by(&statement, missing.as_deref());
         let mut restore = self.restore(client, bound.as_ref());
         replaced.leave_out_of(&mut restore);
-        if self.sees_foreign_sequences(client, (packet, &statement))
-            || self.bring_user_variables(turn, client, (packet, &mut statement), &mut restore)
-        {
-            self.clean_attached(turn, client);
-            return Taken::Later;
-        }
+        let command = (packet, &mut statement, mentions);
+        self.bring_user_variables(turn, client, command, &mut restore);
         self.note_restore(turn, client, &restore);
         let Some(record) = self.clients.get_mut(client) else {
             return Taken::Now;

@@ -5,7 +5,8 @@
 use std::fmt::Display;
 
 use session::statement::{
-    Dialect, Flavor, Kind, Known, Statement, Traits, lone, quoted_name, scoped, substitute,
+    Dialect, Flavor, Kind, Known, PinReason, Statement, Traits, lone, quoted_name, scoped,
+    substitute,
 };
 
 use crate::Settings;
@@ -92,7 +93,7 @@ pub(crate) fn rewrite(
     // The server ends what has its own id, and lists it.
     let is_own = statement.kind == Kind::Kill || lists_connections(text);
     let value = |known| match (known, count(known)) {
-        (Known::ConnectionId, _) if is_own => None,
+        (Known::ConnectionId | Known::PseudoThreadId, _) if is_own => None,
         (Known::RowCount | Known::FoundRows, Some(count)) => {
             Some(in_place_of(known, &count.to_string()))
         }
@@ -122,7 +123,7 @@ pub(crate) fn prepared_text(
     }
     let lists = lists_connections(text);
     let value = |known| match known {
-        Known::ConnectionId if lists => None,
+        Known::ConnectionId | Known::PseudoThreadId if lists => None,
         known if is_count(known) => counted?.expression(known),
         known => constant(known, client, settings),
     };
@@ -148,6 +149,9 @@ fn lists_connections(text: &[u8]) -> bool {
 fn constant(known: Known, client: &Client, settings: &Settings) -> Option<String> {
     match known {
         Known::ConnectionId => Some(unsigned(client.id)),
+        // The session may have set it.
+        Known::PseudoThreadId if client.pins.contains(PinReason::ReplicationVariable) => None,
+        Known::PseudoThreadId => Some(in_place_of(known, &unsigned(client.id))),
         known => settings.address.expression(known),
     }
 }
@@ -216,6 +220,7 @@ impl PublicAddress {
             Known::RowCount
             | Known::FoundRows
             | Known::ConnectionId
+            | Known::PseudoThreadId
             | Known::LastGtid
             | Known::WarningCount
             | Known::ErrorCount => None,

@@ -11,6 +11,7 @@ use crate::backend::{
 };
 use crate::carried::effect::sets_global;
 use crate::carried::holdings;
+use crate::carried::insert_id::put_insert_id;
 use crate::carried::read_back::READ_INSERT_ID;
 use crate::carried::track_filter::TrackFilter;
 use crate::client::Client;
@@ -97,25 +98,6 @@ impl Engine {
         };
         backend.note_xa(&statement, text);
         backend.expect_answer(turn.now, (packet, sequence_id), command);
-    }
-
-    /// True if the backend has another LAST_INSERT_ID() than the session, and the statement may see it.
-    fn brings_insert_id(
-        &mut self,
-        now: Timestamp,
-        key: Key,
-        (packet, statement): (Packet<'_>, &Statement),
-    ) -> bool {
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        let backend = client.backend.and_then(|key| self.pool.get(key));
-        let own = InsertId::Known(client.last_insert_id);
-        let differs = |backend: &Backend| ![InsertId::OfClient, own].contains(&backend.insert_id);
-        let brings = backend.is_some_and(differs)
-            && (needs_insert_id(statement) || self.may_read_view(now, key, (packet, statement)));
-        self.counters.restores += u64::from(brings);
-        brings
     }
 
     /// What a statement may define as something else is not known any more.
@@ -393,26 +375,4 @@ fn bring_across(
     } else if brings_insert_id {
         put_insert_id(outbox, backend, client.last_insert_id);
     }
-}
-
-/// What sees LAST_INSERT_ID(), or leaves it as it is where it sets nothing.
-const SEE_INSERT_ID: Traits = Traits::READS_LAST_INSERT_ID
-    .union(Traits::SETS_LAST_INSERT_ID)
-    .union(Traits::UNKNOWN_CALL)
-    .union(Traits::GENERATES_ID);
-
-/// True if what the statement does may depend on LAST_INSERT_ID(), which a trigger can ask for, or if it may leave
-/// that as it is: an INSERT with an explicit id does, and a SET that fails, and both are read back all the same.
-fn needs_insert_id(statement: &Statement) -> bool {
-    statement.traits.intersects(SEE_INSERT_ID)
-        || matches!(
-            statement.kind,
-            Kind::Update | Kind::Delete | Kind::Call | Kind::Multiple | Kind::Unknown
-        )
-}
-
-fn put_insert_id(outbox: &mut Vec<u8>, backend: &mut Backend, id: u64) {
-    backend.put_query(outbox, format!("SET last_insert_id={id}").as_bytes());
-    backend.expect(Purpose::Restore(RestorePart::InsertId));
-    backend.insert_id = InsertId::Known(id);
 }

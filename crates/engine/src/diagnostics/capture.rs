@@ -75,7 +75,8 @@ impl Capture {
             | Known::Socket
             | Known::Port
             | Known::Hostname
-            | Known::BindAddress => None,
+            | Known::BindAddress
+            | Known::PseudoThreadId => None,
         }
     }
 

@@ -294,7 +294,12 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         let mut brought = backend.take_away(outbox, client, &used);
-        for text in backend.lacking(client, &used) {
+        let lacking = backend.lacking(client, &used);
+        if lacking.iter().any(|text| text.text.contains(&b'@')) {
+            // Whether it can be prepared may depend on what they are.
+            backend.put_user_variables(outbox, client);
+        }
+        for text in lacking {
             let dialect = facts.dialect(&text.state);
             dialect.iter().for_each(|dialect| match used {
                 Names::Deallocated(_) => backend.prepare_to_go(outbox, text),

@@ -70,6 +70,8 @@ pin_reasons! {
     StoredObject "stored_object",
     /// Uses sequences, and it cannot be told what `LASTVAL()` of them is.
     SequenceValue "sequence_value",
+    /// An id was generated, and `sql_auto_is_null` has `IS NULL` look for it (MariaDB).
+    AutoIsNull "auto_is_null",
     /// A variable of debug builds.
     Debug "debug",
     /// `SET profiling`, `SET optimizer_trace`.

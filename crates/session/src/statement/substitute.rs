@@ -27,6 +27,8 @@ pub enum Known {
     ErrorCount,
     /// `@@last_gtid`
     LastGtid,
+    /// `@@pseudo_thread_id`
+    PseudoThreadId,
     /// `@@socket`
     Socket,
     /// `@@port`
@@ -47,6 +49,7 @@ impl Known {
             Self::WarningCount => "@@warning_count",
             Self::ErrorCount => "@@error_count",
             Self::LastGtid => "@@last_gtid",
+            Self::PseudoThreadId => "@@pseudo_thread_id",
             Self::Socket => "@@socket",
             Self::Port => "@@port",
             Self::Hostname => "@@hostname",
@@ -67,7 +70,8 @@ impl Known {
     pub(super) fn read(lexer: &mut Lexer<'_>) -> Option<Self> {
         let scope = lexer.clone().next().identifier()?;
         let known = Self::of_variable(&variable_name(lexer)?)?;
-        let others: &[&[u8]] = match known.is_of_last_statement() {
+        let of_session = known.is_of_last_statement() || known == Self::PseudoThreadId;
+        let others: &[&[u8]] = match of_session {
             true => &[b"global"],
             false => &[b"session", b"local"],
         };
@@ -80,6 +84,7 @@ impl Known {
             (&b"warning_count"[..], Self::WarningCount),
             (b"error_count", Self::ErrorCount),
             (b"last_gtid", Self::LastGtid),
+            (b"pseudo_thread_id", Self::PseudoThreadId),
             (b"socket", Self::Socket),
             (b"port", Self::Port),
             (b"hostname", Self::Hostname),

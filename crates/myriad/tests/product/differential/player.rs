@@ -26,8 +26,8 @@ const COM_SET_OPTION: u8 = 0x1b;
 const COM_FETCH: u8 = 0x1c;
 const COM_BULK_EXECUTE: u8 = 0xfa;
 
-/// What tells where a session is: the backend's own id.
-const WHERE: &str = "SELECT @@pseudo_thread_id";
+/// What tells where a session is: the backend's own id, which who names that list is told.
+const WHERE: &str = "SELECT @@pseudo_thread_id /* processlist */";
 
 /// What a session has for its variables.
 const VARIABLES: &str = "SHOW SESSION VARIABLES";

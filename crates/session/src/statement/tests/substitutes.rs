@@ -14,6 +14,7 @@ fn value(known: Known) -> Option<String> {
         Known::Socket => Some("''".into()),
         Known::Port => Some("6033".into()),
         Known::ConnectionId => Some("5".into()),
+        Known::PseudoThreadId => Some("6".into()),
         Known::LastGtid => Some("'0-1-2'".into()),
         Known::Hostname | Known::BindAddress => None,
     }
@@ -68,6 +69,14 @@ fn values_take_the_place_and_columns_keep_their_names() {
         (
             "SELECT @@max_allowed_packet,@@wait_timeout,@@socket",
             "SELECT @@max_allowed_packet,@@wait_timeout,'' AS `@@socket`",
+        ),
+        (
+            "SELECT @@pseudo_thread_id, @@global.pseudo_thread_id",
+            "SELECT 6 AS `@@pseudo_thread_id`, @@global.pseudo_thread_id",
+        ),
+        (
+            "SET pseudo_thread_id = 7, @a = @@session.pseudo_thread_id",
+            "SET pseudo_thread_id = 7, @a = 6",
         ),
         (
             "SET @a = @@port, @b = 1, @@port = @@port",

@@ -1,0 +1,87 @@
+//! LAST_INSERT_ID() where a statement needs the session's own: brought to the backend at hand, and kept there where
+//! `sql_auto_is_null` has `IS NULL` look for it. It is read back in `read_back`.
+
+use events::Timestamp;
+use membership::Key;
+use session::statement::{Flavor, Kind, PinReason, Statement, Traits};
+
+use crate::Engine;
+use crate::backend::{Backend, InsertId, Purpose, RestorePart};
+use crate::client::Client;
+use crate::commands::Packet;
+
+/// What has `IS NULL` find the row of LAST_INSERT_ID().
+const AUTO_IS_NULL: &[u8] = b"sql_auto_is_null";
+
+/// What sees LAST_INSERT_ID(), or leaves it as it is where it sets nothing.
+const SEE_INSERT_ID: Traits = Traits::READS_LAST_INSERT_ID
+    .union(Traits::SETS_LAST_INSERT_ID)
+    .union(Traits::UNKNOWN_CALL)
+    .union(Traits::GENERATES_ID);
+
+impl Engine {
+    /// True if the backend has another LAST_INSERT_ID() than the session, and the statement may see it.
+    pub(crate) fn brings_insert_id(
+        &mut self,
+        now: Timestamp,
+        key: Key,
+        (packet, statement): (Packet<'_>, &Statement),
+    ) -> bool {
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        let backend = client.backend.and_then(|key| self.pool.get(key));
+        let own = InsertId::Known(client.last_insert_id);
+        let differs = |backend: &Backend| ![InsertId::OfClient, own].contains(&backend.insert_id);
+        let brings = backend.is_some_and(differs)
+            && (needs_insert_id(statement)
+                || self.null_finds_insert_id(client)
+                || self.may_read_view(now, key, (packet, statement)));
+        self.counters.restores += u64::from(brings);
+        brings
+    }
+
+    /// MariaDB has `IS NULL` find the row of an id that was generated on the connection, once, and nothing but such an
+    /// INSERT makes a connection ready for that. MySQL goes by LAST_INSERT_ID() alone, which can be brought.
+    pub(crate) fn keep_insert_id_for_null(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let backend = client.backend.and_then(|key| self.pool.get(key));
+        let generated = backend.is_some_and(|backend| backend.insert_id == InsertId::OfClient);
+        if generated && self.flavor() == Flavor::MariaDb && self.null_finds_insert_id(client) {
+            self.pin_late(key, PinReason::AutoIsNull);
+        }
+    }
+
+    /// True of a session with `sql_auto_is_null`: its own, or the one that sessions begin with.
+    fn null_finds_insert_id(&self, client: &Client) -> bool {
+        let begins = || self.facts.as_ref().is_some_and(|facts| facts.auto_is_null);
+        client.auto_is_null().unwrap_or_else(begins)
+    }
+}
+
+impl Client {
+    /// Its own `sql_auto_is_null`, if it has set that.
+    pub(crate) fn auto_is_null(&self) -> Option<bool> {
+        let value = self.session.variables.get(AUTO_IS_NULL)?;
+        Some(value == b"1" || value.eq_ignore_ascii_case(b"on"))
+    }
+}
+
+/// True if what the statement does may depend on LAST_INSERT_ID(), which a trigger can ask for, or if it may leave
+/// that as it is: an INSERT with an explicit id does, and a SET that fails, and both are read back all the same.
+fn needs_insert_id(statement: &Statement) -> bool {
+    statement.traits.intersects(SEE_INSERT_ID)
+        || matches!(
+            statement.kind,
+            Kind::Update | Kind::Delete | Kind::Call | Kind::Multiple | Kind::Unknown
+        )
+}
+
+/// Sets the LAST_INSERT_ID() of a backend.
+pub(crate) fn put_insert_id(outbox: &mut Vec<u8>, backend: &mut Backend, id: u64) {
+    backend.put_query(outbox, format!("SET last_insert_id={id}").as_bytes());
+    backend.expect(Purpose::Restore(RestorePart::InsertId));
+    backend.insert_id = InsertId::Known(id);
+}
