@@ -44,7 +44,8 @@ const LISTED: [PinReason; 5] = [
 const OF_STATEMENTS: [PinReason; 2] = [PinReason::Prepared, PinReason::Cursor];
 
 /// When one of these ends, nothing is left behind.
-const LEAVE_NOTHING: [PinReason; 3] = [
+const LEAVE_NOTHING: [PinReason; 4] = [
+    PinReason::AutoIsNull,
     PinReason::Prepared,
     PinReason::Cursor,
     PinReason::Transaction,
@@ -244,6 +245,7 @@ impl Engine {
     /// Takes back the reasons to be pinned that ended with this answer, and takes on the one that it has shown.
     pub(crate) fn end_pins(&mut self, key: Key, command: &ClientCommand, failed: bool) {
         self.keep_transaction(key, command, failed);
+        self.keep_insert_id_for_null(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

@@ -3,7 +3,7 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, Kind, Statement, Traits};
+use session::statement::{Flavor, Kind, Mention, Statement, Traits};
 use session::{NARROW, Restore, SessionState, plan, set_client_charset};
 use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, ServerStatus, write_packet};
 
@@ -42,11 +42,7 @@ impl Engine {
         }
         self.look_behind_hint(turn.now, client, (packet, &mut statement));
         let mentions = self.mentions(client, packet, &statement);
-        // Before anything is prepared, which may fail for what another session has left in a variable.
-        if self.sees_foreign_sequences(client, (packet, &statement))
-            || self.sees_foreign_variables(client, &statement, &mentions)
-        {
-            self.clean_attached(turn, client);
+        if self.cleans_first(turn, client, (packet, &statement, &mentions)) {
             return Taken::Later;
         }
         let texts = self.bring_texts(turn, client, (packet, &statement));
@@ -93,6 +89,22 @@ impl Engine {
         self.forget_defined(turn, &statement);
         self.send(turn, client, packet, statement);
         Taken::Now
+    }
+
+    /// The backend has what others have left, and the statement would see it: that is cleaned, and the command looked
+    /// at anew. This comes before anything is prepared, which may fail for what is in a variable.
+    fn cleans_first<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        (packet, statement, mentions): (Packet<'_>, &Statement, &[Mention]),
+    ) -> bool {
+        let cleans = self.sees_foreign_sequences(client, (packet, statement))
+            || self.sees_foreign_variables(client, statement, mentions);
+        if cleans {
+            self.clean_attached(turn, client);
+        }
+        cleans
     }
 
     /// A statement asks for the list of conditions that its backend has, where that must first be brought to a state in

@@ -229,7 +229,6 @@ impl Engine {
         self.statement_answered(key, (command, ending));
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);
-            self.keep_insert_id_for_null(client);
         }
         if !failed {
             self.succeeded(turn, key, command);

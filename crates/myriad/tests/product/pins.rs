@@ -329,6 +329,39 @@ fn counters_and_traces_are_those_of_the_session_that_asks_for_them() {
     }
 }
 
+/// ODBC's way to fetch the row that was just inserted. MariaDB finds it once, on the connection of the INSERT; MySQL
+/// goes by LAST_INSERT_ID().
+#[test]
+fn is_null_finds_the_row_that_the_session_inserted() {
+    let database = Database::shared();
+    database.schema("pins_auto_is_null");
+    database.execute("CREATE TABLE pins_auto_is_null.t (id INT AUTO_INCREMENT PRIMARY KEY, a INT)");
+    let restless = ["backend.max_connections = 3", "backend.restless = \"on\""];
+    let door = FrontDoor::start(database.address(), &restless);
+    let [mut client, mut other] =
+        [(); 2].map(|()| Client::new(&door.address(), "pins_auto_is_null"));
+    let mut found = |client: &mut Client| {
+        other.run("INSERT INTO t (a) VALUES (9)");
+        client.value("SELECT COALESCE(SUM(a), 0) FROM t WHERE id IS NULL")
+    };
+    client.run("SET sql_auto_is_null = 1");
+    assert_eq!(found(&mut client), "0");
+    client.run("INSERT INTO t (a) VALUES (2)");
+    let (keeps, then) = match Server::is_mariadb() {
+        true => (1, "0"),
+        false => (0, "2"),
+    };
+    assert_eq!(pinned(&door, "auto_is_null"), keeps);
+    assert_eq!(found(&mut client), "2");
+    assert_eq!(found(&mut client), then);
+    client.run("SET sql_auto_is_null = 0");
+    let now = "myriad_pinned_sessions{reason=\"auto_is_null\"}";
+    eventually("no session to be pinned", || {
+        (door.metric(now) == 0).then_some(())
+    });
+    assert_eq!(found(&mut client), "0");
+}
+
 /// Without autocommit, SQLAlchemy's `begin_nested()` and its like begin a transaction so.
 #[test]
 fn a_savepoint_that_comes_first_in_its_transaction_is_kept_until_that_ends() {

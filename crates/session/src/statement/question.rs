@@ -3,8 +3,8 @@
 use super::dialect::Dialect;
 use super::identifier;
 use super::keyword::Keyword;
+use super::known::Known;
 use super::lexer::Lexer;
-use super::substitute::Known;
 use super::token::Token;
 
 /// `SHOW WARNINGS` or `SHOW ERRORS`, with its LIMIT.

@@ -38,6 +38,23 @@ fn the_gtid_of_the_last_write_is_replaced_before_there_may_be_another() {
 }
 
 #[test]
+fn the_id_of_a_connection_is_replaced_where_it_is_the_sessions() {
+    for (text, expected) in [
+        (
+            "SELECT @@pseudo_thread_id, @@global.pseudo_thread_id",
+            "SELECT 6 AS `@@pseudo_thread_id`, @@global.pseudo_thread_id",
+        ),
+        (
+            "SET pseudo_thread_id = 7, @a = @@session.pseudo_thread_id",
+            "SET pseudo_thread_id = 7, @a = 6",
+        ),
+    ] {
+        let told = substitute(text.as_bytes(), &MARIADB, value);
+        assert_eq!(told.as_deref(), Some(expected.as_bytes()), "{text}");
+    }
+}
+
+#[test]
 fn values_take_the_place_and_columns_keep_their_names() {
     for (text, expected) in [
         ("SELECT ROW_COUNT()", "SELECT 1 AS `ROW_COUNT()`"),
@@ -69,14 +86,6 @@ fn values_take_the_place_and_columns_keep_their_names() {
         (
             "SELECT @@max_allowed_packet,@@wait_timeout,@@socket",
             "SELECT @@max_allowed_packet,@@wait_timeout,'' AS `@@socket`",
-        ),
-        (
-            "SELECT @@pseudo_thread_id, @@global.pseudo_thread_id",
-            "SELECT 6 AS `@@pseudo_thread_id`, @@global.pseudo_thread_id",
-        ),
-        (
-            "SET pseudo_thread_id = 7, @a = @@session.pseudo_thread_id",
-            "SET pseudo_thread_id = 7, @a = 6",
         ),
         (
             "SET @a = @@port, @b = 1, @@port = @@port",
