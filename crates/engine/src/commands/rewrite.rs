@@ -91,9 +91,9 @@ pub(crate) fn rewrite(
         return Some(of_one_count(known, &name, count));
     }
     // The server ends what has its own id, and lists it.
-    let is_own = statement.kind == Kind::Kill || lists_connections(text);
+    let is_kill = statement.kind == Kind::Kill;
     let value = |known| match (known, count(known)) {
-        (Known::ConnectionId | Known::PseudoThreadId, _) if is_own => None,
+        (known, _) if is_kill && is_id(known) || is_backends_own(known, text) => None,
         (Known::RowCount | Known::FoundRows, Some(count)) => {
             Some(in_place_of(known, &count.to_string()))
         }
@@ -121,9 +121,8 @@ pub(crate) fn prepared_text(
     if let Some(alone) = counting_text(text, dialect).filter(|_| counted.is_some()) {
         return Some(alone);
     }
-    let lists = lists_connections(text);
     let value = |known| match known {
-        Known::ConnectionId | Known::PseudoThreadId if lists => None,
+        known if is_backends_own(known, text) => None,
         known if is_count(known) => counted?.expression(known),
         known => constant(known, client, settings),
     };
@@ -143,6 +142,18 @@ fn lists_connections(text: &[u8]) -> bool {
         b"ps_trace_thread",
     ];
     NAMES.into_iter().any(|name| mentions(text, name))
+}
+
+/// True of the two ids of a connection.
+fn is_id(known: Known) -> bool {
+    matches!(known, Known::ConnectionId | Known::PseudoThreadId)
+}
+
+/// True of an id that a text may compare with what the server says of its own.
+fn is_backends_own(known: Known, text: &[u8]) -> bool {
+    const VARIABLES: [&[u8]; 2] = [b"session_variables", b"variables_by_thread"];
+    let lists_variables = || VARIABLES.into_iter().any(|name| mentions(text, name));
+    is_id(known) && lists_connections(text) || known == Known::PseudoThreadId && lists_variables()
 }
 
 /// The expression for what does not change while the client is connected.
@@ -269,6 +280,22 @@ mod tests {
             b"CALL sys.ps_setup_disable_thread(CONNECTION_ID())"
         ));
         assert!(!lists_connections(b"SELECT CONNECTION_ID()"));
+    }
+
+    #[test]
+    fn whoever_lists_variables_is_told_of_the_backends() {
+        let text =
+            b"SELECT @@pseudo_thread_id, CONNECTION_ID() FROM information_schema.SESSION_VARIABLES";
+        assert!(is_backends_own(Known::PseudoThreadId, text));
+        assert!(!is_backends_own(Known::ConnectionId, text));
+        assert!(!is_backends_own(
+            Known::PseudoThreadId,
+            b"SELECT @@pseudo_thread_id"
+        ));
+        assert!(!is_backends_own(
+            Known::Port,
+            b"SELECT @@port FROM processlist"
+        ));
     }
 
     #[test]
