@@ -15,9 +15,11 @@ pub enum Stored {
     View,
     /// A procedure or a function: its body.
     Routine,
+    /// The body of a package (MariaDB), whose variables every session has for itself.
+    Package,
 }
 
-/// What a text has that [`leaves_unseen`], [`sets_variables`] or [`asks_last_value`] would find something in, as patterns
+/// What a text has, of other than packages, that [`leaves_unseen`], [`sets_variables`] or [`asks_last_value`] would find something in, as patterns
 /// of LIKE: some have it that do none of these.
 #[must_use]
 pub const fn patterns(stored: Stored, flavor: Flavor) -> &'static [&'static str] {
@@ -52,9 +54,12 @@ pub const fn patterns(stored: Stored, flavor: Flavor) -> &'static [&'static str]
 
 /// True if what is stored leaves in its session what neither its answer nor the session tracker tells of: temporary
 /// tables, locks, user variables that are assigned other than by SET, `LAST_INSERT_ID()` with an argument in a view; on
-/// MySQL also roles and resource groups. What else it calls is not followed. In doubt it does.
+/// MySQL also roles and resource groups; variables of a package. What else it calls is not followed. In doubt it does.
 #[must_use]
 pub fn leaves_unseen(text: &[u8], stored: Stored, dialect: &Dialect) -> bool {
+    if stored == Stored::Package && has_variables(text, dialect) {
+        return true;
+    }
     let mut lexer = Lexer::new(text, dialect);
     let mut assigns = Assigns::Nothing;
     let mut before = Token::End;
@@ -117,6 +122,17 @@ pub fn asks_last_value(text: &[u8], dialect: &Dialect) -> bool {
         token = next;
     }
     lexer.in_doubt()
+}
+
+/// True if the body of a package declares variables, which come before its routines.
+fn has_variables(text: &[u8], dialect: &Dialect) -> bool {
+    const BEGINS: [&[u8]; 2] = [b"as", b"is"];
+    const OTHERS: [&[u8]; 4] = [b"function", b"procedure", b"begin", b"end"];
+    let mut lexer = Lexer::new(text, dialect);
+    let mut next = || lexer.next();
+    let begins = matches!(next(), Token::Word(word) if is_one_of(word.text, &BEGINS));
+    let has_none = matches!(next(), Token::Word(word) if is_one_of(word.text, &OTHERS));
+    !(begins && has_none)
 }
 
 /// Whether a user variable that comes now is assigned.
@@ -196,6 +212,30 @@ mod tests {
             "not looked for: {text}"
         );
         leaves
+    }
+
+    #[test]
+    fn a_package_keeps_its_variables_if_it_has_some() {
+        for (body, expected) in [
+            (
+                "AS v INT := 10; FUNCTION f RETURN INT AS BEGIN RETURN v; END; END",
+                true,
+            ),
+            (
+                "IS FUNCTION f RETURN INT AS BEGIN RETURN 1; END; END",
+                false,
+            ),
+            ("AS PROCEDURE p AS v INT; BEGIN v := 1; END; END", false),
+            (
+                "AS PROCEDURE p AS BEGIN CREATE TEMPORARY TABLE s (a INT); END; END",
+                true,
+            ),
+            ("AS BEGIN SET @a = 1; END", false),
+        ] {
+            let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+            let leaves = leaves_unseen(body.as_bytes(), Stored::Package, &dialect);
+            assert_eq!(leaves, expected, "{body}");
+        }
     }
 
     /// What LIKE would say.

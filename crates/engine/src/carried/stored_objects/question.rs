@@ -66,15 +66,14 @@ impl ReadStored {
     pub(super) fn question(&mut self, flavor: Flavor) -> Option<Vec<u8>> {
         if self.answers == 0 {
             let of = |stored| patterns(stored, flavor).iter();
-            return Some(question(flavor, |stored| {
-                of(stored).map(|&pattern| pattern.to_owned()).collect()
-            }));
+            let patterns = |stored| of(stored).map(|&pattern| pattern.to_owned()).collect();
+            return Some(question((flavor, packages(flavor)), patterns));
         }
         let at = self.leads.len().saturating_sub(NAMES_AT_ONCE);
         let patterns: Vec<_> = self.leads.drain(at..).map(|name| pattern(&name)).collect();
         let more = !patterns.is_empty() && self.answers < QUESTIONS_MAX;
         self.is_cut |= !patterns.is_empty() && !more;
-        more.then(|| question(flavor, |_| patterns.clone()))
+        more.then(|| question((flavor, ""), |_| patterns.clone()))
     }
 
     /// Takes the answer in.
@@ -143,12 +142,16 @@ impl Found {
             b"V" if does(Stored::View) => find(Reached::Named),
             // Written to, it fires the trigger of its table.
             b"V" => reached.into_iter().for_each(find),
-            b"F" | b"P" => {
+            b"B" | b"F" | b"P" => {
                 // Whoever calls a function, or a procedure in doubt, is pinned for that.
                 if stored == b"P" && reached.is_some() {
                     find(Reached::Named);
                 }
-                let does = reached.is_some() || does(Stored::Routine);
+                let of = match stored {
+                    b"B" => Stored::Package,
+                    _ => Stored::Routine,
+                };
+                let does = reached.is_some() || does(of);
                 if does && self.routines.add(told.place, Reached::Named) {
                     leads.extend(word_of(told.place.1));
                 }
@@ -193,15 +196,16 @@ const VIEWS: Source = Source {
 };
 const ROUTINES: Source = Source {
     table: "ROUTINES",
-    letter: "LEFT(ROUTINE_TYPE,1)",
+    // A procedure, a function, or the body of a package.
+    letter: "IF(ROUTINE_TYPE='PACKAGE BODY','B',LEFT(ROUTINE_TYPE,1))",
     schema: "ROUTINE_SCHEMA",
     name: "ROUTINE_NAME",
     text: "ROUTINE_DEFINITION",
 };
 
 impl Source {
-    /// Selects those with a text like one of these.
-    fn select(&self, hint: &str, patterns: &[String]) -> String {
+    /// Selects those with a text like one of these, or for which `also` holds.
+    fn select(&self, hint: &str, patterns: &[String], also: &str) -> String {
         let Self {
             table,
             letter,
@@ -216,7 +220,7 @@ impl Source {
         let likes: Vec<_> = patterns.iter().map(like).collect();
         format!(
             "SELECT {hint}{letter},{},{},IF(LENGTH({text})<{TEXT_MAX},{},NULL) \
-             FROM information_schema.{table} WHERE {schema}{NOT_OWN} AND({})",
+             FROM information_schema.{table} WHERE {schema}{NOT_OWN} AND({}{also})",
             hex(schema),
             hex(name),
             hex(text),
@@ -225,16 +229,24 @@ impl Source {
     }
 }
 
-/// The question for what is stored with a text like one of these.
-fn question(flavor: Flavor, patterns: impl Fn(Stored) -> Vec<String>) -> Vec<u8> {
+/// What finds each body of a package, where there are any.
+const fn packages(flavor: Flavor) -> &'static str {
+    match flavor {
+        Flavor::MariaDb => " OR ROUTINE_TYPE='PACKAGE BODY'",
+        Flavor::MySql => "",
+    }
+}
+
+/// The question for what is stored with a text like one of these, and for the routines for which `also` holds.
+fn question((flavor, also): (Flavor, &str), patterns: impl Fn(Stored) -> Vec<String>) -> Vec<u8> {
     let hint = match flavor {
         Flavor::MariaDb => "",
         // Very many of them are no reason to keep a connection for long.
         Flavor::MySql => "/*+ MAX_EXECUTION_TIME(10000) */ ",
     };
-    let triggers = TRIGGERS.select(hint, &patterns(Stored::Trigger));
-    let views = VIEWS.select("", &patterns(Stored::View));
-    let routines = ROUTINES.select("", &patterns(Stored::Routine));
+    let triggers = TRIGGERS.select(hint, &patterns(Stored::Trigger), "");
+    let views = VIEWS.select("", &patterns(Stored::View), "");
+    let routines = ROUTINES.select("", &patterns(Stored::Routine), also);
     format!("{triggers} UNION ALL {views} UNION ALL {routines} LIMIT {ROWS_MAX}").into_bytes()
 }
 
@@ -269,6 +281,9 @@ mod tests {
             leads("reads")
         );
         assert_eq!(take("V", "uses", "select `calls`() AS `a`"), leads("uses"));
+        let body = "AS v INT := 1; FUNCTION nxt RETURN INT AS BEGIN v := v + 1; RETURN v; END; END";
+        assert_eq!(take("B", "pk", body), leads("pk"));
+        assert_eq!(take("T", "drawn", "SET NEW.a = pk.nxt()"), leads("drawn"));
         // As a procedure it is named itself, and may be called by others.
         let writes = take("P", "writes", "INSERT INTO reads VALUES (1)");
         assert_eq!(writes.len(), 2);
