@@ -208,3 +208,22 @@ fn what_tells_of_engines_variables_and_counts_is_known_only_on_its_server() {
     let (one, none) = (r"Row #3 [2] \x011", r"Row #3 [2] \x010");
     assert_eq!(is_known(count, one, none), Server::is_mariadb());
 }
+
+#[test]
+fn what_is_null_finds_is_known_only_of_ids_from_before_it_looked() {
+    let finds = |lines: &str| {
+        is_known(
+            &format!("x\n{lines}SELECT * FROM c WHERE id IS NULL"),
+            "Row 1",
+            "End",
+        )
+    };
+    let (on, insert) = ("SET sql_auto_is_null = 1\n", "INSERT INTO c () VALUES ()\n");
+    assert_eq!(finds(&[insert, on].concat()), Server::is_mariadb());
+    assert_eq!(
+        finds(&[on, "SELECT LAST_INSERT_ID(7)\n"].concat()),
+        Server::is_mariadb()
+    );
+    assert!(!finds(&[on, insert].concat()));
+    assert!(!finds(insert));
+}
