@@ -17,7 +17,10 @@ const AUTO_IS_NULL: &[u8] = b"sql_auto_is_null";
 const SEE_INSERT_ID: Traits = Traits::READS_LAST_INSERT_ID
     .union(Traits::SETS_LAST_INSERT_ID)
     .union(Traits::UNKNOWN_CALL)
-    .union(Traits::GENERATES_ID);
+    .union(Traits::GENERATES_ID)
+    // Possibly `sql_auto_is_null`.
+    .union(Traits::FOR_STATEMENT)
+    .union(Traits::HINTS_VARIABLES);
 
 impl Engine {
     /// True if the backend has another LAST_INSERT_ID() than the session, and the statement may see it.
