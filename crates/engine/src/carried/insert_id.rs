@@ -46,13 +46,14 @@ impl Engine {
 
     /// MariaDB has `IS NULL` find the row of an id that was generated on the connection, once, and nothing but such an
     /// INSERT makes a connection ready for that. MySQL goes by LAST_INSERT_ID() alone, which can be brought.
+    /// Who has not asked for it is not pinned: where sessions begin with it, that would be all of them.
     pub(crate) fn keep_insert_id_for_null(&mut self, key: Key) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
         let backend = client.backend.and_then(|key| self.pool.get(key));
         let generated = backend.is_some_and(|backend| backend.insert_id == InsertId::OfClient);
-        if generated && self.flavor() == Flavor::MariaDb && self.null_finds_insert_id(client) {
+        if generated && self.flavor() == Flavor::MariaDb && client.auto_is_null() == Some(true) {
             self.pin_late(key, PinReason::AutoIsNull);
         }
     }
