@@ -254,3 +254,50 @@ fn what_a_trigger_sets_is_the_sessions_own_also_if_the_statement_fails() {
         }
     }
 }
+
+/// MariaDB forgets the variables of all packages, in every session, as soon as anybody defines a routine: so nobody else
+/// may use this server.
+#[test]
+fn the_variables_of_a_package_are_the_sessions_own() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let database = Database::private();
+    database.schema("packages");
+    database.execute(
+        "USE packages; SET sql_mode = ORACLE;
+         DELIMITER //
+         CREATE PACKAGE counts AS FUNCTION next RETURN INT; END//
+         CREATE PACKAGE BODY counts AS n INT := 10;
+         FUNCTION next RETURN INT AS BEGIN n := n + 1; RETURN n; END; END//
+         CREATE PACKAGE plain AS FUNCTION next RETURN INT; END//
+         CREATE PACKAGE BODY plain AS FUNCTION next RETURN INT AS BEGIN RETURN 5; END; END//
+         CREATE TABLE t (a INT)//
+         CREATE TRIGGER counted BEFORE INSERT ON t FOR EACH ROW BEGIN :NEW.a := counts.next(); END//
+         CREATE VIEW v AS SELECT counts.next() AS a//
+         CREATE VIEW w AS SELECT plain.next() AS a//
+         DELIMITER ;",
+    );
+    // An account that may not see what a package is made of is pinned in doubt.
+    for (grant, doubts) in [("DO 0", true), ("GRANT SELECT ON mysql.proc TO app", false)] {
+        database.execute(grant);
+        let restless = ["backend.max_connections = 5", "backend.restless = \"on\""];
+        let door = FrontDoor::start(database.address(), &restless);
+        let mut clients = [(); 2].map(|()| Client::new(&door.address(), "packages"));
+        for client in &mut clients {
+            assert_eq!(client.value("SELECT a FROM w"), "5");
+        }
+        let pins = pinned(&door, "stored_object");
+        assert_eq!(pins, if doubts { 2 } else { 0 }, "{grant}");
+        for round in 0..3 {
+            for client in &mut clients {
+                client.run("INSERT INTO t VALUES (0)");
+                let counted = client.value("SELECT a FROM v");
+                assert_eq!(counted, (12 + 2 * round).to_string(), "{grant}");
+            }
+        }
+        assert_eq!(pinned(&door, "stored_object"), 2, "{grant}");
+    }
+    let sum = database.execute("SELECT SUM(a) FROM packages.t");
+    assert_eq!(sum.lines().last(), Some("156"));
+}

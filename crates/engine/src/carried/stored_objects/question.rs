@@ -99,7 +99,8 @@ impl ReadStored {
 
     fn take(&mut self, stored: &[u8], told: &Told<'_>, dialect: &Dialect) {
         let asks = |text| asks_last_value(text, dialect);
-        self.asks_last_value |= dialect.flavor == Flavor::MariaDb && told.text.is_none_or(asks);
+        let may_ask = dialect.flavor == Flavor::MariaDb && stored != b"H";
+        self.asks_last_value |= may_ask && told.text.is_none_or(asks);
         let unseen = |of| {
             told.text
                 .is_none_or(|text| leaves_unseen(text, of, dialect))
@@ -142,13 +143,13 @@ impl Found {
             b"V" if does(Stored::View) => find(Reached::Named),
             // Written to, it fires the trigger of its table.
             b"V" => reached.into_iter().for_each(find),
-            b"B" | b"F" | b"P" => {
+            b"B" | b"F" | b"H" | b"P" => {
                 // Whoever calls a function, or a procedure in doubt, is pinned for that.
                 if stored == b"P" && reached.is_some() {
                     find(Reached::Named);
                 }
                 let of = match stored {
-                    b"B" => Stored::Package,
+                    b"B" | b"H" => Stored::Package,
                     _ => Stored::Routine,
                 };
                 let does = reached.is_some() || does(of);
@@ -196,8 +197,8 @@ const VIEWS: Source = Source {
 };
 const ROUTINES: Source = Source {
     table: "ROUTINES",
-    // A procedure, a function, or the body of a package.
-    letter: "IF(ROUTINE_TYPE='PACKAGE BODY','B',LEFT(ROUTINE_TYPE,1))",
+    // A procedure, a function, or the body of a package, which may be hidden.
+    letter: "IF(ROUTINE_TYPE='PACKAGE BODY',IF(ROUTINE_DEFINITION IS NULL,'H','B'),LEFT(ROUTINE_TYPE,1))",
     schema: "ROUTINE_SCHEMA",
     name: "ROUTINE_NAME",
     text: "ROUTINE_DEFINITION",
@@ -284,6 +285,14 @@ mod tests {
         let body = "AS v INT := 1; FUNCTION nxt RETURN INT AS BEGIN v := v + 1; RETURN v; END; END";
         assert_eq!(take("B", "pk", body), leads("pk"));
         assert_eq!(take("T", "drawn", "SET NEW.a = pk.nxt()"), leads("drawn"));
+        assert!(
+            take(
+                "B",
+                "none",
+                "AS FUNCTION f RETURN INT AS BEGIN RETURN 5; END; END"
+            )
+            .is_empty()
+        );
         // As a procedure it is named itself, and may be called by others.
         let writes = take("P", "writes", "INSERT INTO reads VALUES (1)");
         assert_eq!(writes.len(), 2);
@@ -303,6 +312,27 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_package_that_is_hidden_may_have_variables_and_is_not_asked_for_sequences() {
+        let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+        let mut read = ReadStored::new(Timestamp::ZERO);
+        let hidden = Told {
+            text: None,
+            ..told("pk", "")
+        };
+        read.take(b"H", &hidden, &dialect);
+        read.take(
+            b"V",
+            &told("v", "select `shop`.`pk`.`f`() AS `a`"),
+            &dialect,
+        );
+        let reached = read.unseen.names.reached(b"SELECT * FROM v", &[b"shop"]);
+        assert_eq!(reached, Some(Reached::Named));
+        assert!(!read.asks_last_value);
+        read.take(b"B", &hidden, &dialect);
+        assert!(read.asks_last_value);
     }
 
     #[test]
