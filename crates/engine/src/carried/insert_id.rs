@@ -24,7 +24,7 @@ const SEE_INSERT_ID: Traits = Traits::READS_LAST_INSERT_ID
 
 impl Engine {
     /// True if the backend has another LAST_INSERT_ID() than the session, and the statement may see it.
-    pub(crate) fn brings_insert_id(
+    pub(crate) fn lacks_insert_id(
         &mut self,
         now: Timestamp,
         key: Key,
@@ -36,12 +36,10 @@ impl Engine {
         let backend = client.backend.and_then(|key| self.pool.get(key));
         let own = InsertId::Known(client.last_insert_id);
         let differs = |backend: &Backend| ![InsertId::OfClient, own].contains(&backend.insert_id);
-        let brings = backend.is_some_and(differs)
+        backend.is_some_and(differs)
             && (needs_insert_id(statement)
                 || self.null_finds_insert_id(client)
-                || self.may_read_view(now, key, (packet, statement)));
-        self.counters.restores += u64::from(brings);
-        brings
+                || self.may_read_view(now, key, (packet, statement)))
     }
 
     /// MariaDB has `IS NULL` find the row of an id that was generated on the connection, once, and nothing but such an

@@ -142,7 +142,8 @@ impl Engine {
         let moves = counts
             || missing.is_some()
             || !self.restore(key, bound.as_ref()).is_empty()
-            || self.needs_user_variables(turn, key, (packet, statement));
+            || self.needs_user_variables(turn, key, (packet, statement))
+            || self.lacks_insert_id(turn.now, key, (packet, statement));
         if !moves || !self.read_warnings(turn, backend) {
             return false;
         }

@@ -48,7 +48,8 @@ impl Engine {
         let (keeping, own_text) = self.take_intent(client_key);
         let keeping = self.reads_accounts_after(client_key, (packet, &statement), keeping);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
-        let brings_insert_id = self.brings_insert_id(turn.now, client_key, (packet, &statement));
+        let brings_insert_id = self.lacks_insert_id(turn.now, client_key, (packet, &statement));
+        self.counters.restores += u64::from(brings_insert_id);
         let flavor = self.flavor();
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
