@@ -431,29 +431,3 @@ fn a_rollback_says_what_it_has_left_in_tables_without_transactions() {
         assert_eq!(door.metric(PINNED), 0);
     }
 }
-
-/// LAST_INSERT_ID() brings a count across, so that the connection has another one than the session. Setting it back must
-/// not empty the list that is asked about, which stays on the connection of a pinned session.
-#[test]
-fn a_count_of_conditions_is_told_together_with_the_last_insert_id() {
-    let database = Database::shared();
-    let door = FrontDoor::start(database.address(), &[]);
-    for auto_is_null in ["SET sql_auto_is_null = 0", "SET sql_auto_is_null = 1"] {
-        for question in [
-            "SELECT @@warning_count, LAST_INSERT_ID()",
-            "SELECT @@warning_count",
-            "SHOW COUNT(*) WARNINGS",
-            "SHOW WARNINGS",
-        ] {
-            let told = |address: &Address| {
-                let mut client = Client::login(address, &Login::default()).unwrap();
-                let [count, pin] = ["SELECT FOUND_ROWS()", "SELECT GET_LOCK('pins_counts', 9)"];
-                let read = "SELECT CAST('x' AS SIGNED) UNION SELECT 2";
-                let texts = [auto_is_null, pin, read, count, question, read, question];
-                texts.map(|text| client.run(text))
-            };
-            let (direct, through) = (told(database.address()), told(&door.address()));
-            assert_eq!(through, direct, "{auto_is_null}; {question}");
-        }
-    }
-}

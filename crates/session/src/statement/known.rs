@@ -1,8 +1,11 @@
 //! What the front door knows better than the backend at hand. Owns the names; where they stand in a text is the matter
 //! of `substitute`.
 
+use std::borrow::Cow;
+
+use super::identifier;
 use super::lexer::Lexer;
-use super::substitute::variable_name;
+use super::token::Token;
 
 /// What can be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,4 +105,17 @@ fn find(known: &[(&[u8], Known)], name: &[u8]) -> Option<Known> {
     known
         .iter()
         .find_map(|(known, what)| known.eq_ignore_ascii_case(name).then_some(*what))
+}
+
+/// The name behind `@@`, without its scope.
+fn variable_name<'a>(lexer: &mut Lexer<'a>) -> Option<Cow<'a, [u8]>> {
+    let mut name = lexer.next().identifier()?;
+    loop {
+        let mut ahead = lexer.clone();
+        if ahead.next() != Token::Mark(b'.') {
+            return Some(identifier::unquote(name, lexer.dialect().charset));
+        }
+        name = ahead.next().identifier()?;
+        *lexer = ahead;
+    }
 }

@@ -2,8 +2,6 @@
 //! session has run last, and addresses. Owns the places and the names of the columns; the
 //! values are the caller's.
 
-use std::borrow::Cow;
-
 use super::definition::{Kept, kept};
 use super::dialect::Dialect;
 use super::identifier;
@@ -295,19 +293,6 @@ impl<'a> Edit<'a> {
 
 fn may_be_in_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
-}
-
-/// The name behind `@@`, without its scope.
-pub(super) fn variable_name<'a>(lexer: &mut Lexer<'a>) -> Option<Cow<'a, [u8]>> {
-    let mut name = lexer.next().identifier()?;
-    loop {
-        let mut ahead = lexer.clone();
-        if ahead.next() != Token::Mark(b'.') {
-            return Some(identifier::unquote(name, lexer.dialect().charset));
-        }
-        name = ahead.next().identifier()?;
-        *lexer = ahead;
-    }
 }
 
 /// True for the words behind the list of columns.

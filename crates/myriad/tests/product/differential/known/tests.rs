@@ -225,5 +225,6 @@ fn what_is_null_finds_is_known_only_of_ids_from_before_it_looked() {
         Server::is_mariadb()
     );
     assert!(!finds(&[on, insert].concat()));
+    assert!(!finds(&[on, insert, "SELECT LAST_INSERT_ID()\n"].concat()));
     assert!(!finds(insert));
 }
