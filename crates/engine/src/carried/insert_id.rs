@@ -17,10 +17,10 @@ const AUTO_IS_NULL: &[u8] = b"sql_auto_is_null";
 const SEE_INSERT_ID: Traits = Traits::READS_LAST_INSERT_ID
     .union(Traits::SETS_LAST_INSERT_ID)
     .union(Traits::UNKNOWN_CALL)
-    .union(Traits::GENERATES_ID)
-    // Possibly `sql_auto_is_null`.
-    .union(Traits::FOR_STATEMENT)
-    .union(Traits::HINTS_VARIABLES);
+    .union(Traits::GENERATES_ID);
+
+/// What may set `sql_auto_is_null` for itself.
+const SETS_FOR_ITSELF: Traits = Traits::FOR_STATEMENT.union(Traits::HINTS_VARIABLES);
 
 impl Engine {
     /// True if the backend has another LAST_INSERT_ID() than the session, and the statement may see it.
@@ -38,8 +38,9 @@ impl Engine {
         let differs = |backend: &Backend| ![InsertId::OfClient, own].contains(&backend.insert_id);
         backend.is_some_and(differs)
             && (needs_insert_id(statement)
-                || self.null_finds_insert_id(client)
-                || self.may_read_view(now, key, (packet, statement)))
+                // Before what follows: it takes note of tables that are to be asked about.
+                || self.may_read_view(now, key, (packet, statement))
+                || self.null_may_find_insert_id(key, statement))
     }
 
     /// MariaDB has `IS NULL` find the row of an id that was generated on the connection, once, and nothing but such an
@@ -56,10 +57,13 @@ impl Engine {
         }
     }
 
-    /// True of a session with `sql_auto_is_null`: its own, or the one that sessions begin with.
-    fn null_finds_insert_id(&self, client: &Client) -> bool {
+    /// True of a session with `sql_auto_is_null`, its own or the one that sessions begin with, and of a statement that may set
+    /// it for itself.
+    fn null_may_find_insert_id(&self, key: Key, statement: &Statement) -> bool {
+        let client = self.clients.get(key);
+        let set = client.and_then(Client::auto_is_null);
         let begins = || self.facts.as_ref().is_some_and(|facts| facts.auto_is_null);
-        client.auto_is_null().unwrap_or_else(begins)
+        statement.traits.intersects(SETS_FOR_ITSELF) || set.unwrap_or_else(begins)
     }
 }
 
