@@ -22,6 +22,7 @@ use crate::backend::auth::BackendLogin;
 use crate::carried::effect::{Act, Effect};
 use crate::carried::globals::GlobalQuestion;
 use crate::carried::leftovers::Leftovers;
+use crate::carried::retrack::Retrack;
 use crate::carried::routines::ReadRoutine;
 use crate::carried::sequences::ReadSequence;
 use crate::carried::stored_objects::ReadStored;
@@ -163,6 +164,8 @@ pub(crate) struct Backend {
     pub kill_outstanding: bool,
     /// How many KILLs of what it runs were answered while it went on.
     pub kills: u8,
+    /// Its session has said what is tracked, which is not carried yet.
+    pub retrack: Option<Box<Retrack>>,
     /// The session that is attached, or was, may have left more behind than `session` tells: a
     /// reset is due before anybody else gets it.
     pub dirty: bool,
@@ -218,6 +221,8 @@ bitflags::bitflags! {
         const GLOBALS = 1 << 8;
         /// Values of sequences may have been drawn: the last ones are asked for.
         const SEQUENCES = 1 << 9;
+        /// The session has said what is tracked, and its backend goes by that.
+        const TRACKING = 1 << 10;
     }
 }
 
@@ -272,6 +277,10 @@ pub(crate) enum Purpose {
     ReadNames(TextResultSet),
     /// What SET STATEMENT has put back.
     ReadPutBack,
+    /// What the attached session has tracked.
+    ReadTracking(TextResultSet),
+    /// The backend tracks for the front door again.
+    Retrack,
     /// What a global variable is and was.
     ReadGlobal(Box<GlobalQuestion>),
     /// User variables that the attached session may have assigned.

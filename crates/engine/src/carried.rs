@@ -10,6 +10,7 @@ pub(crate) mod leftovers;
 pub(crate) mod pin_log;
 pub(crate) mod read_back;
 pub(crate) mod refused;
+pub(crate) mod retrack;
 pub(crate) mod roles;
 pub(crate) mod routines;
 pub(crate) mod schemas;

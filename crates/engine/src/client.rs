@@ -293,7 +293,7 @@ impl Client {
         self.pins = PinReasons::NONE;
         self.pin_slot = None;
         self.holdings = None;
-        self.tracks = TrackFilter::default();
+        self.tracks.unpin();
     }
 
     /// Takes over the flags of an answer; those of `sql_mode` only if that was not set for the one statement.

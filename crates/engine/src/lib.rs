@@ -154,6 +154,8 @@ pub struct Engine {
     kept: HashMap<Key, permits::limits::Kept>,
     /// What clients have drawn last of sequences. Few have used any.
     last_values: HashMap<Key, carried::sequences::LastValues>,
+    /// What sessions have said is to be told of their changes.
+    track_lists: carried::track_filter::TrackLists,
     /// When statements that may not take longer are to be looked at.
     overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
@@ -249,6 +251,7 @@ impl Engine {
             intents: HashMap::new(),
             kept: HashMap::new(),
             last_values: HashMap::new(),
+            track_lists: carried::track_filter::TrackLists::default(),
             overtime_due: None,
             holds: HashMap::new(),
             to_serve: Vec::new(),

@@ -19,6 +19,10 @@ use crate::{Engine, Mail, Turn};
 const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
     session_track_system_variables='*',session_track_transaction_info=2,autocommit=1";
 
+/// The same but for what is never anything else.
+pub(crate) const TRACK_ALL: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
+    session_track_system_variables='*'";
+
 const FACTS: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
     @@collation_connection,@@sql_mode,@@global.autocommit,@@global.log_bin,@@sql_auto_is_null";
 
@@ -66,6 +70,7 @@ impl Engine {
         }
         backend.due = crate::backend::Due::empty();
         backend.changed_globals.clear();
+        backend.retrack = None;
         (backend.keeps_locks, backend.keeps_characteristics) = (false, false);
         backend.statements.forget_all();
         put_setup(outbox, backend, self.facts.as_ref());
@@ -151,8 +156,10 @@ impl Engine {
             if let Some(known) = &mut self.facts {
                 known.learn_sql_mode(sql_mode);
             }
-        } else if let (Some(backend), true) = (self.pool.get_mut(key), is_new) {
-            self.keys[id.0 as usize].sql_mode = Some(sql_mode.into());
+            return;
+        }
+        self.keys[id.0 as usize].begin_with(sql_mode);
+        if let (Some(backend), true) = (self.pool.get_mut(key), is_new) {
             let session = &mut backend.session;
             session.set_variable(SQL_MODE, sql_mode, &mut self.interner);
         }

@@ -40,6 +40,8 @@ pub(crate) enum Act {
     Signals(Box<[u8]>),
     /// SET of global variables with these names.
     SetsGlobals(Vec<Vec<u8>>),
+    /// SET or SELECT of what is tracked, and what has the other variables told that it sets.
+    Retracks(Box<[u8]>),
 }
 
 /// More of a row is not looked at.
@@ -74,6 +76,11 @@ impl Effect {
     /// What the command does.
     pub(crate) fn act(&self) -> &Act {
         &self.act
+    }
+
+    /// True for what sets, or asks, what is tracked.
+    pub(crate) fn retracks(&self) -> bool {
+        matches!(self.act, Act::Retracks(_))
     }
 
     /// The text of a SIGNAL.
@@ -147,7 +154,9 @@ impl Engine {
                 let text = self.text_that_runs(client, packet, statement)?;
                 Some(Act::SetsGlobals(sets_globals(&text, dialect?)))
             }
-            _ => self.act_on_statement(client, packet.payload),
+            _ => self
+                .retracking(client, packet, (statement, dialect))
+                .or_else(|| self.act_on_statement(client, packet.payload)),
         };
         if act.is_some() {
             return act.map(Effect::of_statement);

@@ -14,6 +14,7 @@ use membership::Key;
 use session::{can_be_refused, is_carried, is_restorable};
 use wire::{OkPacket, StateChange, TextResultSet};
 
+use crate::backend::key_state::with_ignore_space;
 use crate::backend::setup::SQL_MODE;
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::carried::effect::Act;
@@ -221,7 +222,11 @@ impl Engine {
                     // Sessions of before have what they began with, known or not.
                     let _was_unknown = facts.learn_autocommit(**value == *b"1");
                 }
-                SQL_MODE => facts.learn_sql_mode(value),
+                SQL_MODE => {
+                    facts.learn_sql_mode(value);
+                    let begun = self.keys.iter_mut().filter(|key| key.sql_mode.is_some());
+                    begun.for_each(|key| key.begin_with(value));
+                }
                 _ => {}
             }
         }
@@ -296,6 +301,9 @@ impl Engine {
         client.global_news = former.news;
         for (name, value) in former.of_session(client.origin.global_changes) {
             if !client.session.has_set(name) {
+                let adds = *name == *SQL_MODE && self.pool.key(client.key).adds_to_sql_mode();
+                let added = adds.then(|| with_ignore_space(value));
+                let value = added.as_deref().unwrap_or(value);
                 client.session.set_variable(name, value, &mut self.interner);
             }
         }

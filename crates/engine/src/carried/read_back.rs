@@ -8,6 +8,7 @@ use wire::{Command, OkPacket, TextResultSet};
 
 use crate::backend::setup::charset;
 use crate::backend::{Due, InsertId, Purpose};
+use crate::carried::retrack::READ_TRACKING;
 use crate::carried::roles::READ_ROLE;
 use crate::commands::dispatch::put_command;
 use crate::{Engine, Mail, Turn};
@@ -57,6 +58,7 @@ impl Engine {
             | Due::ROLE
             | Due::NAMES
             | Due::PUT_BACK
+            | Due::TRACKING
             | Due::GLOBALS
             | Due::SEQUENCES;
         if !due.contains(Due::PING) && self.answers_nothing(key) {
@@ -76,6 +78,10 @@ impl Engine {
             put_command(turn.io.outbox(backend.handle), Command::Ping, b"");
             backend.expect(Purpose::Ping);
             backend.due -= Due::PING;
+        } else if backend.due.contains(Due::TRACKING) {
+            backend.put_query(turn.io.outbox(backend.handle), READ_TRACKING);
+            backend.expect(Purpose::ReadTracking(TextResultSet::default()));
+            backend.due -= Due::TRACKING;
         } else if backend.due.contains(Due::PUT_BACK) {
             backend.put_query(turn.io.outbox(backend.handle), READ_PUT_BACK);
             backend.expect(Purpose::ReadPutBack);
@@ -141,6 +147,7 @@ impl Engine {
             Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
             Purpose::ReadRole(rows) => self.learn_role(key, &rows),
             Purpose::ReadGlobal(question) => self.learn_global(turn, key, *question),
+            Purpose::ReadTracking(rows) => self.learn_tracking(turn, key, &rows),
             Purpose::ReadNames(rows) => self.learn_names(key, Ok(&rows)),
             Purpose::ReadWarnings(read) => self.learn_warnings(key, *read),
             Purpose::ReadCollation(collation, rows) => self.learn_collation(key, collation, &rows),
@@ -149,6 +156,7 @@ impl Engine {
             Purpose::Reset | Purpose::Setup | Purpose::Ping => self.ping_answered(key),
             Purpose::Command(_)
             | Purpose::ReadPutBack
+            | Purpose::Retrack
             | Purpose::Restore(_)
             | Purpose::ReadTables(_)
             | Purpose::ReadRoutine(_)
@@ -168,6 +176,7 @@ impl Engine {
         match purpose {
             Purpose::ReadPutBack => self.put_back_told(key, ok),
             Purpose::ReadGlobal(question) => question.told(ok),
+            Purpose::Retrack => self.retrack_told(key, ok),
             _ => {}
         }
         self.next_transaction_told(key, purpose, ok);

@@ -3,10 +3,13 @@
 //! the server's defaults. What SET STATEMENT puts back is told late by the server, with whatever it tells next: that
 //! is had from the backend at once, and kept for the session.
 //!
+//! What a session asked for is known from reading it back (`retrack`), or its backend goes by it, to which the session
+//! is pinned then.
+//!
 //! Knows nothing of what the changes mean to the front door: that is `tracking`.
 
 use membership::Key;
-use session::statement::Flavor;
+use session::statement::{Flavor, Kind};
 use wire::{OkPacket, Reader, StateChange, put_lenenc_bytes};
 
 use crate::Engine;
@@ -32,19 +35,121 @@ const LIST: &[u8] = b"session_track_system_variables";
 // The types of entries in a block.
 const VARIABLES: u8 = 0;
 const SCHEMA: u8 = 1;
+const STATE: u8 = 2;
 
-bitflags::bitflags! {
-    /// What of it a session has a say in; nothing at first.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub(crate) struct TrackFilter: u8 {
-        /// Its backend tracks what the session says, but for the list of variables.
-        const OWN = 1;
-        /// The list of variables is the session's, too.
-        const OWN_VARIABLES = 1 << 1;
+/// What of it a session has a say in; nothing at first. One byte, for each session has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TrackFilter(u8);
+
+/// What a session has said is to be told.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// `session_track_system_variables`; `None` for NULL.
+    pub(crate) variables: Option<Box<[u8]>>,
+    /// `session_track_schema`.
+    pub(crate) schema: bool,
+    /// `session_track_state_change`.
+    pub(crate) state: bool,
+}
+
+impl Asked {
+    /// What has a backend track this.
+    fn setting(&self) -> String {
+        let list = match &self.variables {
+            Some(list) => format!("'{}'", String::from_utf8_lossy(list)),
+            None => "NULL".into(),
+        };
+        let (schema, state) = (u8::from(self.schema), u8::from(self.state));
+        format!(
+            "SET session_track_schema={schema},session_track_state_change={state},\
+             session_track_system_variables={list}"
+        )
+    }
+
+    fn names(&self, name: &[u8]) -> bool {
+        let list = self.variables.as_deref().unwrap_or_default();
+        let mut names = list.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+        names.any(|listed| listed == b"*" || listed.eq_ignore_ascii_case(name))
+    }
+}
+
+/// What sessions have said, each but once.
+#[derive(Debug, Default)]
+pub(crate) struct TrackLists(Vec<Asked>);
+
+impl TrackLists {
+    /// How a session is told of its changes that has asked for this. `None` if the list is not one of names, or there are
+    /// too many others: drivers have one each.
+    pub(crate) fn filter(&mut self, asked: Asked) -> Option<TrackFilter> {
+        let is_of_names = |&byte: &u8| byte.is_ascii_alphanumeric() || b"_,.* ".contains(&byte);
+        let list = asked.variables.as_deref().unwrap_or_default();
+        if !list.iter().all(is_of_names) {
+            return None;
+        }
+        let known = self.0.iter().position(|known| *known == asked);
+        let place = u8::try_from(known.unwrap_or(self.0.len())).ok()?;
+        let filter = TrackFilter::FIRST.checked_add(place)?;
+        if known.is_none() {
+            self.0.push(asked);
+        }
+        Some(TrackFilter(filter))
     }
 }
 
 impl TrackFilter {
+    /// Its backend tracks what the session says, but for the list of variables.
+    const OWN: Self = Self(1);
+    /// The list of variables is the session's, too.
+    const OWN_VARIABLES: Self = Self(2);
+    /// Of a SET that says anew what is told: its backend goes by the session's words meanwhile, but for the state of
+    /// transactions.
+    const AS_TOLD: Self = Self(3);
+    /// The first of those that are carried.
+    const FIRST: u8 = 4;
+
+    fn asked(self, lists: &TrackLists) -> Option<&Asked> {
+        let place = self.0.checked_sub(Self::FIRST)?;
+        lists.0.get(usize::from(place))
+    }
+
+    /// True while the backend goes by what the session says.
+    pub(crate) fn is_own(self) -> bool {
+        matches!(self, Self::OWN | Self::OWN_VARIABLES)
+    }
+
+    /// From now on the session's backend goes by what that says. As long as the list of variables is the front door's,
+    /// all of them are followed.
+    pub(crate) fn become_own(&mut self) {
+        *self = match self.0 {
+            0 => Self::OWN,
+            _ => Self::OWN_VARIABLES,
+        };
+    }
+
+    /// The session is not pinned any more.
+    pub(crate) fn unpin(&mut self) {
+        if self.is_own() {
+            *self = Self::default();
+        }
+    }
+
+    /// What has a backend go by the session's own words from now on, but for a list that it has not set.
+    pub(crate) fn setting_of_own(self, lists: &TrackLists) -> String {
+        let before = self.asked(lists).map_or_else(
+            || "SET session_track_schema=DEFAULT,session_track_state_change=DEFAULT".into(),
+            Asked::setting,
+        );
+        before + ",session_track_transaction_info=DEFAULT"
+    }
+
+    /// What has a backend track what the session asked for.
+    pub(crate) fn setting(self, lists: &TrackLists) -> String {
+        let default = "SET session_track_schema=DEFAULT,session_track_state_change=DEFAULT,\
+                       session_track_system_variables=DEFAULT";
+        self.asked(lists)
+            .map_or_else(|| default.into(), Asked::setting)
+    }
+
     /// Takes note of a statement that sets what is tracked; `alone`: it does nothing else. A backend tells of all
     /// these variables, unless it was just given a list of those that it is to tell of: then only of that, if the list
     /// has itself in it.
@@ -53,34 +158,50 @@ impl TrackFilter {
             StateChange::SystemVariable { name, .. } => name.starts_with(PREFIX) && name != LIST,
             _ => false,
         };
-        if alone && !ok.changes().any(is_other) {
-            *self |= Self::OWN_VARIABLES;
+        if self.is_own() && alone && !ok.changes().any(is_other) {
+            *self = Self::OWN_VARIABLES;
         }
     }
 
     /// True if a variable is told.
-    fn names(self, name: &[u8]) -> bool {
-        self.contains(Self::OWN_VARIABLES) || DEFAULT.contains(&name)
+    fn names(self, name: &[u8], lists: &TrackLists) -> bool {
+        let asked = self.asked(lists);
+        self == Self::OWN_VARIABLES
+            || asked.map_or_else(|| DEFAULT.contains(&name), |asked| asked.names(name))
     }
 
     /// True if an answer tells of a variable that is told.
-    pub(crate) fn tells(self, ok: &OkPacket<'_>) -> bool {
+    pub(crate) fn tells(self, ok: &OkPacket<'_>, lists: &TrackLists) -> bool {
         ok.changes().any(|change| match change {
-            StateChange::SystemVariable { name, .. } => self.names(name),
+            StateChange::SystemVariable { name, .. } => self.names(name, lists),
             _ => false,
         })
     }
 
     /// Appends what the client is told of a block.
-    fn pass(self, mut entries: Reader<'_>, block: &mut Vec<u8>) {
+    fn pass(self, mut entries: Reader<'_>, lists: &TrackLists, block: &mut Vec<u8>) {
+        let asked = self.asked(lists);
+        let all = matches!(self, Self::OWN_VARIABLES | Self::AS_TOLD);
+        let told = |kind| match kind {
+            VARIABLES => all,
+            SCHEMA => asked.is_none_or(|asked| asked.schema),
+            STATE => self.is_own() || all || asked.is_some_and(|asked| asked.state),
+            _ => self.is_own(),
+        };
         while let (Ok(kind), Ok(data)) = (entries.u8("type"), entries.lenenc_bytes("data")) {
-            match kind {
-                VARIABLES if !self.contains(Self::OWN_VARIABLES) => {
-                    put_default_variables(data, block);
-                }
-                VARIABLES | SCHEMA => put_entry(kind, data, block),
-                _ if self.contains(Self::OWN) => put_entry(kind, data, block),
-                _ => {}
+            if told(kind) {
+                put_entry(kind, data, block);
+            } else if kind == VARIABLES {
+                self.put_told_variables(data, lists, block);
+            }
+        }
+    }
+
+    fn put_told_variables(self, data: &[u8], lists: &TrackLists, block: &mut Vec<u8>) {
+        let mut data = Reader::new(data);
+        while let (Ok(name), Ok(value)) = (data.lenenc_bytes("name"), data.lenenc_bytes("value")) {
+            if self.names(name, lists) {
+                put_variable((name, value), block);
             }
         }
     }
@@ -99,7 +220,11 @@ impl Engine {
         let Some(client) = client.filter(|client| client.dialect().session_track) else {
             return;
         };
-        client.tracks.pass(Reader::new(ok.state_changes), block);
+        let tracks = match command.retracks() {
+            Some(_) if command.kind == Kind::Set => TrackFilter::AS_TOLD,
+            _ => client.tracks,
+        };
+        tracks.pass(Reader::new(ok.state_changes), &self.track_lists, block);
         let backend = client.backend.and_then(|key| self.pool.get(key));
         let own = client.session.schema.as_ref();
         // What was prepared in another schema ran there: the server selects that, then the session's own, and says so.
@@ -130,7 +255,9 @@ impl Engine {
             match change {
                 // What the front door has said for that.
                 StateChange::SystemVariable { name, .. } if name.starts_with(PREFIX) => {}
-                StateChange::SystemVariable { name, value } if client.tracks.names(name) => {
+                StateChange::SystemVariable { name, value }
+                    if client.tracks.names(name, &self.track_lists) =>
+                {
                     put_variable((name, value), &mut untold);
                 }
                 _ => {}
@@ -169,15 +296,6 @@ fn tells_variable(block: &[u8], wanted: &[u8]) -> bool {
     ok.changes().any(is_wanted)
 }
 
-fn put_default_variables(data: &[u8], block: &mut Vec<u8>) {
-    let mut data = Reader::new(data);
-    while let (Ok(name), Ok(value)) = (data.lenenc_bytes("name"), data.lenenc_bytes("value")) {
-        if DEFAULT.contains(&name) {
-            put_variable((name, value), block);
-        }
-    }
-}
-
 fn put_variable((name, value): (&[u8], &[u8]), block: &mut Vec<u8>) {
     let mut entry = Vec::new();
     put_lenenc_bytes(&mut entry, name);
@@ -205,21 +323,22 @@ mod tests {
         b"\x00\x0f\x0aautocommit\x03OFF\x00\x0d\x08sql_mode\x03a\\b\x01\x05\x04shop\
         \x02\x02\x011\x05\x09\x08T_______";
 
-    fn told(filter: TrackFilter) -> Vec<u8> {
+    fn told(filter: TrackFilter, lists: &TrackLists) -> Vec<u8> {
         let mut block = Vec::new();
-        filter.pass(Reader::new(BLOCK), &mut block);
+        filter.pass(Reader::new(BLOCK), lists, &mut block);
         block
     }
 
     #[test]
     fn clients_are_told_what_the_server_tells_by_default() {
-        let block = told(TrackFilter::default());
+        let block = told(TrackFilter::default(), &TrackLists::default());
         assert_eq!(block, b"\x00\x0f\x0aautocommit\x03OFF\x01\x05\x04shop");
     }
 
     #[test]
     fn clients_are_told_what_they_asked_for() {
-        let mut filter = TrackFilter::OWN;
+        let mut filter = TrackFilter::default();
+        filter.become_own();
         let ok = |state_changes| OkPacket {
             state_changes,
             ..OkPacket::default()
@@ -229,7 +348,7 @@ mod tests {
         filter.follow(&ok(b""), false);
         assert_eq!(filter, TrackFilter::OWN);
         assert_eq!(
-            told(filter),
+            told(filter, &TrackLists::default()),
             b"\x00\x0f\x0aautocommit\x03OFF\x01\x05\x04shop\x02\x02\x011\x05\x09\x08T_______"
         );
         // Who names variables is told what they are, and of no others.
@@ -238,9 +357,71 @@ mod tests {
             &ok(b"\x00\x21\x1esession_track_system_variables\x01*"),
             true,
         );
-        assert_eq!(told(all), BLOCK);
+        assert_eq!(told(all, &TrackLists::default()), BLOCK);
         filter.follow(&ok(b""), true);
-        assert_eq!(told(filter), BLOCK);
+        assert_eq!(told(filter, &TrackLists::default()), BLOCK);
+    }
+
+    fn asked(list: Option<&str>, schema: bool, state: bool) -> Asked {
+        Asked {
+            variables: list.map(|list| list.as_bytes().into()),
+            schema,
+            state,
+        }
+    }
+
+    #[test]
+    fn sessions_that_move_are_told_what_they_asked_for() {
+        let mut lists = TrackLists::default();
+        let first = "SET session_track_schema";
+        for (list, flags, expected, setting) in [
+            (
+                Some("*"),
+                (true, true),
+                &BLOCK[..BLOCK.len() - 11],
+                "=1,session_track_state_change=1,session_track_system_variables='*'",
+            ),
+            (
+                Some("tx_isolation, SQL_MODE"),
+                (false, false),
+                &b"\x00\x0d\x08sql_mode\x03a\\b"[..],
+                "=0,session_track_state_change=0,session_track_system_variables='tx_isolation, SQL_MODE'",
+            ),
+            (
+                None,
+                (true, false),
+                b"\x01\x05\x04shop",
+                "=1,session_track_state_change=0,session_track_system_variables=NULL",
+            ),
+        ] {
+            let (schema, state) = flags;
+            let filter = lists.filter(asked(list, schema, state)).expect("names");
+            assert_eq!(told(filter, &lists), expected);
+            assert_eq!(filter.setting(&lists), format!("{first}{setting}"));
+            let mut own = filter;
+            own.unpin();
+            assert_eq!(own, filter);
+            own.become_own();
+            assert_eq!(told(own, &lists), BLOCK);
+            own.unpin();
+            assert_eq!(own, TrackFilter::default());
+        }
+        assert_eq!(lists.0.len(), 3);
+    }
+
+    #[test]
+    fn only_so_many_lists_are_kept() {
+        let mut lists = TrackLists::default();
+        assert_eq!(lists.filter(asked(Some("a'b"), true, false)), None);
+        for number in TrackFilter::FIRST..=u8::MAX {
+            let list = format!("v{number}");
+            for _ in 0..2 {
+                let filter = lists.filter(asked(Some(&list), true, false));
+                assert_eq!(filter, Some(TrackFilter(number)));
+                assert!(TrackFilter(number).names(list.as_bytes(), &lists));
+            }
+        }
+        assert_eq!(lists.filter(asked(Some("one_more"), true, false)), None);
     }
 
     #[test]
@@ -250,7 +431,7 @@ mod tests {
             let (name, value) = variable;
             put_variable((name.as_bytes(), value.as_bytes()), &mut untold);
         }
-        let mut block = told(TrackFilter::default());
+        let mut block = told(TrackFilter::default(), &TrackLists::default());
         put_untold(&untold, &mut block);
         assert_eq!(
             block,

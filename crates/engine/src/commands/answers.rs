@@ -55,6 +55,7 @@ impl Purpose {
             | Self::ReadCharset(rows)
             | Self::ReadRole(rows)
             | Self::ReadNames(rows)
+            | Self::ReadTracking(rows)
             | Self::ReadPrivileges(rows)
             | Self::ReadRight(rows)
             | Self::ReadViews(rows)
@@ -75,6 +76,7 @@ impl Purpose {
             Self::ReadStored(read) => collect(&mut read.rows, piece)?,
             Self::Command(_)
             | Self::ReadPutBack
+            | Self::Retrack
             | Self::Restore(_)
             | Self::Repeat
             | Self::RollBack
@@ -328,7 +330,7 @@ impl Engine {
         if let Some(schema) = known {
             self.known_schemas.learn(client.key, schema);
         }
-        if !kept && client.tracks.tells(ok) {
+        if !kept && client.tracks.tells(ok, &self.track_lists) {
             backend.due |= crate::backend::Due::PUT_BACK;
         }
         let Some(key) = command.client else { return };

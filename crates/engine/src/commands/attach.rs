@@ -405,6 +405,7 @@ impl Engine {
             transaction: Permit::NONE,
             kill_outstanding: false,
             kills: 0,
+            retrack: None,
             dirty: false,
             prepared_xa: PreparedXa::No,
             keeps_locks: false,

@@ -132,8 +132,14 @@ pub(crate) fn prepared_text(
 /// True if a text may look for its own connection in a list of the server's, among the holders of locks, or among the
 /// threads of MySQL's performance schema: there are the ids of backends.
 fn lists_connections(text: &[u8]) -> bool {
-    const NAMES: [&[u8]; 7] = [
+    const NAMES: [&[u8]; 13] = [
         b"processlist",
+        b"sys.session",
+        b"x$session",
+        b"innodb_session_temp_tablespaces",
+        b"general_log",
+        b"slow_log",
+        b"metadata_lock_info",
         b"trx_mysql_thread_id",
         b"is_used_lock",
         b"ps_thread_",

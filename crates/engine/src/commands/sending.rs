@@ -13,7 +13,7 @@ use crate::carried::effect::sets_global;
 use crate::carried::holdings;
 use crate::carried::insert_id::put_insert_id;
 use crate::carried::read_back::READ_INSERT_ID;
-use crate::carried::track_filter::TrackFilter;
+use crate::carried::retrack::{put_tracking, retracks};
 use crate::client::Client;
 use crate::commands::dispatch::put_command_of;
 use crate::commands::own_status::own_status;
@@ -43,6 +43,7 @@ impl Engine {
         let drawn = self.with_last_values(client_key, &statement, (text, dialect.as_ref()));
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
+        self.note_retracking(turn, client_key, effect.as_ref());
         let does = self.does(client_key, packet, &statement);
         let texts = self.text_effect(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
@@ -75,6 +76,8 @@ impl Engine {
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
+        let does_so = (&statement, effect.as_ref());
+        put_tracking(outbox, (client, backend), does_so, &self.track_lists);
         let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
         client.holds_unseen(&statement, effect.as_ref());
         self.counters.statements += u64::from(packet.is_statement());
@@ -118,6 +121,7 @@ impl Engine {
         let needed = rewrite::concerns(statement)
             || holdings::concerns(statement)
             || sets_global(statement)
+            || retracks(statement)
             || !statement.pins.is_empty();
         let session = &self.clients.get(client).filter(|_| needed)?.session;
         self.facts.as_ref()?.dialect(session)
@@ -138,8 +142,13 @@ impl Engine {
         };
         let is_new = |&reason: &PinReason| !client.pins.contains(reason);
         let pins: PinReasons = statement.pins.iter().filter(is_new).collect();
-        // COM_RESET_CONNECTION leaves the one as it is, and, on MariaDB, what BINLOG has made.
-        let stays = [PinReason::ResourceGroup, PinReason::ReplicationVariable];
+        // COM_RESET_CONNECTION leaves the one as it is, and what was profiled and traced, and, on MariaDB, what BINLOG
+        // has made.
+        let stays = [
+            PinReason::ResourceGroup,
+            PinReason::Profiling,
+            PinReason::ReplicationVariable,
+        ];
         let stays = stays.into_iter().any(|reason| pins.contains(reason));
         let backend = client.backend.and_then(|key| self.pool.get_mut(key));
         if let (Some(backend), true) = (backend, stays) {
@@ -326,20 +335,6 @@ fn translation(
     }
 }
 
-/// From now on the session itself says what its backend tracks, beginning with the server's defaults. But for
-/// the list of variables: as long as that is the front door's, all of them are followed.
-fn put_own_tracking(outbox: &mut Vec<u8>, (client, backend): (&mut Client, &mut Backend)) {
-    backend.put_query(
-        outbox,
-        b"SET session_track_schema=DEFAULT,session_track_state_change=DEFAULT,\
-        session_track_transaction_info=DEFAULT",
-    );
-    backend.expect(Purpose::Restore(RestorePart::Set));
-    // Nobody else could be served there.
-    backend.dirty = true;
-    client.tracks |= TrackFilter::OWN;
-}
-
 /// What the statement reads of the session and the backend does not have goes before it.
 fn bring_across(
     outbox: &mut Vec<u8>,
@@ -351,10 +346,6 @@ fn bring_across(
     if rewrite.is_none() && needs_no_conditions {
         backend.clear_conditions(outbox);
         client.capture.conditions.cleared();
-    }
-    let own = client.tracks.contains(TrackFilter::OWN);
-    if statement.pins.contains(PinReason::SessionTracking) && !own {
-        put_own_tracking(outbox, (client, backend));
     }
     let value = match counted {
         Some(Counted::ByLastId(known)) => client.capture.count(known, flavor).map(|c| c as u64),

@@ -227,6 +227,7 @@ impl Engine {
             self.may_have_set_behind(command);
         }
         self.statement_answered(key, (command, ending));
+        self.retracked(key, command, failed);
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);
         }

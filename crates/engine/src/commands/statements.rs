@@ -22,7 +22,9 @@ impl Engine {
         let (payload, text) = (packet.payload, packet.text());
         let command = payload.first().copied().and_then(Command::from_byte);
         match command {
-            Some(Command::Query) => self.judge_text(client, text),
+            Some(Command::Query) => {
+                self.judge_tracking(client, text, self.judge_text(client, text))
+            }
             // An error is added to the list of conditions.
             Some(Command::InitDb) if self.flavor() == Flavor::MySql => Statement {
                 traits: Traits::READS_DIAGNOSTICS,

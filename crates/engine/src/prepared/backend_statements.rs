@@ -40,6 +40,8 @@ pub(crate) struct Instance {
     pub id: u32,
     /// The types of the parameters of its last execution.
     pub types: Option<Arc<[u8]>>,
+    /// It was executed with a cursor.
+    had_cursor: bool,
     template: Weak<Template>,
     number: u64,
     used: u64,
@@ -52,6 +54,8 @@ pub(crate) struct Need<'a> {
     pub id: u32,
     /// The number of the template.
     pub number: u64,
+    /// A cursor is to be opened.
+    pub cursor: bool,
     /// The types of the parameters; `None` if they were never told.
     pub types: Option<TypeList<'a>>,
 }
@@ -59,19 +63,25 @@ pub(crate) struct Need<'a> {
 impl BackendStatements {
     /// True if there is an instance for an execution.
     pub(crate) fn has(&self, need: &Need<'_>, flavor: Flavor) -> bool {
-        let owned = self.owned.iter().any(|(id, _)| *id == need.id);
+        let own = self.owned.iter().find(|(id, _)| *id == need.id);
+        if own.is_some_and(|(_, instance)| instance.sends_rows(need.cursor, flavor)) {
+            return true;
+        }
         let shared = self.shared.get(&need.number);
-        owned || shared.is_some_and(|instance| instance.suits(need.types, flavor))
+        let shared = shared.filter(|instance| instance.sends_rows(need.cursor, flavor));
+        shared.is_some_and(|instance| instance.suits(need.types, flavor))
     }
 
-    /// The instance for a command of a session. `alone`: it becomes that session's.
+    /// The instance for a command of a session. `alone`: it opens a cursor, and becomes that session's.
     pub(crate) fn use_for(
         &mut self,
         (id, number): (u32, u64),
         alone: bool,
+        flavor: Flavor,
     ) -> Option<&mut Instance> {
         self.clock += 1;
         let clock = self.clock;
+        self.give_up_cursor((id, number), alone, flavor);
         let owned = self.owned.iter().position(|(owner, _)| *owner == id);
         let found = match owned {
             Some(place) => self.owned.get_mut(place).map(|(_, instance)| instance),
@@ -83,7 +93,20 @@ impl BackendStatements {
         };
         let found = found.filter(|instance| instance.number == number)?;
         found.used = clock;
+        found.had_cursor |= alone;
         Some(found)
+    }
+
+    /// Another instance was prepared, because that of the session sends no rows without a cursor: it is closed.
+    fn give_up_cursor(&mut self, (id, number): (u32, u64), alone: bool, flavor: Flavor) {
+        let shared = self.shared.get(&number);
+        if !shared.is_some_and(|instance| instance.sends_rows(alone, flavor)) {
+            return;
+        }
+        let stays = |owned: &(u32, Instance)| owned.0 != id || owned.1.sends_rows(alone, flavor);
+        let given_up = self.owned.extract_if(.., |owned| !stays(owned));
+        self.unwanted
+            .extend(given_up.map(|(_, instance)| instance.id));
     }
 
     /// A template was prepared; at most `max` are kept. Returns how many were closed to make room.
@@ -92,6 +115,7 @@ impl BackendStatements {
         let instance = Instance {
             id,
             types: None,
+            had_cursor: false,
             template: Arc::downgrade(template),
             number: template.number,
             used: self.clock,
@@ -186,6 +210,12 @@ impl Instance {
         if !same && !forgets {
             self.types = Some(types.clone());
         }
+    }
+
+    /// False if an execution would be answered without its rows: MySQL 9.7 sends none of a statement that was executed
+    /// with a cursor before.
+    fn sends_rows(&self, cursor: bool, flavor: Flavor) -> bool {
+        cursor || !self.had_cursor || flavor == Flavor::MariaDb
     }
 
     /// True if an execution with parameters of these types is answered as by a statement that only ever had

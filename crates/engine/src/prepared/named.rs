@@ -53,6 +53,7 @@ pub(crate) fn need<'a>(
     Need {
         id: statement.id,
         number: statement.template.number,
+        cursor: asks_for_cursor(payload),
         types,
     }
 }
@@ -71,7 +72,7 @@ pub(crate) fn put_named(
     let statement = client.statement_mut(packet.payload);
     let found = statement.and_then(|statement| {
         let name = (statement.id, statement.template.number);
-        let instance = backend.statements.use_for(name, alone)?;
+        let instance = backend.statements.use_for(name, alone, flavor)?;
         Some((statement, instance))
     });
     let Some((statement, instance)) = found else {
@@ -124,8 +125,9 @@ fn put_execution(
     let begin = outbox.len();
     let mut sequence_id = packet.sequence_id;
     let mut left_out = None;
-    match parameter_types(packet.payload, list) {
-        ParameterTypes::Given(types) => remember(statement, instance, types),
+    let told = parameter_types(packet.payload, list);
+    match &told {
+        ParameterTypes::Given(types) => remember(statement, instance, *types),
         ParameterTypes::Omitted if instance.types != statement.types => {
             left_out.clone_from(&statement.types);
         }
@@ -139,7 +141,9 @@ fn put_execution(
         }
         None => {
             outbox.extend_from_slice(packet.raw);
-            if let Some(types) = &statement.types {
+            // A packet that ends before its types tells none.
+            let tells = !matches!(told, ParameterTypes::Nothing);
+            if let Some(types) = statement.types.as_ref().filter(|_| tells) {
                 instance.executed_with(types, flavor);
             }
         }

@@ -3,7 +3,7 @@
 
 use wire::{Capabilities, ExtendedCapabilities, write_packet};
 
-use crate::support::{Address, Client, Database, FrontDoor, Login, Packet, Server, USUAL};
+use crate::support::{Address, Client, Database, FrontDoor, Login, Packet, Server, Shape, USUAL};
 
 const COM_QUERY: u8 = 0x03;
 const COM_FIELD_LIST: u8 = 0x04;
@@ -593,6 +593,70 @@ fn commands_about_statements_that_are_cut_short_are_refused_as_by_the_server() {
                 told(database.address()),
                 "{command}: {argument:?}"
             );
+        }
+    }
+}
+
+/// COM_STMT_PREPARE of a text; its id.
+fn prepared(client: &mut Client, text: &str) -> [u8; 4] {
+    client.send(0x16, text.as_bytes());
+    let answer = client.answer_of(Shape::Prepare).unwrap();
+    let (_, first) = &answer.packets[0];
+    first.payload[1..5].try_into().unwrap()
+}
+
+/// COM_STMT_EXECUTE with these flags, and what stands behind the count of executions.
+fn executed(client: &mut Client, id: [u8; 4], flags: u8, rest: &[u8]) -> Vec<String> {
+    let head = [&id[..], &[flags, 1, 0, 0, 0]].concat();
+    client.send(0x17, &[&head, rest].concat());
+    crate::packets::shown(&client.answer().unwrap())
+}
+
+/// A packet that ends before the types of its parameters tells none: those of the execution before are known still.
+#[test]
+fn types_of_parameters_outlive_a_broken_execution() {
+    let database = Database::shared();
+    let restless = ["backend.max_connections = 2", "backend.restless = \"on\""];
+    let door = FrontDoor::start(database.address(), &restless);
+    let number = |types: &[u8], value: i64| [types, &value.to_le_bytes()[..]].concat();
+    for broken in [&b""[..], b"\0", b"\0\x01\x08"] {
+        let told = [database.address(), &door.address()].map(|address| {
+            let mut client = Client::new(address, "shop");
+            let id = prepared(&mut client, "SELECT ?");
+            let with_types = number(b"\0\x01\x08\0", 2);
+            let without_types = number(b"\0\0", 1);
+            [&with_types, broken, &without_types, &without_types]
+                .map(|rest| executed(&mut client, id, 0, rest))
+        });
+        assert_eq!(told[1], told[0], "{broken:?}");
+    }
+}
+
+/// MySQL 9.7 sends columns, and then OK in place of rows, if a statement had a cursor before.
+#[test]
+fn a_statement_that_had_a_cursor_sends_its_rows_without_one() {
+    let database = Database::shared();
+    for restless in ["off", "on"] {
+        let restless = format!("backend.restless = \"{restless}\"");
+        let settings = ["backend.max_connections = 2", &restless];
+        let door = FrontDoor::start(database.address(), &settings);
+        let mut client = Client::new(&door.address(), "shop");
+        let mut other = Client::new(&door.address(), "shop");
+        let text = "SELECT 1 UNION SELECT 2";
+        let id = prepared(&mut client, text);
+        let other_id = prepared(&mut other, text);
+        for fetched in [0, 1, 5] {
+            executed(&mut client, id, 1, b"");
+            if fetched > 0 {
+                client.send(0x1c, &[id, [fetched, 0, 0, 0]].concat());
+                client.answer_of(Shape::Rows).unwrap();
+            }
+            for (client, id) in [(&mut client, id), (&mut other, other_id)] {
+                let rows = executed(client, id, 0, b"");
+                let rows = rows.iter().filter(|packet| packet.starts_with("Row "));
+                assert_eq!(rows.count(), 2, "{fetched}, {restless}");
+                assert_eq!(client.value("SELECT 5"), "5");
+            }
         }
     }
 }

@@ -479,6 +479,37 @@ fn how_backslashes_are_read_is_told_at_the_login() {
     }
 }
 
+/// So do drivers for Java.
+#[test]
+fn sessions_that_ignore_spaces_begin_with_the_mode_that_all_have() {
+    let database = Database::private();
+    let settings = ["backend.max_connections = 2", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let login = Login {
+        capabilities: USUAL | Capabilities::IGNORE_SPACE,
+        ..Login::default()
+    };
+    let begin = || Client::login(&door.address(), &login).unwrap();
+    let mut admin = admin(&door.address());
+    let usual = admin.value("SELECT @@sql_mode");
+    let [mut early, mut unused] = [(); 2].map(|()| begin());
+    let first = early.value("SELECT @@sql_mode");
+    for sql_mode in ["NO_ZERO_DATE", "ANSI", &usual, ""] {
+        admin.run(&format!("SET GLOBAL sql_mode = '{sql_mode}'"));
+        // Asked behind it, on the same connection.
+        admin.run("SELECT 1");
+        let mut direct = Client::login(database.address(), &login).unwrap();
+        let expected = direct.value("SELECT @@sql_mode");
+        assert!(expected.contains("IGNORE_SPACE"));
+        for _ in 0..2 {
+            assert_eq!(begin().value("SELECT @@sql_mode"), expected);
+        }
+    }
+    for client in [&mut early, &mut unused] {
+        assert_eq!(client.value("SELECT @@sql_mode"), first);
+    }
+}
+
 /// A session keeps the collation of the server that it began with, or has set, whoever sets another one for all.
 #[test]
 fn the_servers_collation_is_what_it_was_when_the_session_began() {

@@ -115,6 +115,7 @@ mod texts_by_name;
 mod tls;
 #[cfg(test)]
 mod tls_of_monitor;
+mod tracked;
 mod unseen;
 #[cfg(test)]
 mod uploads;

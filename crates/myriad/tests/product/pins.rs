@@ -329,6 +329,28 @@ fn counters_and_traces_are_those_of_the_session_that_asks_for_them() {
     }
 }
 
+/// COM_RESET_CONNECTION puts back neither traces nor profiles, nor that statements are profiled (MariaDB).
+#[test]
+fn what_was_profiled_is_not_told_to_the_next_session() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let tells = [
+        "SHOW PROFILES",
+        "SELECT COUNT(*) FROM information_schema.OPTIMIZER_TRACE",
+    ];
+    let found = |client: &mut Client| tells.map(|asks| client.run(asks));
+    let nothing = found(&mut Client::new(database.address(), "shop"));
+    for sets in ["SET profiling = 1", "SET optimizer_trace = 'enabled=on'"] {
+        let mut client = Client::new(&door.address(), "shop");
+        client.run(sets);
+        client.run("SELECT 'secret' FROM information_schema.SCHEMATA WHERE SCHEMA_NAME > 'a'");
+        drop(client);
+        let mut next = Client::new(&door.address(), "shop");
+        next.run("SELECT 'own'");
+        assert_eq!(found(&mut next), nothing, "{sets}");
+    }
+}
+
 /// ODBC's way to fetch the row that was just inserted. MariaDB finds it once, on the connection of the INSERT; MySQL
 /// goes by LAST_INSERT_ID().
 #[test]

@@ -198,6 +198,8 @@ bitflags! {
         const HAS_FROM = 1 << 53;
         /// `CREATE`, `ALTER` or `DROP DATABASE`: what connections have selected may have another character set.
         const DEFINES_SCHEMA = 1 << 54;
+        /// Reads a `session_track_*` variable.
+        const READS_TRACKING = 1 << 55;
     }
 }
 

@@ -45,6 +45,7 @@ mod target;
 mod text_prepared;
 mod time_limit;
 mod token;
+mod tracking;
 mod transaction;
 mod unseen;
 mod user_variables;
@@ -75,6 +76,7 @@ pub use substitute::{substitute, substitute_last_values};
 pub use target::{Kill, Named, kill_target, names, use_schema};
 pub use text_prepared::{Source, TextPrepared, prepare_statement, text_prepared};
 pub use time_limit::{milliseconds, seconds, time_limit};
+pub use tracking::sets_tracked;
 pub use unseen::{Stored, asks_last_value, leaves_unseen, patterns, sets_variables};
 pub use user_variables::{Mention, carried_name, user_variables};
 

@@ -43,6 +43,8 @@ fn for_statement(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) -> 
         let name = reader.peek().identifier().unwrap_or_default();
         if variables::is_of_tracking(name) {
             found.pin(PinReason::SessionTracking);
+        } else if variables::is_of_profiling(name) {
+            found.pin(PinReason::Profiling);
         }
         expression::scan(reader, found, Until::CommaOrFor, Calls::All);
         if !reader.accept_mark(b',') {

@@ -155,8 +155,11 @@ pub(super) fn read(reader: &mut Reader<'_>, found: &mut Findings) {
         | Variable::Autocommit
         | Variable::Charset
         | Variable::NamesTable
-        | Variable::Tracking
         | Variable::Profiling => {}
+        Variable::Tracking => {
+            found.add(Traits::READS_TRACKING);
+            found.not_plain();
+        }
         Variable::Expression
         | Variable::Replication
         | Variable::Event
@@ -188,6 +191,40 @@ fn is_read_back(name: &[u8]) -> bool {
 pub(super) fn is_of_tracking(name: &[u8]) -> bool {
     let name = identifier::plain(name).unwrap_or_default();
     matches!(variable(name), Variable::Tracking)
+}
+
+/// True of a variable that has statements profiled or traced.
+pub(super) fn is_of_profiling(name: &[u8]) -> bool {
+    let name = identifier::plain(name).unwrap_or_default();
+    matches!(variable(name), Variable::Profiling)
+}
+
+/// What a variable is to a SET of what is tracked.
+pub(super) enum InTracking {
+    /// It says what is tracked, and can be carried.
+    Tracked,
+    /// It is read back after the statement.
+    ReadBack,
+    /// It is carried as the tracker tells it.
+    Other,
+}
+
+/// What a variable that is assigned beside tracked ones is; `None` if such a SET cannot be carried.
+pub(super) fn in_tracking(name: &[u8]) -> Option<InTracking> {
+    const CARRIED: [&[u8]; 3] = [
+        b"session_track_schema",
+        b"session_track_state_change",
+        b"session_track_system_variables",
+    ];
+    let is_carried = || CARRIED.iter().any(|own| name.eq_ignore_ascii_case(own));
+    match variable(name) {
+        Variable::Tracking => is_carried().then_some(InTracking::Tracked),
+        Variable::Charset => is_read_back(name).then_some(InTracking::ReadBack),
+        Variable::Ordinary | Variable::Autocommit | Variable::Transaction => {
+            Some(InTracking::Other)
+        }
+        _ => None,
+    }
 }
 
 /// Judges the assignment of a variable of the session.

@@ -3,8 +3,10 @@
 use super::admin;
 use super::expression;
 use super::findings::Findings;
+use super::identifier;
 use super::keyword::Keyword;
 use super::kind::Kind;
+use super::pins::PinReason;
 use super::reader::Reader;
 use super::token::Token;
 
@@ -22,8 +24,8 @@ pub(super) fn update(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     ) {
         reader.next();
     }
-    if !reader.peek_mark(b'(') {
-        table(reader);
+    if !reader.peek_mark(b'(') && is_of_threads(table(reader)) {
+        found.pin(PinReason::Profiling);
     }
     if reader.peek_mark(b',') {
         found.joins();
@@ -31,12 +33,19 @@ pub(super) fn update(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     scanned(reader, found, Kind::Update)
 }
 
-/// Steps over a table's name.
-fn table(reader: &mut Reader<'_>) {
-    reader.next();
+/// Steps over a table's name. Returns its schema, if that is named, and it.
+fn table<'a>(reader: &mut Reader<'a>) -> [Option<&'a [u8]>; 2] {
+    let mut parts = [None, reader.next().identifier()];
     while reader.accept_mark(b'.') {
-        reader.next();
+        parts = [parts[1], reader.next().identifier()];
     }
+    parts
+}
+
+/// True of the table that says of what each connection's statistics are kept. No reset of a connection puts that back.
+fn is_of_threads(table: [Option<&[u8]>; 2]) -> bool {
+    let [schema, name] = table.map(|part| part.and_then(identifier::plain).unwrap_or_default());
+    schema.eq_ignore_ascii_case(b"performance_schema") && name.eq_ignore_ascii_case(b"threads")
 }
 
 /// Behind INSERT or REPLACE.

@@ -23,6 +23,7 @@ fn need(id: u32, template: &Template) -> Need<'static> {
     Need {
         id,
         number: template.number,
+        cursor: false,
         types: None,
     }
 }
@@ -35,7 +36,11 @@ fn what_was_used_longest_ago_is_closed() {
     let mut statements = BackendStatements::default();
     assert_eq!(statements.add(&all[0], 10, 2), 0);
     assert_eq!(statements.add(&all[1], 11, 2), 0);
-    assert!(statements.use_for((1, all[0].number), false).is_some());
+    assert!(
+        statements
+            .use_for((1, all[0].number), false, Flavor::MySql)
+            .is_some()
+    );
     assert_eq!(statements.add(&all[2], 12, 2), 1);
     assert_eq!(closed(&mut statements), [11]);
     assert!(closed(&mut statements).is_empty());
@@ -65,7 +70,7 @@ fn preparing_again_replaces() {
     let mut statements = BackendStatements::default();
     statements.add(&a, 7, MANY);
     statements.add(&a, 8, MANY);
-    let found = statements.use_for((1, a.number), false);
+    let found = statements.use_for((1, a.number), false, Flavor::MySql);
     assert_eq!(found.map(|instance| instance.id), Some(8));
     assert_eq!(closed(&mut statements), [7]);
 }
@@ -76,14 +81,14 @@ fn a_statement_with_a_cursor_is_one_sessions_alone() {
     let a = template(&mut templates, "SELECT 1", "a");
     let mut statements = BackendStatements::default();
     statements.add(&a, 7, MANY);
-    let found = statements.use_for((1, a.number), true);
+    let found = statements.use_for((1, a.number), true, Flavor::MariaDb);
     assert_eq!(found.map(|instance| instance.id), Some(7));
     assert!(!statements.has(&need(2, &a), Flavor::MariaDb));
     assert!(statements.has(&need(1, &a), Flavor::MariaDb));
     // The same text under another id of the session.
     statements.add(&a, 8, 1);
     let ids = [1, 2].map(|id| {
-        let found = statements.use_for((id, a.number), false);
+        let found = statements.use_for((id, a.number), false, Flavor::MariaDb);
         found.map(|instance| instance.id)
     });
     assert_eq!(ids, [Some(7), Some(8)]);
@@ -96,6 +101,34 @@ fn a_statement_with_a_cursor_is_one_sessions_alone() {
     statements.own(2, a.number);
     statements.give_back(2, false);
     assert_eq!((closed(&mut statements), statements.len()), (vec![8], 0));
+}
+
+/// MySQL 9.7 sends columns and no rows for it.
+#[test]
+fn what_had_a_cursor_is_not_executed_without_one_on_mysql() {
+    let mut templates = Templates::default();
+    let a = template(&mut templates, "SELECT 1", "a");
+    let with_cursor = Need {
+        cursor: true,
+        ..need(1, &a)
+    };
+    for given_back in [false, true] {
+        let mut statements = BackendStatements::default();
+        statements.add(&a, 7, MANY);
+        let found = statements.use_for((1, a.number), true, Flavor::MySql);
+        assert_eq!(found.map(|instance| instance.id), Some(7));
+        if given_back {
+            statements.give_back(1, true);
+        }
+        assert!(statements.has(&with_cursor, Flavor::MySql));
+        assert!(statements.has(&need(1, &a), Flavor::MariaDb));
+        assert!(!statements.has(&need(1, &a), Flavor::MySql));
+        statements.add(&a, 8, MANY);
+        assert!(statements.has(&need(1, &a), Flavor::MySql));
+        let found = statements.use_for((1, a.number), false, Flavor::MySql);
+        assert_eq!(found.map(|instance| instance.id), Some(8));
+        assert_eq!(closed(&mut statements), [7]);
+    }
 }
 
 #[test]
@@ -114,7 +147,7 @@ fn types_of_somebody_else_are_not_taken_for_ones_own() {
     ] {
         let mut statements = BackendStatements::default();
         statements.add(&a, 7, MANY);
-        if let Some(instance) = statements.use_for((1, a.number), false) {
+        if let Some(instance) = statements.use_for((1, a.number), false, Flavor::MySql) {
             instance.types = seen.map(Into::into);
         }
         let need = Need {

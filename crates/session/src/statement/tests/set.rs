@@ -210,6 +210,11 @@ fn what_holds_for_a_statement_pins_only_where_more_is_set() {
             &[PinReason::SessionTracking],
         ),
         (
+            "set statement optimizer_trace='enabled=on' for select 1",
+            ONE,
+            &[PinReason::Profiling],
+        ),
+        (
             "set statement sql_mode='' for select 1; select 2",
             ONE,
             untracked,

@@ -113,6 +113,11 @@ fn what_pins() {
         ("SET TRANSACTION READ ONLY", &[]),
         ("SET SESSION TRANSACTION READ ONLY", &[]),
         ("CALL p()", &[P::Call]),
+        ("UPDATE threads SET instrumented = 'NO'", &[]),
+        (
+            "UPDATE Performance_Schema.`threads` SET INSTRUMENTED = 'NO'",
+            &[P::Profiling],
+        ),
         ("SET sql_log_bin=0", &[]),
         ("SET timestamp=5", &[P::ExpressionVariable]),
         ("SET session_track_schema=0", &[P::SessionTracking]),

@@ -1,0 +1,250 @@
+//! A session sets, or asks, what the server's session tracker tells (`session_track_…`). Its backend is given the
+//! session's own values for the one statement, so that it answers as it should; then they are read back, and the backend
+//! tracks for the front door again, that is all it can. What else such a SET has set the tracker does not tell, for its list
+//! was another one by then: those variables are set once more, to the values that they have.
+
+use events::Io;
+use membership::Key;
+use session::statement::{Dialect, Kind, PinReason, Statement, Traits, sets_tracked};
+use wire::{Command, OkPacket, TextResultSet};
+
+use crate::backend::setup::TRACK_ALL;
+use crate::backend::{Backend, ClientCommand, Due, Purpose, RestorePart};
+use crate::carried::effect::{Act, Effect};
+use crate::carried::track_filter::{Asked, TrackLists};
+use crate::carried::tracking;
+use crate::client::Client;
+use crate::commands::Packet;
+use crate::{Engine, Mail, Turn};
+
+/// With a limit of its own, for a session may want to see no rows (`sql_select_limit`).
+pub(crate) const READ_TRACKING: &[u8] =
+    b"SELECT @@session_track_system_variables,@@session_track_schema,\
+    @@session_track_state_change LIMIT 1";
+
+/// What a backend is to be asked, and told, before anybody else's changes can be followed there.
+#[derive(Debug)]
+pub(crate) struct Retrack {
+    /// What has the tracker tell of variables that were set; empty if there are none.
+    touches: Box<[u8]>,
+    /// Others could not have been served there before either.
+    dirty: bool,
+}
+
+/// True of a statement that sets or asks what is tracked, and pins nothing for it.
+pub(crate) fn retracks(statement: &Statement) -> bool {
+    let pinned = statement.pins.contains(PinReason::SessionTracking);
+    match statement.kind {
+        Kind::Set => statement.traits.contains(Traits::SESSION_TRACKING) && !pinned,
+        Kind::Select => {
+            let besides = Traits::NEEDS_CONDITIONS | Traits::MULTIPLE | Traits::RELEASES;
+            statement.traits & (Traits::READS_TRACKING | besides) == Traits::READS_TRACKING
+                && statement.pins.is_empty()
+        }
+        _ => false,
+    }
+}
+
+impl ClientCommand {
+    /// What has the tracker tell of variables that this command sets beside what is tracked, if it sets or asks that.
+    pub(crate) fn retracks(&self) -> Option<&[u8]> {
+        match self.effect.as_ref()?.act() {
+            Act::Retracks(touches) => Some(touches),
+            _ => None,
+        }
+    }
+}
+
+impl Engine {
+    /// A SET of what is tracked pins no session, if what it says can be carried.
+    pub(crate) fn judge_tracking(
+        &self,
+        key: Key,
+        text: &[u8],
+        mut statement: Statement,
+    ) -> Statement {
+        let only = PinReason::SessionTracking;
+        let sets = statement.kind == Kind::Set
+            && statement.traits.contains(Traits::SESSION_TRACKING)
+            && statement.pins.iter().eq([only]);
+        let client = self
+            .clients
+            .get(key)
+            .filter(|client| sets && !client.tracks.is_own());
+        let dialect = client.and_then(|client| self.facts.as_ref()?.dialect(&client.session));
+        if dialect.is_some_and(|dialect| sets_tracked(text, &dialect).is_some()) {
+            statement.pins.remove(only);
+        }
+        statement
+    }
+
+    /// What a command does that sets, or asks, what is tracked.
+    pub(crate) fn retracking(
+        &self,
+        key: Key,
+        packet: Packet<'_>,
+        (statement, dialect): (&Statement, Option<&Dialect>),
+    ) -> Option<Act> {
+        if !retracks(statement) || packet.payload.first() != Some(&(Command::Query as u8)) {
+            return None;
+        }
+        let client = self.clients.get(key);
+        client.filter(|client| !client.tracks.is_own())?;
+        let names = match statement.kind {
+            Kind::Set => sets_tracked(packet.text(), dialect?)?,
+            _ => Vec::new(),
+        };
+        Some(Act::Retracks(touches(&names).into()))
+    }
+
+    /// A statement that sets, or asks, what is tracked is about to be sent: what is put before it may empty the list of
+    /// conditions.
+    pub(crate) fn note_retracking<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        effect: Option<&Effect>,
+    ) {
+        let client = self.clients.get(client);
+        let backend = client.and_then(|client| client.backend);
+        if let Some(backend) = backend.filter(|_| effect.is_some_and(Effect::retracks)) {
+            self.read_warnings(turn, backend);
+        }
+    }
+
+    /// A statement has set, or asked, what is tracked. What it has set beside that is not looked at if it failed.
+    pub(crate) fn retracked(&mut self, key: Key, command: &ClientCommand, failed: bool) {
+        let Some(touches) = command.retracks() else {
+            return;
+        };
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let touches = if failed { &[] } else { touches };
+        if let Some(retrack) = &mut backend.retrack {
+            retrack.touches = touches.into();
+            backend.due |= Due::TRACKING;
+        }
+    }
+
+    /// What the session has tracked is known. Its backend tracks for the front door again.
+    pub(crate) fn learn_tracking<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        rows: &TextResultSet,
+    ) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let Some(retrack) = backend.retrack.take() else {
+            return;
+        };
+        let is_on = |column| rows.first(column) == Some(b"1");
+        let tracks = self.track_lists.filter(Asked {
+            variables: rows.first(0).map(Into::into),
+            schema: is_on(1),
+            state: is_on(2),
+        });
+        let client = backend.client.and_then(|key| self.clients.get_mut(key));
+        match (client, tracks) {
+            (Some(client), Some(tracks)) => client.tracks = tracks,
+            (Some(_), None) => {
+                // It stays as it is.
+                let client = backend.client;
+                client.into_iter().for_each(|key| self.pin_tracking(key));
+                return;
+            }
+            (None, _) => return,
+        }
+        let outbox = turn.io.outbox(backend.handle);
+        backend.put_query(outbox, TRACK_ALL);
+        backend.expect(Purpose::Retrack);
+        if !retrack.touches.is_empty() {
+            backend.put_query(outbox, &retrack.touches);
+            backend.expect(Purpose::Retrack);
+        }
+        backend.dirty = retrack.dirty;
+    }
+
+    fn pin_tracking(&mut self, key: Key) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.tracks.become_own();
+        }
+        self.pin_late(key, PinReason::SessionTracking);
+    }
+
+    /// A backend tells what it has now.
+    pub(crate) fn retrack_told(&mut self, key: Key, ok: &OkPacket<'_>) {
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let mut states = vec![&mut backend.session];
+        if let Some(client) = backend.client.and_then(|key| self.clients.get_mut(key)) {
+            states.push(&mut client.session);
+        }
+        tracking::take_over(ok.changes(), &mut states, &mut self.interner);
+    }
+}
+
+/// Has the backend track what its session asked for: for one statement that sets, or asks, that, or from now on if it pins
+/// the session for it.
+pub(crate) fn put_tracking(
+    outbox: &mut Vec<u8>,
+    (client, backend): (&mut Client, &mut Backend),
+    (statement, effect): (&Statement, Option<&Effect>),
+    lists: &TrackLists,
+) {
+    let pins = statement.pins.contains(PinReason::SessionTracking) && !client.tracks.is_own();
+    let setting = if pins {
+        client.tracks.setting_of_own(lists)
+    } else if effect.is_some_and(Effect::retracks) {
+        client.tracks.setting(lists)
+    } else {
+        return;
+    };
+    backend.put_query(outbox, setting.as_bytes());
+    backend.expect(Purpose::Restore(RestorePart::Set));
+    match pins {
+        true => client.tracks.become_own(),
+        false => {
+            backend.retrack = Some(Box::new(Retrack {
+                touches: Box::default(),
+                dirty: backend.dirty,
+            }));
+        }
+    }
+    // Nobody else could be served there, unless what was there before is put back.
+    backend.dirty = true;
+}
+
+/// What sets variables to the values that they have.
+fn touches(names: &[Vec<u8>]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for name in names {
+        text.extend_from_slice(if text.is_empty() {
+            b"SET SESSION "
+        } else {
+            b",SESSION "
+        });
+        text.extend_from_slice(name);
+        text.extend_from_slice(b"=@@SESSION.");
+        text.extend_from_slice(name);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_set_to_what_they_are() {
+        assert_eq!(touches(&[]), b"");
+        let names = [b"autocommit".to_vec(), b"sql_mode".to_vec()];
+        assert_eq!(
+            touches(&names),
+            b"SET SESSION autocommit=@@SESSION.autocommit,SESSION sql_mode=@@SESSION.sql_mode"
+        );
+    }
+}
