@@ -94,6 +94,15 @@ impl<M, I: Io<M>> Io<M> for Effects<'_, I> {
         self.connections.insert(connection, method);
     }
 
+    fn end_part(&mut self, handle: Handle) -> Option<u8> {
+        let tag = self.connections.tag(handle)?;
+        let connection = self.connections.get_mut(tag)?;
+        let staged = std::mem::take(&mut connection.staged);
+        let to = (connection.sequence_id, self.io.outbox(handle));
+        connection.sequence_id = self.packer.pack(connection.method, &staged, to);
+        Some(connection.sequence_id)
+    }
+
     fn start_tls(&mut self, connection: (Handle, Tag), side: TlsSide, early: &[u8]) {
         self.io.start_tls(connection, side, early);
     }

@@ -85,6 +85,13 @@ pub trait Io<M> {
     /// compressed. A driver does nothing of that kind: whoever offers compression puts a layer between.
     fn compress(&mut self, _connection: (Handle, Tag), _method: Compression) {}
 
+    /// A part of an answer ends here, one of several results. If the connection is compressed, what was put into the outbox
+    /// leaves in packets of its own, and the sequence id of the next one is returned: the next packet within has it, too,
+    /// and clients rely on that (`net_flush` of the servers).
+    fn end_part(&mut self, _handle: Handle) -> Option<u8> {
+        None
+    }
+
     /// From now on all that comes from this connection and leaves for it, behind what is in the outbox, goes over
     /// TLS. `early` is what came already and belongs to it. [`tls_established`](crate::Handler::tls_established)
     /// follows, or the connection fails. As with compression, a driver does nothing of that kind.

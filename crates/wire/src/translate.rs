@@ -180,6 +180,12 @@ impl Translation {
         }
     }
 
+    /// The packet that the backend will give `backends` as its sequence id is told with `own`.
+    pub fn goes_on_at(&mut self, own: u8, backends: u8) {
+        self.offset = own.wrapping_sub(backends);
+        self.flushed();
+    }
+
     /// The number of columns, and that their definitions follow.
     fn count(&mut self, packet: &[u8], out: &mut Vec<u8>) {
         let begin = out.len();

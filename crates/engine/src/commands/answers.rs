@@ -225,6 +225,9 @@ impl Engine {
             // Definitions of columns may be the last of what is told of a prepared statement.
             _ => exchange.walk.is_done().then_some(Ending::Ok),
         };
+        let status = self.pool.get(key).map(|backend| backend.status);
+        let more = matches!(piece, Piece::Ok(_) | Piece::RowsEnd(_))
+            && status.is_some_and(|status| status.contains(ServerStatus::MORE_RESULTS_EXISTS));
         match &mut exchange.purpose {
             Purpose::Command(command) => {
                 let client = command.client.and_then(|client| self.clients.get(client));
@@ -249,6 +252,9 @@ impl Engine {
                 command.tell(piece, (&told, flavor), outbox)?;
                 if let Piece::PrepareOk(_) = piece {
                     client.name_statement(&mut outbox[begin..]);
+                }
+                if more && let Some(next) = turn.io.end_part(client.handle) {
+                    command.translation.goes_on_at(next, told.next_sequence_id);
                 }
                 if let (Piece::ColumnsEnd(_), Some(id)) = (piece, command.keeps_definitions_of) {
                     let told = (id, command.translation.kept());

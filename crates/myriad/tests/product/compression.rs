@@ -108,6 +108,7 @@ async fn asked(opts: OptsBuilder) -> Vec<String> {
         told.push(format!("{row:?}"));
         let rows: Vec<u32> = conn.query("SELECT seq FROM seq_1_to_3000").await.unwrap();
         told.push(format!("{rows:?}"));
+        told.extend(results(&mut conn).await);
         conn.ping().await.unwrap();
         conn.reset().await.unwrap();
     }
@@ -120,6 +121,20 @@ async fn asked(opts: OptsBuilder) -> Vec<String> {
     let packed: Option<(String, String)> = conn.query_first(status).await.unwrap();
     told.push(format!("{packed:?}"));
     conn.disconnect().await.unwrap();
+    told
+}
+
+/// This driver looks at the sequence ids of packets within: with each result they begin at that of the next compressed
+/// packet.
+async fn results(conn: &mut Conn) -> Vec<String> {
+    let several = "SELECT 1; SELECT REPEAT('z', 100000), 2; DO 1; SELECT 'x' FROM seq_1_to_3000; SELECT 3; DO 2";
+    let mut result = conn.query_iter(several).await.unwrap();
+    let mut told = Vec::new();
+    while !result.is_empty() {
+        let rows: Vec<mysql_async::Row> = result.collect().await.unwrap();
+        told.push(format!("{rows:?}"));
+    }
+    assert_eq!(told.len(), 5);
     told
 }
 
