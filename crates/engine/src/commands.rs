@@ -18,7 +18,10 @@ mod statements;
 use events::{Io, Timestamp};
 use membership::Key;
 use session::statement::Flavor;
-use wire::{Command, Complete, HEADER_LEN, Header, OkPacket, Payload, whole_packet, write_packet};
+use wire::{
+    Capabilities, Command, Complete, ErrPacket, HEADER_LEN, Header, OkPacket, Payload,
+    whole_packet, write_packet,
+};
 
 use crate::client::State;
 use crate::conditions::binary_rows::Form;
@@ -393,6 +396,19 @@ impl Engine {
     ) {
         self.answer_err(turn, key, error);
         self.close_client(turn, key, reason);
+    }
+
+    /// Tells a client an error that answers nothing: the servers do so before they close.
+    pub(crate) fn tell_unasked<I: Io<Mail>>(
+        &self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        error: &ErrPacket<'_>,
+    ) {
+        if let Some(client) = self.clients.get(key) {
+            let outbox = turn.io.outbox(client.handle);
+            error.encode(outbox, 0, Capabilities::PROTOCOL_41);
+        }
     }
 
     /// The client was heard of: its silence begins anew.

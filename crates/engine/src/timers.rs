@@ -6,7 +6,6 @@ use events::{Io, Span, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::Flavor;
-use wire::Capabilities;
 
 use crate::backend::Backend;
 use crate::client::State;
@@ -154,12 +153,8 @@ impl Engine {
         key: Key,
         reason: DisconnectReason,
     ) {
-        if self.flavor() == Flavor::MySql
-            && let Some(client) = self.clients.get(key)
-        {
-            let outbox = turn.io.outbox(client.handle);
-            let error = ClientError::inactivity();
-            error.packet().encode(outbox, 0, Capabilities::PROTOCOL_41);
+        if self.flavor() == Flavor::MySql {
+            self.tell_unasked(turn, key, &ClientError::inactivity().packet());
         }
         self.close_client(turn, key, reason);
     }

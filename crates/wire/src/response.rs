@@ -19,6 +19,10 @@ const PROGRESS: &[u8] = &[0xff, 0xff, 0xff, 1];
 /// Stands behind a number of columns whose definitions do not follow.
 const DEFINITIONS_LEFT_OUT: u8 = 0;
 
+/// The number of columns, where it begins with 0xfe, takes eight bytes more; an EOF or OK packet that says nothing besides is
+/// shorter.
+const EOF_LEN_MAX: usize = 9;
+
 /// Bytes at the front of the input and what they are.
 ///
 /// Each variant but [`Piece::Rest`] and an empty [`Piece::ColumnsEnd`] begins with a packet's
@@ -274,6 +278,11 @@ impl ResponseWalk {
             (Phase::First | Phase::Single, 0x00) => {
                 self.end(OkPacket::parse(payload)?.status);
                 Piece::Ok(packet)
+            }
+            // MariaDB ends rows of a bulk execution that it has not begun. No number of columns is that short.
+            (Phase::First, 0xfe) if payload.len() < EOF_LEN_MAX => {
+                self.end(OkPacket::parse(payload)?.status);
+                Piece::RowsEnd(packet)
             }
             (Phase::First, 0xfb) => {
                 // The client's file takes sequence ids of its own: one per packet and an empty one.

@@ -97,36 +97,6 @@ impl Engine {
         Some(Act::Retracks(touches(&names).into()))
     }
 
-    /// A statement that sets, or asks, what is tracked is about to be sent: what is put before it may empty the list of
-    /// conditions.
-    pub(crate) fn note_retracking<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        client: Key,
-        effect: Option<&Effect>,
-    ) {
-        let client = self.clients.get(client);
-        let backend = client.and_then(|client| client.backend);
-        if let Some(backend) = backend.filter(|_| effect.is_some_and(Effect::retracks)) {
-            self.read_warnings(turn, backend);
-        }
-    }
-
-    /// A statement has set, or asked, what is tracked. What it has set beside that is not looked at if it failed.
-    pub(crate) fn retracked(&mut self, key: Key, command: &ClientCommand, failed: bool) {
-        let Some(touches) = command.retracks() else {
-            return;
-        };
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let touches = if failed { &[] } else { touches };
-        if let Some(retrack) = &mut backend.retrack {
-            retrack.touches = touches.into();
-            backend.due |= Due::TRACKING;
-        }
-    }
-
     /// What the session has tracked is known. Its backend tracks for the front door again.
     pub(crate) fn learn_tracking<I: Io<Mail>>(
         &mut self,
@@ -184,6 +154,20 @@ impl Engine {
             states.push(&mut client.session);
         }
         tracking::take_over(ok.changes(), &mut states, &mut self.interner);
+    }
+}
+
+impl Backend {
+    /// Notes that a statement has set, or asked, what is tracked. What it has set beside that is not looked at if it failed.
+    pub(crate) fn note_retracked(&mut self, command: &ClientCommand, failed: bool) {
+        if let (Some(touches), Some(retrack)) = (command.retracks(), &mut self.retrack) {
+            retrack.touches = if failed {
+                Box::default()
+            } else {
+                touches.into()
+            };
+            self.due |= Due::TRACKING;
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use session::is_charset_variable;
 use session::statement::{Flavor, Kind, PinReason, Traits};
 use wire::{
     ErrPacket, Fingerprint, OkPacket, Piece, ServerStatus, StateChange, TextResultSet, Told,
-    WalkError,
+    WalkError, whole_packet,
 };
 
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
@@ -105,8 +105,12 @@ impl Engine {
         if carried_over {
             inbox.extend_from_slice(bytes);
         }
-        let used = match self.answers(turn, key, if carried_over { &inbox } else { bytes }) {
+        let input = if carried_over { &inbox } else { bytes };
+        let used = match self.answers(turn, key, input) {
             Ok(used) => used,
+            Err(WalkError::AfterEnd) if self.says_goodbye(turn, key, input) => {
+                return self.backend_broken(turn, key);
+            }
             Err(error) => {
                 tracing::warn!(backend = ?key, %error, "backend does not follow the protocol; closed");
                 return self.backend_broken(turn, key);
@@ -121,6 +125,35 @@ impl Engine {
             self.hold_back(turn, key);
             self.take_upload(turn, key);
         }
+    }
+
+    /// A backend that nothing was asked of says that it closes the connection, and why: so does MySQL if it was silent for
+    /// too long. False if it says something else.
+    fn says_goodbye<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        input: &[u8],
+    ) -> bool {
+        let Ok(packet) = whole_packet(input) else {
+            return false;
+        };
+        let payload = packet.payload.bytes();
+        let Some(backend) = self
+            .pool
+            .get(key)
+            .filter(|_| payload.first() == Some(&0xff))
+        else {
+            return false;
+        };
+        let Ok(error) = ErrPacket::parse(payload) else {
+            return false;
+        };
+        tracing::debug!(backend = ?key, code = error.code, "backend says that it closes");
+        if let Some(client) = backend.client.filter(|_| backend.exchanges.is_empty()) {
+            self.tell_unasked(turn, client, &error);
+        }
+        true
     }
 
     /// Deals with all complete pieces of `input`. Returns how many bytes that were.

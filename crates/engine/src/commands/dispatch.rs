@@ -8,6 +8,7 @@ use session::{NARROW, Restore, SessionState, plan, set_client_charset};
 use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, ServerStatus, write_packet};
 
 use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
+use crate::carried::retrack::retracks;
 use crate::carried::roles::put_role;
 use crate::commands::{Packet, Taken};
 use crate::diagnostics::may_leave_found_rows;
@@ -53,7 +54,7 @@ impl Engine {
         replaced.leave_out_of(&mut restore);
         let command = (packet, &mut statement, mentions);
         self.bring_user_variables(turn, client, command, &mut restore);
-        self.note_restore(turn, client, &restore);
+        self.note_restore(turn, client, (&restore, &statement));
         let Some(record) = self.clients.get_mut(client) else {
             return Taken::Now;
         };
@@ -191,12 +192,12 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         client: Key,
-        restore: &Restore,
+        (restore, statement): (&Restore, &Statement),
     ) {
-        if restore.is_empty() {
+        if restore.is_empty() && !retracks(statement) {
             return;
         }
-        self.counters.restores += 1;
+        self.counters.restores += u64::from(!restore.is_empty());
         let backend = self.clients.get(client).and_then(|client| client.backend);
         if let Some(backend) = backend {
             self.read_warnings(turn, backend);

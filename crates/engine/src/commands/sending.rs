@@ -43,7 +43,6 @@ impl Engine {
         let drawn = self.with_last_values(client_key, &statement, (text, dialect.as_ref()));
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
-        self.note_retracking(turn, client_key, effect.as_ref());
         let does = self.does(client_key, packet, &statement);
         let texts = self.text_effect(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
@@ -76,8 +75,8 @@ impl Engine {
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
-        let does_so = (&statement, effect.as_ref());
-        put_tracking(outbox, (client, backend), does_so, &self.track_lists);
+        let tracked = (&statement, effect.as_ref());
+        put_tracking(outbox, (client, backend), tracked, &self.track_lists);
         let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
         client.holds_unseen(&statement, effect.as_ref());
         self.counters.statements += u64::from(packet.is_statement());
@@ -147,6 +146,7 @@ impl Engine {
         let stays = [
             PinReason::ResourceGroup,
             PinReason::Profiling,
+            PinReason::ExpiredPassword,
             PinReason::ReplicationVariable,
         ];
         let stays = stays.into_iter().any(|reason| pins.contains(reason));

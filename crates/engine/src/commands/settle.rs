@@ -227,7 +227,6 @@ impl Engine {
             self.may_have_set_behind(command);
         }
         self.statement_answered(key, (command, ending));
-        self.retracked(key, command, failed);
         if let Some(client) = command.client {
             self.end_pins(client, command, failed);
         }
@@ -411,7 +410,7 @@ pub(crate) fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
 }
 
 impl Backend {
-    /// Notes what of the session must be read back, since no answer says it in full: character sets and the role.
+    /// Notes what of the session must be read back, since no answer says it in full.
     fn note_unsaid(&mut self, command: &ClientCommand, ending: &Ending) {
         if command.traits.contains(Traits::SETS_CHARSET) && !refused_whole(command.kind, ending) {
             self.due |= Due::CHARSET;
@@ -419,6 +418,7 @@ impl Backend {
         if command.traits.contains(Traits::DRAWS_SEQUENCE) {
             self.due |= Due::SEQUENCES;
         }
+        self.note_retracked(command, *ending != Ending::Ok);
         if may_have_set_role(command, *ending != Ending::Ok) {
             self.due |= Due::ROLE;
         }

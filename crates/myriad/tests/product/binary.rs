@@ -597,6 +597,36 @@ fn commands_about_statements_that_are_cut_short_are_refused_as_by_the_server() {
     }
 }
 
+/// MariaDB ends the rows of such a DELETE before it has told any columns.
+#[test]
+fn a_delete_of_many_rows_that_returns_none_goes_on() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let told = [database.address(), &door.address()].map(|address| {
+        prepare_schema(&database, "binary_returns");
+        let login = Login {
+            capabilities: (USUAL | Capabilities::CONNECT_WITH_DB) - Capabilities::LONG_PASSWORD,
+            extended: ExtendedCapabilities::STMT_BULK_OPERATIONS,
+            ..Login::to("binary_returns")
+        };
+        let mut client = Client::login(address, &login).unwrap();
+        let id = prepared(&mut client, "DELETE FROM t WHERE id = ? RETURNING id");
+        // Of the type INT NULL, and then one that is not there.
+        client.send(
+            COM_BULK_EXECUTE,
+            &[&id[..], &[128, 0, 3, 0, 1, 0, 99, 0, 0, 0]].concat(),
+        );
+        let first = client.receive().unwrap();
+        let next = client.value("SELECT COUNT(*) FROM t");
+        (first.payload, next)
+    });
+    assert_eq!(told[0].0[0], 0xfe);
+    assert_eq!(told[1], told[0]);
+}
+
 /// COM_STMT_PREPARE of a text; its id.
 fn prepared(client: &mut Client, text: &str) -> [u8; 4] {
     client.send(0x16, text.as_bytes());

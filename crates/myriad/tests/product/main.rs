@@ -115,7 +115,9 @@ mod texts_by_name;
 mod tls;
 #[cfg(test)]
 mod tls_of_monitor;
+#[cfg(test)]
 mod tracked;
+#[cfg(test)]
 mod unseen;
 #[cfg(test)]
 mod uploads;

@@ -30,6 +30,21 @@ fn a_session_is_silent_for_as_long_as_it_has_asked_for_and_is_told_what_the_serv
     assert_eq!(other.value("SELECT @@wait_timeout"), "1000");
 }
 
+/// The server itself ends it then, and says why on MySQL.
+#[test]
+fn a_session_that_holds_its_backend_is_told_what_the_server_tells() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["server.wait_timeout = \"0\""]);
+    let [direct, through] = [database.address(), &door.address()].map(|address| {
+        let mut silent = Client::new(address, "shop");
+        silent.run("BEGIN");
+        silent.run("SELECT 1");
+        silent.run("SET wait_timeout = 1");
+        silent.rest()
+    });
+    assert_eq!(through, direct);
+}
+
 #[test]
 fn who_has_asked_for_longer_outlives_the_others_until_it_is_reset() {
     let database = Database::shared();

@@ -56,6 +56,8 @@ enum Variable {
     Event,
     /// Names a table that need not be there any more when it is to be set again.
     NamesTable,
+    /// Begins and ends what a connection does for a while.
+    OfConnection,
     /// Isolation level and access mode.
     Transaction,
     /// Switches of session tracking.
@@ -98,6 +100,7 @@ variables! {
     Event => ["gtid_next" "gtid_next_list" "gtid_seq_no" "pseudo_slave_mode" "pseudo_replica_mode"
         "original_commit_timestamp" "original_server_version" "immediate_server_version"]
     NamesTable => ["innodb_ft_user_stopword_table"]
+    OfConnection => ["rocksdb_bulk_load"]
     Transaction => ["tx_isolation" "tx_read_only" "transaction_isolation"
         "transaction_read_only"]
     Debug => ["debug" "debug_dbug" "debug_sync"]
@@ -155,6 +158,7 @@ pub(super) fn read(reader: &mut Reader<'_>, found: &mut Findings) {
         | Variable::Autocommit
         | Variable::Charset
         | Variable::NamesTable
+        | Variable::OfConnection
         | Variable::Profiling => {}
         Variable::Tracking => {
             found.add(Traits::READS_TRACKING);
@@ -250,7 +254,9 @@ pub(super) fn assign(name: &[u8], found: &mut Findings) {
             found.add(Traits::SESSION_TRACKING);
             found.pin(PinReason::SessionTracking);
         }
-        Variable::NamesTable => found.pin(PinReason::UntrackedVariable),
+        Variable::NamesTable | Variable::OfConnection => {
+            found.pin(PinReason::UntrackedVariable);
+        }
         Variable::Debug => found.pin(PinReason::Debug),
         Variable::Profiling => found.pin(PinReason::Profiling),
         Variable::Ordinary

@@ -113,6 +113,7 @@ fn what_pins() {
         ("SET TRANSACTION READ ONLY", &[]),
         ("SET SESSION TRANSACTION READ ONLY", &[]),
         ("CALL p()", &[P::Call]),
+        ("SET rocksdb_bulk_load = 1", &[P::UntrackedVariable]),
         ("UPDATE threads SET instrumented = 'NO'", &[]),
         (
             "UPDATE Performance_Schema.`threads` SET INSTRUMENTED = 'NO'",
