@@ -48,8 +48,7 @@ impl Engine {
         let (keeping, own_text) = self.take_intent(client_key);
         let keeping = self.reads_accounts_after(client_key, (packet, &statement), keeping);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
-        let brings_insert_id = self.lacks_insert_id(turn.now, client_key, (packet, &statement));
-        self.counters.restores += u64::from(brings_insert_id);
+        let brings_insert_id = self.brings_insert_id(turn.now, client_key, (packet, &statement));
         let flavor = self.flavor();
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
@@ -75,8 +74,8 @@ impl Engine {
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
-        let tracked = (&statement, effect.as_ref());
-        put_tracking(outbox, (client, backend), tracked, &self.track_lists);
+        let does_so = (&statement, effect.as_ref());
+        put_tracking(outbox, (client, backend), does_so, &self.track_lists);
         let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
         client.holds_unseen(&statement, effect.as_ref());
         self.counters.statements += u64::from(packet.is_statement());
@@ -101,6 +100,18 @@ impl Engine {
         };
         backend.note_xa(&statement, text);
         backend.expect_answer(turn.now, (packet, sequence_id), command);
+    }
+
+    /// Whether LAST_INSERT_ID() is brought across for a statement, which is counted.
+    fn brings_insert_id(
+        &mut self,
+        now: Timestamp,
+        key: Key,
+        command: (Packet<'_>, &Statement),
+    ) -> bool {
+        let brings = self.lacks_insert_id(now, key, command);
+        self.counters.restores += u64::from(brings);
+        brings
     }
 
     /// What a statement may define as something else is not known any more.
