@@ -57,7 +57,8 @@ impl Asked {
     fn setting(&self) -> String {
         let list = match &self.variables {
             Some(list) => format!("'{}'", String::from_utf8_lossy(list)),
-            None => "NULL".into(),
+            // MySQL goes on with the list of before.
+            None => "'',session_track_system_variables=NULL".into(),
         };
         let (schema, state) = (u8::from(self.schema), u8::from(self.state));
         format!(
@@ -391,7 +392,7 @@ mod tests {
                 None,
                 (true, false),
                 b"\x01\x05\x04shop",
-                "=1,session_track_state_change=0,session_track_system_variables=NULL",
+                "=1,session_track_state_change=0,session_track_system_variables='',session_track_system_variables=NULL",
             ),
         ] {
             let (schema, state) = flags;

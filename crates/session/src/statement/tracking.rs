@@ -10,8 +10,8 @@ use super::token::Token;
 use super::variables::{self, InTracking, Scope};
 
 /// The other variables of the session that a SET of `session_track_schema`, `session_track_state_change` and
-/// `session_track_system_variables` assigns, in small letters and without those of character sets, which are read back
-/// anyway. `None` if it is something else, or does more.
+/// `session_track_system_variables` assigns, in small letters and without what is read back anyway: character sets, and
+/// user variables. `None` if it is something else, or does more.
 pub fn sets_tracked(text: &[u8], dialect: &Dialect) -> Option<Vec<Vec<u8>>> {
     let mut reader = Reader::new(text, dialect);
     let mut others = Vec::new();
@@ -47,6 +47,11 @@ fn assignment(reader: &mut Reader<'_>) -> Option<Assigned> {
     }
     let assigned = match reader.peek_keyword() {
         Keyword::Names | Keyword::Character | Keyword::Charset => Assigned::ReadBack,
+        _ if matches!(reader.peek(), Token::UserVariable(_)) => {
+            reader.next();
+            sign(reader)?;
+            Assigned::ReadBack
+        }
         _ => {
             let (written, name) = name(reader)?;
             if scope == Some(Scope::Global) || written == Scope::Global {
@@ -57,14 +62,17 @@ fn assignment(reader: &mut Reader<'_>) -> Option<Assigned> {
                 InTracking::ReadBack => Assigned::ReadBack,
                 InTracking::Other => Assigned::Other(name.to_ascii_lowercase()),
             };
-            if !matches!(reader.next(), Token::Mark(b'=') | Token::Assign) {
-                return None;
-            }
+            sign(reader)?;
             assigned
         }
     };
     expression::scan(reader, &mut Findings::default(), Until::Comma, Calls::All);
     Some(assigned)
+}
+
+/// Takes the sign of an assignment.
+fn sign(reader: &mut Reader<'_>) -> Option<()> {
+    matches!(reader.next(), Token::Mark(b'=') | Token::Assign).then_some(())
 }
 
 /// The variable that is assigned, if its name is of one part.
@@ -109,7 +117,8 @@ mod tests {
             ("SET session_track_gtids = OWN_GTID".into(), None),
             ("SET GLOBAL session_track_schema = 1".into(), None),
             ("SET @@global.session_track_schema = 1".into(), None),
-            (with_list("SET @a = 1, ", ""), None),
+            (with_list("SET @a = 1, ", ", @`b` := @a"), Some(&[])),
+            (with_list("SET @a, ", ""), None),
             (with_list("SET timestamp = 1, ", ""), None),
             (with_list("SET sql_log_bin = 0, ", ""), None),
             (with_list("SET a.key_buffer_size = 1, ", ""), None),
