@@ -11,7 +11,7 @@ use wire::{Command, OkPacket, TextResultSet};
 use crate::backend::setup::TRACK_ALL;
 use crate::backend::{Backend, ClientCommand, Due, Purpose, RestorePart};
 use crate::carried::effect::{Act, Effect};
-use crate::carried::track_filter::{Asked, TrackLists};
+use crate::carried::track_filter::{Asked, TrackFilter, TrackLists};
 use crate::carried::tracking;
 use crate::client::Client;
 use crate::commands::Packet;
@@ -21,6 +21,8 @@ use crate::{Engine, Mail, Turn};
 pub(crate) const READ_TRACKING: &[u8] =
     b"SELECT @@session_track_system_variables,@@session_track_schema,\
     @@session_track_state_change LIMIT 1";
+
+const TRACK_NO_TRANSACTIONS: &[u8] = b"SET session_track_transaction_info=DEFAULT";
 
 /// What a backend is to be asked, and told, before anybody else's changes can be followed there.
 #[derive(Debug)]
@@ -119,10 +121,15 @@ impl Engine {
         let client = backend.client.and_then(|key| self.clients.get_mut(key));
         match (client, tracks) {
             (Some(client), Some(tracks)) => client.tracks = tracks,
-            (Some(_), None) => {
-                // It stays as it is.
+            (Some(client), None) => {
+                // It stays as it is, but for what the front door has added.
+                client.tracks = TrackFilter::OWN_VARIABLES;
+                backend.put_query(turn.io.outbox(backend.handle), TRACK_NO_TRANSACTIONS);
+                backend.expect(Purpose::Restore(RestorePart::Set));
                 let client = backend.client;
-                client.into_iter().for_each(|key| self.pin_tracking(key));
+                client
+                    .into_iter()
+                    .for_each(|key| self.pin_late(key, PinReason::SessionTracking));
                 return;
             }
             (None, _) => return,
@@ -135,13 +142,6 @@ impl Engine {
             backend.expect(Purpose::Retrack);
         }
         backend.dirty = retrack.dirty;
-    }
-
-    fn pin_tracking(&mut self, key: Key) {
-        if let Some(client) = self.clients.get_mut(key) {
-            client.tracks.become_own();
-        }
-        self.pin_late(key, PinReason::SessionTracking);
     }
 
     /// A backend tells what it has now.

@@ -101,7 +101,7 @@ impl TrackFilter {
     /// Its backend tracks what the session says, but for the list of variables.
     const OWN: Self = Self(1);
     /// The list of variables is the session's, too.
-    const OWN_VARIABLES: Self = Self(2);
+    pub(crate) const OWN_VARIABLES: Self = Self(2);
     /// Of a SET that says anew what is told: its backend goes by the session's words meanwhile, but for the state of
     /// transactions.
     const AS_TOLD: Self = Self(3);

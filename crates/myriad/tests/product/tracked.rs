@@ -137,6 +137,50 @@ fn sessions_of_mariadbs_driver_for_java_are_not_pinned() {
     );
 }
 
+/// Nobody needs so many; but what they are does not grow for ever.
+#[test]
+fn one_list_too_many_pins_and_is_told_all_the_same() {
+    const NAMES: [&str; 9] = [
+        "autocommit",
+        "character_set_client",
+        "character_set_results",
+        "time_zone",
+        "sql_mode",
+        "wait_timeout",
+        "foreign_key_checks",
+        "unique_checks",
+        "max_error_count",
+    ];
+    let database = Database::shared();
+    let settings = ["backend.max_connections = 2", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    let mut direct = Client::login(database.address(), &login()).unwrap();
+    let mut client = Client::login(&door.address(), &login()).unwrap();
+    for number in 0..253 {
+        let chosen = NAMES.iter().enumerate();
+        let chosen = chosen.filter(|(bit, _)| (number >> bit) & 1 == 1);
+        let names: Vec<_> = chosen.map(|(_, name)| *name).collect();
+        let list = names.join(",");
+        let sets = format!("SET session_track_system_variables = '{list}'");
+        for client in [&mut direct, &mut client] {
+            client.run(&sets);
+        }
+        if number < 252 {
+            continue;
+        }
+        for statement in [
+            "SET sql_mode = 'ANSI', time_zone = '+01:00', wait_timeout = 77, unique_checks = 0",
+            "BEGIN",
+            "SELECT COUNT(*) FROM shop.customer",
+            "COMMIT",
+        ] {
+            let expected = told(&mut direct, statement);
+            assert_eq!(told(&mut client, statement), expected, "{statement}");
+        }
+    }
+    assert_eq!(pinned(&door, "session_tracking"), 1);
+}
+
 /// What is not carried still pins, beginning with what the session has said before.
 #[test]
 fn what_cannot_be_carried_of_what_is_tracked_pins() {
