@@ -2,6 +2,7 @@
 
 mod control;
 mod definitions;
+mod greetings;
 mod holdings;
 mod lexical;
 mod properties;
