@@ -77,11 +77,9 @@ impl BackendStatements {
         &mut self,
         (id, number): (u32, u64),
         alone: bool,
-        flavor: Flavor,
     ) -> Option<&mut Instance> {
         self.clock += 1;
         let clock = self.clock;
-        self.give_up_cursor((id, number), alone, flavor);
         let owned = self.owned.iter().position(|(owner, _)| *owner == id);
         let found = match owned {
             Some(place) => self.owned.get_mut(place).map(|(_, instance)| instance),
@@ -97,13 +95,9 @@ impl BackendStatements {
         Some(found)
     }
 
-    /// Another instance was prepared, because that of the session sends no rows without a cursor: it is closed.
-    fn give_up_cursor(&mut self, (id, number): (u32, u64), alone: bool, flavor: Flavor) {
-        let shared = self.shared.get(&number);
-        if !shared.is_some_and(|instance| instance.sends_rows(alone, flavor)) {
-            return;
-        }
-        let stays = |owned: &(u32, Instance)| owned.0 != id || owned.1.sends_rows(alone, flavor);
+    /// A statement is executed. If the session's own instance would send no rows, another one was prepared: it is closed.
+    pub(crate) fn give_up_cursor(&mut self, id: u32, cursor: bool, flavor: Flavor) {
+        let stays = |owned: &(u32, Instance)| owned.0 != id || owned.1.sends_rows(cursor, flavor);
         let given_up = self.owned.extract_if(.., |owned| !stays(owned));
         self.unwanted
             .extend(given_up.map(|(_, instance)| instance.id));

@@ -66,13 +66,18 @@ pub(crate) fn put_named(
     packet: Packet<'_>,
     flavor: Flavor,
 ) -> u8 {
-    let alone = asks_for_cursor(packet.payload);
+    let (runs, alone) = (executes(packet.payload), asks_for_cursor(packet.payload));
     let begin = outbox.len();
     let attributes = client.has_attributes();
     let statement = client.statement_mut(packet.payload);
     let found = statement.and_then(|statement| {
         let name = (statement.id, statement.template.number);
-        let instance = backend.statements.use_for(name, alone, flavor)?;
+        if runs {
+            backend
+                .statements
+                .give_up_cursor(statement.id, alone, flavor);
+        }
+        let instance = backend.statements.use_for(name, alone)?;
         Some((statement, instance))
     });
     let Some((statement, instance)) = found else {
@@ -85,7 +90,6 @@ pub(crate) fn put_named(
         rename(&mut outbox[begin..], NOBODY);
         return packet.sequence_id;
     };
-    let runs = executes(packet.payload);
     let long = statement.long.take_if(|_| runs);
     if !runs || is_refused(packet.payload, statement) {
         outbox.extend_from_slice(packet.raw);

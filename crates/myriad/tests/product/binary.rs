@@ -677,9 +677,13 @@ fn a_statement_that_had_a_cursor_sends_its_rows_without_one() {
         let other_id = prepared(&mut other, text);
         for fetched in [0, 1, 5] {
             executed(&mut client, id, 1, b"");
+            // The same text under another id has no cursor, and leaves that one open.
+            let second = prepared(&mut client, text);
+            executed(&mut client, second, 0, b"");
             if fetched > 0 {
                 client.send(0x1c, &[id, [fetched, 0, 0, 0]].concat());
-                client.answer_of(Shape::Rows).unwrap();
+                let rows = client.answer_of(Shape::Rows).unwrap();
+                assert_eq!(rows.packets.len(), 1 + usize::from(fetched.min(2)));
             }
             for (client, id) in [(&mut client, id), (&mut other, other_id)] {
                 let rows = executed(client, id, 0, b"");

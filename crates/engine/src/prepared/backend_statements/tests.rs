@@ -36,11 +36,7 @@ fn what_was_used_longest_ago_is_closed() {
     let mut statements = BackendStatements::default();
     assert_eq!(statements.add(&all[0], 10, 2), 0);
     assert_eq!(statements.add(&all[1], 11, 2), 0);
-    assert!(
-        statements
-            .use_for((1, all[0].number), false, Flavor::MySql)
-            .is_some()
-    );
+    assert!(statements.use_for((1, all[0].number), false).is_some());
     assert_eq!(statements.add(&all[2], 12, 2), 1);
     assert_eq!(closed(&mut statements), [11]);
     assert!(closed(&mut statements).is_empty());
@@ -70,7 +66,7 @@ fn preparing_again_replaces() {
     let mut statements = BackendStatements::default();
     statements.add(&a, 7, MANY);
     statements.add(&a, 8, MANY);
-    let found = statements.use_for((1, a.number), false, Flavor::MySql);
+    let found = statements.use_for((1, a.number), false);
     assert_eq!(found.map(|instance| instance.id), Some(8));
     assert_eq!(closed(&mut statements), [7]);
 }
@@ -81,14 +77,14 @@ fn a_statement_with_a_cursor_is_one_sessions_alone() {
     let a = template(&mut templates, "SELECT 1", "a");
     let mut statements = BackendStatements::default();
     statements.add(&a, 7, MANY);
-    let found = statements.use_for((1, a.number), true, Flavor::MariaDb);
+    let found = statements.use_for((1, a.number), true);
     assert_eq!(found.map(|instance| instance.id), Some(7));
     assert!(!statements.has(&need(2, &a), Flavor::MariaDb));
     assert!(statements.has(&need(1, &a), Flavor::MariaDb));
     // The same text under another id of the session.
     statements.add(&a, 8, 1);
     let ids = [1, 2].map(|id| {
-        let found = statements.use_for((id, a.number), false, Flavor::MariaDb);
+        let found = statements.use_for((id, a.number), false);
         found.map(|instance| instance.id)
     });
     assert_eq!(ids, [Some(7), Some(8)]);
@@ -115,7 +111,7 @@ fn what_had_a_cursor_is_not_executed_without_one_on_mysql() {
     for given_back in [false, true] {
         let mut statements = BackendStatements::default();
         statements.add(&a, 7, MANY);
-        let found = statements.use_for((1, a.number), true, Flavor::MySql);
+        let found = statements.use_for((1, a.number), true);
         assert_eq!(found.map(|instance| instance.id), Some(7));
         if given_back {
             statements.give_back(1, true);
@@ -125,7 +121,13 @@ fn what_had_a_cursor_is_not_executed_without_one_on_mysql() {
         assert!(!statements.has(&need(1, &a), Flavor::MySql));
         statements.add(&a, 8, MANY);
         assert!(statements.has(&need(1, &a), Flavor::MySql));
-        let found = statements.use_for((1, a.number), false, Flavor::MySql);
+        let fetched = statements.use_for((1, a.number), false);
+        let own = if given_back { 8 } else { 7 };
+        assert_eq!(fetched.map(|instance| instance.id), Some(own));
+        statements.give_up_cursor(1, true, Flavor::MySql);
+        statements.give_up_cursor(1, false, Flavor::MariaDb);
+        statements.give_up_cursor(1, false, Flavor::MySql);
+        let found = statements.use_for((1, a.number), false);
         assert_eq!(found.map(|instance| instance.id), Some(8));
         assert_eq!(closed(&mut statements), [7]);
     }
@@ -147,7 +149,7 @@ fn types_of_somebody_else_are_not_taken_for_ones_own() {
     ] {
         let mut statements = BackendStatements::default();
         statements.add(&a, 7, MANY);
-        if let Some(instance) = statements.use_for((1, a.number), false, Flavor::MySql) {
+        if let Some(instance) = statements.use_for((1, a.number), false) {
             instance.types = seen.map(Into::into);
         }
         let need = Need {
