@@ -106,7 +106,8 @@ fn groups_are_reported_alone() {
     // 200 connections that think for 100 ms come to 2,000 per second at most.
     assert!(all.figures.transactions_per_s < 2_010.0, "{summary}");
     let rate = reading.figures.transactions_per_s;
-    assert!((150.0..250.0).contains(&rate), "{summary}");
+    // A machine that stands still for a while has it catch up; as a closed loop it would send thousands.
+    assert!((100.0..500.0).contains(&rate), "{summary}");
     let json = summary.to_json().unwrap();
     assert!(json.contains("\"name\": \"reading\"") && json.contains("\"goodput_per_s\""));
 }
