@@ -220,6 +220,7 @@ impl Engine {
         match command {
             Command::Quit => self.close_client(turn, key, DisconnectReason::Quit),
             Command::Ping if !self.only_backend_counts(key) => self.answer_ping(turn, key),
+            Command::Query if self.kills_among(turn, key, packet) => {}
             Command::Query if may_be_kill(packet.text()) => {
                 return self.kill_command(turn, key, packet);
             }

@@ -154,6 +154,8 @@ pub struct Engine {
     kept: HashMap<Key, permits::limits::Kept>,
     /// What clients have drawn last of sequences. Few have used any.
     last_values: HashMap<Key, carried::sequences::LastValues>,
+    /// Texts of several statements, of which some are KILLs of clients.
+    texts_with_kills: HashMap<Key, endings::kills_among::KillsAmong>,
     /// What sessions have said is to be told of their changes.
     track_lists: carried::track_filter::TrackLists,
     /// When statements that may not take longer are to be looked at.
@@ -251,6 +253,7 @@ impl Engine {
             intents: HashMap::new(),
             kept: HashMap::new(),
             last_values: HashMap::new(),
+            texts_with_kills: HashMap::new(),
             track_lists: carried::track_filter::TrackLists::default(),
             overtime_due: None,
             holds: HashMap::new(),

@@ -246,6 +246,9 @@ impl Engine {
         asker: Key,
         outcome: KillOutcome,
     ) {
+        if self.killed_among(turn, asker, outcome) {
+            return;
+        }
         if outcome == KillOutcome::Done {
             self.counts_rows(asker, 0);
         }
@@ -273,12 +276,17 @@ impl Engine {
 
     /// What a client asked somebody else for has come: its session goes on.
     pub(crate) fn asked<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, asker: Key) {
+        self.has_asked(turn, asker);
+        self.consume_inbox(turn, asker);
+    }
+
+    /// A client does not wait for what it has asked somebody else for.
+    pub(crate) fn has_asked<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, asker: Key) {
         let next = match self.clients.get(asker).and_then(|client| client.backend) {
             Some(_) => State::Held,
             None => State::Idle,
         };
         self.clients.move_to(asker, next, turn.now);
-        self.consume_inbox(turn, asker);
     }
 
     /// Has the server end what a backend runs.
@@ -456,6 +464,6 @@ fn is_refusal(ending: &Ending) -> bool {
 }
 
 /// Ids below are the server's.
-fn ours(id: u32, query: bool) -> Option<Victim> {
+pub(crate) fn ours(id: u32, query: bool) -> Option<Victim> {
     (id >= FIRST_CONNECTION_ID).then_some(Victim { id, query })
 }
