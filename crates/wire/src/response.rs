@@ -279,10 +279,11 @@ impl ResponseWalk {
                 self.end(OkPacket::parse(payload)?.status);
                 Piece::Ok(packet)
             }
-            // MariaDB ends rows of a bulk execution that it has not begun. No number of columns is that short.
+            // MariaDB ends rows of a bulk execution that it has not begun. No number of columns is that short; and what is
+            // told besides must not make it longer, or a client would take it for one.
             (Phase::First, 0xfe) if payload.len() < EOF_LEN_MAX => {
                 self.end(OkPacket::parse(payload)?.status);
-                Piece::RowsEnd(packet)
+                Piece::Ok(packet)
             }
             (Phase::First, 0xfb) => {
                 // The client's file takes sequence ids of its own: one per packet and an empty one.
