@@ -258,9 +258,7 @@ impl Engine {
             // Definitions of columns may be the last of what is told of a prepared statement.
             _ => exchange.walk.is_done().then_some(Ending::Ok),
         };
-        let status = self.pool.get(key).map(|backend| backend.status);
-        let more = matches!(piece, Piece::Ok(_) | Piece::RowsEnd(_))
-            && status.is_some_and(|status| status.contains(ServerStatus::MORE_RESULTS_EXISTS));
+        let more = matches!(piece, Piece::Ok(_) | Piece::RowsEnd(_)) && self.more_follow(key);
         match &mut exchange.purpose {
             Purpose::Command(command) => {
                 let client = command.client.and_then(|client| self.clients.get(client));
@@ -297,6 +295,12 @@ impl Engine {
             purpose => purpose.collect(piece)?,
         }
         Ok(ending)
+    }
+
+    /// True if the backend has said that more results follow.
+    fn more_follow(&self, key: Key) -> bool {
+        let backend = self.pool.get(key);
+        backend.is_some_and(|backend| backend.status.contains(ServerStatus::MORE_RESULTS_EXISTS))
     }
 
     /// The client has the column definitions of an execution, and keeps them.

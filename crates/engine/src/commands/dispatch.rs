@@ -186,8 +186,8 @@ impl Engine {
         true
     }
 
-    /// A backend is about to be brought to the state of its session, which may empty the list of conditions, or have
-    /// it tell of what is deprecated.
+    /// A backend is about to be brought to the state of its session, or to track what that asked for, which may empty the
+    /// list of conditions, or have it tell of what is deprecated.
     fn note_restore<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,

@@ -16,6 +16,9 @@ use crate::{Engine, Mail, Turn};
 /// More in one text are left to the server.
 const MAX: usize = 64;
 
+/// So are those in longer texts: who sends one does not wait for it to be looked through.
+const TEXT_MAX: usize = 64 << 10;
+
 /// A text whose KILLs are carried out.
 pub(crate) struct KillsAmong {
     attributes: Box<[u8]>,
@@ -35,7 +38,7 @@ impl Engine {
         packet: Packet<'_>,
     ) -> bool {
         let text = packet.text();
-        if !text.contains(&b';') || !mentions(text, b"kill") {
+        if text.len() > TEXT_MAX || !text.contains(&b';') || !mentions(text, b"kill") {
             return false;
         }
         let victims = self.victims_among(key, text).unwrap_or_default();

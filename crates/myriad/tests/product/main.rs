@@ -39,6 +39,8 @@ mod drivers;
 #[cfg(test)]
 mod dump;
 #[cfg(test)]
+mod executions;
+#[cfg(test)]
 mod expired;
 #[cfg(test)]
 mod extended;
