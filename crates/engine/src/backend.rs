@@ -7,6 +7,7 @@ pub(crate) mod key_state;
 pub(crate) mod lending;
 mod login;
 pub(crate) mod setup;
+mod unfit;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -259,8 +260,9 @@ pub(crate) enum Purpose {
     Reset,
     /// The schema that a reset leaves selected, selected anew; it may be gone.
     Reselect,
-    /// The settings that Myriad needs on each backend connection.
-    Setup,
+    /// The settings that Myriad needs on each backend connection; and whether its answer tells of variables that they
+    /// have set.
+    Setup(bool),
     /// What the session begins with: character sets, sql_mode and so on.
     ReadFacts(TextResultSet),
     /// Whether the account may end what others run.
@@ -326,7 +328,7 @@ impl Purpose {
             self,
             Self::Reset
                 | Self::Reselect
-                | Self::Setup
+                | Self::Setup(_)
                 | Self::RollBack
                 | Self::Kill(_)
                 | Self::Ping

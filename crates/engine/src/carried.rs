@@ -17,6 +17,7 @@ pub(crate) mod schemas;
 pub(crate) mod sequences;
 pub(crate) mod stored_objects;
 pub(crate) mod track_filter;
+pub(crate) mod track_lists;
 pub(crate) mod tracking;
 pub(crate) mod user_variables;
 pub(crate) mod views;

@@ -116,7 +116,7 @@ impl Backend {
         &mut self,
         command: &ClientCommand,
         ending: &Ending,
-        flavor: Flavor,
+        (flavor, limits_rows): (Flavor, bool),
     ) {
         // What is explained would count them.
         let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
@@ -137,6 +137,11 @@ impl Backend {
             .is_some_and(|code| code::OF_A_ROW.contains(&code));
         let broken =
             flavor == Flavor::MariaDb && (unsent && of_a_row || broken_off(command, ending));
+        // MariaDB counts all rows of a UNION and of VALUES, of which this lets some be sent only.
+        let limited = limits_rows
+            || self.session.has_set(b"sql_select_limit")
+            || command.traits.contains(Traits::FOR_STATEMENT);
+        let unsent = unsent || limited && told && flavor == Flavor::MariaDb;
         // None of its rows was sent yet.
         let opened = command.executes() && self.status.contains(ServerStatus::CURSOR_EXISTS);
         if opened || unsent && counted && !command.fetches() || mixed || too_many && !told || broken
@@ -168,6 +173,11 @@ impl Backend {
 }
 
 impl Engine {
+    /// True if sessions begin with a `sql_select_limit`.
+    pub(crate) fn limits_rows(&self) -> bool {
+        self.facts.as_ref().is_some_and(|facts| facts.limits_rows)
+    }
+
     /// Asks for what FOUND_ROWS() is, before something of our own changes it. False if that is known.
     pub(crate) fn read_found_rows<I: Io<Mail>>(
         &mut self,

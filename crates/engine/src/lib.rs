@@ -157,7 +157,7 @@ pub struct Engine {
     /// Texts of several statements, of which some are KILLs of clients.
     texts_with_kills: HashMap<Key, endings::kills_among::KillsAmong>,
     /// What sessions have said is to be told of their changes.
-    track_lists: carried::track_filter::TrackLists,
+    track_lists: carried::track_lists::TrackLists,
     /// When statements that may not take longer are to be looked at.
     overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
@@ -254,7 +254,7 @@ impl Engine {
             kept: HashMap::new(),
             last_values: HashMap::new(),
             texts_with_kills: HashMap::new(),
-            track_lists: carried::track_filter::TrackLists::default(),
+            track_lists: carried::track_lists::TrackLists::default(),
             overtime_due: None,
             holds: HashMap::new(),
             to_serve: Vec::new(),

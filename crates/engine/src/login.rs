@@ -27,7 +27,7 @@ use wire::{
 
 use crate::backend::facts::Facts;
 use crate::carried::last_gtid::Gtid;
-use crate::carried::track_filter::{TrackFilter, put_schema};
+use crate::carried::track_filter::TrackFilter;
 use crate::client::{Client, Login, LoginStep, Origin, State};
 use crate::diagnostics::capture::Capture;
 use crate::endings::retry::Retry;
@@ -304,6 +304,7 @@ impl Engine {
         client.origin.asked_collation = response.collation;
         let global_changes = self.shared.global_changes();
         client.begin_with(facts.begins_with(), global_changes, &mut self.interner);
+        client.tracks = self.track_lists.first();
         if let Some(charset) = unreadable_charset(response.collation, self.flavor()) {
             let error = ClientError::unreadable_charset(charset);
             self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
@@ -369,7 +370,9 @@ impl Engine {
         };
         let mut block = Vec::new();
         if let (true, Some(schema)) = (client.dialect().session_track, &client.session.schema) {
-            put_schema(schema, &mut block);
+            client
+                .tracks
+                .put_login(schema, &self.track_lists, &mut block);
         }
         // Clients escape texts by one of these.
         let told =

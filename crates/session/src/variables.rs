@@ -120,7 +120,7 @@ pub fn is_carried(name: &[u8]) -> bool {
         b"warning_count",
     ];
     NOT_CARRIED.binary_search(&name).is_err()
-        && !name.starts_with(b"session_track_")
+        && (!name.starts_with(b"session_track_") || name == b"session_track_gtids")
         && !is_charset_variable(name)
 }
 
@@ -188,6 +188,8 @@ mod tests {
         assert!(
             is_carried(b"autocommit") && is_carried(b"sql_mode") && is_carried(b"wait_timeout")
         );
+        // The connection of whoever sets it tells of its commits.
+        assert!(is_carried(b"session_track_gtids"));
         for name in [
             &b"timestamp"[..],
             b"debug",

@@ -30,7 +30,7 @@ pub(crate) const GLOBAL: &str = "lock_wait_timeout";
 /// NULL, where a variable can be that.
 pub(crate) const NULL: &str = "\0";
 
-const TRACKING: &str = "session_track_";
+pub(crate) const TRACKING: &str = "session_track_";
 
 /// Number, name and character set of the collations.
 const COLLATIONS: [(u8, &str, &str); 6] = [
@@ -57,6 +57,10 @@ pub(crate) fn collation(number: u8) -> Option<(&'static str, &'static str)> {
     known.map(|&(_, name, charset)| (name, charset))
 }
 
+/// What `session_track_system_variables` is at first.
+const TRACKED: &str =
+    "autocommit,character_set_client,character_set_connection,character_set_results,time_zone";
+
 /// What a session's variables are at its beginning.
 pub(crate) fn defaults(collation: u8) -> Variables {
     let plain = [
@@ -66,15 +70,15 @@ pub(crate) fn defaults(collation: u8) -> Variables {
         ("group_concat_max_len", "1048576"),
         ("global.autocommit", "ON"),
         ("global.log_bin", "OFF"),
+        ("global.session_track_schema", "ON"),
+        ("global.session_track_state_change", "OFF"),
+        ("global.session_track_system_variables", TRACKED),
+        ("global.sql_select_limit", "18446744073709551615"),
         (GLOBAL, "86400"),
         ("max_statement_time", "0.000000"),
         ("session_track_schema", "ON"),
         ("session_track_state_change", "OFF"),
-        (
-            "session_track_system_variables",
-            "autocommit,character_set_client,character_set_connection,character_set_results,\
-             time_zone",
-        ),
+        ("session_track_system_variables", TRACKED),
         ("session_track_transaction_info", "OFF"),
         ("sql_auto_is_null", "OFF"),
         ("sort_buffer_size", "2097152"),
@@ -192,6 +196,8 @@ fn is_switch(name: &str) -> bool {
             | "foreign_key_checks"
             | "global.autocommit"
             | "global.log_bin"
+            | "global.session_track_schema"
+            | "global.session_track_state_change"
             | "session_track_schema"
             | "session_track_state_change"
             | "sql_auto_is_null"

@@ -9,6 +9,7 @@ mod open_files;
 mod packet;
 mod performance_schema;
 mod prepared_statements;
+mod session_tracking;
 mod skip_name_resolve;
 mod table_cache;
 mod thread_pool;
@@ -59,7 +60,7 @@ struct Check {
     run: fn(&Case<'_>) -> Result<Observation, Unknown>,
 }
 
-const CHECKS: [&Check; 11] = [
+const CHECKS: [&Check; 12] = [
     &max_connections::CHECK,
     &back_log::CHECK,
     &thread_pool::CHECK,
@@ -69,6 +70,7 @@ const CHECKS: [&Check; 11] = [
     &wait_timeout::CHECK,
     &packet::CHECK,
     &skip_name_resolve::CHECK,
+    &session_tracking::CHECK,
     &performance_schema::CHECK,
     &buffer_pool::CHECK,
 ];

@@ -23,6 +23,7 @@ fn healthy() -> Facts {
             ("wait_timeout", "28800"),
             ("max_allowed_packet", "67108864"),
             ("skip_name_resolve", "ON"),
+            ("session_track_system_variables", "autocommit,time_zone"),
             ("performance_schema", "OFF"),
             ("innodb_buffer_pool_size", "1073741824"),
         ]),
@@ -165,6 +166,19 @@ fn thousands_of_clients_want_a_pool_and_no_statistics() {
     assert_eq!(found.severity, Severity::Warning);
     let found = check(&counting, &through(), "database-performance-schema");
     assert_eq!(found.severity, Severity::Fine);
+}
+
+#[test]
+fn sessions_that_are_not_tracked_cannot_be_followed() {
+    let name = "database-session-tracking";
+    let untracked = healthy().with("session_track_system_variables", "");
+    let found = check(&untracked, &through(), name);
+    assert_eq!(found.severity, Severity::Fatal);
+    let now = found.remedies[0].now();
+    assert!(now.starts_with("SET GLOBAL session_track_system_variables = 'autocommit,"));
+    for (facts, need) in [(&healthy(), through()), (&untracked, direct())] {
+        assert_eq!(check(facts, &need, name).severity, Severity::Fine);
+    }
 }
 
 #[test]

@@ -77,6 +77,8 @@ pub(crate) struct Facts {
     pub binary_log: bool,
     /// Sessions begin with `sql_auto_is_null`.
     pub auto_is_null: bool,
+    /// Sessions begin with a `sql_select_limit`.
+    pub limits_rows: bool,
 }
 
 /// The parts of `sql_mode` that change how texts are read.
@@ -159,6 +161,7 @@ impl Facts {
             modes: Modes::default(),
             binary_log: false,
             auto_is_null: false,
+            limits_rows: false,
         }
     }
 
@@ -195,6 +198,7 @@ impl Facts {
             modes: Modes::default(),
             binary_log: false,
             auto_is_null: false,
+            limits_rows: false,
         }
     }
 

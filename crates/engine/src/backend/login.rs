@@ -143,6 +143,7 @@ impl Engine {
         if let Some(known) = &self.facts {
             (facts.modes, facts.binary_log) = (known.modes, known.binary_log);
             facts.auto_is_null = known.auto_is_null;
+            facts.limits_rows = known.limits_rows;
             facts.autocommit = facts.autocommit.or(known.autocommit);
         }
         if self.facts.as_ref() != Some(&facts) {

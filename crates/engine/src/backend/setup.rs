@@ -11,6 +11,7 @@ use wire::{Command, TextResultSet};
 use crate::backend::facts::Facts;
 use crate::backend::{Backend, Purpose};
 use crate::carried::roles::role;
+use crate::carried::track_lists::Asked;
 use crate::commands::dispatch::put_command;
 use crate::{Engine, Mail, Turn};
 
@@ -23,13 +24,27 @@ const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
 pub(crate) const TRACK_ALL: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
     session_track_system_variables='*'";
 
-const FACTS: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
-    @@collation_connection,@@sql_mode,@@global.autocommit,@@global.log_bin,@@sql_auto_is_null";
+/// What sessions begin with, in the order in which `learn_session` reads it.
+macro_rules! facts {
+    ($role:literal) => {
+        concat!(
+            "SELECT @@character_set_client,@@character_set_results,@@collation_connection,@@sql_mode,\
+            @@global.autocommit,@@global.log_bin,@@sql_auto_is_null,@@global.sql_select_limit,\
+            @@global.session_track_system_variables,@@global.session_track_schema,\
+            @@global.session_track_state_change",
+            $role
+        )
+        .as_bytes()
+    };
+}
+
+const FACTS: &[u8] = facts!("");
 
 /// The same of servers that have roles.
-const FACTS_AND_ROLE: &[u8] = b"SELECT @@character_set_client,@@character_set_results,\
-    @@collation_connection,@@sql_mode,@@global.autocommit,@@global.log_bin,@@sql_auto_is_null,\
-    CURRENT_ROLE()";
+const FACTS_AND_ROLE: &[u8] = facts!(",CURRENT_ROLE()");
+
+/// What `sql_select_limit` is unless somebody has set it.
+const NO_LIMIT: &[u8] = b"18446744073709551615";
 
 /// The variable that a capability flag adds to.
 pub(crate) const SQL_MODE: &[u8] = b"sql_mode";
@@ -94,7 +109,7 @@ impl Engine {
         let mut session = session::SessionState::new(backend.session.collation, &self.interner);
         session.schema.clone_from(&backend.session.schema);
         // Neither does COM_RESET_CONNECTION change the role (rule 3).
-        let role = role(facts.first(7), flavor).unwrap_or_default();
+        let role = role(facts.first(11), flavor).unwrap_or_default();
         match &backend.login_role {
             _ if !has_roles => {}
             None => backend.login_role = Some(role),
@@ -123,7 +138,9 @@ impl Engine {
         if let Some(known) = &mut self.facts {
             known.binary_log = facts.first(5) == Some(b"1");
             known.auto_is_null = facts.first(6) == Some(b"1");
+            known.limits_rows = facts.first(7) != Some(NO_LIMIT);
         }
+        self.learn_tracked(Asked::told(facts, 8));
         if let Some(sql_mode) = facts.first(3) {
             self.learn_sql_mode(key, sql_mode, is_new);
         }
@@ -142,6 +159,21 @@ impl Engine {
             let client = key.and_then(|key| self.clients.get_mut(key));
             if let Some(client) = client.filter(|client| !client.session.has_set(b"autocommit")) {
                 client.begin_without_autocommit(&mut self.interner);
+            }
+        }
+    }
+
+    /// The same of what the session tracker tells.
+    fn learn_tracked(&mut self, global: Asked) {
+        if !self.track_lists.begin_with(global) {
+            return;
+        }
+        let changes = self.shared.global_changes();
+        for place in 0..self.clients.places() {
+            let key = self.clients.at(place).map(|(key, _)| key);
+            let client = key.and_then(|key| self.clients.get_mut(key));
+            if let Some(client) = client.filter(|client| client.origin.global_changes == changes) {
+                client.tracks = self.track_lists.first();
             }
         }
     }
@@ -168,7 +200,7 @@ impl Engine {
 
 pub(crate) fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend, facts: Option<&Facts>) {
     backend.put_query(outbox, SETUP);
-    backend.expect(Purpose::Setup);
+    backend.expect(Purpose::Setup(false));
     let roles = facts.is_some_and(Facts::has_roles);
     backend.put_query(outbox, if roles { FACTS_AND_ROLE } else { FACTS });
     backend.expect(Purpose::ReadFacts(TextResultSet::default()));

@@ -18,6 +18,7 @@ use crate::backend::key_state::with_ignore_space;
 use crate::backend::setup::SQL_MODE;
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::carried::effect::Act;
+use crate::carried::track_lists::is_of_tracking;
 use crate::client::Client;
 use crate::{Engine, Mail, Turn};
 
@@ -94,6 +95,11 @@ impl GlobalQuestion {
 
 /// What sessions do about it is known since they began: only what later ones begin with is to be asked.
 const AUTOCOMMIT: &[u8] = b"autocommit";
+
+/// True for variables of which it is known what sessions begin with.
+fn is_learned(name: &[u8]) -> bool {
+    *name == *AUTOCOMMIT || is_of_tracking(name)
+}
 
 /// True for variables of which sessions keep what they began with. How long they may be silent is the front door's to say
 /// unless they do.
@@ -185,7 +191,7 @@ impl Engine {
             };
             let kept = is_kept(name);
             let changed = ChangedGlobal::new(changes, name);
-            let for_others = kept && !can_be_refused(name) || *name == *AUTOCOMMIT;
+            let for_others = kept && !can_be_refused(name) || is_learned(name);
             let for_itself = kept && !own.has_set(name);
             if for_others {
                 self.tell_changed(turn, &changed);
@@ -230,7 +236,10 @@ impl Engine {
                 _ => {}
             }
         }
-        if *changed.name != *AUTOCOMMIT {
+        if let Some(value) = &changed.after {
+            self.track_lists.global_was(&changed.name, value);
+        }
+        if !is_learned(&changed.name) {
             self.former_globals.learn(changed);
         }
     }
@@ -270,7 +279,7 @@ impl Engine {
         // What it has begun with may have changed since, for all that is known.
         let tells = |client: &Client| client.origin.global_changes >= self.former_globals.forgotten;
         changed.before = changed.before.filter(|_| client.is_some_and(tells));
-        if !can_be_refused(&changed.name) {
+        if !can_be_refused(&changed.name) || is_learned(&changed.name) {
             self.tell_changed(turn, &changed);
         }
     }

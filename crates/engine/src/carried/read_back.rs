@@ -4,7 +4,7 @@
 use events::Io;
 use membership::Key;
 use session::statement::Flavor;
-use wire::{Command, OkPacket, TextResultSet};
+use wire::{Command, OkPacket, StateChange, TextResultSet};
 
 use crate::backend::setup::charset;
 use crate::backend::{Due, InsertId, Purpose};
@@ -152,8 +152,8 @@ impl Engine {
             Purpose::ReadWarnings(read) => self.learn_warnings(key, *read),
             Purpose::ReadCollation(collation, rows) => self.learn_collation(key, collation, &rows),
             Purpose::ReadViews(rows) => self.learn_views(turn, key, Some(&rows)),
-            Purpose::Reset | Purpose::Setup if self.awaits_clean(key) => {}
-            Purpose::Reset | Purpose::Setup | Purpose::Ping => self.ping_answered(key),
+            Purpose::Reset | Purpose::Setup(_) if self.awaits_clean(key) => {}
+            Purpose::Reset | Purpose::Setup(_) | Purpose::Ping => self.ping_answered(key),
             Purpose::Command(_)
             | Purpose::ReadPutBack
             | Purpose::Retrack
@@ -177,6 +177,10 @@ impl Engine {
             Purpose::ReadPutBack => self.put_back_told(key, ok),
             Purpose::ReadGlobal(question) => question.told(ok),
             Purpose::Retrack => self.retrack_told(key, ok),
+            Purpose::Setup(tells) => {
+                let is_variable = |change| matches!(change, StateChange::SystemVariable { .. });
+                *tells |= ok.changes().any(is_variable);
+            }
             _ => {}
         }
         self.next_transaction_told(key, purpose, ok);

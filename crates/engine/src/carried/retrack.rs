@@ -11,7 +11,8 @@ use wire::{Command, OkPacket, TextResultSet};
 use crate::backend::setup::TRACK_ALL;
 use crate::backend::{Backend, ClientCommand, Due, Purpose, RestorePart};
 use crate::carried::effect::{Act, Effect};
-use crate::carried::track_filter::{Asked, TrackFilter, TrackLists};
+use crate::carried::track_filter::TrackFilter;
+use crate::carried::track_lists::{Asked, TrackLists};
 use crate::carried::tracking;
 use crate::client::Client;
 use crate::commands::Packet;
@@ -31,13 +32,17 @@ pub(crate) struct Retrack {
     touches: Box<[u8]>,
     /// Others could not have been served there before either.
     dirty: bool,
+    /// Of several statements one has failed: which of those variables were set is not known.
+    unsure: bool,
 }
 
 /// True of a statement that sets or asks what is tracked, and pins nothing for it.
 pub(crate) fn retracks(statement: &Statement) -> bool {
     let pinned = statement.pins.contains(PinReason::SessionTracking);
     match statement.kind {
-        Kind::Set => statement.traits.contains(Traits::SESSION_TRACKING) && !pinned,
+        Kind::Set | Kind::Multiple => {
+            statement.traits.contains(Traits::SESSION_TRACKING) && !pinned
+        }
         Kind::Select => {
             let besides = Traits::NEEDS_CONDITIONS | Traits::MULTIPLE | Traits::RELEASES;
             statement.traits & (Traits::READS_TRACKING | besides) == Traits::READS_TRACKING
@@ -66,7 +71,7 @@ impl Engine {
         mut statement: Statement,
     ) -> Statement {
         let only = PinReason::SessionTracking;
-        let sets = statement.kind == Kind::Set
+        let sets = matches!(statement.kind, Kind::Set | Kind::Multiple)
             && statement.traits.contains(Traits::SESSION_TRACKING)
             && statement.pins.iter().eq([only]);
         let client = self
@@ -93,8 +98,8 @@ impl Engine {
         let client = self.clients.get(key);
         client.filter(|client| !client.tracks.is_own())?;
         let names = match statement.kind {
-            Kind::Set => sets_tracked(packet.text(), dialect?)?,
-            _ => Vec::new(),
+            Kind::Select => Vec::new(),
+            _ => sets_tracked(packet.text(), dialect?)?,
         };
         Some(Act::Retracks(touches(&names).into()))
     }
@@ -112,12 +117,8 @@ impl Engine {
         let Some(retrack) = backend.retrack.take() else {
             return;
         };
-        let is_on = |column| rows.first(column) == Some(b"1");
-        let tracks = self.track_lists.filter(Asked {
-            variables: rows.first(0).map(Into::into),
-            schema: is_on(1),
-            state: is_on(2),
-        });
+        let tracks = self.track_lists.filter(Asked::told(rows, 0));
+        let tracks = tracks.filter(|_| !retrack.unsure);
         let client = backend.client.and_then(|key| self.clients.get_mut(key));
         match (client, tracks) {
             (Some(client), Some(tracks)) => client.tracks = tracks,
@@ -161,6 +162,7 @@ impl Backend {
     /// Notes that a statement has set, or asked, what is tracked. What it has set beside that is not looked at if it failed.
     pub(crate) fn note_retracked(&mut self, command: &ClientCommand, failed: bool) {
         if let (Some(touches), Some(retrack)) = (command.retracks(), &mut self.retrack) {
+            retrack.unsure = failed && command.kind == Kind::Multiple && !touches.is_empty();
             retrack.touches = if failed {
                 Box::default()
             } else {
@@ -195,6 +197,7 @@ pub(crate) fn put_tracking(
             backend.retrack = Some(Box::new(Retrack {
                 touches: Box::default(),
                 dirty: backend.dirty,
+                unsure: false,
             }));
         }
     }

@@ -71,7 +71,7 @@ impl Engine {
     /// an ERR before them has used up what was set for it, and our own reads of tables may use it up, too.
     pub(crate) fn next_transaction_told(&mut self, key: Key, purpose: &Purpose, ok: &OkPacket<'_>) {
         let of_session = match purpose {
-            Purpose::Restore(_) | Purpose::Setup | Purpose::Reset => return,
+            Purpose::Restore(_) | Purpose::Setup(_) | Purpose::Reset => return,
             Purpose::ReadViews(_)
             | Purpose::ReadRight(_)
             | Purpose::ReadTables(_)

@@ -14,88 +14,21 @@ use wire::{OkPacket, Reader, StateChange, put_lenenc_bytes};
 
 use crate::Engine;
 use crate::backend::ClientCommand;
+use crate::carried::track_lists::{Asked, DEFAULT, LIST, TrackLists};
 use crate::commands::dispatch::leaves_schema;
-
-/// The variables that are told unless a session names others. Source: `session_track_system_variables` in the
-/// MySQL manual.
-const DEFAULT: [&[u8]; 5] = [
-    b"autocommit",
-    b"character_set_client",
-    b"character_set_connection",
-    b"character_set_results",
-    b"time_zone",
-];
 
 /// In front of the names of all variables that say what is tracked.
 const PREFIX: &[u8] = b"session_track_";
-
-/// The list of variables that are told.
-const LIST: &[u8] = b"session_track_system_variables";
 
 // The types of entries in a block.
 const VARIABLES: u8 = 0;
 const SCHEMA: u8 = 1;
 const STATE: u8 = 2;
+const GTIDS: u8 = 3;
 
 /// What of it a session has a say in; nothing at first. One byte, for each session has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TrackFilter(u8);
-
-/// What a session has said is to be told.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
-    /// `session_track_system_variables`; `None` for NULL.
-    pub(crate) variables: Option<Box<[u8]>>,
-    /// `session_track_schema`.
-    pub(crate) schema: bool,
-    /// `session_track_state_change`.
-    pub(crate) state: bool,
-}
-
-impl Asked {
-    /// What has a backend track this.
-    fn setting(&self) -> String {
-        let list = match &self.variables {
-            Some(list) => format!("'{}'", String::from_utf8_lossy(list)),
-            // MySQL goes on with the list of before.
-            None => "'',session_track_system_variables=NULL".into(),
-        };
-        let (schema, state) = (u8::from(self.schema), u8::from(self.state));
-        format!(
-            "SET session_track_schema={schema},session_track_state_change={state},\
-             session_track_system_variables={list}"
-        )
-    }
-
-    fn names(&self, name: &[u8]) -> bool {
-        let list = self.variables.as_deref().unwrap_or_default();
-        let mut names = list.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-        names.any(|listed| listed == b"*" || listed.eq_ignore_ascii_case(name))
-    }
-}
-
-/// What sessions have said, each but once.
-#[derive(Debug, Default)]
-pub(crate) struct TrackLists(Vec<Asked>);
-
-impl TrackLists {
-    /// How a session is told of its changes that has asked for this. `None` if the list is not one of names, or there are
-    /// too many others: drivers have one each.
-    pub(crate) fn filter(&mut self, asked: Asked) -> Option<TrackFilter> {
-        let is_of_names = |&byte: &u8| byte.is_ascii_alphanumeric() || b"_,.* ".contains(&byte);
-        let list = asked.variables.as_deref().unwrap_or_default();
-        if !list.iter().all(is_of_names) {
-            return None;
-        }
-        let known = self.0.iter().position(|known| *known == asked);
-        let place = u8::try_from(known.unwrap_or(self.0.len())).ok()?;
-        let filter = TrackFilter::FIRST.checked_add(place)?;
-        if known.is_none() {
-            self.0.push(asked);
-        }
-        Some(TrackFilter(filter))
-    }
-}
 
 impl TrackFilter {
     /// Its backend tracks what the session says, but for the list of variables.
@@ -108,9 +41,15 @@ impl TrackFilter {
     /// The first of those that are carried.
     const FIRST: u8 = 4;
 
+    /// The one that is carried at this place of the list of all. `None` if there are too many.
+    pub(super) fn carried(place: usize) -> Option<Self> {
+        let place = u8::try_from(place).ok()?;
+        Self::FIRST.checked_add(place).map(Self)
+    }
+
     fn asked(self, lists: &TrackLists) -> Option<&Asked> {
         let place = self.0.checked_sub(Self::FIRST)?;
-        lists.0.get(usize::from(place))
+        lists.at(usize::from(place))
     }
 
     /// True while the backend goes by what the session says.
@@ -127,7 +66,7 @@ impl TrackFilter {
         };
     }
 
-    /// The session is not pinned any more.
+    /// The session is not pinned any more. What it had asked for is not known, nor needed: it ends, or begins anew.
     pub(crate) fn unpin(&mut self) {
         if self.is_own() {
             *self = Self::default();
@@ -171,6 +110,24 @@ impl TrackFilter {
             || asked.map_or_else(|| DEFAULT.contains(&name), |asked| asked.names(name))
     }
 
+    fn tells_schema(self, lists: &TrackLists) -> bool {
+        self.asked(lists).is_none_or(|asked| asked.schema)
+    }
+
+    fn tells_state(self, lists: &TrackLists) -> bool {
+        self.asked(lists).is_some_and(|asked| asked.state)
+    }
+
+    /// Appends what a client is told of its login into a schema.
+    pub(crate) fn put_login(self, schema: &[u8], lists: &TrackLists, block: &mut Vec<u8>) {
+        if self.tells_schema(lists) {
+            put_schema(schema, block);
+        }
+        if self.tells_state(lists) {
+            put_entry(STATE, b"\x011", block);
+        }
+    }
+
     /// True if an answer tells of a variable that is told.
     pub(crate) fn tells(self, ok: &OkPacket<'_>, lists: &TrackLists) -> bool {
         ok.changes().any(|change| match change {
@@ -181,12 +138,13 @@ impl TrackFilter {
 
     /// Appends what the client is told of a block.
     fn pass(self, mut entries: Reader<'_>, lists: &TrackLists, block: &mut Vec<u8>) {
-        let asked = self.asked(lists);
         let all = matches!(self, Self::OWN_VARIABLES | Self::AS_TOLD);
         let told = |kind| match kind {
             VARIABLES => all,
-            SCHEMA => asked.is_none_or(|asked| asked.schema),
-            STATE => self.is_own() || all || asked.is_some_and(|asked| asked.state),
+            SCHEMA => self.tells_schema(lists),
+            STATE => self.is_own() || all || self.tells_state(lists),
+            // The connection tells of its commits as long as the session has it do so.
+            GTIDS => true,
             _ => self.is_own(),
         };
         while let (Ok(kind), Ok(data)) = (entries.u8("type"), entries.lenenc_bytes("data")) {
@@ -222,7 +180,7 @@ impl Engine {
             return;
         };
         let tracks = match command.retracks() {
-            Some(_) if command.kind == Kind::Set => TrackFilter::AS_TOLD,
+            Some(_) if command.kind != Kind::Select => TrackFilter::AS_TOLD,
             _ => client.tracks,
         };
         tracks.pass(Reader::new(ok.state_changes), &self.track_lists, block);
@@ -230,8 +188,10 @@ impl Engine {
         let own = client.session.schema.as_ref();
         // What was prepared in another schema ran there: the server selects that, then the session's own, and says so.
         let ran = backend.is_some_and(|backend| backend.session.schema.as_ref() != own);
-        let ran =
-            ran && self.flavor() == Flavor::MySql && !leaves_schema(command.kind, command.traits);
+        let ran = ran
+            && self.flavor() == Flavor::MySql
+            && !leaves_schema(command.kind, command.traits)
+            && tracks.tells_schema(&self.track_lists);
         if let Some(own) = own.filter(|_| ran) {
             put_schema(own, block);
         }
@@ -407,7 +367,6 @@ mod tests {
             own.unpin();
             assert_eq!(own, TrackFilter::default());
         }
-        assert_eq!(lists.0.len(), 3);
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Purpose {
             | Self::RollBack
             | Self::Reset
             | Self::Reselect
-            | Self::Setup
+            | Self::Setup(_)
             | Self::Kill(_)
             | Self::Ping => {}
         }

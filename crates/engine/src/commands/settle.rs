@@ -116,6 +116,10 @@ impl Engine {
                 self.backend_refuses_us(turn, key, error);
                 return false;
             }
+            (Purpose::Setup(false), Ending::Ok) if self.flavor() == Flavor::MariaDb => {
+                self.backend_tracks_nothing(turn, key);
+                return false;
+            }
             (purpose, Ending::Ok) => self.learned(turn, key, purpose),
         }
         true
@@ -133,32 +137,6 @@ impl Engine {
         if let Some(backend) = self.pool.get_mut(key) {
             backend.due |= Due::PING;
         }
-    }
-
-    /// A backend refused a command of ours that cannot fail on a sound connection.
-    fn backend_refuses_us<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, error: &[u8]) {
-        let is_new = self.pool.get(key).is_some_and(Backend::is_new);
-        let parsed = ErrPacket::parse(error);
-        if is_new
-            && parsed
-                .as_ref()
-                .is_ok_and(|error| error.code == code::MUST_SET_PASSWORD)
-        {
-            // An account whose password has expired is let in, and refused all that it may ask for.
-            self.relay_expired(turn, key);
-            return self.backend_refused(turn, key, error);
-        }
-        let error = parsed.map_or_else(
-            |_| String::from_utf8_lossy(error).into_owned(),
-            |error| format!("{} {}", error.code, String::from_utf8_lossy(error.message)),
-        );
-        if is_new {
-            // The next one would fare alike: that has to wait.
-            let text = format!("it refused a command of the front door: {error}");
-            return self.give_up_connect(turn, key, text);
-        }
-        tracing::warn!(error, "backend refused a command of the front door; closed");
-        self.backend_broken(turn, key);
     }
 
     /// What is due once an answer was dealt with.
@@ -185,7 +163,7 @@ impl Engine {
         command: &ClientCommand,
         ending: &Ending,
     ) {
-        let flavor = self.flavor();
+        let (flavor, limits_rows) = (self.flavor(), self.limits_rows());
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -208,7 +186,7 @@ impl Engine {
         }
         backend.note_hidden(command, ending);
         backend.note_locks(command.kind, ending, flavor);
-        backend.note_found_rows(command, ending, flavor);
+        backend.note_found_rows(command, ending, (flavor, limits_rows));
         if let Some(client) = command
             .client
             .and_then(|client| self.clients.get_mut(client))

@@ -7,7 +7,6 @@ use session::{SessionState, unreadable_charset};
 use wire::{Capabilities, ChangeUser};
 
 use crate::carried::last_gtid::Gtid;
-use crate::carried::track_filter::TrackFilter;
 use crate::client::{Login, LoginStep, State};
 use crate::diagnostics::capture::Capture;
 use crate::errors::ClientError;
@@ -101,7 +100,7 @@ impl Engine {
         client.texts = None;
         client.refused = false;
         client.unpin();
-        client.tracks = TrackFilter::default();
+        client.tracks = self.track_lists.first();
         self.clients.untold.remove(&key);
         self.last_values.remove(&key);
         self.forget_ignore_space(key);

@@ -6,14 +6,14 @@ use wire::{OkPacket, ServerStatus, whole_packet};
 
 use crate::account_statements::{none, row};
 use crate::relays::greeted_by;
-use crate::stage::{SECRET, Stage, ok, query};
+use crate::stage::{SECRET, Stage, ok, query, set_up};
 
 /// A backend that is asked what its session began with, greeted by MySQL.
 fn opened(stage: &mut Stage) -> Tag {
     let backend = greeted_by(stage, "9.7.4");
     stage.sent();
     stage.say(backend, &ok(2, 0));
-    stage.say(backend, &ok(1, 0));
+    stage.say(backend, &set_up());
     backend
 }
 

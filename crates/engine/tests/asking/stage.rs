@@ -338,3 +338,15 @@ pub(crate) fn ok(sequence_id: u8, warnings: u16) -> Vec<u8> {
     ok.encode(&mut bytes, sequence_id, 0x00);
     bytes
 }
+
+/// The answer of a backend that is set up: it tells of a variable, so that it tracks them.
+pub(crate) fn set_up() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let ok = OkPacket {
+        status: wire::ServerStatus::AUTOCOMMIT | wire::ServerStatus::SESSION_STATE_CHANGED,
+        state_changes: b"\x00\x0e\x0aautocommit\x02ON",
+        ..OkPacket::default()
+    };
+    ok.encode(&mut bytes, 1, 0x00);
+    bytes
+}

@@ -1,17 +1,23 @@
 //! A session that says what the session tracker tells is told that, and moves all the same: MariaDB's driver for Java
 //! begins each of its sessions so.
 
-use wire::Capabilities;
+use wire::{Capabilities, OkPacket, StateChange};
 
-use crate::packets::shown;
+use crate::packets::{plain, shown};
 use crate::session_state::pinned;
-use crate::support::{Client, Database, FrontDoor, Login, Server, USUAL};
+use crate::support::{
+    Address, Client, Database, FrontDoor, Login, Outcome, Part, Server, USUAL, in_time,
+};
 
 /// What MariaDB Connector/J sends first, from version 3.4.1 on; its older versions set `session_track_schema`.
 const OF_JAVA: &str = "set sql_mode=CONCAT(@@sql_mode,',STRICT_TRANS_TABLES'),\
     session_track_system_variables = CONCAT(@@global.session_track_system_variables,',ISOLATION'),NAMES utf8mb4";
 
-const SCRIPT: [&str; 36] = [
+/// What MariaDB Connector/ODBC 3.1 sends first.
+const OF_ODBC: &str =
+    "SET session_track_schema= ON;SET session_track_system_variables='autocommit,ISOLATION'";
+
+const SCRIPT: [&str; 42] = [
     "SELECT @@session_track_system_variables, @@session_track_schema, @@session_track_state_change",
     OF_JAVA,
     "SELECT @@sql_mode, @@session_track_system_variables, @@character_set_client",
@@ -48,6 +54,12 @@ const SCRIPT: [&str; 36] = [
     "SET session_track_schema = 2",
     "SET session_track_schema = 0, bogus = 1",
     "SELECT @@session_track_schema, @@session_track_system_variables",
+    OF_ODBC,
+    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    "SET autocommit = 1; SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+    "SET time_zone = '+04:00'; SET session_track_schema = 0; SET wait_timeout = 99, @b = 2",
+    "SELECT @@time_zone, @@wait_timeout, @b",
+    "SET session_track_system_variables = 'wait_timeout'; SET session_track_schema = 2; SET session_track_schema = 1",
 ];
 
 /// One variable that a new number belongs to with every statement.
@@ -72,7 +84,10 @@ fn told(client: &mut Client, text: &str) -> Vec<String> {
 
 fn login() -> Login<'static> {
     Login {
-        capabilities: USUAL | Capabilities::SESSION_TRACK | Capabilities::CONNECT_WITH_DB,
+        capabilities: USUAL
+            | Capabilities::SESSION_TRACK
+            | Capabilities::CONNECT_WITH_DB
+            | Capabilities::MULTI_STATEMENTS,
         ..Login::to("shop")
     }
 }
@@ -190,7 +205,9 @@ fn what_cannot_be_carried_of_what_is_tracked_pins() {
     let mut client = Client::login(&door.address(), &login()).unwrap();
     for statement in [
         "SET session_track_system_variables = 'sql_mode', session_track_schema = 0",
+        "SET wait_timeout = 98; SET session_track_system_variables = '*'; SET bogus = 1; SET wait_timeout = 97",
         "SET session_track_transaction_info = 'STATE'",
+        "SELECT @@wait_timeout",
         "SET sql_mode = 'ANSI', time_zone = '+01:00'",
         "USE shop",
         "BEGIN",
@@ -212,4 +229,173 @@ fn what_cannot_be_carried_of_what_is_tracked_pins() {
         door.metric("myriad_pinned_sessions{reason=\"session_tracking\"}"),
         0
     );
+}
+
+/// What is told of its login, and of changes, to a session that says nothing about that at first.
+fn told_of_a_life(address: &Address, with_schema: bool) -> Vec<String> {
+    let schema = Capabilities::CONNECT_WITH_DB;
+    let mut login = login();
+    login.capabilities.set(schema, with_schema);
+    let mut client = Client::login(address, &login).unwrap();
+    let mut lines = vec![plain(Part::Ok, &client.welcome)];
+    for statement in [
+        "SET time_zone = '+01:00'",
+        "SET sql_mode = ''",
+        "USE tracked",
+        "SET @a = 1, wait_timeout = 77",
+        "SET session_track_state_change = 1 - @@session_track_state_change",
+        "SET sql_mode = 'ANSI'",
+        "BEGIN",
+        "USE shop",
+        "SET wait_timeout = 78, time_zone = '+02:00'",
+        "COMMIT",
+    ] {
+        lines.push(statement.into());
+        lines.extend(told(&mut client, statement));
+        if statement == "SET sql_mode = 'ANSI'" {
+            client.send(0x1f, b"");
+            lines.extend(comparable(shown(&client.answer().unwrap())));
+        }
+    }
+    lines
+}
+
+/// What is tracked of sessions that begin is the server's to say.
+#[test]
+fn sessions_begin_with_what_the_server_has_tracked() {
+    let database = Database::private();
+    database.schema("tracked");
+    let restless = ["backend.max_connections = 2", "backend.restless = \"on\""];
+    let mut changed = FrontDoor::start(database.address(), &restless);
+    for (number, global) in [
+        "session_track_state_change = 1",
+        "session_track_system_variables = '*'",
+        "session_track_schema = 0",
+        "session_track_system_variables = 'sql_mode'",
+        "session_track_state_change = 0, session_track_schema = DEFAULT",
+        "session_track_system_variables = ''",
+        "session_track_system_variables = DEFAULT",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // MariaDB tracks nothing then, see below.
+        if global.ends_with("''") && Server::is_mariadb() {
+            continue;
+        }
+        // Somebody changes it elsewhere, or here, where a session is that has begun before.
+        if number % 2 == 0 {
+            database.execute(&format!("SET GLOBAL {global}"));
+            changed = FrontDoor::start(database.address(), &restless);
+        } else {
+            let mut admin = Client::login(
+                &changed.address(),
+                &Login {
+                    user: "admin",
+                    password: "all",
+                    ..login()
+                },
+            )
+            .unwrap();
+            let mut older = [database.address().clone(), changed.address()]
+                .map(|address| Client::login(&address, &login()).unwrap());
+            // What it begins with is known by now.
+            for client in &mut older {
+                client.run("DO 1");
+            }
+            admin.run(&format!("SET GLOBAL {global}"));
+            for statement in ["SET sql_mode = 'ANSI', time_zone = '+01:00'", "USE tracked"] {
+                let [expected, through] = older.each_mut().map(|client| told(client, statement));
+                assert_eq!(through, expected, "{global}: {statement}");
+            }
+        }
+        for with_schema in [true, false] {
+            let expected = told_of_a_life(database.address(), with_schema);
+            let through = told_of_a_life(&changed.address(), with_schema);
+            assert_eq!(through, expected, "{global}, {with_schema}");
+        }
+    }
+    assert_eq!(pinned(&changed, "session_tracking"), 0);
+}
+
+/// MySQL tells whoever asks by which id its commits can be found elsewhere.
+#[test]
+fn a_session_that_asks_for_its_gtids_is_told_them_and_moves() {
+    if Server::is_mariadb() {
+        return;
+    }
+    let database = Database::private_with(&[
+        "--log-bin=binary",
+        "--gtid-mode=ON",
+        "--enforce-gtid-consistency=ON",
+    ]);
+    database.execute("CREATE TABLE shop.gtids (a INT)");
+    let restless = ["backend.max_connections = 2", "backend.restless = \"on\""];
+    let door = FrontDoor::start(database.address(), &restless);
+    let told_ids = |client: &mut Client, statement: &str| {
+        client.query(statement);
+        let answer = client.answer().unwrap();
+        let ok = OkPacket::parse(&answer.packets.last().unwrap().1.payload).unwrap();
+        ok.changes()
+            .filter(|change| *change == StateChange::Other)
+            .count()
+    };
+    let mut client = Client::login(&door.address(), &login()).unwrap();
+    let mut other = Client::login(&door.address(), &login()).unwrap();
+    let write = "INSERT INTO shop.gtids VALUES (1)";
+    assert_eq!(told_ids(&mut client, write), 0);
+    client.run("SET session_track_gtids = OWN_GTID");
+    for _ in 0..4 {
+        assert_eq!(told_ids(&mut client, write), 1);
+        assert_eq!(told_ids(&mut other, write), 0);
+    }
+    database.execute("SET GLOBAL session_track_gtids = OWN_GTID");
+    let door = FrontDoor::start(database.address(), &restless);
+    let mut client = Client::login(&door.address(), &login()).unwrap();
+    let mut other = Client::login(&door.address(), &login()).unwrap();
+    other.run("SET session_track_gtids = OFF");
+    for _ in 0..4 {
+        assert_eq!(told_ids(&mut client, write), 1);
+        assert_eq!(told_ids(&mut other, write), 0);
+    }
+    assert_eq!(
+        door.metric("myriad_pinned_sessions{reason=\"session_tracking\"}"),
+        0
+    );
+}
+
+/// MariaDB tracks nothing in sessions that begin while its list is empty: what they set would be whoever's comes next.
+#[test]
+fn a_server_that_tracks_nothing_is_not_used_and_it_is_said_why() {
+    if !Server::is_mariadb() {
+        return;
+    }
+    let database = Database::private();
+    let settings = [
+        "backend.max_connections = 1",
+        "backend.queue_timeout = \"1s\"",
+    ];
+    let door = FrontDoor::start(database.address(), &settings);
+    let mut before = Client::login(&door.address(), &login()).unwrap();
+    before.run("SET time_zone = '+01:00'");
+    database.execute("SET GLOBAL session_track_system_variables = ''");
+    assert_eq!(before.value("SELECT @@time_zone"), "+01:00");
+    // Whoever comes after this one would get its connection, cleaned.
+    before.run("CREATE TEMPORARY TABLE mine (a INT)");
+    drop(before);
+    let mut client = Client::login(&door.address(), &login()).unwrap();
+    let told = client.run("SET time_zone = '+02:00'");
+    let [Outcome::Err(1203, words)] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert!(
+        words.contains("session_track_system_variables is empty"),
+        "{words}"
+    );
+    database.execute("SET GLOBAL session_track_system_variables = DEFAULT");
+    let served = || {
+        let mut client = Client::login(&door.address(), &login()).ok()?;
+        matches!(client.run("DO 1")[..], [Outcome::Ok(_)]).then_some(())
+    };
+    in_time(served).expect("the server is used again");
 }

@@ -1,5 +1,5 @@
 //! Which SET of what the session tracker tells can be carried: one that sets nothing else but variables that are
-//! carried, too. The tracker does not tell of those, since it has just been given another list; so they are named here.
+//! carried, too, alone in its text or among others of its kind (MariaDB's driver for ODBC begins so). The tracker does not tell of those, since it has just been given another list; so they are named here.
 
 use super::dialect::Dialect;
 use super::expression::{self, Calls, Until};
@@ -14,23 +14,41 @@ use super::variables::{self, InTracking, Scope};
 /// user variables. `None` if it is something else, or does more.
 pub fn sets_tracked(text: &[u8], dialect: &Dialect) -> Option<Vec<Vec<u8>>> {
     let mut reader = Reader::new(text, dialect);
-    let mut others = Vec::new();
-    let mut tracks = false;
+    let mut found = Found::default();
+    loop {
+        one(&mut reader, &mut found)?;
+        if !reader.resume() {
+            break;
+        }
+    }
+    (found.tracks && !reader.in_doubt()).then_some(found.others)
+}
+
+/// What was found of a text.
+#[derive(Default)]
+struct Found {
+    /// It sets what is tracked.
+    tracks: bool,
+    /// The other variables that it sets.
+    others: Vec<Vec<u8>>,
+}
+
+/// One SET, to its end.
+fn one(reader: &mut Reader<'_>, found: &mut Found) -> Option<()> {
     if !reader.accept(Keyword::Set) {
         return None;
     }
     loop {
-        match assignment(&mut reader)? {
-            Assigned::Tracked => tracks = true,
+        match assignment(reader)? {
+            Assigned::Tracked => found.tracks = true,
             Assigned::ReadBack => {}
-            Assigned::Other(name) => others.push(name),
+            Assigned::Other(name) => found.others.push(name),
         }
         if !reader.accept_mark(b',') {
             break;
         }
     }
-    let is_whole = reader.at_end() && reader.ends_text() && !reader.in_doubt();
-    (tracks && is_whole).then_some(others)
+    reader.at_end().then_some(())
 }
 
 enum Assigned {
@@ -81,6 +99,10 @@ fn name<'a>(reader: &mut Reader<'a>) -> Option<(Scope, &'a [u8])> {
         reader.next();
         return variables::name(reader);
     }
+    // SET PASSWORD has the same sign.
+    if reader.peek().is(Keyword::Password) {
+        return None;
+    }
     let name = reader.next().identifier()?;
     Some((Scope::Unscoped, super::identifier::plain(name)?))
 }
@@ -115,6 +137,10 @@ mod tests {
             // What is not carried, or not the session's.
             ("SET session_track_transaction_info = 'STATE'".into(), None),
             ("SET session_track_gtids = OWN_GTID".into(), None),
+            (
+                "SET session_track_gtids = OWN_GTID, session_track_schema = 0".into(),
+                Some(&["session_track_gtids"]),
+            ),
             ("SET GLOBAL session_track_schema = 1".into(), None),
             ("SET @@global.session_track_schema = 1".into(), None),
             (with_list("SET @a = 1, ", ", @`b` := @a"), Some(&[])),
@@ -128,6 +154,18 @@ mod tests {
             (with_list("SET ", ", sql_mode = 'open"), None),
             ("SET sql_mode = ''".into(), None),
             ("SELECT @@session_track_schema".into(), None),
+            (
+                "SET session_track_schema= ON;SET session_track_system_variables='autocommit,tx_isolation'".into(),
+                Some(&[]),
+            ),
+            (
+                "SET time_zone = '+01:00'; SET session_track_schema = 1; SET NAMES utf8mb4;".into(),
+                Some(&["time_zone"]),
+            ),
+            ("SET session_track_schema = 1; SET PASSWORD = 'x'".into(), None),
+            ("SET session_track_schema = 1; SET ROLE NONE".into(), None),
+            ("SET session_track_schema = 1; SET TRANSACTION READ ONLY".into(), None),
+            ("SET session_track_schema = 1; SELECT 1".into(), None),
         ] {
             let names = sets_tracked(text.as_bytes(), &Dialect::new(Flavor::MariaDb, 101_119));
             let expected = expected.map(|names| {

@@ -319,8 +319,14 @@ impl Database {
         let sets_insert_id = |assignments: &[sql::Assignment]| {
             assignments.iter().any(|a| a.name == "last_insert_id")
         };
+        let tracks = |assignments: &[sql::Assignment]| {
+            assignments
+                .iter()
+                .any(|a| a.name.starts_with(crate::catalog::TRACKING))
+        };
         let lost = match (self.sabotage, sql) {
-            (Some(Sabotage::LoseVariables), Sql::Set(_)) => true,
+            // Without the tracker a backend would not be used.
+            (Some(Sabotage::LoseVariables), Sql::Set(assignments)) => !tracks(assignments),
             (Some(Sabotage::LoseInsertId), Sql::Set(assignments)) => sets_insert_id(assignments),
             (Some(Sabotage::LoseTexts), Sql::PrepareText(..)) => true,
             (Some(Sabotage::LeaveTexts), Sql::DeallocateText(_)) => true,
