@@ -106,6 +106,8 @@ pub(crate) struct Client {
     pub tracks: TrackFilter,
     /// Its capabilities have changed: it goes over to another key once it holds no backend.
     pub rekeyed: bool,
+    /// What the server runs for each session that begins may have to be run for it.
+    pub initiates: bool,
     /// A variable that it has set was refused: what replaces that, and ROLLBACK, run without it.
     pub refused: bool,
     /// It has defined what the server runs by itself: what that leaves is asked for before its next statement.
@@ -199,6 +201,9 @@ pub(crate) enum LoginStep {
     Schema,
     /// It has failed, and is told later.
     Denied,
+    /// It has succeeded, and what the server runs for each session is run. `adds`: the session may not send several
+    /// statements in one text, but that one may.
+    Initiating { adds: bool },
 }
 
 impl LoginStep {
@@ -213,9 +218,12 @@ impl LoginStep {
             Self::Relay(relaying) if matches!(relaying.stage, RelayStage::Client(_)) => {
                 State::Challenged
             }
-            Self::Relay(_) | Self::Asking(_) | Self::Checking(_) | Self::Schema | Self::Denied => {
-                State::Judged
-            }
+            Self::Relay(_)
+            | Self::Asking(_)
+            | Self::Checking(_)
+            | Self::Schema
+            | Self::Denied
+            | Self::Initiating { .. } => State::Judged,
         }
     }
 }

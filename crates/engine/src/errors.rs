@@ -38,7 +38,7 @@ impl ClientError {
         }
     }
 
-    fn new(code: u16, sql_state: &[u8; 5], message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: u16, sql_state: &[u8; 5], message: impl Into<String>) -> Self {
         Self {
             code,
             sql_state: *sql_state,

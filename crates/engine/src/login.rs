@@ -8,6 +8,7 @@ pub(crate) mod directory;
 pub(crate) mod former;
 pub(crate) mod full_exchange;
 mod identity;
+mod init_connect;
 pub(crate) mod places;
 pub(crate) mod proxied;
 pub(crate) mod relay;
@@ -141,6 +142,7 @@ impl Engine {
             texts: None,
             tracks: TrackFilter::default(),
             rekeyed: false,
+            initiates: false,
             refused: false,
             defines: false,
             global_news: 0,
@@ -269,7 +271,7 @@ impl Engine {
                 self.authenticate(turn, key, (plugin, Asked::NotYet), &claim);
                 Ok(())
             }
-            LoginStep::Schema | LoginStep::Relay(_) => Ok(()),
+            LoginStep::Schema | LoginStep::Relay(_) | LoginStep::Initiating { .. } => Ok(()),
             LoginStep::Password(answered) => {
                 self.password_came(turn, key, (answered, self.is_secure(key)), payload)
             }
@@ -341,8 +343,7 @@ impl Engine {
         if self.known_schemas.contains(client.key, schema) {
             client.session.schema = Some(self.interner.schema(schema));
             if self.may_use_schema(turn, key) {
-                self.welcome(turn, key);
-                self.clients.move_to(key, State::Idle, turn.now);
+                self.begin(turn, key);
             }
             return;
         }
@@ -362,12 +363,14 @@ impl Engine {
 
     /// The login succeeded. The caller moves the client on.
     pub(crate) fn welcome<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let may_initiate = self.may_initiate();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let Some(login) = client.login.take() else {
             return;
         };
+        client.initiates = may_initiate && login.greeted.is_some();
         let mut block = Vec::new();
         if let (true, Some(schema)) = (client.dialect().session_track, &client.session.schema) {
             client

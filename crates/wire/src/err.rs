@@ -48,6 +48,8 @@ pub mod code {
     pub const PACKET_TOO_LARGE: u16 = 1153;
     /// `ER_NET_PACKETS_OUT_OF_ORDER`.
     pub const PACKETS_OUT_OF_ORDER: u16 = 1156;
+    /// `ER_NEW_ABORTING_CONNECTION`: `init_connect` has failed.
+    pub const NEW_ABORTING_CONNECTION: u16 = 1184;
     /// `ER_TOO_MANY_USER_CONNECTIONS`: an account's limit on what runs at once.
     pub const TOO_MANY_USER_CONNECTIONS: u16 = 1203;
     /// `ER_UNKNOWN_CHARACTER_SET`.

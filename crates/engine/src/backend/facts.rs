@@ -77,6 +77,8 @@ pub(crate) struct Facts {
     pub binary_log: bool,
     /// Sessions begin with `sql_auto_is_null`.
     pub auto_is_null: bool,
+    /// What is run for each session that begins; `None` if that is not known.
+    pub init_connect: Option<Arc<[u8]>>,
     /// Sessions begin with a `sql_select_limit`.
     pub limits_rows: bool,
 }
@@ -162,6 +164,7 @@ impl Facts {
             binary_log: false,
             auto_is_null: false,
             limits_rows: false,
+            init_connect: None,
         }
     }
 
@@ -199,6 +202,7 @@ impl Facts {
             binary_log: false,
             auto_is_null: false,
             limits_rows: false,
+            init_connect: None,
         }
     }
 

@@ -144,6 +144,7 @@ impl Engine {
             (facts.modes, facts.binary_log) = (known.modes, known.binary_log);
             facts.auto_is_null = known.auto_is_null;
             facts.limits_rows = known.limits_rows;
+            facts.init_connect.clone_from(&known.init_connect);
             facts.autocommit = facts.autocommit.or(known.autocommit);
         }
         if self.facts.as_ref() != Some(&facts) {
@@ -241,6 +242,20 @@ impl Engine {
             state.hides_variables = false;
         }
         self.relay_done(turn, key, rows.and_then(|rows| rows.first(1)));
+        self.clean_if_initiated(turn, key);
+    }
+
+    /// The server may have run there what it runs for each session: that is gone with a reset, and with it, on MySQL, what
+    /// the collation of the login stood for.
+    fn clean_if_initiated<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(backend) = self.pool.get_mut(key).filter(|backend| backend.dirty) else {
+            return;
+        };
+        let collation = backend.session.collation;
+        if self.charsets.get(collation).is_none() {
+            backend.ask_for_collation(turn.io.outbox(backend.handle), collation);
+        }
+        self.put_reset(turn, key);
     }
 
     /// The server does not let us in: where waiting may help we wait, else whoever waits is told.

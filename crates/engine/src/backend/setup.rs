@@ -12,7 +12,7 @@ use crate::backend::facts::Facts;
 use crate::backend::{Backend, Purpose};
 use crate::carried::roles::role;
 use crate::carried::track_lists::Asked;
-use crate::commands::dispatch::put_command;
+use crate::commands::dispatch::{LEFT_FOR, put_command};
 use crate::{Engine, Mail, Turn};
 
 /// The tracker is on for all that it can tell; of a transaction, what only the next one is to have. Autocommit is on
@@ -30,6 +30,7 @@ macro_rules! facts {
         concat!(
             "SELECT @@character_set_client,@@character_set_results,@@collation_connection,@@sql_mode,\
             @@global.autocommit,@@global.log_bin,@@sql_auto_is_null,@@global.sql_select_limit,\
+            @@global.init_connect,\
             @@global.session_track_system_variables,@@global.session_track_schema,\
             @@global.session_track_state_change",
             $role
@@ -94,8 +95,13 @@ impl Engine {
     /// The schema of a backend that was cleaned is gone. One that has its name later would not be selected anew, and lack
     /// its character set.
     pub(crate) fn lost_schema(&mut self, key: Key) {
+        let left = self.flavor() == Flavor::MariaDb;
         if let Some(backend) = self.pool.get_mut(key) {
             backend.retired = true;
+            if left {
+                // What a session waits to have run there must not run in the other one.
+                backend.session.set_schema(LEFT_FOR, &mut self.interner);
+            }
         }
     }
 
@@ -109,7 +115,7 @@ impl Engine {
         let mut session = session::SessionState::new(backend.session.collation, &self.interner);
         session.schema.clone_from(&backend.session.schema);
         // Neither does COM_RESET_CONNECTION change the role (rule 3).
-        let role = role(facts.first(11), flavor).unwrap_or_default();
+        let role = role(facts.first(12), flavor).unwrap_or_default();
         match &backend.login_role {
             _ if !has_roles => {}
             None => backend.login_role = Some(role),
@@ -121,17 +127,28 @@ impl Engine {
             charset(facts, None, flavor).map(|charset| self.interner.charset(charset));
         // A collation that MariaDB does not know is the server's default for a new connection, and after
         // a reset that of whoever had the server's thread before.
-        let teaches = backend.is_new() || self.charsets.get(session.collation).is_none();
+        let is_new = backend.is_new();
+        // What the server has run there is the matter of sessions, each of which has its own.
+        let initiated = is_new && facts.first(8).is_some_and(|text| !text.is_empty());
+        let teaches = is_new || self.charsets.get(session.collation).is_none();
+        let teaches = teaches && !initiated;
         if let (Some(charset), true) = (&session.charset, teaches) {
             self.charsets.learn(session.collation, charset.clone());
         }
-        let is_new = backend.is_new();
         backend.session = session;
         backend.insert_id = crate::backend::InsertId::Known(0);
         backend.leftovers = crate::carried::leftovers::Leftovers::default();
-        (backend.dirty, backend.counted_rows) = (false, false);
+        (backend.dirty, backend.counted_rows) = (initiated, false);
         // A command may wait for a clean backend.
         backend.due &= crate::backend::Due::COMMAND;
+        self.learn_globals(facts);
+        if let Some(sql_mode) = facts.first(3).filter(|_| !initiated) {
+            self.learn_sql_mode(key, sql_mode, is_new);
+        }
+    }
+
+    /// The backend said what sessions begin with from now on.
+    fn learn_globals(&mut self, facts: &TextResultSet) {
         if let Some(autocommit) = facts.first(4) {
             self.learn_autocommit(autocommit == b"1");
         }
@@ -139,11 +156,9 @@ impl Engine {
             known.binary_log = facts.first(5) == Some(b"1");
             known.auto_is_null = facts.first(6) == Some(b"1");
             known.limits_rows = facts.first(7) != Some(NO_LIMIT);
+            known.init_connect = Some(facts.first(8).unwrap_or_default().into());
         }
-        self.learn_tracked(Asked::told(facts, 8));
-        if let Some(sql_mode) = facts.first(3) {
-            self.learn_sql_mode(key, sql_mode, is_new);
-        }
+        self.learn_tracked(Asked::told(facts, 9));
     }
 
     /// What sessions begin with from now on, and have begun with that came before anybody knew: of those, no statement

@@ -154,6 +154,13 @@ impl Engine {
 
     /// Sends the command that waits at the front of the client's inbox.
     pub(crate) fn send_from_inbox<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
+        self.initiate(client);
+        if self.initiates_in_vain(client) {
+            self.initiated(client);
+            self.drop_first_command(client);
+            self.attach_in_vain(turn, client);
+            return self.consume_inbox(turn, client);
+        }
         let Some(record) = self.clients.get_mut(client) else {
             return;
         };

@@ -401,6 +401,9 @@ pub(crate) fn put_command_of(outbox: &mut Vec<u8>, command: Command, argument: [
     }
 }
 
+/// A schema that everybody may select.
+pub(crate) const LEFT_FOR: &[u8] = b"information_schema";
+
 impl Backend {
     /// Appends what selects a schema, whose name is in UTF-8; `charset`: the `character_set_client` in which it would be
     /// read as another one.
@@ -426,7 +429,7 @@ impl Backend {
     /// Appends what selects a schema that everybody may select: of one that is selected again MariaDB keeps the character
     /// set that it had.
     pub(crate) fn leave_schema(&mut self, outbox: &mut Vec<u8>) {
-        put_command(outbox, Command::InitDb, b"information_schema");
+        put_command(outbox, Command::InitDb, LEFT_FOR);
         self.expect(Purpose::Reselect);
     }
 

@@ -26,7 +26,7 @@ impl Engine {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        if client.inbox.is_empty() {
+        if client.inbox.is_empty() && !client.initiates {
             let used = self.consume(turn, key, bytes);
             self.keep(turn, key, &bytes[used..]);
         } else {
@@ -40,6 +40,7 @@ impl Engine {
 
     /// Goes on with what the client sent ahead.
     pub(crate) fn consume_inbox<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        self.initiate(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

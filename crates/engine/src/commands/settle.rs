@@ -9,6 +9,7 @@ use wire::{ErrPacket, ServerStatus, TextResultSet, code};
 
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::carried::refused::explained;
+use crate::client::LoginStep;
 use crate::commands::answers::Ending;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
@@ -270,12 +271,15 @@ impl Engine {
         ends && (by_itself && !keeps || command.traits.contains(Traits::RELEASES_CONNECTION))
     }
 
-    /// The command was the schema of a login: its answer decides the login.
+    /// The command was the schema of a login, whose answer decides the login; or what is run behind it.
     fn login_answered<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, ending: &Ending) {
-        if self.clients.login_mut(key).is_none() {
+        let Some(login) = self.clients.login_mut(key) else {
             return;
-        }
+        };
+        let initiates = matches!(login.step, LoginStep::Initiating { .. });
         match ending {
+            Ending::Ok if initiates => self.initiated(key),
+            Ending::Err(_) if initiates => self.not_initiated(turn, key),
             Ending::Ok => {
                 if self.may_use_schema(turn, key) {
                     self.welcome(turn, key);

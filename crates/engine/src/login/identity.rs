@@ -12,7 +12,7 @@ use membership::Key;
 use wire::{AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities};
 
 use crate::backend::PoolKey;
-use crate::client::{Answered, LoginStep, State};
+use crate::client::{Answered, LoginStep};
 use crate::errors::{ClientError, host};
 use crate::{Engine, Mail, Turn};
 
@@ -214,17 +214,13 @@ impl Engine {
             }
         }
         match claim.schema {
-            None => {
-                self.welcome(turn, key);
-                self.clients.move_to(key, State::Idle, turn.now);
-            }
+            None => self.begin(turn, key),
             Some(schema) if sandboxed => {
                 // No backend would say whether it is there.
                 if let Some(client) = self.clients.get_mut(key) {
                     client.session.schema = Some(self.interner.schema(schema));
                 }
-                self.welcome(turn, key);
-                self.clients.move_to(key, State::Idle, turn.now);
+                self.begin(turn, key);
             }
             Some(schema) => self.check_schema(turn, key, schema),
         }

@@ -7,7 +7,7 @@ use pool::{KeyId, State as BackendState};
 use session::{Charset, ResultsCollation};
 use wire::TextResultSet;
 
-use crate::backend::Purpose;
+use crate::backend::{Backend, Purpose};
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -154,11 +154,7 @@ impl Engine {
         };
         self.pool.move_to(idle, BackendState::Active, turn.now);
         if let Some(backend) = self.pool.get_mut(idle) {
-            // Also a connection without names of schemas can say that.
-            let question = format!("SHOW COLLATION WHERE Id={collation}");
-            backend.put_query(turn.io.outbox(backend.handle), question.as_bytes());
-            let rows = TextResultSet::default();
-            backend.expect(Purpose::ReadCollation(collation, rows));
+            backend.ask_for_collation(turn.io.outbox(backend.handle), collation);
             self.counters.read_backs += 1;
         }
     }
@@ -213,6 +209,16 @@ impl Engine {
 fn part_of(total: usize, worker: usize, workers: usize) -> usize {
     let workers = workers.max(1);
     total / workers + usize::from(worker < total % workers)
+}
+
+impl Backend {
+    /// Asks what a collation stands for.
+    pub(crate) fn ask_for_collation(&mut self, outbox: &mut Vec<u8>, collation: u8) {
+        // Also a connection without names of schemas can say that.
+        let question = format!("SHOW COLLATION WHERE Id={collation}");
+        self.put_query(outbox, question.as_bytes());
+        self.expect(Purpose::ReadCollation(collation, TextResultSet::default()));
+    }
 }
 
 #[cfg(test)]

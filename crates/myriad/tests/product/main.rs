@@ -51,6 +51,8 @@ mod from_server;
 #[cfg(test)]
 mod idle_transactions;
 #[cfg(test)]
+mod init_connect;
+#[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod kinds;

@@ -696,3 +696,25 @@ fn flushed_user_variables_are_gone() {
         ],
     );
 }
+
+/// A backend connection that is cleaned for a session loses its schema if that was dropped: what the session says must not
+/// be said in the schema that is selected meanwhile (MariaDB).
+#[test]
+fn what_is_said_in_a_schema_that_is_gone_does_not_run_in_another() {
+    let database = Database::private();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    database.schema("gone");
+    let mut leaves = Client::new(&door.address(), "gone");
+    leaves.run("SET @left = 1");
+    let mut client = Client::new(&door.address(), "gone");
+    database.execute("DROP DATABASE gone");
+    // Whoever begins a transaction gets a connection without variables of others.
+    let told = client.run("BEGIN");
+    let named = client.run("SELECT DATABASE()");
+    assert!(
+        !format!("{named:?}").contains("information_schema"),
+        "{told:?}, {named:?}"
+    );
+    let read = client.run("SELECT COUNT(*) FROM TABLES");
+    assert!(matches!(read[..], [Outcome::Err(..)]), "{read:?}");
+}

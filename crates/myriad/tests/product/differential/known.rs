@@ -497,15 +497,15 @@ const KNOWN: [Known; 67] = [
         kills && shows && fewer && Server::is_mariadb()
     }),
     (
-        "of `max_error_count` = 0, after COM_RESET_CONNECTION",
+        "if they are more than `max_error_count` lets the server keep",
         |case| {
             let counts = ["_count", "SHOW COUNT("]
                 .iter()
                 .any(|word| case.last().contains(word));
-            case.has(&["max_error_count = 0"])
-                && counts
-                && case.same_rows_but_one()
-                && Server::is_mariadb()
+            let begins = std::env::var("MYRIAD_DIFFERENTIAL_GLOBALS").unwrap_or_default();
+            let none = case.has(&["max_error_count = 0"]) || begins.contains("max_error_count = 0");
+            let few = case.has(&["max_error_count ="]) || begins.contains("max_error_count =");
+            (none || few && Server::is_mariadb()) && counts && case.same_rows_but_one()
         },
     ),
     ("`at row N` in what is said of a parameter", |case| {
