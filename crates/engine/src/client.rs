@@ -68,6 +68,17 @@ impl State {
     }
 }
 
+bitflags::bitflags! {
+    /// What comes before the next statement of a session.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct First: u8 {
+        /// It has defined what the server runs by itself: what that leaves is asked for.
+        const DEFINITIONS = 1;
+        /// What the server runs for each session that begins may have to be run for it.
+        const INIT_CONNECT = 2;
+    }
+}
+
 /// A client connection. Small: there may be a million of them.
 pub(crate) struct Client {
     /// The driver's name for the socket.
@@ -106,12 +117,10 @@ pub(crate) struct Client {
     pub tracks: TrackFilter,
     /// Its capabilities have changed: it goes over to another key once it holds no backend.
     pub rekeyed: bool,
-    /// What the server runs for each session that begins may have to be run for it.
-    pub initiates: bool,
     /// A variable that it has set was refused: what replaces that, and ROLLBACK, run without it.
     pub refused: bool,
-    /// It has defined what the server runs by itself: what that leaves is asked for before its next statement.
-    pub defines: bool,
+    /// What comes before its next statement.
+    pub first: First,
     /// What was known of changes of global variables when the session was looked at last.
     pub global_news: u16,
     /// It is sending a file that the server asked for.

@@ -27,9 +27,10 @@ use wire::{
 };
 
 use crate::backend::facts::Facts;
+use crate::carried::globals::WAIT_TIMEOUT;
 use crate::carried::last_gtid::Gtid;
 use crate::carried::track_filter::TrackFilter;
-use crate::client::{Client, Login, LoginStep, Origin, State};
+use crate::client::{Client, First, Login, LoginStep, Origin, State};
 use crate::diagnostics::capture::Capture;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
@@ -142,9 +143,8 @@ impl Engine {
             texts: None,
             tracks: TrackFilter::default(),
             rekeyed: false,
-            initiates: false,
             refused: false,
-            defines: false,
+            first: First::empty(),
             global_news: 0,
             uploading: false,
             retry: Retry::Fresh,
@@ -307,6 +307,12 @@ impl Engine {
         let global_changes = self.shared.global_changes();
         client.begin_with(facts.begins_with(), global_changes, &mut self.interner);
         client.tracks = self.track_lists.first();
+        if client.capabilities.contains(Capabilities::INTERACTIVE)
+            && let Some(timeout) = facts.interactive_wait_timeout()
+        {
+            let session = &mut client.session;
+            session.set_variable(WAIT_TIMEOUT, timeout, &mut self.interner);
+        }
         if let Some(charset) = unreadable_charset(response.collation, self.flavor()) {
             let error = ClientError::unreadable_charset(charset);
             self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
@@ -370,7 +376,8 @@ impl Engine {
         let Some(login) = client.login.take() else {
             return;
         };
-        client.initiates = may_initiate && login.greeted.is_some();
+        let initiates = may_initiate && login.greeted.is_some();
+        client.first.set(First::INIT_CONNECT, initiates);
         let mut block = Vec::new();
         if let (true, Some(schema)) = (client.dialect().session_track, &client.session.schema) {
             client

@@ -205,6 +205,9 @@ impl ResponseWalk {
         let Some(header) = Header::parse(input) else {
             return Ok(None);
         };
+        if self.breaks_in(header, input) {
+            self.due = header.sequence_id;
+        }
         if header.sequence_id != self.due {
             return Err(WalkError::OutOfOrder {
                 due: self.due,
@@ -219,6 +222,15 @@ impl ResponseWalk {
                 self.whole(header, input)
             }
         }
+    }
+
+    /// True of an ERR to a command of several packets that comes before its last one was read: it was too long by then.
+    fn breaks_in(&self, header: Header, input: &[u8]) -> bool {
+        let is_first = matches!(self.phase, Phase::First | Phase::Prepare | Phase::Single);
+        is_first
+            && !self.continued
+            && (1..self.due).contains(&header.sequence_id)
+            && input.get(HEADER_LEN) == Some(&0xff)
     }
 
     fn column<'a>(&mut self, header: Header, left: u64, input: &'a [u8]) -> Piece<'a> {

@@ -79,6 +79,10 @@ pub(crate) struct Facts {
     pub auto_is_null: bool,
     /// What is run for each session that begins; `None` if that is not known.
     pub init_connect: Option<Arc<[u8]>>,
+    /// The `wait_timeout` that sessions begin with.
+    pub wait_timeout: Box<[u8]>,
+    /// That of sessions of interactive clients; empty like the other if it is not known.
+    pub interactive_timeout: Box<[u8]>,
     /// Sessions begin with a `sql_select_limit`.
     pub limits_rows: bool,
 }
@@ -136,6 +140,22 @@ impl Facts {
         self.autocommit.replace(autocommit).is_none()
     }
 
+    /// The `wait_timeout` that the session of an interactive client begins with, if it is not that of all.
+    pub(crate) fn interactive_wait_timeout(&self) -> Option<&[u8]> {
+        (self.interactive_timeout != self.wait_timeout).then_some(&self.interactive_timeout)
+    }
+
+    /// Takes over from other facts what a handshake does not tell.
+    pub(crate) fn keep(&mut self, known: &Self) {
+        (self.modes, self.binary_log) = (known.modes, known.binary_log);
+        (self.auto_is_null, self.limits_rows) = (known.auto_is_null, known.limits_rows);
+        self.init_connect.clone_from(&known.init_connect);
+        self.wait_timeout.clone_from(&known.wait_timeout);
+        self.interactive_timeout
+            .clone_from(&known.interactive_timeout);
+        self.autocommit = self.autocommit.or(known.autocommit);
+    }
+
     /// Sessions that begin from now on have this `sql_mode`.
     pub(crate) fn learn_sql_mode(&mut self, sql_mode: &[u8]) {
         self.modes = Modes::of(sql_mode);
@@ -165,6 +185,8 @@ impl Facts {
             auto_is_null: false,
             limits_rows: false,
             init_connect: None,
+            wait_timeout: Box::default(),
+            interactive_timeout: Box::default(),
         }
     }
 
@@ -203,6 +225,8 @@ impl Facts {
             auto_is_null: false,
             limits_rows: false,
             init_connect: None,
+            wait_timeout: Box::default(),
+            interactive_timeout: Box::default(),
         }
     }
 

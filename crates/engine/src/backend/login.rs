@@ -141,11 +141,7 @@ impl Engine {
         }
         let mut facts = Facts::from_handshake(&handshake);
         if let Some(known) = &self.facts {
-            (facts.modes, facts.binary_log) = (known.modes, known.binary_log);
-            facts.auto_is_null = known.auto_is_null;
-            facts.limits_rows = known.limits_rows;
-            facts.init_connect.clone_from(&known.init_connect);
-            facts.autocommit = facts.autocommit.or(known.autocommit);
+            facts.keep(known);
         }
         if self.facts.as_ref() != Some(&facts) {
             self.learn_facts(turn, facts);

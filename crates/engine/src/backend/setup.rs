@@ -30,7 +30,7 @@ macro_rules! facts {
         concat!(
             "SELECT @@character_set_client,@@character_set_results,@@collation_connection,@@sql_mode,\
             @@global.autocommit,@@global.log_bin,@@sql_auto_is_null,@@global.sql_select_limit,\
-            @@global.init_connect,\
+            @@global.init_connect,@@global.wait_timeout,@@global.interactive_timeout,\
             @@global.session_track_system_variables,@@global.session_track_schema,\
             @@global.session_track_state_change",
             $role
@@ -115,7 +115,7 @@ impl Engine {
         let mut session = session::SessionState::new(backend.session.collation, &self.interner);
         session.schema.clone_from(&backend.session.schema);
         // Neither does COM_RESET_CONNECTION change the role (rule 3).
-        let role = role(facts.first(12), flavor).unwrap_or_default();
+        let role = role(facts.first(14), flavor).unwrap_or_default();
         match &backend.login_role {
             _ if !has_roles => {}
             None => backend.login_role = Some(role),
@@ -157,8 +157,10 @@ impl Engine {
             known.auto_is_null = facts.first(6) == Some(b"1");
             known.limits_rows = facts.first(7) != Some(NO_LIMIT);
             known.init_connect = Some(facts.first(8).unwrap_or_default().into());
+            let timeout = |column| facts.first(column).unwrap_or_default().into();
+            (known.wait_timeout, known.interactive_timeout) = (timeout(9), timeout(10));
         }
-        self.learn_tracked(Asked::told(facts, 9));
+        self.learn_tracked(Asked::told(facts, 11));
     }
 
     /// What sessions begin with from now on, and have begun with that came before anybody knew: of those, no statement

@@ -95,16 +95,18 @@ impl GlobalQuestion {
 
 /// What sessions do about it is known since they began: only what later ones begin with is to be asked.
 const AUTOCOMMIT: &[u8] = b"autocommit";
+pub(crate) const WAIT_TIMEOUT: &[u8] = b"wait_timeout";
+const INTERACTIVE_TIMEOUT: &[u8] = b"interactive_timeout";
 
 /// True for variables of which it is known what sessions begin with.
 fn is_learned(name: &[u8]) -> bool {
-    *name == *AUTOCOMMIT || is_of_tracking(name)
+    [AUTOCOMMIT, WAIT_TIMEOUT, INTERACTIVE_TIMEOUT].contains(&name) || is_of_tracking(name)
 }
 
 /// True for variables of which sessions keep what they began with. How long they may be silent is the front door's to say
 /// unless they do.
 fn is_kept(name: &[u8]) -> bool {
-    const NOT_KEPT: [&[u8]; 3] = [AUTOCOMMIT, b"interactive_timeout", b"wait_timeout"];
+    const NOT_KEPT: [&[u8]; 3] = [AUTOCOMMIT, INTERACTIVE_TIMEOUT, WAIT_TIMEOUT];
     is_carried(name) && !NOT_KEPT.contains(&name)
 }
 
@@ -228,6 +230,8 @@ impl Engine {
                     // Sessions of before have what they began with, known or not.
                     let _was_unknown = facts.learn_autocommit(**value == *b"1");
                 }
+                WAIT_TIMEOUT => facts.wait_timeout = value.clone(),
+                INTERACTIVE_TIMEOUT => facts.interactive_timeout = value.clone(),
                 SQL_MODE => {
                     facts.learn_sql_mode(value);
                     let begun = self.keys.iter_mut().filter(|key| key.sql_mode.is_some());

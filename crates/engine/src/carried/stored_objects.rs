@@ -16,7 +16,7 @@ use wire::{Command, ServerStatus};
 use self::names::{Names, Reached};
 pub(crate) use self::question::ReadStored;
 use crate::backend::{Backend, ClientCommand, Due, Purpose};
-use crate::client::Client;
+use crate::client::{Client, First};
 use crate::commands::Packet;
 use crate::commands::dispatch::put_command;
 use crate::conditions::may_name_tables;
@@ -224,7 +224,7 @@ impl Engine {
         let first = selects && selectable && !known.known;
         // Whoever has defined something need not wait until others may ask.
         let due = || (first || known.is_due(turn.now, true)) && !self.stored_under_way(record.key);
-        if !record.defines && !due() || !may_reach(packet, statement) {
+        if !record.first.contains(First::DEFINITIONS) && !due() || !may_reach(packet, statement) {
             return false;
         }
         if within {
@@ -240,7 +240,9 @@ impl Engine {
                 return false;
             }
             let record = self.clients.get_mut(client);
-            record.into_iter().for_each(|record| record.defines = false);
+            record
+                .into_iter()
+                .for_each(|record| record.first -= First::DEFINITIONS);
             let backend = self.pool.get_mut(backend);
             backend
                 .into_iter()

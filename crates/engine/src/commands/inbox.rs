@@ -26,7 +26,7 @@ impl Engine {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        if client.inbox.is_empty() && !client.initiates {
+        if client.inbox.is_empty() && !client.may_initiate() {
             let used = self.consume(turn, key, bytes);
             self.keep(turn, key, &bytes[used..]);
         } else {

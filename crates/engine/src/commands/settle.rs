@@ -9,7 +9,7 @@ use wire::{ErrPacket, ServerStatus, TextResultSet, code};
 
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::carried::refused::explained;
-use crate::client::LoginStep;
+use crate::client::{First, LoginStep};
 use crate::commands::answers::Ending;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
@@ -236,9 +236,9 @@ impl Engine {
             self.reselect_schemas(turn, key);
         }
         let client = command.client.and_then(|key| self.clients.get_mut(key));
-        client
-            .into_iter()
-            .for_each(|client| client.defines |= stored);
+        if let Some(client) = client.filter(|_| stored) {
+            client.first |= First::DEFINITIONS;
+        }
         self.may_have_changed_accounts(turn, command.kind, command.traits);
     }
 

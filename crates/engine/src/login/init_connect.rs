@@ -11,7 +11,7 @@ use events::Io;
 use membership::Key;
 use wire::{Capabilities, Command, NO_ATTRIBUTES, PacketWriter, code};
 
-use crate::client::{Login, LoginStep, State};
+use crate::client::{Client, First, Login, LoginStep, State};
 use crate::errors::{ClientError, host};
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -24,7 +24,7 @@ impl Engine {
     pub(crate) fn begin<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.welcome(turn, key);
         self.clients.move_to(key, State::Idle, turn.now);
-        if self.clients.get(key).is_some_and(|client| client.initiates) {
+        if self.clients.get(key).is_some_and(Client::may_initiate) {
             self.consume_inbox(turn, key);
         }
     }
@@ -47,10 +47,10 @@ impl Engine {
         let ready = [State::Idle, State::Active].map(Some);
         let is_ready = ready.contains(&self.clients.state(key));
         let client = self.clients.get_mut(key);
-        let Some(client) = client.filter(|client| is_ready && client.initiates) else {
+        let Some(client) = client.filter(|client| is_ready && client.may_initiate()) else {
             return;
         };
-        client.initiates = false;
+        client.first -= First::INIT_CONNECT;
         let id = client.key;
         let exempt = self.keys[id.0 as usize].kills_others || self.pool.key(id).is_sandbox();
         if text.is_empty() || exempt {
@@ -131,5 +131,12 @@ impl Engine {
         );
         let error = ClientError::new(code::NEW_ABORTING_CONNECTION, b"08S01", text);
         self.fail(turn, key, &error, DisconnectReason::LoginRefused);
+    }
+}
+
+impl Client {
+    /// True of a session for which something may have to be run before anything else.
+    pub(crate) fn may_initiate(&self) -> bool {
+        self.first.contains(First::INIT_CONNECT)
     }
 }

@@ -147,3 +147,28 @@ fn an_error_about_a_long_command_stands_behind_its_packets() {
         assert_eq!(through.value("SELECT 'next'"), "next", "{len}");
     }
 }
+
+/// The server has read enough of such a command before it has read all of it, and answers in its middle.
+#[test]
+fn a_command_that_is_too_long_for_the_server_is_refused_in_its_words() {
+    let database = Database::private();
+    database.execute("SET GLOBAL max_allowed_packet = 16777216");
+    let settings = ["server.max_allowed_packet = \"64MiB\""];
+    let door = FrontDoor::start(database.address(), &settings);
+    for len in [17_000_000, 34_000_000, 52_000_000] {
+        let mut client = Client::new(&door.address(), "shop");
+        client.query(&format!("SELECT LENGTH('{}')", "z".repeat(len)));
+        let answer = client.answer().unwrap();
+        let text = "Got a packet bigger than 'max_allowed_packet' bytes".to_owned();
+        let ids: Vec<_> = answer
+            .packets
+            .iter()
+            .map(|(_, packet)| packet.sequence_id)
+            .collect();
+        assert_eq!(
+            (answer.outcomes(), ids),
+            (vec![Outcome::Err(1153, text)], vec![2]),
+            "{len}"
+        );
+    }
+}

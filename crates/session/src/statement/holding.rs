@@ -123,7 +123,7 @@ fn handler(reader: &mut Reader<'_>) -> Option<Holding> {
     Some(Holding::OpensHandler(alias.unwrap_or(table)))
 }
 
-/// Behind SELECT or DO: one call and at most an alias.
+/// Behind SELECT or DO: one call, and at most an alias and `LIMIT 1`, which some libraries write behind every read.
 fn locks(reader: &mut Reader<'_>) -> Option<Holding> {
     let call = reader.next().identifier()?;
     let found = [
@@ -136,11 +136,14 @@ fn locks(reader: &mut Reader<'_>) -> Option<Holding> {
         .find(|(name, _)| call.eq_ignore_ascii_case(name))?;
     arguments(reader)?;
     reader.accept(Keyword::As);
-    if !reader.at_end() {
+    if !reader.at_end() && !reader.peek().is(Keyword::Limit) {
         let alias = reader.next();
         if alias.identifier().is_none() && alias != Token::Text {
             return None;
         }
+    }
+    if reader.accept(Keyword::Limit) && reader.next() != Token::Number(b"1") {
+        return None;
     }
     reader.at_end().then_some(holding)
 }

@@ -272,3 +272,30 @@ fn a_preparation_without_definitions_ends_without_them() {
     let second = walk.next(&full.0[first.bytes().len()..]).unwrap().unwrap();
     assert_eq!((name(&first), name(&second)), ("prepare ok", "column"));
 }
+
+/// A server that has read enough of a long command says so before it has read all of it.
+#[test]
+fn an_error_may_come_before_the_last_packet_of_a_command_was_read() {
+    let refused = b"\x03\x00\x00\x02\xff\x81\x04";
+    let mut walk = ResponseWalk::new(true, 3);
+    assert_eq!(walk.next(refused), Ok(Some(Piece::Err(refused))));
+    assert!(walk.is_done());
+    // Nothing else may, nor behind something.
+    let ok = b"\x07\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00";
+    let mut walk = ResponseWalk::new(true, 3);
+    assert_eq!(
+        walk.next(ok),
+        Err(WalkError::OutOfOrder { due: 4, found: 2 })
+    );
+    let mut walk = ResponseWalk::new(true, 0);
+    assert_eq!(
+        walk.next(b"\x01\x00\x00\x01\x01")
+            .map(|piece| piece.is_some()),
+        Ok(true)
+    );
+    let late = b"\x03\x00\x00\x01\xff\x81\x04";
+    assert_eq!(
+        walk.next(late),
+        Err(WalkError::OutOfOrder { due: 2, found: 1 })
+    );
+}
