@@ -24,7 +24,7 @@ const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
 pub(crate) const TRACK_ALL: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
     session_track_system_variables='*'";
 
-/// What sessions begin with, in the order in which `learn_session` reads it.
+/// What sessions begin with, in the order of [`Fact`].
 macro_rules! facts {
     ($role:literal) => {
         concat!(
@@ -43,6 +43,27 @@ const FACTS: &[u8] = facts!("");
 
 /// The same of servers that have roles.
 const FACTS_AND_ROLE: &[u8] = facts!(",CURRENT_ROLE()");
+
+/// The columns of the answer. The first three are those that [`charset`] reads, and what the session tracker tells begins
+/// with the list of variables.
+enum Fact {
+    SqlMode = 3,
+    Autocommit,
+    LogBin,
+    AutoIsNull,
+    SelectLimit,
+    InitConnect,
+    WaitTimeout,
+    InteractiveTimeout,
+    Tracking,
+    Role = 14,
+}
+
+impl Fact {
+    fn of(self, rows: &TextResultSet) -> Option<&[u8]> {
+        rows.first(self as usize)
+    }
+}
 
 /// What `sql_select_limit` is unless somebody has set it.
 const NO_LIMIT: &[u8] = b"18446744073709551615";
@@ -115,7 +136,7 @@ impl Engine {
         let mut session = session::SessionState::new(backend.session.collation, &self.interner);
         session.schema.clone_from(&backend.session.schema);
         // Neither does COM_RESET_CONNECTION change the role (rule 3).
-        let role = role(facts.first(14), flavor).unwrap_or_default();
+        let role = role(Fact::Role.of(facts), flavor).unwrap_or_default();
         match &backend.login_role {
             _ if !has_roles => {}
             None => backend.login_role = Some(role),
@@ -129,7 +150,10 @@ impl Engine {
         // a reset that of whoever had the server's thread before.
         let is_new = backend.is_new();
         // What the server has run there is the matter of sessions, each of which has its own.
-        let initiated = is_new && facts.first(8).is_some_and(|text| !text.is_empty());
+        let initiated = is_new
+            && Fact::InitConnect
+                .of(facts)
+                .is_some_and(|text| !text.is_empty());
         let teaches = is_new || self.charsets.get(session.collation).is_none();
         let teaches = teaches && !initiated;
         if let (Some(charset), true) = (&session.charset, teaches) {
@@ -142,25 +166,26 @@ impl Engine {
         // A command may wait for a clean backend.
         backend.due &= crate::backend::Due::COMMAND;
         self.learn_globals(facts);
-        if let Some(sql_mode) = facts.first(3).filter(|_| !initiated) {
+        if let Some(sql_mode) = Fact::SqlMode.of(facts).filter(|_| !initiated) {
             self.learn_sql_mode(key, sql_mode, is_new);
         }
     }
 
     /// The backend said what sessions begin with from now on.
     fn learn_globals(&mut self, facts: &TextResultSet) {
-        if let Some(autocommit) = facts.first(4) {
+        if let Some(autocommit) = Fact::Autocommit.of(facts) {
             self.learn_autocommit(autocommit == b"1");
         }
         if let Some(known) = &mut self.facts {
-            known.binary_log = facts.first(5) == Some(b"1");
-            known.auto_is_null = facts.first(6) == Some(b"1");
-            known.limits_rows = facts.first(7) != Some(NO_LIMIT);
-            known.init_connect = Some(facts.first(8).unwrap_or_default().into());
-            let timeout = |column| facts.first(column).unwrap_or_default().into();
-            (known.wait_timeout, known.interactive_timeout) = (timeout(9), timeout(10));
+            let text = |fact: Fact| fact.of(facts).unwrap_or_default();
+            known.binary_log = text(Fact::LogBin) == b"1";
+            known.auto_is_null = text(Fact::AutoIsNull) == b"1";
+            known.limits_rows = text(Fact::SelectLimit) != NO_LIMIT;
+            known.init_connect = Some(text(Fact::InitConnect).into());
+            known.wait_timeout = text(Fact::WaitTimeout).into();
+            known.interactive_timeout = text(Fact::InteractiveTimeout).into();
         }
-        self.learn_tracked(Asked::told(facts, 11));
+        self.learn_tracked(Asked::told(facts, Fact::Tracking as usize));
     }
 
     /// What sessions begin with from now on, and have begun with that came before anybody knew: of those, no statement

@@ -41,13 +41,13 @@ impl Engine {
 
     /// Puts what is run at the beginning of a session in front of what its client has sent, once, if it is due.
     pub(crate) fn initiate(&mut self, key: Key) {
-        let Some(text) = self.init_connect().cloned() else {
+        if !self.clients.get(key).is_some_and(Client::may_initiate) {
             return;
-        };
+        }
         let ready = [State::Idle, State::Active].map(Some);
         let is_ready = ready.contains(&self.clients.state(key));
-        let client = self.clients.get_mut(key);
-        let Some(client) = client.filter(|client| is_ready && client.may_initiate()) else {
+        let text = self.init_connect().filter(|_| is_ready).cloned();
+        let (Some(text), Some(client)) = (text, self.clients.get_mut(key)) else {
             return;
         };
         client.first -= First::INIT_CONNECT;
