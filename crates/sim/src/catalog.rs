@@ -69,7 +69,7 @@ pub(crate) fn defaults(collation: u8) -> Variables {
         ("foreign_key_checks", "ON"),
         ("group_concat_max_len", "1048576"),
         ("global.autocommit", "ON"),
-        ("global.init_connect", ""),
+        ("HEX(@@global.init_connect)", ""),
         ("global.log_bin", "OFF"),
         ("global.session_track_schema", "ON"),
         ("global.session_track_state_change", "OFF"),

@@ -11,6 +11,7 @@ use wire::{Command, TextResultSet};
 use crate::backend::facts::Facts;
 use crate::backend::{Backend, Purpose};
 use crate::carried::roles::role;
+use crate::carried::routines::unhex;
 use crate::carried::track_lists::Asked;
 use crate::commands::dispatch::{LEFT_FOR, put_command};
 use crate::{Engine, Mail, Turn};
@@ -30,7 +31,7 @@ macro_rules! facts {
         concat!(
             "SELECT @@character_set_client,@@character_set_results,@@collation_connection,@@sql_mode,\
             @@global.autocommit,@@global.log_bin,@@sql_auto_is_null,@@global.sql_select_limit,\
-            @@global.init_connect,@@global.wait_timeout,@@global.interactive_timeout,\
+            HEX(@@global.init_connect),@@global.wait_timeout,@@global.interactive_timeout,\
             @@global.session_track_system_variables,@@global.session_track_schema,\
             @@global.session_track_state_change",
             $role
@@ -181,7 +182,7 @@ impl Engine {
             known.binary_log = text(Fact::LogBin) == b"1";
             known.auto_is_null = text(Fact::AutoIsNull) == b"1";
             known.limits_rows = text(Fact::SelectLimit) != NO_LIMIT;
-            known.init_connect = Some(text(Fact::InitConnect).into());
+            known.init_connect = unhex(text(Fact::InitConnect)).map(Into::into);
             known.wait_timeout = text(Fact::WaitTimeout).into();
             known.interactive_timeout = text(Fact::InteractiveTimeout).into();
         }

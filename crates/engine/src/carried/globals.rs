@@ -18,6 +18,7 @@ use crate::backend::key_state::with_ignore_space;
 use crate::backend::setup::SQL_MODE;
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::carried::effect::Act;
+use crate::carried::routines::unhex;
 use crate::carried::track_lists::is_of_tracking;
 use crate::client::Client;
 use crate::{Engine, Mail, Turn};
@@ -88,6 +89,10 @@ impl GlobalQuestion {
         let name = &self.changed.name[..];
         match self.asks {
             Asks::Before => [b"SET @@session.", name, b"=@@session.", name].concat(),
+            // Whatever is sent to the session's client, its bytes are what the server runs.
+            Asks::After(_) if *name == *INIT_CONNECT => {
+                b"SELECT HEX(@@global.init_connect) LIMIT 1".to_vec()
+            }
             Asks::After(_) => [b"SELECT @@global.", name, b" LIMIT 1"].concat(),
         }
     }
@@ -97,10 +102,12 @@ impl GlobalQuestion {
 const AUTOCOMMIT: &[u8] = b"autocommit";
 pub(crate) const WAIT_TIMEOUT: &[u8] = b"wait_timeout";
 const INTERACTIVE_TIMEOUT: &[u8] = b"interactive_timeout";
+const INIT_CONNECT: &[u8] = b"init_connect";
 
 /// True for variables of which it is known what sessions begin with.
 fn is_learned(name: &[u8]) -> bool {
-    [AUTOCOMMIT, WAIT_TIMEOUT, INTERACTIVE_TIMEOUT].contains(&name) || is_of_tracking(name)
+    const LEARNED: [&[u8]; 4] = [AUTOCOMMIT, WAIT_TIMEOUT, INTERACTIVE_TIMEOUT, INIT_CONNECT];
+    LEARNED.contains(&name) || is_of_tracking(name)
 }
 
 /// True for variables of which sessions keep what they began with. How long they may be silent is the front door's to say
@@ -231,6 +238,7 @@ impl Engine {
                     let _was_unknown = facts.learn_autocommit(**value == *b"1");
                 }
                 WAIT_TIMEOUT => facts.wait_timeout = value.clone(),
+                INIT_CONNECT => facts.init_connect = unhex(value).map(Into::into),
                 INTERACTIVE_TIMEOUT => facts.interactive_timeout = value.clone(),
                 SQL_MODE => {
                     facts.learn_sql_mode(value);

@@ -91,6 +91,37 @@ fn each_session_begins_with_what_is_run_for_it() {
     }
 }
 
+/// Whoever changes it by the front door changes it for all that come from then on.
+#[test]
+fn a_change_holds_for_sessions_that_begin_later() {
+    let database = Database::private();
+    let door = FrontDoor::start(database.address(), &SETTINGS);
+    let all = Login {
+        user: "admin",
+        password: "all",
+        ..login()
+    };
+    let mut admin = Client::login(&door.address(), &all).unwrap();
+    let mut older = Client::login(&door.address(), &login()).unwrap();
+    older.run("DO 1");
+    for text in [
+        "SET @init = 'é'",
+        "SET @init = 'two', time_zone = '+02:00'",
+        "",
+    ] {
+        admin.run(&format!("SET GLOBAL init_connect = \"{text}\""));
+        let ask = "SELECT @init, @@time_zone";
+        let begins = || {
+            let told = [database.address().clone(), door.address()];
+            let [direct, through] =
+                told.map(|address| Client::login(&address, &login()).unwrap().run(ask));
+            (direct == through).then_some(())
+        };
+        in_time(begins).expect("what is run now");
+        assert_eq!(older.value("SELECT @init IS NULL"), "1");
+    }
+}
+
 /// It is run in the session: there are those who keep a list of who has come.
 #[test]
 fn it_is_run_once_for_each_client() {

@@ -193,9 +193,9 @@ fn select_with(rest: &str) -> Option<Sql> {
     if rest.starts_with('@') && !rest.starts_with("@@") {
         return user_variables(rest);
     }
-    let role = |name: &&str| *name == "CURRENT_ROLE()";
+    let called = |name: &&str| ["CURRENT_ROLE()", "HEX(@@global.init_connect)"].contains(name);
     let names = rest.split(',');
-    let names = names.map(|name| name.strip_prefix("@@").or(Some(name).filter(role)));
+    let names = names.map(|name| name.strip_prefix("@@").or(Some(name).filter(called)));
     let names: Option<Vec<_>> = names.map(|name| Some(name?.to_owned())).collect();
     names.map(Sql::ReadVariables)
 }
