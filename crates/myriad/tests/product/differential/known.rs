@@ -503,9 +503,9 @@ const KNOWN: [Known; 67] = [
                 .iter()
                 .any(|word| case.last().contains(word));
             let begins = std::env::var("MYRIAD_DIFFERENTIAL_GLOBALS").unwrap_or_default();
-            let none = case.has(&["max_error_count = 0"]) || begins.contains("max_error_count = 0");
-            let few = case.has(&["max_error_count ="]) || begins.contains("max_error_count =");
-            (none || few && Server::is_mariadb()) && counts && case.same_rows_but_one()
+            let set = case.has(&["max_error_count ="]) && Server::is_mariadb();
+            let few = set || begins.contains("max_error_count =");
+            few && counts && case.same_rows_but_one()
         },
     ),
     ("`at row N` in what is said of a parameter", |case| {
