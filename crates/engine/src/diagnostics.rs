@@ -138,10 +138,11 @@ impl Backend {
         let broken =
             flavor == Flavor::MariaDb && (unsent && of_a_row || broken_off(command, ending));
         // MariaDB counts all rows of a UNION and of VALUES, of which this lets some be sent only.
-        let limited = limits_rows
-            || self.session.has_set(b"sql_select_limit")
-            || command.traits.contains(Traits::FOR_STATEMENT);
-        let unsent = unsent || limited && told && flavor == Flavor::MariaDb;
+        let limited = told && flavor == Flavor::MariaDb && {
+            let set = self.session.variables.get(b"sql_select_limit");
+            limits_rows || set.is_some() || command.traits.contains(Traits::FOR_STATEMENT)
+        };
+        let unsent = unsent || limited;
         // None of its rows was sent yet.
         let opened = command.executes() && self.status.contains(ServerStatus::CURSOR_EXISTS);
         if opened || unsent && counted && !command.fetches() || mixed || too_many && !told || broken

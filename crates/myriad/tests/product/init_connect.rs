@@ -18,6 +18,15 @@ fn login() -> Login<'static> {
     Login::to("shop")
 }
 
+/// Somebody who may do without.
+fn admin() -> Login<'static> {
+    Login {
+        user: "admin",
+        password: "all",
+        ..login()
+    }
+}
+
 /// What is asked, in each of so many sessions, of which some end, and some begin anew.
 fn told(address: &Address, login: &Login<'_>) -> Vec<Vec<Outcome>> {
     let mut told = Vec::new();
@@ -66,12 +75,7 @@ fn each_session_begins_with_what_is_run_for_it() {
                 assert_eq!(told(&door.address(), &login), expected, "{text}");
             }
         }
-        // Somebody who may do without.
-        let admin = Login {
-            user: "admin",
-            password: "all",
-            ..login()
-        };
+        let admin = admin();
         assert_eq!(
             told(&door.address(), &admin),
             told(database.address(), &admin),
@@ -96,12 +100,7 @@ fn each_session_begins_with_what_is_run_for_it() {
 fn a_change_holds_for_sessions_that_begin_later() {
     let database = Database::private();
     let door = FrontDoor::start(database.address(), &SETTINGS);
-    let all = Login {
-        user: "admin",
-        password: "all",
-        ..login()
-    };
-    let mut admin = Client::login(&door.address(), &all).unwrap();
+    let mut admin = Client::login(&door.address(), &admin()).unwrap();
     let mut older = Client::login(&door.address(), &login()).unwrap();
     older.run("DO 1");
     for text in [
@@ -142,15 +141,7 @@ fn it_is_run_once_for_each_client() {
     for client in &mut clients {
         client.run("SELECT 1");
     }
-    let mut admin = Client::login(
-        database.address(),
-        &Login {
-            user: "admin",
-            password: "all",
-            ..login()
-        },
-    )
-    .unwrap();
+    let mut admin = Client::login(database.address(), &admin()).unwrap();
     // Backend connections are others.
     let came = admin.run("SELECT id, db FROM shop.came WHERE id >= 1 << 30 ORDER BY id");
     let expected = ids
@@ -172,15 +163,7 @@ fn whoever_says_nothing_has_come_too() {
     let _silent: Vec<_> = (0..3)
         .map(|_| Client::login(&door.address(), &login()).unwrap())
         .collect();
-    let mut admin = Client::login(
-        database.address(),
-        &Login {
-            user: "admin",
-            password: "all",
-            ..login()
-        },
-    )
-    .unwrap();
+    let mut admin = Client::login(database.address(), &admin()).unwrap();
     let all = || {
         let count = admin.value("SELECT COUNT(*) FROM shop.came WHERE id >= 1 << 30");
         (count == "4").then_some(())

@@ -3,12 +3,8 @@
 
 use std::iter::zip;
 
-use wire::Capabilities;
-
 use crate::packets::{INDEX, shown};
-use crate::support::{
-    Address, Client, Database, FrontDoor, Login, Outcome, Server, USUAL, eventually,
-};
+use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Server, eventually};
 
 /// What sessions do at the same time, statement by statement.
 pub(crate) type Scripts<'a> = &'a [&'a [&'a str]];
@@ -721,45 +717,4 @@ fn what_is_said_in_a_schema_that_is_gone_does_not_run_in_another() {
     );
     let read = client.run("SELECT COUNT(*) FROM TABLES");
     assert!(matches!(read[..], [Outcome::Err(..)]), "{read:?}");
-}
-
-/// Interactive clients may be silent for another time, where the server says so.
-#[test]
-fn interactive_sessions_begin_with_the_timeout_of_such() {
-    let database = Database::private();
-    let door = FrontDoor::start(database.address(), &["server.workers = 1"]);
-    let interactive = Login {
-        capabilities: USUAL | Capabilities::INTERACTIVE,
-        ..Login::default()
-    };
-    let ask = "SELECT @@wait_timeout, @@interactive_timeout";
-    let addresses = [database.address().clone(), door.address()];
-    Client::new(&addresses[1], "shop").run("DO 1");
-    for login in [&interactive, &Login::default()] {
-        let told = addresses
-            .each_ref()
-            .map(|address| Client::login(address, login).unwrap().run(ask));
-        assert_eq!(told[0], told[1]);
-    }
-    let mut admin = Client::login(
-        &door.address(),
-        &Login {
-            user: "admin",
-            password: "all",
-            ..Login::default()
-        },
-    )
-    .unwrap();
-    admin.run("SET GLOBAL interactive_timeout = 29801");
-    let told = |login: &Login<'_>| {
-        addresses
-            .each_ref()
-            .map(|address| Client::login(address, login).unwrap().run(ask))
-    };
-    eventually("what such sessions begin with now", || {
-        let [direct, through] = told(&interactive);
-        (direct == through).then_some(())
-    });
-    let [direct, through] = told(&Login::default());
-    assert_eq!(direct, through);
 }

@@ -1,6 +1,8 @@
 //! Sessions that say nothing for as long as `wait_timeout` allows, theirs or the front door's.
 
-use crate::support::{Address, Client, Database, FrontDoor, Server, eventually};
+use wire::Capabilities;
+
+use crate::support::{Address, Client, Database, FrontDoor, Login, Server, USUAL, eventually};
 
 const CLOSED: &str = "myriad_disconnects_total{reason=\"wait_timeout\"}";
 const COM_RESET_CONNECTION: u8 = 0x1f;
@@ -92,4 +94,45 @@ fn as_many_values_count_as_there_are_lists_for() {
     plain.rest();
     assert_eq!(idle(), 34);
     drop((first, same, other));
+}
+
+/// Interactive clients may be silent for another time, where the server says so.
+#[test]
+fn interactive_sessions_begin_with_the_timeout_of_such() {
+    let database = Database::private();
+    let door = FrontDoor::start(database.address(), &["server.workers = 1"]);
+    let interactive = Login {
+        capabilities: USUAL | Capabilities::INTERACTIVE,
+        ..Login::default()
+    };
+    let ask = "SELECT @@wait_timeout, @@interactive_timeout";
+    let addresses = [database.address().clone(), door.address()];
+    Client::new(&addresses[1], "shop").run("DO 1");
+    for login in [&interactive, &Login::default()] {
+        let told = addresses
+            .each_ref()
+            .map(|address| Client::login(address, login).unwrap().run(ask));
+        assert_eq!(told[0], told[1]);
+    }
+    let mut admin = Client::login(
+        &door.address(),
+        &Login {
+            user: "admin",
+            password: "all",
+            ..Login::default()
+        },
+    )
+    .unwrap();
+    admin.run("SET GLOBAL interactive_timeout = 29801");
+    let told = |login: &Login<'_>| {
+        addresses
+            .each_ref()
+            .map(|address| Client::login(address, login).unwrap().run(ask))
+    };
+    eventually("what such sessions begin with now", || {
+        let [direct, through] = told(&interactive);
+        (direct == through).then_some(())
+    });
+    let [direct, through] = told(&Login::default());
+    assert_eq!(direct, through);
 }
