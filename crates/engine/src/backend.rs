@@ -192,9 +192,9 @@ pub(crate) enum PreparedXa {
     /// None was.
     #[default]
     No,
-    /// Something ran that cannot be seen, such as the body of a procedure.
+    /// Something ran that may have prepared one: the statement, or what cannot be seen, such as the body of a procedure.
     Possible,
-    /// One was.
+    /// One was: the backend has said so.
     Certain,
 }
 

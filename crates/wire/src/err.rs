@@ -68,6 +68,8 @@ pub mod code {
     pub const TOO_MANY_ROWS: u16 = 1172;
     /// `ER_SUBQUERY_NO_1_ROW`: a subquery in place of a value has several rows.
     pub const SUBQUERY_ROWS: u16 = 1242;
+    /// `ER_XAER_RMFAIL`: not in this state of the XA transaction.
+    pub const XA_WRONG_STATE: u16 = 1399;
     /// What a statement fails of at one of its rows, those before which are dealt with.
     pub const OF_A_ROW: [u16; 18] = [
         1022, // ER_DUP_KEY

@@ -202,15 +202,13 @@ impl Engine {
 }
 
 impl Backend {
-    /// Notes that a statement prepares an XA transaction, or may: an execution does not say its text.
+    /// Notes that a statement may prepare an XA transaction: it can fail, and an execution does not say its text.
     fn note_xa(&mut self, statement: &Statement, text: &[u8]) {
         if !statement.pins.contains(PinReason::Xa) {
             return;
         }
-        if text.is_empty() {
+        if text.is_empty() || mentions(text, b"prepare") {
             self.prepared_xa = self.prepared_xa.max(PreparedXa::Possible);
-        } else if prepares_transaction(text) {
-            self.prepared_xa = PreparedXa::Certain;
         }
     }
 
@@ -310,11 +308,6 @@ impl Client {
         let executed = (keeps && executes(payload)).then(|| self.statement(payload));
         executed.flatten().map(|executed| executed.id)
     }
-}
-
-/// True if a text about an XA transaction may prepare it.
-fn prepares_transaction(text: &[u8]) -> bool {
-    mentions(text, b"prepare")
 }
 
 /// How the client is told the answer to a command whose last packet was sent with `sequence_id`.

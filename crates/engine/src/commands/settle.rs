@@ -11,6 +11,7 @@ use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose,
 use crate::carried::refused::explained;
 use crate::client::{First, LoginStep};
 use crate::commands::answers::Ending;
+use crate::commands::mentions;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
 use crate::lanes::digests::Sample;
@@ -87,7 +88,8 @@ impl Engine {
             (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
             (Purpose::Restore(_) | Purpose::Reselect, Ending::Ok) | (Purpose::Repeat, _) => {}
             (Purpose::Reselect, Ending::Err(_)) => self.lost_schema(key),
-            (Purpose::RollBack, ending) => self.rolled_back(key, *ending == Ending::Ok),
+            (Purpose::RollBack, Ending::Ok) => {}
+            (Purpose::RollBack, Ending::Err(error)) => self.rollback_refused(key, error),
             (Purpose::ReadTables(read), ending) => self.learn_tables(turn, key, &read, ending),
             (Purpose::ReadRoutine(read), ending) => {
                 self.routine_told(turn, key, (&read, *ending == Ending::Ok));
@@ -126,9 +128,10 @@ impl Engine {
         true
     }
 
-    /// The backend was asked to roll back: it refuses if an XA transaction was prepared on it.
-    fn rolled_back(&mut self, key: Key, rolled_back: bool) {
-        if let Some(backend) = self.pool.get_mut(key).filter(|_| !rolled_back) {
+    /// The backend was asked to roll back, and refused: an XA transaction was prepared on it. One that was only begun
+    /// refuses, too; a reset ends that.
+    fn rollback_refused(&mut self, key: Key, error: &[u8]) {
+        if let Some(backend) = self.pool.get_mut(key).filter(|_| !only_began_xa(error)) {
             backend.retired = true;
             backend.prepared_xa = PreparedXa::Certain;
         }
@@ -389,6 +392,17 @@ pub(crate) fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
     let runs_others = matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Prepared)
         || command.traits.contains(Traits::MULTIPLE);
     ending.code() == Some(code::PARSE_ERROR) && !runs_others
+}
+
+/// True if a ROLLBACK was refused in an XA transaction that is not prepared. Only the message tells its state, whose
+/// name no `lc_messages` translates; in a character set with wide letters, too.
+fn only_began_xa(error: &[u8]) -> bool {
+    let Ok(error) = ErrPacket::parse(error) else {
+        return false;
+    };
+    let mut message = error.message.to_vec();
+    message.retain(|&byte| byte != 0);
+    error.code == code::XA_WRONG_STATE && !mentions(&message, b"prepared")
 }
 
 impl Backend {

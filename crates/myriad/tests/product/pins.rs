@@ -281,6 +281,46 @@ fn a_prepared_transaction_is_left_to_whoever_ends_it() {
     }
 }
 
+/// What an XA PREPARE has failed to prepare ends with the session, before that goes on.
+#[test]
+fn a_transaction_that_was_not_prepared_ends_with_a_reset() {
+    const COM_RESET_CONNECTION: u8 = 0x1f;
+    let database = Database::shared();
+    database.schema("unprepared_xa");
+    let create = "CREATE PROCEDURE unprepared_xa.begins() XA START 'u'";
+    database.execute(create);
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut client = Client::new(&door.address(), "unprepared_xa");
+    assert_eq!(client.value("SELECT 1"), "1");
+    let opened = || door.metric("myriad_backend_connections_total");
+    let at_first = opened();
+    let cases: &[&[&str]] = &[
+        &["XA START 'u'"],
+        &["XA START 'u'", "XA PREPARE 'u'"],
+        &["XA START 'u'", "XA PREPARE 'u'", "XA END 'u'"],
+        &["XA START 'u'", "XA END 'u'", "XA PREPARE 'of nobody'"],
+        &["SET character_set_results = utf16", "CALL begins()"],
+        &["XA PREPARE 'u'"],
+    ];
+    for statements in cases {
+        for statement in *statements {
+            let told = client.run(statement);
+            let fails = statement.starts_with("XA PREPARE");
+            assert_eq!(matches!(told[..], [Outcome::Err(1397 | 1399, _)]), fails);
+        }
+        client.send(COM_RESET_CONNECTION, b"");
+        client.answer().unwrap();
+        for statement in ["XA START 'u'", "XA END 'u'", "XA ROLLBACK 'u'"] {
+            let told = client.run(statement);
+            assert!(
+                matches!(told[..], [Outcome::Ok(_)]),
+                "{statements:?}, {statement}: {told:?}"
+            );
+        }
+        assert_eq!(opened(), at_first, "{statements:?}");
+    }
+}
+
 /// What a connection counts and traces is the session's from then on, without what the front door asks.
 #[test]
 fn counters_and_traces_are_those_of_the_session_that_asks_for_them() {
