@@ -159,6 +159,8 @@ pub(crate) struct Backend {
     pub replay: Vec<u8>,
     /// When its client hung up while it ran something that ought to be ended.
     pub orphaned: Option<Timestamp>,
+    /// The id of the client that hung up while its statement ran, which does so still.
+    pub left_by: Option<u32>,
     /// What is counted for the transaction that is open on it.
     pub transaction: Permit,
     /// A KILL of what it runs is under way.

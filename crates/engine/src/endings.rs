@@ -75,6 +75,13 @@ impl Engine {
         self.counters.abandoned += u64::from(waits);
         self.stalls.retain(|stall| stall.client != key);
         if let Some(backend) = client.backend {
+            if let Some(backend) = self
+                .pool
+                .get_mut(backend)
+                .filter(|backend| backend.is_working())
+            {
+                backend.left_by = Some(client.id);
+            }
             self.leave_behind(turn, backend, client.pins);
         }
         if let Some(lane) = lane {

@@ -129,10 +129,8 @@ pub struct Engine {
     awake: Vec<KeyId>,
     /// What was learned of plain reads.
     digests: lanes::digests::Digests,
-    /// What is known of procedures.
+    /// What is known of procedures and functions.
     routines: carried::routines::Routines,
-    /// When somebody last asked for that.
-    routines_at: Timestamp,
     /// How many backends run statements alone at once.
     busy: backend::busy::Busy,
     /// How many lanes there may be for one state of sessions.
@@ -241,7 +239,6 @@ impl Engine {
             awake: Vec::new(),
             digests: lanes::digests::Digests::new(),
             routines: carried::routines::Routines::default(),
-            routines_at: Timestamp::default(),
             busy: backend::busy::Busy::new(busy),
             lane_limit: Concurrency::new(lanes),
             lane_patience: lanes::patience::LanePatience::new(lane_stall),

@@ -36,7 +36,7 @@ impl<'a> ChangeUser<'a> {
             collation = Some(reader.u16("collation")?.to_le_bytes()[0]);
         }
         let mut auth_plugin = &b""[..];
-        if client.contains(Capabilities::PLUGIN_AUTH) && !reader.is_empty() {
+        if client.contains(Capabilities::PLUGIN_AUTH) {
             auth_plugin = reader.nul_terminated("plugin")?;
         }
         if client.contains(Capabilities::CONNECT_ATTRS) && !reader.is_empty() {
@@ -66,7 +66,8 @@ mod tests {
         assert_eq!(change.schema, Some(&b"shop"[..]));
         assert_eq!(change.collation, Some(45));
         assert_eq!(change.auth_plugin, b"mysql_native_password");
-        let short = ChangeUser::parse(b"app\0\0\0", caps).expect("complete");
+        let old = Capabilities::SECURE_CONNECTION;
+        let short = ChangeUser::parse(b"app\0\0\0", old).expect("complete");
         assert_eq!(
             (short.schema, short.collation, short.auth_plugin),
             (None, None, &b""[..])
@@ -76,7 +77,8 @@ mod tests {
         assert!(ChangeUser::parse(attributes, caps_too).is_ok());
         let cut = &attributes[..attributes.len() - 1];
         assert!(ChangeUser::parse(cut, caps_too).is_err());
-        for cut in 0..12 {
+        // Who knows of plugins names one, as the servers have it.
+        for cut in 0..full.len() - 2 {
             assert!(
                 ChangeUser::parse(&full[..cut], caps).is_err(),
                 "cut at {cut}"

@@ -243,6 +243,9 @@ impl Engine {
         self.known_schemas.forget_all();
         self.digests.forget_tables();
         self.stored_defined(stored);
+        if stored {
+            self.routines.defined();
+        }
     }
 
     /// What connections have selected may be another schema by now, with the name of before but not its character set: they

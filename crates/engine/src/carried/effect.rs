@@ -11,11 +11,12 @@ use wire::{Command, Piece, asks_for_cursor};
 
 use crate::Engine;
 use crate::carried::holdings;
+use crate::carried::routines::{Routine, routines_of};
 use crate::commands::Packet;
 use crate::commands::rewrite::{self, prepared_text};
 use crate::conditions::Does;
 use crate::prepared::Preparing;
-use crate::prepared::named::names_statement;
+use crate::prepared::named::{executes, names_statement};
 use crate::prepared::templates::Meaning;
 
 /// What a command does to what is held, and the row it is answered with, which may come in parts.
@@ -45,10 +46,13 @@ pub(crate) enum Act {
 }
 
 /// More of a row is not looked at.
-const ROW_MAX: usize = ONE.len() + 1;
+const ROW_MAX: usize = BINARY_ONES[0].len() + 1;
 
-/// A row with the number one and nothing else.
+/// What a row begins with whose first column is the number one.
 const ONE: &[u8] = b"\x011";
+
+/// Such a row of the binary protocol, with nothing else in it, as BIGINT and as INT.
+const BINARY_ONES: [&[u8]; 2] = [b"\0\0\x01\0\0\0\0\0\0\0", b"\0\0\x01\0\0\0"];
 
 impl Effect {
     /// What a text does.
@@ -68,9 +72,9 @@ impl Effect {
         matches!(self.act, Act::Text(_))
     }
 
-    /// True if the answer was a row with the number one and nothing else.
+    /// True if the answer was a row that begins with the number one.
     pub(crate) fn is_one(&self) -> bool {
-        self.row == ONE
+        self.row.starts_with(ONE) || BINARY_ONES.contains(&&self.row[..])
     }
 
     /// What the command does.
@@ -162,7 +166,13 @@ impl Engine {
             return act.map(Effect::of_statement);
         }
         let dialect = dialect.filter(|_| holdings::concerns(statement))?;
-        holding(packet.text(), dialect).map(Effect::of_text)
+        if !executes(packet.payload) {
+            return holding(packet.text(), dialect).map(Effect::of_text);
+        }
+        // The names of tables belong to the schema that was selected when it was prepared.
+        let prepared = self.clients.get(client)?.statement(packet.payload)?;
+        let holding = holding(&prepared.template.text, dialect);
+        holding.filter(Holding::is_of_locks).map(Effect::of_text)
     }
 
     /// What COM_STMT_PREPARE of a text does.
@@ -177,17 +187,13 @@ impl Engine {
         if statement.traits.contains(Traits::SETS_UNSCOPED) {
             statement.pins.insert(PinReason::UntrackedVariable);
         }
-        if statement.kind == Kind::Call {
-            // What its body does is known for a while, and this may be executed for longer.
-            statement.pins.insert(PinReason::Call);
-            statement.traits -= Traits::OF_BODY;
-        }
         let meaning = Meaning {
             statement,
             does: Does::of_statement(&statement, text, self.flavor()),
             kills: self.victim_for_ever(key, text),
             counted: self.counted(key, text, &statement),
             mentions: mentions.unwrap_or_default().into(),
+            calls: self.calls_of(key, text, &statement),
         };
         let client = self.clients.get(key)?;
         let keeps = client.dialect().cache_metadata;
@@ -205,6 +211,15 @@ impl Engine {
         preparing.stays = stays;
         preparing.keeps = keeps.then(Box::default);
         Some(Act::Prepares(preparing))
+    }
+
+    /// The routines that a text calls, read as the session reads it.
+    fn calls_of(&self, key: Key, text: &[u8], statement: &Statement) -> Box<[Routine]> {
+        let session = self.clients.get(key).map(|client| &client.session);
+        let dialect = session.and_then(|session| self.facts.as_ref()?.dialect(session));
+        dialect.map_or_else(Box::default, |dialect| {
+            routines_of(text, statement, &dialect)
+        })
     }
 
     /// What a command does to the cursor of a prepared statement.

@@ -1,24 +1,27 @@
-//! CALL: what a procedure may leave in its session, told from its body, which is asked for once and kept for a
-//! while. A procedure that leaves nothing behind unseen does not pin.
+//! Stored procedures and functions: what those may leave in a session that a statement calls, told from their bodies,
+//! which are asked for once and kept for a while. Who calls routines that leave nothing behind unseen is not pinned.
 //!
-//! Owns the question and what was learned; how a body is judged is `session`'s.
+//! Owns the questions and what was learned; how a body is judged is `session`'s.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use events::{Io, Span, Timestamp};
 use membership::Key;
+use pool::KeyId;
 use session::statement::{
-    Body, Dialect, Kind, PinReason, PinReasons, Statement, Traits, called, procedure_body,
+    Body, Called, Dialect, Flavor, Kind, Mention, PinReason, PinReasons, Statement, Traits, called,
+    routine_body, user_variables,
 };
 use wire::{Command, ServerStatus, TextResultSet};
 
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
+use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
-/// So many procedures are known at a time.
+/// So many routines are known at a time.
 const KNOWN_MAX: usize = 1_024;
 
 /// For so long they are what they were: somebody may define them without passing here.
@@ -27,119 +30,330 @@ const FRESH: Span = Span::from_secs(60);
 /// Longer bodies are not looked at.
 const BODY_MAX: usize = 64 << 10;
 
-/// What is known of procedures, by a hash of who calls which.
+/// Nor are more parameters.
+const ROWS_MAX: usize = 256;
+
+/// Routines that call each other are followed so deep.
+const DEPTH_MAX: usize = 8;
+
+/// And so many of them for one statement.
+const FOLLOWED_MAX: u32 = 64;
+
+/// What is known of routines, by a hash of who calls which.
 #[derive(Default)]
 pub(crate) struct Routines {
     known: HashMap<u64, Known>,
+    /// What was known in another epoch may be another one by now.
+    epoch: u32,
+    /// When the statement at hand came.
+    now: Timestamp,
 }
 
 struct Known {
-    body: Option<Body>,
+    /// `None` if it may leave something behind, or cannot be looked at.
+    looked: Option<Looked>,
     until: Timestamp,
     epoch: u32,
 }
 
-/// A question about a procedure, and its answer.
+/// A routine whose body was looked at.
+#[derive(Default)]
+struct Looked {
+    body: Body,
+    /// The user variables that it mentions.
+    variables: Box<[Box<[u8]>]>,
+    calls: Box<[Routine]>,
+}
+
+/// A routine that something calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Routine {
+    schema: Option<Box<[u8]>>,
+    name: Box<[u8]>,
+    is_function: bool,
+}
+
+impl Routine {
+    fn called(&self) -> Called<'_> {
+        Called {
+            schema: self.schema.as_deref(),
+            name: &self.name,
+            is_function: self.is_function,
+        }
+    }
+}
+
+impl From<&Called<'_>> for Routine {
+    fn from(called: &Called<'_>) -> Self {
+        Self {
+            schema: called.schema.map(Box::from),
+            name: called.name.into(),
+            is_function: called.is_function,
+        }
+    }
+}
+
+/// A question about a routine, and its answer.
 pub(crate) struct ReadRoutine {
-    name: u64,
+    hash: u64,
+    schema: Box<[u8]>,
+    is_function: bool,
+    /// Without its row it is not there, so that nothing runs.
+    may_be_missing: bool,
     epoch: u32,
     /// The answer.
     pub rows: TextResultSet,
 }
 
-impl Routines {
-    fn get(&self, name: u64, (epoch, now): (u32, Timestamp)) -> Option<&Known> {
-        let known = self.known.get(&name)?;
-        (known.epoch == epoch && now < known.until).then_some(known)
+/// A routine that nobody has asked about, or not lately.
+struct Unasked<'a> {
+    hash: u64,
+    called: Called<'a>,
+    schema: &'a [u8],
+}
+
+/// Why it is not known what a statement leaves behind.
+enum Hidden<'a> {
+    /// Nobody has asked yet.
+    Unasked(Unasked<'a>),
+    /// It cannot be known.
+    Unknown,
+}
+
+/// What a statement calls, followed through what is known.
+struct Search<'a> {
+    routines: &'a Routines,
+    /// Who calls.
+    key: KeyId,
+    left: u32,
+    /// Those that are being followed.
+    path: [u64; DEPTH_MAX],
+    /// The user variables that the bodies mention are wanted.
+    variables: Option<&'a mut Vec<Mention>>,
+}
+
+impl<'a> Search<'a> {
+    /// What all of these do together. `schema` is where they are called.
+    fn follow(
+        &mut self,
+        calls: impl Iterator<Item = Called<'a>>,
+        (schema, depth): (Option<&'a [u8]>, usize),
+    ) -> Result<Body, Hidden<'a>> {
+        let mut does = Body::default();
+        for called in calls {
+            let schema = called.schema.or(schema).filter(|schema| is_plain(schema));
+            let schema = schema.ok_or(Hidden::Unknown)?;
+            self.left = self.left.checked_sub(1).ok_or(Hidden::Unknown)?;
+            let hash = self.hash(&called, schema);
+            if self.path[..depth].contains(&hash) {
+                // It calls itself, and does nothing else by that.
+                continue;
+            }
+            *self.path.get_mut(depth).ok_or(Hidden::Unknown)? = hash;
+            let known = self.routines.get(hash);
+            let known = known.ok_or(Hidden::Unasked(Unasked {
+                hash,
+                called,
+                schema,
+            }))?;
+            let looked = known.looked.as_ref().ok_or(Hidden::Unknown)?;
+            if let Some(variables) = &mut self.variables {
+                variables.extend(looked.variables.iter().map(|name| Mention {
+                    name: name.clone(),
+                    reads: true,
+                    assigns: true,
+                }));
+            }
+            let inner = looked.calls.iter().map(Routine::called);
+            let inner = self.follow(inner, (Some(schema), depth + 1))?;
+            let mut body = looked.body;
+            body.calls(&inner, false);
+            does.calls(&body, called.is_function);
+            does.always_counts |= body.always_counts && !called.is_function;
+        }
+        Ok(does)
     }
 
-    fn learn(&mut self, name: u64, known: Known) {
-        if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&name) {
-            self.known.clear();
-        }
-        self.known.insert(name, known);
+    fn hash(&self, called: &Called<'_>, schema: &[u8]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.key, schema, called.name, called.is_function).hash(&mut hasher);
+        hasher.finish()
     }
 }
 
+impl Routines {
+    fn get(&self, hash: u64) -> Option<&Known> {
+        let known = self.known.get(&hash)?;
+        (known.epoch == self.epoch && self.now < known.until).then_some(known)
+    }
+
+    /// Some may be others from now on.
+    pub(crate) const fn defined(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    fn learn(&mut self, hash: u64, known: Known) {
+        if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&hash) {
+            self.known.clear();
+        }
+        self.known.insert(hash, known);
+    }
+}
+
+/// True of a statement that pins for nothing but the routines that it calls.
+fn pins_for_routines(found: &Statement) -> bool {
+    let mut others = found.pins;
+    others.remove(PinReason::Call);
+    others.remove(PinReason::UnknownFunction);
+    !found.pins.is_empty() && others.is_empty()
+}
+
+/// The routines that a text calls, for who runs it later. Empty if they cannot be told.
+pub(crate) fn routines_of(text: &[u8], found: &Statement, dialect: &Dialect) -> Box<[Routine]> {
+    let calls = pins_for_routines(found).then(|| called(text, dialect));
+    let calls = calls.flatten().unwrap_or_default();
+    calls.iter().map(Routine::from).collect()
+}
+
 impl Engine {
-    /// What a CALL does, if its procedure is known.
-    pub(crate) fn judge_call(
+    /// What a statement does, if it pins for nothing but routines that leave nothing behind.
+    pub(crate) fn judge_routines(
         &self,
-        client: &Client,
-        (text, dialect): (&[u8], &Dialect),
+        key: Key,
+        packet: Packet<'_>,
         mut found: Statement,
     ) -> Statement {
+        let Some(client) = self.clients.get(key).filter(|_| !found.pins.is_empty()) else {
+            return found;
+        };
         // What it has counted is asked of the backend if that is told first what was counted before, or has kept it.
-        let tells = !client.pins.is_empty() || client.capture.found_few(dialect.flavor);
+        let tells = !client.pins.is_empty() || client.capture.found_few(self.flavor());
         if found.kind == Kind::Call && tells {
             found.traits |= Traits::COUNTS_UNSENT_ROWS;
         }
-        let now = self.routines_at;
-        let called = procedure(client, (text, dialect), &found);
-        let known =
-            called.and_then(|called| self.routines.get(called.hash, (self.digests.epoch(), now)));
-        let Some(body) = known.and_then(|known| known.body) else {
-            return found;
-        };
-        if body.uses_variables && self.keys[client.key.0 as usize].hides_variables {
-            // There is no asking which they are.
-            return found;
+        match self.search(client, (packet, &found), None) {
+            Ok(body) => with_body(found, &body),
+            Err(_) => found,
         }
-        found.pins = PinReasons::NONE;
-        found.traits |= Traits::RUNS_KNOWN_BODY;
-        found
-            .traits
-            .set(Traits::COUNTS_UNSENT_ROWS, body.counts_rows);
-        found.traits.set(Traits::BODY_COUNTS, body.always_counts);
-        found.traits.set(Traits::BODY_ASSIGNS, body.uses_variables);
-        found.traits.set(Traits::BODY_USES_TABLES, body.uses_tables);
-        found
     }
 
-    /// Asks the client's backend for the body of the procedure that is called. False if it is known, or the
-    /// session is pinned by the CALL of another already.
+    /// What the routines do that a statement calls. Names of variables are added to `variables`.
+    fn search<'a>(
+        &'a self,
+        client: &'a Client,
+        (packet, found): (Packet<'a>, &Statement),
+        variables: Option<&'a mut Vec<Mention>>,
+    ) -> Result<Body, Hidden<'a>> {
+        let is_text = packet.payload.first() == Some(&(Command::Query as u8));
+        let runs_known = found.traits.contains(Traits::RUNS_KNOWN_BODY);
+        if !pins_for_routines(found) && !runs_known {
+            return Err(Hidden::Unknown);
+        }
+        let mut search = Search {
+            routines: &self.routines,
+            key: client.key,
+            left: FOLLOWED_MAX,
+            path: [0; DEPTH_MAX],
+            variables,
+        };
+        if is_text {
+            let dialect = self
+                .facts
+                .as_ref()
+                .and_then(|facts| facts.dialect(&client.session));
+            let dialect = dialect.ok_or(Hidden::Unknown)?;
+            let calls = called(packet.text(), &dialect).filter(|calls| !calls.is_empty());
+            let calls = calls.ok_or(Hidden::Unknown)?;
+            let schema = client.session.schema.as_deref();
+            return search.follow(calls.into_iter(), (schema, 0));
+        }
+        let executed = executes(packet.payload).then(|| client.statement(packet.payload));
+        let template = &executed.flatten().ok_or(Hidden::Unknown)?.template;
+        let calls = &template.meaning.calls;
+        if calls.is_empty() {
+            return Err(Hidden::Unknown);
+        }
+        let calls = calls.iter().map(Routine::called);
+        search.follow(calls, (template.binding.schema(), 0))
+    }
+
+    /// The user variables that the bodies mention which a statement runs.
+    pub(crate) fn add_mentions_of_bodies(
+        &self,
+        key: Key,
+        (packet, found): (Packet<'_>, &Statement),
+        mentions: &mut Vec<Mention>,
+    ) {
+        let assigns = found.traits.contains(Traits::BODY_ASSIGNS);
+        let Some(client) = self.clients.get(key).filter(|_| assigns) else {
+            return;
+        };
+        let mut more = Vec::new();
+        let _known_already = self.search(client, (packet, found), Some(&mut more));
+        for mention in more {
+            match mentions.iter_mut().find(|known| known.name == mention.name) {
+                Some(known) => *known = mention,
+                None => mentions.push(mention),
+            }
+        }
+    }
+
+    /// Asks the client's backend for the body of a routine that is called. False if all are known, or the session
+    /// is pinned already.
     pub(crate) fn ask_for_routine<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
         (packet, statement): (Packet<'_>, &Statement),
     ) -> bool {
-        self.routines_at = turn.now;
-        let is_text = packet.payload.first() == Some(&(Command::Query as u8));
-        let Some(client) = self.clients.get(key).filter(|_| is_text) else {
+        self.routines.now = turn.now;
+        let Some(client) = self
+            .clients
+            .get(key)
+            .filter(|_| pins_for_routines(statement))
+        else {
             return false;
         };
-        // Reading would begin a transaction.
-        let within = client.holds_backend() || !client.status.contains(ServerStatus::AUTOCOMMIT);
-        let dialect = self
-            .facts
-            .as_ref()
-            .and_then(|facts| facts.dialect(&client.session));
-        let Some(dialect) = dialect.filter(|_| !within) else {
+        let Some(place) = client.backend.filter(|_| client.pins.is_empty()) else {
             return false;
         };
-        let Some(called) = procedure(client, (packet.text(), &dialect), statement) else {
+        let within = client.status.contains(ServerStatus::IN_TRANS);
+        let begins = !within && !client.status.contains(ServerStatus::AUTOCOMMIT);
+        let Err(Hidden::Unasked(unasked)) = self.search(client, (packet, statement), None) else {
             return false;
         };
-        let name = called.hash;
-        let epoch = self.digests.epoch();
-        if self.routines.get(name, (epoch, turn.now)).is_some() {
+        let question = question(&unasked);
+        let read = Box::new(ReadRoutine {
+            hash: unasked.hash,
+            schema: unasked.schema.into(),
+            is_function: unasked.called.is_function,
+            // Else it may be one of a package.
+            may_be_missing: !unasked.called.is_function
+                && (self.flavor() == Flavor::MySql || unasked.called.schema.is_none()),
+            epoch: self.routines.epoch,
+            rows: TextResultSet::default(),
+        });
+        // A question empties the list of conditions, and is one that counts rows.
+        let reads_first =
+            within && (self.read_warnings(turn, place) || self.read_found_rows(turn, place));
+        let Some(backend) = self.pool.get_mut(place) else {
             return false;
+        };
+        if !reads_first {
+            if begins && backend.session.next_transaction().is_some() {
+                // The question would use up what only the next transaction is to have.
+                return false;
+            }
+            let outbox = turn.io.outbox(backend.handle);
+            backend.put_query(outbox, &question);
+            backend.expect(Purpose::ReadRoutine(read));
+            if begins {
+                // It has begun a transaction.
+                backend.roll_back(outbox);
+            }
+            self.counters.read_backs += 1;
         }
-        let backend = client.backend.and_then(|key| self.pool.get_mut(key));
-        let Some(backend) = backend else {
-            return false;
-        };
-        let question = question(called.schema, called.name);
-        backend.put_query(turn.io.outbox(backend.handle), &question);
-        let rows = TextResultSet::default();
-        backend.expect(Purpose::ReadRoutine(Box::new(ReadRoutine {
-            name,
-            epoch,
-            rows,
-        })));
         backend.due |= Due::COMMAND;
-        self.counters.read_backs += 1;
         self.clients.set_active(key, turn.now);
         true
     }
@@ -151,83 +365,98 @@ impl Engine {
         key: Key,
         (read, told): (&ReadRoutine, bool),
     ) {
-        self.learn_routine(turn, read, told);
+        let looked = self.look_at(read).filter(|_| told);
+        let known = Known {
+            looked,
+            until: turn.now + FRESH,
+            epoch: read.epoch,
+        };
+        self.routines.learn(read.hash, known);
         let backend = self.pool.get_mut(key).filter(|_| !told);
         if let Some(backend) = backend {
             backend.clear_conditions(turn.io.outbox(backend.handle));
         }
     }
 
-    /// Takes over the body; nothing if the backend does not say.
-    fn learn_routine<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, read: &ReadRoutine, told: bool) {
-        let facts = self.facts.as_ref();
-        let body = read.rows.first(0).filter(|_| told).and_then(unhex);
-        let body = body.zip(facts).and_then(|(text, facts)| {
-            procedure_body(&text, &Dialect::new(facts.flavor, facts.version_number))
-        });
-        let known = Known {
-            body,
-            until: turn.now + FRESH,
-            epoch: read.epoch,
-        };
-        self.routines.learn(read.name, known);
-    }
-
-    /// A CALL was answered that does not pin: user variables that its body assigned are read back.
-    pub(crate) fn call_answered(&mut self, key: Key, command: &ClientCommand) {
-        if let (Some(backend), true) = (
-            self.pool.get_mut(key),
-            command.traits.contains(Traits::BODY_ASSIGNS),
-        ) {
-            backend.due |= Due::NAMES;
+    /// A statement failed whose routines set variables of the session: no answer tells of those that were set before.
+    pub(crate) fn may_have_set_in_body(&mut self, command: &ClientCommand) {
+        let sets = Traits::RUNS_KNOWN_BODY | Traits::SETS_VARIABLE;
+        if let (Some(key), true) = (command.client, command.traits.contains(sets)) {
+            self.pin_late(key, PinReason::Call);
         }
     }
+
+    /// Looks at a body. `None` if the backend does not say, or it may leave something behind.
+    fn look_at(&self, read: &ReadRoutine) -> Option<Looked> {
+        let facts = self.facts.as_ref()?;
+        let Some(row) = read.rows.rows().find(|row| row.get(1) == Some(&None)) else {
+            return read.may_be_missing.then(Looked::default);
+        };
+        let text = unhex(row.first()?.as_deref()?)?;
+        let parameters = read.rows.rows().filter_map(|row| row.get(1)?.as_deref());
+        let parameters: Vec<_> = parameters.filter_map(unhex).collect();
+        let parameters: Vec<_> = parameters.iter().map(|name| &name[..]).collect();
+        let dialect = Dialect::new(facts.flavor, facts.version_number);
+        let (body, calls) = routine_body(&text, (&parameters, read.is_function), &dialect)?;
+        let variables = user_variables(&text, &dialect)?.into_iter();
+        let routine = |called: &Called<'_>| Routine {
+            schema: Some(called.schema.map_or_else(|| read.schema.clone(), Box::from)),
+            ..Routine::from(called)
+        };
+        Some(Looked {
+            body,
+            variables: variables.map(|mention| mention.name).collect(),
+            calls: calls.iter().map(routine).collect(),
+        })
+    }
 }
 
-/// A procedure that can be asked about.
-struct Procedure<'a> {
-    /// Of who calls it, and both names.
-    hash: u64,
-    schema: &'a [u8],
-    name: &'a [u8],
+/// A statement whose routines leave nothing behind unseen.
+fn with_body(mut found: Statement, body: &Body) -> Statement {
+    found.pins = PinReasons::NONE;
+    let mut traits = (found.traits - Traits::UNKNOWN_CALL) | Traits::RUNS_KNOWN_BODY;
+    traits.set(Traits::BODY_USES_TABLES, body.uses_tables);
+    if body.uses_variables {
+        traits |= Traits::USES_USER_VARIABLES | Traits::ASSIGNS_USER_VARIABLES;
+        traits |= Traits::BODY_ASSIGNS;
+    }
+    if body.sets_variables {
+        traits |= Traits::SETS_VARIABLE;
+    }
+    if found.kind == Kind::Call {
+        traits.set(Traits::COUNTS_UNSENT_ROWS, body.counts_rows);
+        traits.set(Traits::BODY_COUNTS, body.always_counts);
+    }
+    Statement { traits, ..found }
 }
 
-/// The procedure that a text calls, if the CALL is all that pins, and the names are plain.
-fn procedure<'a>(
-    client: &'a Client,
-    (text, dialect): (&'a [u8], &Dialect),
-    found: &Statement,
-) -> Option<Procedure<'a>> {
-    let alone = found.kind == Kind::Call && !found.traits.contains(Traits::MULTIPLE);
-    let known = found.traits.contains(Traits::RUNS_KNOWN_BODY);
-    let alone = alone && (known || found.pins == PinReason::Call.into());
-    let (schema, name) = called(text, dialect).filter(|_| alone)?;
-    let schema = schema.or(client.session.schema.as_deref())?;
+fn is_plain(name: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$".contains(byte);
-    if !schema.iter().chain(name).all(plain) {
-        return None;
-    }
-    let mut hasher = DefaultHasher::new();
-    (client.key, schema, name).hash(&mut hasher);
-    let hash = hasher.finish();
-    Some(Procedure { hash, schema, name })
+    name.iter().all(plain)
 }
 
-/// The question for a body that is read as most texts are, of plain names.
-fn question(schema: &[u8], name: &[u8]) -> Vec<u8> {
-    let begin =
-        b"SELECT HEX(CONVERT(ROUTINE_DEFINITION USING utf8mb4)) FROM information_schema.ROUTINES \
-                  WHERE ROUTINE_TYPE='PROCEDURE' AND ROUTINE_BODY='SQL' AND ROUTINE_SCHEMA='";
-    let mut text = begin.to_vec();
-    text.extend_from_slice(schema);
-    text.extend_from_slice(b"' AND ROUTINE_NAME='");
-    text.extend_from_slice(name);
+/// The question for a body of plain names, NULL of one that is not read as most texts are, and for its parameters.
+fn question(asked: &Unasked<'_>) -> Vec<u8> {
+    let mut read = format!("ROUTINE_BODY='SQL' AND LENGTH(ROUTINE_DEFINITION)<{BODY_MAX}");
     for mode in ["ANSI", "BACKSLASH", "ORACLE", "IGNORE_SPACE"] {
-        text.extend_from_slice(format!("' AND SQL_MODE NOT LIKE '%{mode}%").as_bytes());
+        read += &format!(" AND SQL_MODE NOT LIKE '%{mode}%'");
     }
-    let end = format!("' AND LENGTH(ROUTINE_DEFINITION)<{BODY_MAX} LIMIT 1");
-    text.extend_from_slice(end.as_bytes());
-    text
+    let of = match asked.called.is_function {
+        true => "FUNCTION",
+        false => "PROCEDURE",
+    };
+    let schema = String::from_utf8_lossy(asked.schema);
+    let name = String::from_utf8_lossy(asked.called.name);
+    format!(
+        "SELECT IF({read},HEX(CONVERT(ROUTINE_DEFINITION USING utf8mb4)),NULL),NULL \
+         FROM information_schema.ROUTINES \
+         WHERE ROUTINE_TYPE='{of}' AND ROUTINE_SCHEMA='{schema}' AND ROUTINE_NAME='{name}' \
+         UNION ALL SELECT NULL,HEX(CONVERT(PARAMETER_NAME USING utf8mb4)) \
+         FROM information_schema.PARAMETERS \
+         WHERE ROUTINE_TYPE='{of}' AND SPECIFIC_SCHEMA='{schema}' AND SPECIFIC_NAME='{name}' \
+         AND PARAMETER_NAME IS NOT NULL LIMIT {ROWS_MAX}"
+    )
+    .into_bytes()
 }
 
 pub(crate) fn unhex(digits: &[u8]) -> Option<Vec<u8>> {

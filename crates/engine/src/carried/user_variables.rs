@@ -234,17 +234,19 @@ impl Engine {
             false => statement.traits.contains(Traits::USES_USER_VARIABLES),
         };
         if executes(packet.payload) {
-            let client = self.clients.get(client).filter(|_| uses);
-            let prepared = client.and_then(|client| client.statement(packet.payload));
-            return prepared.map_or_else(Vec::new, |prepared| {
-                prepared.template.meaning.mentions.to_vec()
-            });
+            let record = self.clients.get(client).filter(|_| uses);
+            let prepared = record.and_then(|client| client.statement(packet.payload));
+            let of_text = prepared.map(|prepared| &prepared.template.meaning.mentions);
+            let mut mentions = of_text.map_or_else(Vec::new, |mentions| mentions.to_vec());
+            self.add_mentions_of_bodies(client, (packet, statement), &mut mentions);
+            return mentions;
         }
         let of_text = |text: &[u8]| self.mentions_of_text(client, text).unwrap_or_default();
         let mut mentions = match uses {
             true => of_text(packet.text()),
             false => Vec::new(),
         };
+        self.add_mentions_of_bodies(client, (packet, statement), &mut mentions);
         // What a text prepared by name assigns is carried by other means, or pins.
         let named = match prepares {
             true => None,

@@ -409,6 +409,7 @@ impl Engine {
             upload: None,
             replay: Vec::new(),
             orphaned: None,
+            left_by: None,
             transaction: Permit::NONE,
             kill_outstanding: false,
             kills: 0,

@@ -110,7 +110,7 @@ impl Engine {
             .settings
             .backend_max_age
             .is_some_and(|max| turn.now.since(backend.opened) > max);
-        backend.orphaned = None;
+        (backend.orphaned, backend.left_by) = (None, None);
         let retired = backend.retired;
         let id = self.pool.key_of(key);
         if retired || too_old && !id.is_some_and(|id| self.is_down_to_one(id)) {

@@ -204,9 +204,9 @@ impl Engine {
             client.retry = Retry::Fresh;
         }
         self.note_conditions(command, ending);
-        self.call_answered(key, command);
         if failed && !never_ran(command, ending) {
             self.may_have_set_behind(command);
+            self.may_have_set_in_body(command);
         }
         self.statement_answered(key, (command, ending));
         if let Some(client) = command.client {

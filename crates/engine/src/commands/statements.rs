@@ -15,7 +15,9 @@ const HOSTS: u8 = 0x08;
 impl Engine {
     /// What a command does to the session, as far as it can be told before it runs.
     pub(crate) fn judge(&self, client: Key, packet: Packet<'_>) -> Statement {
-        self.judge_stored(client, packet, self.judge_command(client, packet))
+        let found = self.judge_command(client, packet);
+        let found = self.judge_routines(client, packet, found);
+        self.judge_stored(client, packet, found)
     }
 
     fn judge_command(&self, client: Key, packet: Packet<'_>) -> Statement {
@@ -87,7 +89,6 @@ impl Engine {
                 }
                 match found.kind {
                     Kind::Prepared => self.judge_prepared(client, (text, &dialect), found),
-                    Kind::Call => self.judge_call(client, (text, &dialect), found),
                     Kind::Multiple if runs_unseen(&found) => Statement {
                         traits: found.traits | Traits::COUNTS_UNSENT_ROWS,
                         ..found

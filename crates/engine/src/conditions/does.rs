@@ -142,7 +142,8 @@ pub(crate) fn uses_tables(statement: &Statement, text: &[u8]) -> bool {
     let of_sequence = Traits::DRAWS_SEQUENCE | Traits::TELLS_SEQUENCE;
     match statement.kind {
         Kind::Select | Kind::Do | Kind::Set => {
-            reads || statement.traits.intersects(of_sequence) || has(&[b"setval"])
+            let uses = of_sequence | Traits::BODY_USES_TABLES;
+            reads || statement.traits.intersects(uses) || has(&[b"setval"])
         }
         Kind::Explain => reads || !has(&[b"select"]),
         Kind::Show if statement.traits.contains(Traits::KEEPS_FOUND_ROWS) => {

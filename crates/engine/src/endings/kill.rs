@@ -176,7 +176,7 @@ impl Engine {
         account: Option<u32>,
     ) -> KillOutcome {
         let Some(&key) = self.ids.get(&victim.id) else {
-            return KillOutcome::NoSuchThread(victim.id);
+            return self.end_left(turn, victim, account);
         };
         let Some(client) = self.clients.get(key) else {
             return KillOutcome::NoSuchThread(victim.id);
@@ -211,6 +211,25 @@ impl Engine {
             self.answer_err(turn, key, &ClientError::interrupted());
             self.drop_first_command(key);
         }
+        KillOutcome::Done
+    }
+
+    /// The same of a client that has hung up, for as long as its statement runs.
+    fn end_left<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        victim: Victim,
+        account: Option<u32>,
+    ) -> KillOutcome {
+        let mut backends = (0..self.pool.places()).filter_map(|place| self.pool.at(place));
+        let left = backends.find(|(_, backend)| backend.left_by == Some(victim.id));
+        let Some((key, id)) = left.and_then(|(key, _)| Some((key, self.pool.key_of(key)?))) else {
+            return KillOutcome::NoSuchThread(victim.id);
+        };
+        if account.is_some_and(|account| account != self.pool.key(id).account) {
+            return KillOutcome::NotOwner(victim.id);
+        }
+        self.interrupt(turn, key);
         KillOutcome::Done
     }
 

@@ -12,6 +12,7 @@ use std::sync::{Arc, Weak};
 use session::Binding;
 use session::statement::{Mention, Statement};
 
+use crate::carried::routines::Routine;
 use crate::conditions::Does;
 use crate::endings::kill::Victim;
 use crate::prepared::counting::Counted;
@@ -47,6 +48,8 @@ pub(crate) struct Meaning {
     pub counted: Option<Counted>,
     /// The user variables that it mentions.
     pub mentions: Box<[Mention]>,
+    /// The routines that it calls, if it pins for nothing else.
+    pub calls: Box<[Routine]>,
 }
 
 impl Drop for Template {
@@ -134,6 +137,7 @@ pub(crate) mod tests {
             kills: None,
             counted: None,
             mentions: Box::default(),
+            calls: Box::default(),
         }
     }
 

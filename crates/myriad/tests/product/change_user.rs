@@ -108,3 +108,30 @@ fn a_character_set_in_which_no_statement_can_be_read_is_refused() {
     assert_eq!(told_unreadable(&door.address()), direct);
     assert!(direct[1].contains("1231"), "{direct:?}");
 }
+
+/// The servers ask for a proof with a new nonce, whatever came with the command; some drivers send the password itself.
+#[test]
+fn who_changes_is_asked_for_a_proof() {
+    let told = |address: &Address| {
+        let mut told = Vec::new();
+        for plugin in ["mysql_native_password", "caching_sha2_password"] {
+            for (user, password) in [("app", "secret"), ("admin", "all"), ("admin", "wrong")] {
+                let mut client = Client::login(address, &Login::to("shop")).unwrap();
+                let len = char::from(u8::try_from(password.len()).unwrap());
+                let argument = format!("{user}\0{len}{password}shop\0\x2d\0{plugin}\0");
+                client.send_command_that_goes(COM_CHANGE_USER, argument.as_bytes());
+                let answer = client.finish_login(password).unwrap();
+                told.push(format!("{plugin} {user} {password} {answer:?}"));
+            }
+        }
+        told
+    };
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let direct = told(database.address());
+    assert_eq!(told(&door.address()), direct);
+    assert_eq!(
+        door.metric("myriad_auth_switches_total"),
+        direct.len() as u64
+    );
+}

@@ -365,3 +365,36 @@ fn a_session_is_ended_among_other_statements() {
         }
     }
 }
+
+/// Who hangs up leaves a statement that is still his.
+#[test]
+fn the_write_of_a_client_that_has_hung_up_can_be_killed() {
+    let database = Database::shared();
+    database.schema("kills_left");
+    database.execute("CREATE TABLE kills_left.t (n INT) ENGINE = InnoDB");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 4"]);
+    let mut other = Client::new(&door.address(), "kills_left");
+    for kill in ["KILL", "KILL QUERY"] {
+        let mut leaving = Client::new(&door.address(), "kills_left");
+        let id = leaving.value("SELECT CONNECTION_ID()");
+        leaving.query("INSERT INTO t SELECT 1 FROM (SELECT SLEEP(600)) AS slept");
+        eventually("the write on its way", || {
+            let active = door.metric("myriad_backends{state=\"active\"}");
+            (active > 0).then_some(())
+        });
+        drop(leaving);
+        eventually("the end of the client", || {
+            (door.metric("myriad_clients{state=\"active\"}") == 0).then_some(())
+        });
+        let told = other.run(&format!("{kill} {id}"));
+        assert!(matches!(told[..], [Outcome::Ok(_)]), "{kill}: {told:?}");
+        eventually("the end of its statement", || {
+            (door.metric("myriad_backends{state=\"active\"}") == 0).then_some(())
+        });
+        let told = other.run(&format!("{kill} {id}"));
+        assert!(
+            matches!(told[..], [Outcome::Err(1094, _)]),
+            "{kill}: {told:?}"
+        );
+    }
+}

@@ -13,6 +13,8 @@ mod attributes;
 #[cfg(test)]
 mod binary;
 #[cfg(test)]
+mod called;
+#[cfg(test)]
 mod carried;
 #[cfg(test)]
 mod carried_counts;

@@ -76,6 +76,40 @@ fn what_is_let_go_of_pins_no_longer() {
     assert!(log.lines().any(told), "{log}");
 }
 
+/// As migrators take and release their locks.
+#[test]
+fn a_lock_of_a_prepared_statement_ends_its_pin() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
+    let mut client = Client::new(&door.address(), "");
+    let mut other = Client::new(&door.address(), "");
+    for (get, release) in [
+        (
+            "SELECT GET_LOCK('prepared', 5)",
+            "SELECT RELEASE_LOCK('prepared')",
+        ),
+        (
+            "SELECT GET_LOCK('prepared', 0) AS got",
+            "SELECT RELEASE_ALL_LOCKS()",
+        ),
+        (
+            "SELECT GET_LOCK('prepared', 0)",
+            "SELECT RELEASE_LOCK('another')",
+        ),
+    ] {
+        client.execute(get, || ());
+        client.execute(release, || ());
+        let held = "myriad_pinned_sessions{reason=\"user_lock\"}";
+        assert_eq!(
+            door.metric(held),
+            u64::from(release.contains("another")),
+            "{release}"
+        );
+    }
+    client.execute("SELECT RELEASE_LOCK('prepared')", || ());
+    assert_eq!(other.value("SELECT IS_FREE_LOCK('prepared')"), "1");
+}
+
 #[test]
 fn one_account_does_not_take_all_pins() {
     let database = Database::shared();

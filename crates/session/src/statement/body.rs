@@ -1,6 +1,7 @@
-//! Bodies of stored procedures: whether all that one may leave in a session is carried, or seen when it is
+//! Bodies of stored routines: whether all that one may leave in a session is carried, or seen when it is
 //! answered. Owns what a body must not have for that; in doubt it leaves something behind.
 
+use super::calls::Called;
 use super::dialect::{Dialect, Flavor};
 use super::expression::{self, Calls, Until};
 use super::findings::Findings;
@@ -8,15 +9,18 @@ use super::identifier;
 use super::keyword::Keyword;
 use super::kind::{Kind, Traits};
 use super::lexer::Lexer;
+use super::pins::PinReason;
 use super::reader::Reader;
 use super::token::Token;
-use super::{variables, write};
+use super::{routine, variables, write};
 
 /// What is known of a body that leaves nothing behind unseen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Body {
     /// It mentions user variables.
     pub uses_variables: bool,
+    /// It sets system variables of the session.
+    pub sets_variables: bool,
     /// One of its statements uses tables, as far as words tell.
     pub uses_tables: bool,
     /// One of its statements may count rows for `FOUND_ROWS()`.
@@ -25,14 +29,23 @@ pub struct Body {
     pub always_counts: bool,
 }
 
+impl Body {
+    /// With what another does that it calls, whose rows are counted unless that is a function.
+    pub fn calls(&mut self, other: &Self, is_function: bool) {
+        self.uses_variables |= other.uses_variables;
+        self.sets_variables |= other.sets_variables;
+        self.uses_tables |= other.uses_tables;
+        self.counts_rows |= other.counts_rows && !is_function;
+    }
+}
+
 /// Words that begin what is not carried, or hide what they run. In order.
-const REFUSED: [&[u8]; 44] = [
+const REFUSED: [&[u8]; 43] = [
     b"ALTER",
     b"ANALYZE",
     b"BACKUP",
     b"BINLOG",
     b"CACHE",
-    b"CALL",
     b"CHAIN",
     b"CHANGE",
     b"CHECK",
@@ -113,6 +126,9 @@ const STARTS: [Keyword; 6] = [
     Keyword::Do,
 ];
 
+/// Marks behind which one may: that of a label, too.
+const STARTS_BEHIND: [Token<'static>; 2] = [Token::Mark(b';'), Token::Mark(b':')];
+
 /// What settings of the session are lost, or told otherwise than by the session tracker.
 const UNSEEN: Traits = Traits::SETS_CHARSET
     .union(Traits::SETS_AUTOCOMMIT)
@@ -122,18 +138,28 @@ const UNSEEN: Traits = Traits::SETS_CHARSET
     .union(Traits::SESSION_TRACKING)
     .union(Traits::RELEASES_USER_LOCK)
     .union(Traits::DRAWS_SEQUENCE)
-    .union(Traits::TELLS_SEQUENCE)
-    .union(Traits::UNKNOWN_CALL);
+    .union(Traits::TELLS_SEQUENCE);
 
-/// Looks at the body of a procedure. `None` if it may leave something behind that is not carried.
+/// Looks at the body of a routine with these parameters, and says which others it calls. `None` if it may itself leave something behind that is
+/// not carried: of what a function sets, the server tells nothing if its statement fails.
 #[must_use]
-pub fn procedure_body(text: &[u8], dialect: &Dialect) -> Option<Body> {
+pub fn routine_body<'a>(
+    text: &'a [u8],
+    (parameters, is_function): (&[&'a [u8]], bool),
+    dialect: &Dialect,
+) -> Option<(Body, Vec<Called<'a>>)> {
     let mut found = Findings::default();
-    let words = only_known_words(text, dialect, &mut found)?;
-    let mut reader = Reader::new(text, dialect);
+    let targets = Targets {
+        declared: parameters.to_vec(),
+        ..Targets::default()
+    };
+    let words = only_known_words(text, dialect, (&mut found, targets))?;
+    let mut reader = Reader::noting(text, dialect);
     loop {
-        expression::scan(&mut reader, &mut found, Until::Insertion, Calls::All);
-        if reader.accept(Keyword::Insert) || reader.accept(Keyword::Replace) {
+        expression::scan(&mut reader, &mut found, Until::Target, Calls::All);
+        if reader.accept(Keyword::Call) {
+            routine::procedure(&mut reader);
+        } else if reader.accept(Keyword::Insert) || reader.accept(Keyword::Replace) {
             // Otherwise it is the function of that name.
             if !reader.peek_mark(b'(') {
                 write::target(&mut reader);
@@ -142,18 +168,28 @@ pub fn procedure_body(text: &[u8], dialect: &Dialect) -> Option<Body> {
             break;
         }
     }
-    let doubt = reader.in_doubt();
+    let calls = reader.into_calls()?;
     let statement = found.statement(Kind::Do);
-    let seen = statement.pins.is_empty() && !statement.traits.intersects(UNSEEN);
-    (seen && !doubt).then_some(Body {
-        uses_variables: statement.traits.contains(Traits::USES_USER_VARIABLES),
+    let mut pins = statement.pins;
+    pins.remove(PinReason::UnknownFunction);
+    let seen = pins.is_empty() && !statement.traits.intersects(UNSEEN);
+    let does = |traits| statement.traits.intersects(traits);
+    let lost = is_function && (words.sets_variables || does(Traits::SETS_LAST_INSERT_ID));
+    (seen && !lost).then_some(())?;
+    let body = Body {
+        uses_variables: does(Traits::USES_USER_VARIABLES),
         ..words
-    })
+    };
+    Some((body, calls))
 }
 
 /// Looks at each word, wherever it stands: whether one of them is about tables, or counts rows. What is assigned may be
 /// a system variable.
-fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Option<Body> {
+fn only_known_words<'a>(
+    text: &'a [u8],
+    dialect: &Dialect,
+    (found, mut targets): (&mut Findings, Targets<'a>),
+) -> Option<Body> {
     let mut body = Body::default();
     let mut branches = false;
     let is_mysql = dialect.flavor == Flavor::MySql;
@@ -162,6 +198,7 @@ fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Opt
     let mut token = lexer.next();
     while token != Token::End {
         let next = lexer.next();
+        targets.pass(token, at_start);
         match token {
             Token::SystemVariable => return None,
             Token::Word(word) => {
@@ -186,11 +223,71 @@ fn only_known_words(text: &[u8], dialect: &Dialect, found: &mut Findings) -> Opt
         if let (true, Some(written)) = (assigned, token.identifier()) {
             variables::assign(identifier::plain(written)?, found);
         }
-        at_start = token == Token::Mark(b';') || STARTS.contains(&token.keyword());
+        at_start = STARTS_BEHIND.contains(&token) || STARTS.contains(&token.keyword());
         token = next;
     }
     body.always_counts &= !branches;
+    body.sets_variables = targets.others;
     (!lexer.in_doubt()).then_some(body)
+}
+
+/// What the SETs of a body assign: its parameters, variables that it has declared, or others, which are the session's.
+#[derive(Default)]
+struct Targets<'a> {
+    declared: Vec<&'a [u8]>,
+    others: bool,
+    place: TargetPlace,
+    depth: u32,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum TargetPlace {
+    #[default]
+    Elsewhere,
+    /// Where a name behind DECLARE comes.
+    Declares,
+    /// Right behind it.
+    Declared,
+    /// Where the target of a SET comes.
+    Target,
+    /// Behind that, in its value.
+    Value,
+}
+
+impl<'a> Targets<'a> {
+    fn pass(&mut self, token: Token<'a>, at_start: bool) {
+        let name = token.identifier().and_then(identifier::plain);
+        self.place = match (self.place, token) {
+            (_, Token::Mark(b';')) => TargetPlace::Elsewhere,
+            (_, token) if at_start && token.is(Keyword::Declare) => TargetPlace::Declares,
+            (_, token) if at_start && token.is(Keyword::Set) => {
+                self.depth = 0;
+                TargetPlace::Target
+            }
+            (TargetPlace::Declares, _) => {
+                self.declared.extend(name);
+                TargetPlace::Declared
+            }
+            (TargetPlace::Declared, Token::Mark(b',')) => TargetPlace::Declares,
+            (TargetPlace::Declared, _) => TargetPlace::Elsewhere,
+            (TargetPlace::Target, token) => {
+                let is_own = |name: &[u8]| {
+                    let mut declared = self.declared.iter();
+                    declared.any(|declared| declared.eq_ignore_ascii_case(name))
+                };
+                let is_user = matches!(token, Token::UserVariable(_));
+                self.others |= !is_user && !name.is_some_and(is_own);
+                TargetPlace::Value
+            }
+            (TargetPlace::Value, Token::Mark(b',')) if self.depth == 0 => TargetPlace::Target,
+            (place, _) => place,
+        };
+        match token {
+            Token::Mark(b'(') => self.depth += 1,
+            Token::Mark(b')') => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
 }
 
 fn is_one_of(token: Token<'_>, words: &[&[u8]]) -> bool {
@@ -202,26 +299,6 @@ fn is_one_of(token: Token<'_>, words: &[&[u8]]) -> bool {
         .is_ok()
 }
 
-/// The procedure that a text calls which is one CALL: its schema, if it is written, and its name. `None` if they
-/// are not of ASCII letters, digits, `_` and `$`.
-#[must_use]
-pub fn called<'a>(text: &'a [u8], dialect: &Dialect) -> Option<(Option<&'a [u8]>, &'a [u8])> {
-    let mut reader = Reader::new(text, dialect);
-    reader.accept(Keyword::Call).then_some(())?;
-    let mut name = || {
-        let name = identifier::plain(reader.next().identifier()?)?;
-        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$".contains(byte);
-        let more = reader.accept_mark(b'.');
-        (!name.is_empty() && name.iter().all(plain)).then_some((name, more))
-    };
-    let (first, qualified) = name()?;
-    if !qualified {
-        return Some((None, first));
-    }
-    let (second, more) = name()?;
-    (!more).then_some((Some(first), second))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,7 +306,7 @@ mod tests {
 
     fn body(text: &str) -> Option<bool> {
         let dialect = Dialect::new(Flavor::MariaDb, 101_119);
-        procedure_body(text.as_bytes(), &dialect).map(|body| body.uses_variables)
+        routine_body(text.as_bytes(), (&[], false), &dialect).map(|(body, _)| body.uses_variables)
     }
 
     #[test]
@@ -277,7 +354,7 @@ mod tests {
         ] {
             for (flavor, counts) in [(Flavor::MariaDb, mariadb), (Flavor::MySql, mysql)] {
                 let dialect = Dialect::new(flavor, 101_119);
-                let body = procedure_body(text.as_bytes(), &dialect).expect(text);
+                let (body, _) = routine_body(text.as_bytes(), (&[], false), &dialect).expect(text);
                 assert_eq!(body.counts_rows, counts, "{text} {flavor:?}");
             }
         }
@@ -297,7 +374,7 @@ mod tests {
             ("BEGIN IF a THEN SELECT 1; END IF; END", false),
             ("BEGIN UPDATE t SET a = 1; END", false),
         ] {
-            let body = procedure_body(text.as_bytes(), &dialect).expect(text);
+            let (body, _) = routine_body(text.as_bytes(), (&[], false), &dialect).expect(text);
             assert_eq!(body.always_counts, always, "{text}");
         }
     }
@@ -307,9 +384,7 @@ mod tests {
         for text in [
             "CREATE TEMPORARY TABLE t (a INT)",
             "BEGIN SELECT 1; DO GET_LOCK('a', 1); END",
-            "SELECT own(1)",
-            "SELECT d.own(1)",
-            "CALL other()",
+            "CALL d.pk.other()",
             "BEGIN IF CASE WHEN a THEN (SELECT 1) END THEN EXECUTE s; END IF; END",
             "PREPARE s FROM 'SELECT 1'",
             "EXECUTE IMMEDIATE 'SELECT 1'",
@@ -336,13 +411,61 @@ mod tests {
     }
 
     #[test]
-    fn who_is_called() {
+    fn what_a_body_calls() {
         let dialect = Dialect::new(Flavor::MariaDb, 101_119);
-        let called = |text: &'static str| called(text.as_bytes(), &dialect);
-        assert_eq!(called("CALL p(1)"), Some((None, &b"p"[..])));
-        assert_eq!(called("call `d` . p"), Some((Some(&b"d"[..]), &b"p"[..])));
-        for text in ["CALL `a b`()", "CALL a.b.c()", "CALL", "SELECT 1"] {
-            assert_eq!(called(text), None, "{text}");
+        let text = b"BEGIN IF own(n) THEN CALL d.other(n, f(1)); ELSE INSERT INTO t (a) VALUES (2); END IF; CALL last; END";
+        let (_, calls) = routine_body(text, (&[], false), &dialect).unwrap();
+        let named = |called: &Called<'_>| (called.name.to_vec(), called.is_function);
+        let names: Vec<_> = calls.iter().map(named).collect();
+        let expected = [
+            ("own", true),
+            ("other", false),
+            ("f", true),
+            ("last", false),
+        ];
+        assert_eq!(
+            names,
+            expected.map(|(name, is)| (name.as_bytes().to_vec(), is))
+        );
+        assert_eq!(calls[1].schema, Some(&b"d"[..]));
+    }
+
+    #[test]
+    fn of_a_function_less_is_told() {
+        let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+        for (text, of_procedure, of_function) in [
+            ("RETURN 1", true, true),
+            (
+                "BEGIN INSERT INTO t (a) VALUES (1); RETURN LAST_INSERT_ID(); END",
+                true,
+                true,
+            ),
+            ("RETURN LAST_INSERT_ID(5)", true, false),
+            ("BEGIN SET sql_mode = ''; RETURN 1; END", true, false),
+            (
+                "BEGIN SET SESSION sql_mode = ''; RETURN 1; END",
+                true,
+                false,
+            ),
+            (
+                "BEGIN DECLARE a, `b` INT DEFAULT 1; SET A = f(1, 2), b := 2, @c = 3; UPDATE t SET d = a; RETURN b; END",
+                true,
+                true,
+            ),
+            (
+                "BEGIN DECLARE a INT; l: LOOP SET a = 2, sql_mode = ''; LEAVE l; END LOOP; RETURN a; END",
+                true,
+                false,
+            ),
+        ] {
+            let is_known = |is_function| {
+                routine_body(text.as_bytes(), (&[b"given"], is_function), &dialect).is_some()
+            };
+            assert_eq!(
+                (is_known(false), is_known(true)),
+                (of_procedure, of_function),
+                "{text}"
+            );
         }
     }
 }

@@ -48,7 +48,8 @@ pub fn classify(text: &[u8], dialect: &Dialect) -> Statement {
     }
 }
 
-fn single(reader: &mut Reader<'_>) -> Statement {
+/// Judges one statement of a text.
+pub(super) fn single(reader: &mut Reader<'_>) -> Statement {
     let mut found = Findings::default();
     let kind = judge(reader, &mut found, 0);
     reader.skip_statement();

@@ -2,6 +2,7 @@
 //! locking clauses. Owns the rules where a word before a parenthesis is a call; builds no tree.
 
 use super::builtins::{self, Call};
+use super::calls::Called;
 use super::dialect::Flavor;
 use super::findings::Findings;
 use super::identifier;
@@ -23,8 +24,8 @@ pub(super) enum Until {
     CommaOrFor,
     /// At the verb behind the common table expressions.
     Verb,
-    /// At INSERT and REPLACE outside of parentheses, be they statements or functions.
-    Insertion,
+    /// At CALL, and at INSERT and REPLACE, outside of parentheses, be these statements or functions.
+    Target,
 }
 
 /// Which words before a parenthesis are calls.
@@ -44,6 +45,8 @@ pub(super) fn scan(reader: &mut Reader<'_>, found: &mut Findings, until: Until, 
         until,
         judges_all: calls == Calls::All,
         before: Before::Other,
+        qualifiers: [None; 2],
+        last: None,
         depth: 0,
         limits: false,
         unites: false,
@@ -81,6 +84,10 @@ struct Scanner<'s, 'a> {
     until: Until,
     judges_all: bool,
     before: Before,
+    /// The names before the points that stand before the current token, the nearest one first.
+    qualifiers: [Option<&'a [u8]>; 2],
+    /// The name right before the current token.
+    last: Option<&'a [u8]>,
     depth: u32,
     /// Behind a LIMIT outside of parentheses: a comma there is an OFFSET.
     limits: bool,
@@ -116,12 +123,19 @@ impl<'a> Scanner<'_, 'a> {
             Until::Comma => token == Token::Mark(b','),
             Until::CommaOrFor => token == Token::Mark(b',') || token.is(Keyword::For),
             Until::Verb => is_verb(token.keyword()),
-            Until::Insertion => matches!(token.keyword(), Keyword::Insert | Keyword::Replace),
+            Until::Target => matches!(
+                token.keyword(),
+                Keyword::Call | Keyword::Insert | Keyword::Replace
+            ),
         }
     }
 
     fn take(&mut self, token: Token<'a>) {
         let before = std::mem::replace(&mut self.before, Before::Other);
+        if before != Before::Point && token != Token::Mark(b'.') {
+            self.qualifiers = [None; 2];
+        }
+        let last = std::mem::replace(&mut self.last, token.identifier());
         match token {
             Token::Word(word) => self.word(word, before),
             Token::Name(text) => self.name(text, before),
@@ -131,6 +145,10 @@ impl<'a> Scanner<'_, 'a> {
             Token::Assign => {
                 self.found.not_plain();
                 self.found.assigns();
+            }
+            Token::Mark(b'.') => {
+                self.before = Before::Point;
+                self.qualifiers = [last, self.qualifiers[0]];
             }
             Token::Mark(mark) => self.mark(mark),
             Token::End => {}
@@ -144,7 +162,6 @@ impl<'a> Scanner<'_, 'a> {
                 self.depth = self.depth.saturating_sub(1);
                 self.before = Before::NoCall;
             }
-            b'.' => self.before = Before::Point,
             b',' if self.limits && self.depth == 0 => self.found.add(Traits::COUNTS_UNSENT_ROWS),
             _ => {}
         }
@@ -179,7 +196,7 @@ impl<'a> Scanner<'_, 'a> {
         }
         match before {
             Before::NoCall => {}
-            Before::Point => self.unknown(),
+            Before::Point => self.unknown(word.text),
             _ if self.is_cte_name() => {}
             _ => {
                 let ignore_space = self.reader.dialect().ignore_space;
@@ -277,7 +294,7 @@ impl<'a> Scanner<'_, 'a> {
         // A quoted built-in is called all the same, unless it must touch its parenthesis.
         match name {
             Some(name) if before != Before::Point => self.call(name, false),
-            _ => self.unknown(),
+            _ => self.unknown(text),
         }
     }
 
@@ -298,7 +315,7 @@ impl<'a> Scanner<'_, 'a> {
         }
     }
 
-    fn call(&mut self, name: &[u8], tight: bool) {
+    fn call(&mut self, name: &'a [u8], tight: bool) {
         self.cut_next = CUT.iter().any(|cut| cut.eq_ignore_ascii_case(name));
         // Their paths may name user variables: `'/a[$@i]'`.
         let takes_path = [&b"extractvalue"[..], b"updatexml"];
@@ -308,7 +325,7 @@ impl<'a> Scanner<'_, 'a> {
         match builtins::call(name, self.reader.dialect()) {
             Call::Construct | Call::Pure => {}
             Call::PureIfTight if tight => {}
-            Call::PureIfTight | Call::Unknown => self.unknown(),
+            Call::PureIfTight | Call::Unknown => self.unknown(name),
             Call::Impure => self.found.not_plain(),
             Call::TakesLock => self.found.pin(PinReason::UserLock),
             Call::ReleasesLock => self.found.add(Traits::RELEASES_USER_LOCK),
@@ -321,9 +338,13 @@ impl<'a> Scanner<'_, 'a> {
         }
     }
 
-    fn unknown(&mut self) {
+    /// A call of what is not built in, by its name as it is written.
+    fn unknown(&mut self, name: &'a [u8]) {
         if self.judges_all {
             self.found.unknown_call();
+            let [schema, more] = self.qualifiers;
+            let called = Called::new(schema, name, true);
+            self.reader.note_call(called.filter(|_| more.is_none()));
         }
     }
 

@@ -28,6 +28,17 @@ pub enum Holding {
     ReleasesAllLocks,
 }
 
+impl Holding {
+    /// True of what is about user-level locks alone.
+    #[must_use]
+    pub const fn is_of_locks(&self) -> bool {
+        matches!(
+            self,
+            Self::GetsLock | Self::ReleasesLock | Self::ReleasesAllLocks
+        )
+    }
+}
+
 /// A table's name as written; `None` for the schema means the default one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableName {
@@ -124,23 +135,24 @@ fn handler(reader: &mut Reader<'_>) -> Option<Holding> {
 }
 
 /// Behind SELECT or DO: one call, and at most an alias and `LIMIT 1`, which some libraries write behind every read.
+/// The functions of user-level locks.
+const LOCKS: [&[u8]; 3] = [b"get_lock", b"release_lock", b"release_all_locks"];
+
 fn locks(reader: &mut Reader<'_>) -> Option<Holding> {
     let call = reader.next().identifier()?;
-    let found = [
-        (&b"get_lock"[..], Holding::GetsLock),
-        (b"release_lock", Holding::ReleasesLock),
-        (b"release_all_locks", Holding::ReleasesAllLocks),
+    let does = [
+        Holding::GetsLock,
+        Holding::ReleasesLock,
+        Holding::ReleasesAllLocks,
     ];
-    let (_, holding) = found
-        .into_iter()
-        .find(|(name, _)| call.eq_ignore_ascii_case(name))?;
-    arguments(reader)?;
-    reader.accept(Keyword::As);
-    if !reader.at_end() && !reader.peek().is(Keyword::Limit) {
-        let alias = reader.next();
-        if alias.identifier().is_none() && alias != Token::Text {
-            return None;
-        }
+    let mut found = LOCKS.into_iter().zip(does);
+    let (_, holding) = found.find(|(name, _)| call.eq_ignore_ascii_case(name))?;
+    lock_arguments(reader)?;
+    alias(reader)?;
+    while reader.accept_mark(b',') {
+        // Constants beside it: the first column is the one that counts.
+        matches!(reader.next(), Token::Text | Token::Number(_)).then_some(())?;
+        alias(reader)?;
     }
     if reader.accept(Keyword::Limit) && reader.next() != Token::Number(b"1") {
         return None;
@@ -149,15 +161,30 @@ fn locks(reader: &mut Reader<'_>) -> Option<Holding> {
 }
 
 /// A list in parentheses without any further call in it.
-fn arguments(reader: &mut Reader<'_>) -> Option<()> {
-    if !reader.accept_mark(b'(') {
-        return None;
-    }
-    loop {
-        match reader.next() {
-            Token::Mark(b')') => return Some(()),
-            Token::Mark(b'(') | Token::End => return None,
+/// The parenthesised arguments, none of which calls one of these functions.
+fn lock_arguments(reader: &mut Reader<'_>) -> Option<()> {
+    reader.accept_mark(b'(').then_some(())?;
+    let mut depth = 1_u32;
+    while depth > 0 {
+        let token = reader.next();
+        let is_lock = |name: &[u8]| LOCKS.iter().any(|lock| lock.eq_ignore_ascii_case(name));
+        match token {
+            Token::Mark(b'(') => depth += 1,
+            Token::Mark(b')') => depth -= 1,
+            Token::End => return None,
+            token if token.identifier().is_some_and(is_lock) => return None,
             _ => {}
         }
     }
+    Some(())
+}
+
+/// What a column may be called.
+fn alias(reader: &mut Reader<'_>) -> Option<()> {
+    reader.accept(Keyword::As);
+    if !reader.at_end() && !reader.peek().is(Keyword::Limit) && !reader.peek_mark(b',') {
+        let alias = reader.next();
+        (alias.identifier().is_some() || alias == Token::Text).then_some(())?;
+    }
+    Some(())
 }

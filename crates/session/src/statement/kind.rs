@@ -207,12 +207,6 @@ impl Traits {
     /// The list of conditions must be the session's: it is asked for, added to, or cannot be emptied later.
     pub const NEEDS_CONDITIONS: Self = Self::READS_DIAGNOSTICS.union(Self::OWN_CONDITIONS);
 
-    /// What is said of a CALL whose body was looked at.
-    pub const OF_BODY: Self = Self::RUNS_KNOWN_BODY
-        .union(Self::BODY_ASSIGNS)
-        .union(Self::BODY_USES_TABLES)
-        .union(Self::BODY_COUNTS);
-
     /// The flags that say a reason to pin may be over.
     pub const RELEASES: Self = Self::RELEASES_TABLE_LOCKS
         .union(Self::RELEASES_USER_LOCK)

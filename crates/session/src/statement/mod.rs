@@ -7,6 +7,7 @@
 mod admin;
 mod body;
 mod builtins;
+mod calls;
 mod charset;
 mod classify;
 mod comment;
@@ -53,7 +54,8 @@ mod user_variables;
 mod variables;
 mod write;
 
-pub use body::{Body, called, procedure_body};
+pub use body::{Body, routine_body};
+pub use calls::{Called, called};
 pub use charset::Trail;
 pub use classify::classify;
 pub use conditions::{Asked, ConditionItem, Place, StatementItem, get_diagnostics};

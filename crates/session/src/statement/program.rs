@@ -34,6 +34,7 @@ pub(super) fn skip(object: Keyword, reader: &mut Reader<'_>, found: &mut Finding
     let mut body = Body {
         open: 0,
         at_start: false,
+        heads: false,
     };
     loop {
         let token = reader.next();
@@ -66,11 +67,27 @@ struct Body {
     open: u32,
     /// A statement of the body may begin here.
     at_start: bool,
+    /// What came last may end the head of the definition: its parameters, or a characteristic.
+    heads: bool,
+}
+
+/// Words that end a characteristic of a routine.
+const ENDS_OF_HEAD: [&[u8]; 5] = [b"sql", b"data", b"deterministic", b"definer", b"invoker"];
+
+fn may_end_head(token: Token<'_>) -> bool {
+    match token {
+        Token::Mark(b')') | Token::Text => true,
+        Token::Word(word) => ENDS_OF_HEAD
+            .iter()
+            .any(|end| end.eq_ignore_ascii_case(word.text)),
+        _ => false,
+    }
 }
 
 impl Body {
     fn take(&mut self, token: Token<'_>, reader: &mut Reader<'_>) {
-        let at_start = std::mem::replace(&mut self.at_start, false);
+        let heads = std::mem::replace(&mut self.heads, may_end_head(token));
+        let at_start = std::mem::replace(&mut self.at_start, false) || heads && self.open == 0;
         match token.keyword() {
             Keyword::Begin => {
                 self.open += 1;
@@ -81,6 +98,8 @@ impl Body {
                 self.open += 1;
                 self.at_start = true;
             }
+            // A statement may end with FOR UPDATE.
+            Keyword::For if at_start && is_lock(reader.peek_keyword()) => {}
             Keyword::If | Keyword::While | Keyword::For if at_start => self.open += 1,
             Keyword::Then | Keyword::Else | Keyword::Do | Keyword::Row => self.at_start = true,
             Keyword::End => {
@@ -90,6 +109,11 @@ impl Body {
             _ => self.at_start = token == Token::Mark(b':'),
         }
     }
+}
+
+/// What follows FOR in a locking clause, and in a trigger's head.
+const fn is_lock(keyword: Keyword) -> bool {
+    matches!(keyword, Keyword::Update | Keyword::Share)
 }
 
 /// `END IF`, `END LOOP` and so on.

@@ -1,6 +1,7 @@
 //! A cursor over the tokens of a text that stops at every semicolon until told to go on.
 //! Owns the one token of lookahead; knows no grammar.
 
+use super::calls::{Called, Calls};
 use super::dialect::Dialect;
 use super::fingerprint::Fingerprint;
 use super::keyword::Keyword;
@@ -14,6 +15,8 @@ pub(super) struct Reader<'a> {
     lexer: Lexer<'a>,
     current: Token<'a>,
     fingerprint: Fingerprint,
+    /// For who asks which routines are called.
+    calls: Option<Calls<'a>>,
 }
 
 impl<'a> Reader<'a> {
@@ -24,7 +27,28 @@ impl<'a> Reader<'a> {
             lexer,
             current,
             fingerprint: Fingerprint::new(),
+            calls: None,
         }
+    }
+
+    /// One that takes note of the routines that are called.
+    pub(super) fn noting(text: &'a [u8], dialect: &Dialect) -> Self {
+        Self {
+            calls: Some(Calls::default()),
+            ..Self::new(text, dialect)
+        }
+    }
+
+    /// Takes note of a routine that is called, if somebody asks; `None` of one whose name cannot be told.
+    pub(super) fn note_call(&mut self, called: Option<Called<'a>>) {
+        if let Some(calls) = &mut self.calls {
+            calls.note(called);
+        }
+    }
+
+    /// The routines that are called, as far as the text was read. `None` if they cannot be told.
+    pub(super) fn into_calls(self) -> Option<Vec<Called<'a>>> {
+        self.calls?.told().filter(|_| !self.lexer.in_doubt())
     }
 
     pub(super) const fn dialect(&self) -> &Dialect {

@@ -1,5 +1,6 @@
 //! Text that runs other text: CALL, compound statements, prepared statements; and diagnostics.
 
+use super::calls::Called;
 use super::dialect::Flavor;
 use super::expression;
 use super::findings::Findings;
@@ -11,12 +12,21 @@ use super::reader::Reader;
 /// Behind CALL: steps over the routine's name, then judges the arguments.
 pub(super) fn call(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     found.hides(PinReason::Call);
-    reader.next();
-    while reader.accept_mark(b'.') {
-        reader.next();
-    }
+    procedure(reader);
     expression::scan_all(reader, found);
     Kind::Call
+}
+
+/// Steps over the name of a procedure behind CALL.
+pub(super) fn procedure(reader: &mut Reader<'_>) {
+    let mut name = reader.next().identifier();
+    let (mut schema, mut parts) = (None, 1);
+    while reader.accept_mark(b'.') {
+        (schema, name) = (name, reader.next().identifier());
+        parts += 1;
+    }
+    let called = name.and_then(|name| Called::new(schema, name, false));
+    reader.note_call(called.filter(|_| parts <= 2));
 }
 
 /// At a compound statement outside of a routine. Its semicolons separate nothing, so the whole
@@ -26,6 +36,7 @@ pub(super) fn compound(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
         return Kind::Unknown;
     }
     found.hides(PinReason::Call);
+    reader.note_call(None);
     found.add(Traits::CHANGES_SCHEMA);
     reader.skip_text();
     Kind::Call
@@ -44,6 +55,7 @@ pub(super) fn execute(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
         found.pin(PinReason::TextPrepared);
     }
     found.hides(PinReason::Call);
+    reader.note_call(None);
     found.add(Traits::CHANGES_SCHEMA);
     expression::scan_all(reader, found);
     Kind::Prepared

@@ -2,7 +2,7 @@
 //! statement's text shows, such as a trigger.
 
 use membership::Key;
-use session::statement::{Kind, PinReason, Traits, carried_name};
+use session::statement::{Flavor, Kind, PinReason, Traits, carried_name};
 use wire::{ErrPacket, TextResultSet, code};
 
 use super::UNREAD_MAX;
@@ -50,12 +50,23 @@ pub(crate) fn may_do_unseen(command: &ClientCommand) -> bool {
     ) || command.traits.contains(Traits::RUNS_KNOWN_BODY)
 }
 
+/// True if the bodies that a statement has run say what may have changed: variables with names that are read back in any
+/// case, or those that the server tells of. MySQL does not tell everybody which there are.
+fn shown_by_bodies(command: &ClientCommand) -> bool {
+    let shown = Traits::ASSIGNS_USER_VARIABLES | Traits::SETS_VARIABLE;
+    let others = Traits::SETS_BEHIND | Traits::UNKNOWN_CALL;
+    command.traits.intersects(shown) && !command.traits.intersects(others)
+}
+
 impl Engine {
     /// A statement was answered by which the server says that something of the session has changed,
     /// and the text does not say what: a trigger, or a function behind a view. The server is asked which
     /// variables there are, if it tells the account.
     pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand, tracked: Tracked) {
         let calls = command.traits.contains(Traits::RUNS_KNOWN_BODY);
+        if calls && self.flavor() == Flavor::MySql && shown_by_bodies(command) {
+            return;
+        }
         // What was prepared in another schema changes that for as long as it runs, and the server says so.
         let moves = command.kind == Kind::Select && tracked.schema;
         // One of several statements, which may be a SET.

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 67] = [
+const KNOWN: [Known; 68] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -267,7 +267,12 @@ const KNOWN: [Known; 67] = [
         let ok = |told: Option<&String>| told.is_some_and(|told| told.starts_with("Ok "));
         let oks = answers.into_iter().all(ok) && case.direct.len() == 1;
         let calls = case.last().starts_with("CALL ") || case.executes("CALL ");
-        calls && oks && !Server::is_mariadb()
+        let differs = |(direct, through): (&String, &String)| direct != through;
+        let several = case.last().contains("CALL ") && case.direct.len() == case.through.len();
+        let pairs = || case.direct.iter().zip(case.through);
+        let mut differing = pairs().filter(|&pair| differs(pair));
+        let only_oks = several && differing.all(|(a, b)| ok(Some(a)) && ok(Some(b)));
+        (calls && oks || only_oks) && !Server::is_mariadb()
     }),
     ("warnings of the login itself", |case| {
         let warned = case.lines[0].contains("+NO_SCHEMA") && !Server::is_mariadb();
@@ -335,20 +340,33 @@ const KNOWN: [Known; 67] = [
         let releases = case.has(&["completion_type"]) && case.has(&["CALL "]);
         releases && case.direct.last().is_some_and(|told| told == "closed")
     }),
-    ("after a `DROP TRIGGER`, or to prepare a `CALL`", |case| {
-        let reads = |line: &str| {
-            let prepares = line.starts_with("PREPARE ") || line.starts_with("\\prepare ");
-            line.starts_with("DROP TRIGGER") || prepares && line.contains("CALL ")
-        };
-        let read = case.succeeded().any(reads) && Server::is_mariadb();
-        let counts = case.last().contains("_count") && case.same_rows_but_one();
-        read && (case.directly_fewer_conditions() || counts)
-    }),
+    (
+        "after a `DROP TRIGGER`, or to prepare what calls a routine",
+        |case| {
+            let reads = |line: &str| {
+                let prepares = line.starts_with("PREPARE ") || line.starts_with("\\prepare ");
+                let names = ["CALL ", "f(", "adds(", "finds(", "says("];
+                let names_one = names.iter().any(|name| line.contains(name));
+                line.starts_with("DROP TRIGGER") || prepares && names_one
+            };
+            let read = case.succeeded().any(reads) && Server::is_mariadb();
+            let counts = case.last().contains("_count") && case.same_rows_but_one();
+            read && (case.directly_fewer_conditions() || counts)
+        },
+    ),
     ("calls a function of one's own", |case| {
-        let calls = case.has(&["f(", "fsets(", "made("]);
+        let calls = case.has(&["f(", "fsets(", "made(", "adds(", "finds(", "says("]);
         let fewer = case.fewer_conditions() || case.directly_fewer_conditions();
         calls && fewer && Server::is_mariadb()
     }),
+    (
+        "the schema in session-track blocks, behind a SELECT",
+        |case| {
+            let tells = |told: &[String]| told.iter().any(|part| part.contains("[\"USE "));
+            let moved = case.has(&[".finds("]) && Server::is_mariadb();
+            moved && tells(case.through) && !tells(case.direct)
+        },
+    ),
     (
         "session-track blocks of a `CALL` to clients without `CLIENT_DEPRECATE_EOF`",
         |case| {

@@ -1,7 +1,7 @@
 //! Objects, accounts and stored programs.
 
 use super::{
-    COMMITS, COUNTING, HIDDEN, MARIADB, MYSQL, UNKNOWN_CALL, UNSENT, USES, WRITES, check, check_in,
+    COMMITS, COUNTING, MARIADB, MYSQL, UNKNOWN_CALL, UNSENT, USES, WRITES, check, check_in,
 };
 use crate::statement::{Kind, PinReason, Traits};
 
@@ -173,10 +173,31 @@ fn what_follows_a_body_is_seen() {
             &[PinReason::MultipleStatements],
         ),
         (
-            "create procedure p() if 1 then select 1; end if",
+            "create procedure p() if 1 then select 1; end if; select get_lock('a',1)",
             Kind::Multiple,
-            COUNTING | STORED | HIDDEN,
-            &[PinReason::MultipleStatements, PinReason::Unknown],
+            COUNTING | STORED,
+            &[PinReason::UserLock],
+        ),
+        (
+            "create procedure p() select (1) from t for update; select @x",
+            Kind::Multiple,
+            COUNTING | STORED | USES,
+            &[],
         ),
     ]);
+}
+
+#[test]
+fn a_body_need_not_begin_with_begin() {
+    for text in [
+        "create procedure if not exists p(a int, b int) if a then select 1; else select 2; end if",
+        "create procedure p() while f() do select 1; end while",
+        "create procedure p() comment 'x' repeat select 1; until 1 end repeat",
+        "create procedure p() sql security invoker l: loop select if(a, 1, 2); leave l; end loop",
+        "create procedure p() modifies sql data case a when 1 then select 1; end case",
+        "create function p(a int) returns int deterministic if (a) then return 1; end if",
+        "create definer = a@b procedure p() for i in 1 .. 2 do select 1; end for",
+    ] {
+        check(&[(text, Kind::Ddl, PROGRAM, &[])]);
+    }
 }

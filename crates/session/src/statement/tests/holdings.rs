@@ -47,6 +47,10 @@ fn what_is_held_has_a_name() {
         ("select get_lock(concat_ws, 1) as got", Holding::GetsLock),
         ("SELECT GET_LOCK('1357', 0) LIMIT 1", Holding::GetsLock),
         (
+            "SELECT GET_LOCK(SUBSTRING(CONCAT('a', 'b'), 1, 64), 0), 'prefix'",
+            Holding::GetsLock,
+        ),
+        (
             "SELECT RELEASE_LOCK('1357') AS v LIMIT 1",
             Holding::ReleasesLock,
         ),
@@ -62,7 +66,9 @@ fn what_is_held_has_a_name() {
 fn in_doubt_nothing_is_said() {
     for text in [
         "SELECT GET_LOCK('a', 1), GET_LOCK('b', 1)",
-        "SELECT GET_LOCK(CONCAT('a', 'b'), 1)",
+        "SELECT GET_LOCK(GET_LOCK('b', 1), 1)",
+        "SELECT GET_LOCK('a', 1), RELEASE_LOCK('b')",
+        "SELECT GET_LOCK('a', 1), a FROM t",
         "SELECT GET_LOCK('a', 1) FROM t",
         "SELECT GET_LOCK('a', 1) + 1",
         "SELECT GET_LOCK('a', 1) LIMIT 0",
