@@ -438,7 +438,7 @@ fn compression(negotiated: Capabilities, zstd_level: u8) -> Option<Compression> 
 
 /// Nonces are sent as text that ends at a NUL: no byte of one may be 0, and the servers keep them
 /// within ASCII.
-pub(crate) fn printable(random: [u8; 32]) -> [u8; 20] {
+fn printable(random: [u8; 32]) -> [u8; 20] {
     let mut nonce = [0; 20];
     for (byte, random) in nonce.iter_mut().zip(random) {
         *byte = random % 94 + 33;

@@ -395,7 +395,7 @@ fn writes(statement: &Statement, text: &[u8]) -> Option<bool> {
     }
 }
 
-/// True of what begins a transaction, or may name tables.
+/// True of what begins a transaction, or may name tables, or what leads to them.
 fn may_reach(packet: Packet<'_>, statement: &Statement) -> bool {
     let asks = Traits::NEEDS_CONDITIONS | Traits::READS_ROW_COUNTS;
     if !packet.is_statement() || statement.traits.intersects(asks) {
@@ -406,7 +406,8 @@ fn may_reach(packet: Packet<'_>, statement: &Statement) -> bool {
         Kind::Begin => true,
         Kind::Ddl => false,
         Kind::Select | Kind::Do | Kind::Set if is_text => {
-            statement.traits.contains(Traits::RUNS_PREPARED_TEXT) || may_name_tables(packet.text())
+            let runs = Traits::RUNS_PREPARED_TEXT | Traits::RUNS_KNOWN_BODY | Traits::UNKNOWN_CALL;
+            statement.traits.intersects(runs) || may_name_tables(packet.text())
         }
         _ => writes(statement, packet.text()).is_some(),
     }

@@ -9,13 +9,11 @@ use std::sync::Arc;
 use accounts::{Account, Credential, Origin, Proof, Refused, Standing};
 use events::{Io, Peer};
 use membership::Key;
-use rand_chacha::rand_core::RngCore;
 use wire::{AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities};
 
 use crate::backend::PoolKey;
 use crate::client::{Answered, LoginStep};
 use crate::errors::{ClientError, host};
-use crate::login::printable;
 use crate::{Engine, Mail, Turn};
 
 /// Whether the database was asked after the client had answered.
@@ -68,7 +66,10 @@ impl Engine {
         };
         let Some(login) = &client.login else { return };
         let can_switch = client.capabilities.contains(Capabilities::PLUGIN_AUTH);
-        if plugin.is_empty() || !can_switch {
+        // In COM_CHANGE_USER the servers ask, whatever came with it: some drivers send nothing of use. MariaDB does so
+        // with the nonce of the login, and its clients take that for granted.
+        let anew = login.greeted.is_none();
+        if plugin.is_empty() && !anew || !can_switch {
             let native = (AuthPlugin::NativePassword, Asked::NotYet);
             return self.authenticate(turn, key, native, claim);
         }
@@ -79,8 +80,6 @@ impl Engine {
         // A client that prefers another plugin than it was greeted with has no nonce for it, or
         // thinks so: it says nothing and waits to be asked. So do some in COM_CHANGE_USER.
         let silent = claim.response.is_empty() && login.greeted != named;
-        // In COM_CHANGE_USER the servers ask, whatever came with it: some drivers send nothing of use.
-        let anew = login.greeted.is_none();
         match suits {
             Some(plugin) if !silent && !anew => {
                 self.authenticate(turn, key, (plugin, Asked::NotYet), claim);
@@ -109,12 +108,6 @@ impl Engine {
         let Some(login) = &mut client.login else {
             return;
         };
-        if login.greeted.is_none() {
-            // What was proved with the nonce of before proves nothing now.
-            let mut random = [0; 32];
-            self.random.fill_bytes(&mut random);
-            client.origin.nonce = printable(random);
-        }
         let request = AuthSwitchRequest {
             plugin: plugin.name(),
             data: &client.origin.nonce,

@@ -4,7 +4,7 @@
 use crate::carried::Mover;
 use crate::packets::shown;
 use crate::session_state::{Scripts, compare, pinned};
-use crate::support::{Address, Client, Database, FrontDoor, Outcome};
+use crate::support::{Address, Client, Database, FrontDoor, Outcome, eventually};
 
 /// By the account that is to see the bodies.
 const ROUTINES: [&str; 8] = [
@@ -145,6 +145,35 @@ fn what_a_routine_has_set_before_it_failed_stays_with_its_session() {
         assert_eq!([client().value(ask), client().value(ask)], ["4", "4"]);
     }
     assert_eq!(pinned(&door, "call"), 2);
+}
+
+/// What a trigger leaves behind that fires for a routine is the session's, which keeps its connection.
+#[test]
+fn who_fires_what_leaves_something_behind_is_pinned() {
+    let database = Database::shared();
+    database.schema("called_firing");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+    let client = || Client::new(&door.address(), "called_firing");
+    let mut first = client();
+    for text in [
+        "CREATE TABLE held (id INT PRIMARY KEY AUTO_INCREMENT)",
+        "CREATE TRIGGER takes AFTER INSERT ON held FOR EACH ROW DO GET_LOCK('called_firing', 0)",
+        "CREATE FUNCTION fills() RETURNS INT MODIFIES SQL DATA BEGIN INSERT INTO held () VALUES (); RETURN 1; END",
+        "CREATE PROCEDURE leads() SELECT fills()",
+    ] {
+        succeeds(&mut first, text);
+    }
+    let free = "SELECT IS_FREE_LOCK('called_firing')";
+    for call in ["SELECT fills()", "CALL leads()", "DO fills()"] {
+        let mut holder = client();
+        holder.run(call);
+        assert_eq!(first.value(free), "0", "{call}");
+        drop(holder);
+        eventually("the end of the lock", || {
+            (first.value(free) == "1").then_some(())
+        });
+    }
+    assert_eq!(pinned(&door, "stored_object"), 3);
 }
 
 /// The bodies are asked for within the transaction, which goes on as it was.

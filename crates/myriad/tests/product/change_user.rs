@@ -109,7 +109,7 @@ fn a_character_set_in_which_no_statement_can_be_read_is_refused() {
     assert!(direct[1].contains("1231"), "{direct:?}");
 }
 
-/// The servers ask for a proof with a new nonce, whatever came with the command; some drivers send the password itself.
+/// The servers ask for a proof, whatever came with the command; some drivers send the password itself.
 #[test]
 fn who_changes_is_asked_for_a_proof() {
     let told = |address: &Address| {

@@ -215,20 +215,21 @@ fn another_account_may_prove_itself_with_another_plugin() {
         &'static str,
     );
     let table: [Row; 6] = [
-        ("admin", NATIVE_PASSWORD, native("all"), "", "ok"),
-        ("app", CACHING_SHA2_PASSWORD, sha2("secret"), "", "fast ok"),
+        ("admin", NATIVE_PASSWORD, native("all"), "all", "native ok"),
         (
-            "admin",
+            "app",
             CACHING_SHA2_PASSWORD,
-            vec![],
-            "all",
-            "sha2 fast ok",
+            sha2("secret"),
+            "secret",
+            "native ok",
         ),
+        ("admin", CACHING_SHA2_PASSWORD, vec![], "all", "native ok"),
         ("app", NATIVE_PASSWORD, vec![], "secret", "native ok"),
         ("admin", DIALOG, b"x".to_vec(), "all", "native ok"),
-        ("app", b"", native("secret"), "", "ok"),
+        ("app", b"", native("secret"), "secret", "native ok"),
     ];
     for (user, plugin, response, password, expected) in table {
+        // Whatever comes with the command, it is asked.
         let claim = Claim::new(user, plugin, &response);
         assert_eq!(applicant.change_user(&claim, password), expected, "{user}");
         assert_eq!(
@@ -238,7 +239,7 @@ fn another_account_may_prove_itself_with_another_plugin() {
     }
     let wrong = native("secret");
     let claim = Claim::new("app", CACHING_SHA2_PASSWORD, &wrong);
-    assert_eq!(applicant.change_user(&claim, ""), "1045");
+    assert_eq!(applicant.change_user(&claim, ""), "native 1045");
     if Server::is_mariadb() {
         // It is still who it was.
         let user = applicant.client.value("SELECT CURRENT_USER()");

@@ -144,8 +144,8 @@ impl Found {
             // Written to, it fires the trigger of its table.
             b"V" => reached.into_iter().for_each(find),
             b"B" | b"F" | b"H" | b"P" => {
-                // Whoever calls a function, or a procedure in doubt, is pinned for that.
-                if stored == b"P" && reached.is_some() {
+                // Whoever calls what leaves something itself is pinned for that.
+                if matches!(stored, b"P" | b"F") && reached.is_some() {
                     find(Reached::Named);
                 }
                 let of = match stored {
@@ -296,8 +296,11 @@ mod tests {
         // As a procedure it is named itself, and may be called by others.
         let writes = take("P", "writes", "INSERT INTO reads VALUES (1)");
         assert_eq!(writes.len(), 2);
+        let fills = "BEGIN INSERT INTO orders VALUES (1); RETURN 1; END";
+        assert_eq!(take("F", "fills", fills).len(), 2);
         assert!(take("T", "plain", "SET NEW.a = 1").is_empty());
         for (text, reached) in [
+            ("SELECT fills()", Some(Reached::Named)),
             ("INSERT INTO orders VALUES (1)", Some(Reached::Written)),
             ("INSERT INTO reads VALUES (1)", Some(Reached::Written)),
             ("SELECT * FROM uses", Some(Reached::Named)),

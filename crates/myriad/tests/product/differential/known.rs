@@ -56,7 +56,7 @@ const KNOWN: [Known; 68] = [
         (case.asks() || shown) && case.was_refused_by_name() && !Server::is_mariadb()
     }),
     (
-        "In the second and later statements of one text, in `CALL`s and views: the backend's own",
+        "In the second and later statements of one text, in routines and views: the backend's own",
         |case| {
             let runs = ["EXECUTE", "\\execute", "\\again", "\\cursor"];
             let runs = runs.iter().any(|word| case.last().starts_with(word));
