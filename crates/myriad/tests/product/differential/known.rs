@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 68] = [
+const KNOWN: [Known; 69] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -128,6 +128,14 @@ const KNOWN: [Known; 68] = [
         let assigned = case.lines.iter().any(assigns) && asks;
         assigned && case.same_rows_but_one() && Server::is_mariadb()
     }),
+    (
+        "user variables that a trigger sets with SET behind a routine",
+        |case| {
+            let asks = ["@inserted", "@last"].map(|name| case.last().contains(name));
+            let asks = asks.contains(&true) && case.same_rows_but_one();
+            asks && case.has(&["writesf()"]) && !Server::is_mariadb()
+        },
+    ),
     (
         "and whatever else the front door answers or asks by itself",
         |case| {
