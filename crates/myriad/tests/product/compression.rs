@@ -5,7 +5,9 @@ use std::fmt::Write;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Compression, Conn, Opts, OptsBuilder};
 
-use crate::support::{Address, Database, FrontDoor, Output, Server, Tool, program, run};
+use crate::support::{
+    Address, Database, FrontDoor, Output, Server, Tool, eventually, program, run,
+};
 use crate::tls::in_clear;
 
 /// What the command-line client is asked to compress with.
@@ -28,10 +30,17 @@ fn client(address: &Address, arguments: &[&str], input: &str) -> Output {
 
 /// Bytes that clients have sent, and as many as they are unpacked.
 fn from_clients(door: &FrontDoor) -> (u64, u64) {
-    let of_all = door.metric("myriad_socket_bytes_received_total");
-    let of_backends = door.metric("myriad_bytes_from_backends_total");
-    let unpacked = door.metric("myriad_bytes_from_clients_total");
-    (of_all - of_backends, unpacked)
+    let counted = || {
+        let of_all = door.metric("myriad_socket_bytes_received_total");
+        let of_backends = door.metric("myriad_bytes_from_backends_total");
+        let unpacked = door.metric("myriad_bytes_from_clients_total");
+        (of_all - of_backends, unpacked)
+    };
+    // A client's last command may come between two of them.
+    eventually("counters that stand still", || {
+        let (before, after) = (counted(), counted());
+        (before == after).then_some(after)
+    })
 }
 
 /// Small and large, one and several, in both directions.
