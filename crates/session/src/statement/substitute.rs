@@ -146,6 +146,11 @@ impl<'a> Edit<'a> {
             Token::SystemVariable if self.before != Before::Target => Known::read(&mut ahead)?,
             _ => return None,
         };
+        // What begins within a comment for some versions and ends behind it would take the comment's end away.
+        let crosses = ahead.in_version_comment() != self.lexer.in_version_comment();
+        if crosses {
+            return None;
+        }
         self.lexer = ahead;
         self.lexer.extend_place(start);
         Some(known)

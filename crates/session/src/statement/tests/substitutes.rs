@@ -141,6 +141,9 @@ fn nothing_else_is_replaced() {
         "SET @@port = 1, @@global.socket = ''",
         "UPDATE t SET a = 1; SELECT ROW_COUNT()",
         "SELECT ROW_COUNT() + 'open",
+        "SELECT /*!50000 ROW_COUNT( */ )",
+        "SELECT ROW_COUNT( /*!50000 ) */",
+        "SELECT @@/*!50000 port */",
         "",
     ] {
         assert_eq!(substitute(text.as_bytes(), &MARIADB, value), None, "{text}");
