@@ -330,9 +330,13 @@ fn killed_among(address: &Address, text: &str) -> (Vec<String>, bool) {
     let mut killer = Client::new(address, "shop");
     killer.query(&text.replace("ID", &id));
     let told = crate::packets::shown(&killer.answer().unwrap());
-    // An error is as long as the id that it names.
+    // An error is as long as the id that it names, at its end.
+    let named = format!(" {id}");
     let plain = |packet: &String| match packet.starts_with("Err ") {
-        true => packet.replace(&id, "").split_off(packet.find(']').unwrap()),
+        true => {
+            let (_, words) = packet.split_once(']').unwrap();
+            words.strip_suffix(&named).unwrap_or(words).to_owned()
+        }
         false => packet.clone(),
     };
     let told = told.iter().map(plain).collect();
