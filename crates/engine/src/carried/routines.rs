@@ -3,18 +3,19 @@
 //!
 //! Owns the questions and what was learned; how a body is judged is `session`'s.
 
+mod search;
+
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use events::{Io, Span, Timestamp};
 use membership::Key;
-use pool::KeyId;
 use session::statement::{
     Body, Called, Dialect, Flavor, Kind, Mention, PinReason, PinReasons, Statement, Traits, called,
     routine_body, user_variables,
 };
 use wire::{Command, ServerStatus, TextResultSet};
 
+use self::search::{Hidden, Search, Unasked};
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
@@ -33,20 +34,12 @@ const BODY_MAX: usize = 64 << 10;
 /// Nor are more parameters.
 const ROWS_MAX: usize = 256;
 
-/// Routines that call each other are followed so deep.
-const DEPTH_MAX: usize = 8;
-
-/// And so many of them for one statement.
-const FOLLOWED_MAX: u32 = 64;
-
 /// What is known of routines, by a hash of who calls which.
 #[derive(Default)]
 pub(crate) struct Routines {
     known: HashMap<u64, Known>,
     /// What was known in another epoch may be another one by now.
     epoch: u32,
-    /// When the statement at hand came.
-    now: Timestamp,
 }
 
 struct Known {
@@ -105,86 +98,10 @@ pub(crate) struct ReadRoutine {
     pub rows: TextResultSet,
 }
 
-/// A routine that nobody has asked about, or not lately.
-struct Unasked<'a> {
-    hash: u64,
-    called: Called<'a>,
-    schema: &'a [u8],
-}
-
-/// Why it is not known what a statement leaves behind.
-enum Hidden<'a> {
-    /// Nobody has asked yet.
-    Unasked(Unasked<'a>),
-    /// It cannot be known.
-    Unknown,
-}
-
-/// What a statement calls, followed through what is known.
-struct Search<'a> {
-    routines: &'a Routines,
-    /// Who calls.
-    key: KeyId,
-    left: u32,
-    /// Those that are being followed.
-    path: [u64; DEPTH_MAX],
-    /// The user variables that the bodies mention are wanted.
-    variables: Option<&'a mut Vec<Mention>>,
-}
-
-impl<'a> Search<'a> {
-    /// What all of these do together. `schema` is where they are called.
-    fn follow(
-        &mut self,
-        calls: impl Iterator<Item = Called<'a>>,
-        (schema, depth): (Option<&'a [u8]>, usize),
-    ) -> Result<Body, Hidden<'a>> {
-        let mut does = Body::default();
-        for called in calls {
-            let schema = called.schema.or(schema).filter(|schema| is_plain(schema));
-            let schema = schema.ok_or(Hidden::Unknown)?;
-            self.left = self.left.checked_sub(1).ok_or(Hidden::Unknown)?;
-            let hash = self.hash(&called, schema);
-            if self.path[..depth].contains(&hash) {
-                // It calls itself, and does nothing else by that.
-                continue;
-            }
-            *self.path.get_mut(depth).ok_or(Hidden::Unknown)? = hash;
-            let known = self.routines.get(hash);
-            let known = known.ok_or(Hidden::Unasked(Unasked {
-                hash,
-                called,
-                schema,
-            }))?;
-            let looked = known.looked.as_ref().ok_or(Hidden::Unknown)?;
-            if let Some(variables) = &mut self.variables {
-                variables.extend(looked.variables.iter().map(|name| Mention {
-                    name: name.clone(),
-                    reads: true,
-                    assigns: true,
-                }));
-            }
-            let inner = looked.calls.iter().map(Routine::called);
-            let inner = self.follow(inner, (Some(schema), depth + 1))?;
-            let mut body = looked.body;
-            body.calls(&inner, false);
-            does.calls(&body, called.is_function);
-            does.always_counts |= body.always_counts && !called.is_function;
-        }
-        Ok(does)
-    }
-
-    fn hash(&self, called: &Called<'_>, schema: &[u8]) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.key, schema, called.name, called.is_function).hash(&mut hasher);
-        hasher.finish()
-    }
-}
-
 impl Routines {
-    fn get(&self, hash: u64) -> Option<&Known> {
+    fn get(&self, hash: u64, now: Timestamp) -> Option<&Known> {
         let known = self.known.get(&hash)?;
-        (known.epoch == self.epoch && self.now < known.until).then_some(known)
+        (known.epoch == self.epoch && now < known.until).then_some(known)
     }
 
     /// Some may be others from now on.
@@ -219,6 +136,7 @@ impl Engine {
     /// What a statement does, if it pins for nothing but routines that leave nothing behind.
     pub(crate) fn judge_routines(
         &self,
+        now: Timestamp,
         key: Key,
         packet: Packet<'_>,
         mut found: Statement,
@@ -231,7 +149,7 @@ impl Engine {
         if found.kind == Kind::Call && tells {
             found.traits |= Traits::COUNTS_UNSENT_ROWS;
         }
-        match self.search(client, (packet, &found), None) {
+        match self.search(now, client, (packet, &found), None) {
             Ok(body) => with_body(found, &body),
             Err(_) => found,
         }
@@ -240,6 +158,7 @@ impl Engine {
     /// What the routines do that a statement calls. Names of variables are added to `variables`.
     fn search<'a>(
         &'a self,
+        now: Timestamp,
         client: &'a Client,
         (packet, found): (Packet<'a>, &Statement),
         variables: Option<&'a mut Vec<Mention>>,
@@ -249,13 +168,7 @@ impl Engine {
         if !pins_for_routines(found) && !runs_known {
             return Err(Hidden::Unknown);
         }
-        let mut search = Search {
-            routines: &self.routines,
-            key: client.key,
-            left: FOLLOWED_MAX,
-            path: [0; DEPTH_MAX],
-            variables,
-        };
+        let mut search = Search::new((&self.routines, client.key, now), variables);
         if is_text {
             let dialect = self
                 .facts
@@ -265,7 +178,7 @@ impl Engine {
             let calls = called(packet.text(), &dialect).filter(|calls| !calls.is_empty());
             let calls = calls.ok_or(Hidden::Unknown)?;
             let schema = client.session.schema.as_deref();
-            return search.follow(calls.into_iter(), (schema, 0));
+            return search.follow(calls.into_iter(), schema);
         }
         let executed = executes(packet.payload).then(|| client.statement(packet.payload));
         let template = &executed.flatten().ok_or(Hidden::Unknown)?.template;
@@ -274,12 +187,14 @@ impl Engine {
             return Err(Hidden::Unknown);
         }
         let calls = calls.iter().map(Routine::called);
-        search.follow(calls, (template.binding.schema(), 0))
+        search.follow(calls, template.binding.schema())
     }
 
-    /// The user variables that the bodies mention which a statement runs.
+    /// Adds the user variables that the bodies mention which a statement runs. `now` is when it was judged: what was known
+    /// then must not have become old.
     pub(crate) fn add_mentions_of_bodies(
         &self,
+        now: Timestamp,
         key: Key,
         (packet, found): (Packet<'_>, &Statement),
         mentions: &mut Vec<Mention>,
@@ -289,7 +204,8 @@ impl Engine {
             return;
         };
         let mut more = Vec::new();
-        let _known_already = self.search(client, (packet, found), Some(&mut more));
+        let known = self.search(now, client, (packet, found), Some(&mut more));
+        debug_assert!(known.is_ok(), "judged as known in this turn");
         for mention in more {
             match mentions.iter_mut().find(|known| known.name == mention.name) {
                 Some(known) => *known = mention,
@@ -306,7 +222,6 @@ impl Engine {
         key: Key,
         (packet, statement): (Packet<'_>, &Statement),
     ) -> bool {
-        self.routines.now = turn.now;
         let Some(client) = self
             .clients
             .get(key)
@@ -319,7 +234,8 @@ impl Engine {
         };
         let within = client.status.contains(ServerStatus::IN_TRANS);
         let begins = !within && !client.status.contains(ServerStatus::AUTOCOMMIT);
-        let Err(Hidden::Unasked(unasked)) = self.search(client, (packet, statement), None) else {
+        let searched = self.search(turn.now, client, (packet, statement), None);
+        let Err(Hidden::Unasked(unasked)) = searched else {
             return false;
         };
         let question = question(&unasked);
@@ -428,11 +344,6 @@ fn with_body(mut found: Statement, body: &Body) -> Statement {
         traits.set(Traits::BODY_COUNTS, body.always_counts);
     }
     Statement { traits, ..found }
-}
-
-fn is_plain(name: &[u8]) -> bool {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$".contains(byte);
-    name.iter().all(plain)
 }
 
 /// The question for a body of plain names, NULL of one that is not read as most texts are, and for its parameters.

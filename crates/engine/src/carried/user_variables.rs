@@ -9,7 +9,7 @@ mod values;
 
 pub(crate) use values::ReadVariables;
 
-use events::Io;
+use events::{Io, Timestamp};
 use membership::Key;
 use session::statement::{Kind, Mention, PinReason, Statement, Traits, user_variables};
 use session::{Restore, UserValue, UserVariables, put_user_variables, same_user_variables};
@@ -224,9 +224,9 @@ impl Engine {
     /// The variables that a command mentions. Where that cannot be told the statement pins.
     pub(crate) fn mentions(
         &self,
+        now: Timestamp,
         client: Key,
-        packet: Packet<'_>,
-        statement: &Statement,
+        (packet, statement): (Packet<'_>, &Statement),
     ) -> Vec<Mention> {
         let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
         let uses = match prepares {
@@ -238,7 +238,7 @@ impl Engine {
             let prepared = record.and_then(|client| client.statement(packet.payload));
             let of_text = prepared.map(|prepared| &prepared.template.meaning.mentions);
             let mut mentions = of_text.map_or_else(Vec::new, |mentions| mentions.to_vec());
-            self.add_mentions_of_bodies(client, (packet, statement), &mut mentions);
+            self.add_mentions_of_bodies(now, client, (packet, statement), &mut mentions);
             return mentions;
         }
         let of_text = |text: &[u8]| self.mentions_of_text(client, text).unwrap_or_default();
@@ -246,7 +246,7 @@ impl Engine {
             true => of_text(packet.text()),
             false => Vec::new(),
         };
-        self.add_mentions_of_bodies(client, (packet, statement), &mut mentions);
+        self.add_mentions_of_bodies(now, client, (packet, statement), &mut mentions);
         // What a text prepared by name assigns is carried by other means, or pins.
         let named = match prepares {
             true => None,

@@ -37,7 +37,7 @@ impl Engine {
             // The `sql_mode` that it began with says how its text is read.
             self.keep_globals(client);
         }
-        let statement = self.judge(client, packet);
+        let statement = self.judge(turn.now, client, packet);
         if let Some(taken) = self.limits_command(turn, client, packet, &statement) {
             return taken;
         }
@@ -179,7 +179,7 @@ impl Engine {
         };
         let question = self.question_by_name(client, raw);
         let asked = raw.or(question.as_deref());
-        let statement = self.judge(client, asked);
+        let statement = self.judge(turn.now, client, asked);
         let taken = self.dispatch(turn, client, asked, statement);
         if taken == Taken::Now {
             self.drop_long_data(client, payload);

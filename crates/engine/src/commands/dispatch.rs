@@ -42,7 +42,7 @@ impl Engine {
             return Taken::Later;
         }
         self.look_behind_hint(turn.now, client, (packet, &mut statement));
-        let mentions = self.mentions(client, packet, &statement);
+        let mentions = self.mentions(turn.now, client, (packet, &statement));
         if self.cleans_first(turn, client, (packet, &statement, &mentions)) {
             return Taken::Later;
         }

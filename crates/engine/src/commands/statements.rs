@@ -1,5 +1,6 @@
 //! What a client's command is: its statement, and the shape of the response to it.
 
+use events::Timestamp;
 use membership::Key;
 use session::statement::{Flavor, Kind, PinReason, PinReasons, Statement, Traits, classify};
 use wire::{Command, Shape, asks_for_cursor};
@@ -14,9 +15,9 @@ const HOSTS: u8 = 0x08;
 
 impl Engine {
     /// What a command does to the session, as far as it can be told before it runs.
-    pub(crate) fn judge(&self, client: Key, packet: Packet<'_>) -> Statement {
+    pub(crate) fn judge(&self, now: Timestamp, client: Key, packet: Packet<'_>) -> Statement {
         let found = self.judge_command(client, packet);
-        let found = self.judge_routines(client, packet, found);
+        let found = self.judge_routines(now, client, packet, found);
         self.judge_stored(client, packet, found)
     }
 

@@ -172,7 +172,14 @@ fn lock_arguments(reader: &mut Reader<'_>) -> Option<()> {
             Token::Mark(b'(') => depth += 1,
             Token::Mark(b')') => depth -= 1,
             Token::End => return None,
-            token if token.identifier().is_some_and(is_lock) => return None,
+            token
+                if token
+                    .identifier()
+                    .and_then(identifier::plain)
+                    .is_some_and(is_lock) =>
+            {
+                return None;
+            }
             _ => {}
         }
     }

@@ -67,6 +67,7 @@ fn in_doubt_nothing_is_said() {
     for text in [
         "SELECT GET_LOCK('a', 1), GET_LOCK('b', 1)",
         "SELECT GET_LOCK(GET_LOCK('b', 1), 1)",
+        "SELECT GET_LOCK(`get_lock`('b', 1), 1)",
         "SELECT GET_LOCK('a', 1), RELEASE_LOCK('b')",
         "SELECT GET_LOCK('a', 1), a FROM t",
         "SELECT GET_LOCK('a', 1) FROM t",
