@@ -250,6 +250,25 @@ pub(crate) struct Exchange {
     pub bytes: usize,
 }
 
+impl Backend {
+    /// True if answers are due.
+    pub(crate) fn is_working(&self) -> bool {
+        !self.exchanges.is_empty()
+    }
+
+    /// True if the answer to such a command is due.
+    pub(crate) fn owes(&self, is: impl Fn(&Purpose) -> bool) -> bool {
+        let mut exchanges = self.exchanges.iter();
+        exchanges.any(|exchange| is(&exchange.purpose))
+    }
+
+    /// True until it has answered what every new connection is asked.
+    pub(crate) fn is_new(&self) -> bool {
+        let last = self.exchanges.back();
+        last.is_some_and(|exchange| matches!(exchange.purpose, Purpose::ReadPrivileges(_)))
+    }
+}
+
 /// Why a command was sent.
 pub(crate) enum Purpose {
     /// For a client, which gets the answer.

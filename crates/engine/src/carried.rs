@@ -19,5 +19,6 @@ pub(crate) mod stored_objects;
 pub(crate) mod track_filter;
 pub(crate) mod track_lists;
 pub(crate) mod tracking;
+pub(crate) mod untold;
 pub(crate) mod user_variables;
 pub(crate) mod views;

@@ -6,6 +6,7 @@ use events::{Span, Timestamp};
 use membership::{Key, ListId, Roster};
 use pool::KeyId;
 
+use crate::carried::untold::Untold;
 use crate::client::{Client, Login, LoginStep, State};
 
 const GREETING: ListId = ListId(0);
@@ -30,8 +31,8 @@ pub(crate) struct Clients {
     /// The values of `wait_timeout` that idle sessions have set for themselves, in seconds. Each has a list of its
     /// own, so that only the first of that can be due.
     own_timeouts: Vec<u32>,
-    /// Session-track blocks of what SET STATEMENT has put back, for the few that are to be told of it.
-    pub(crate) untold: BTreeMap<Key, Box<[u8]>>,
+    /// What the few are to be told that are told late of what has changed in their sessions.
+    pub(crate) untold: BTreeMap<Key, Untold>,
 }
 
 impl Clients {

@@ -328,12 +328,15 @@ impl Engine {
     }
 
     fn answer_ok_with<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, warnings: u16) {
+        let mut block = Vec::new();
+        self.put_untold_alone(key, &mut block);
         let Some(client) = self.clients.get(key) else {
             return;
         };
         let ok = OkPacket {
             status: client.status,
             warnings,
+            state_changes: &block,
             ..OkPacket::default()
         };
         ok.encode(turn.io.outbox(client.handle), 1, 0x00);

@@ -1,7 +1,6 @@
 //! What of the changes to its session a client is told that asked for session tracking. Backends track all
 //! that they can; a client is told what its session would track on the server: what it asked for itself, else
-//! the server's defaults. What SET STATEMENT puts back is told late by the server, with whatever it tells next: that
-//! is had from the backend at once, and kept for the session.
+//! the server's defaults. What is told late is in `untold`.
 //!
 //! What a session asked for is known from reading it back (`retrack`), or its backend goes by it, to which the session
 //! is pinned then.
@@ -18,11 +17,11 @@ use crate::carried::track_lists::{Asked, DEFAULT, LIST, TrackLists};
 use crate::commands::dispatch::leaves_schema;
 
 /// In front of the names of all variables that say what is tracked.
-const PREFIX: &[u8] = b"session_track_";
+pub(super) const PREFIX: &[u8] = b"session_track_";
 
 // The types of entries in a block.
-const VARIABLES: u8 = 0;
-const SCHEMA: u8 = 1;
+pub(super) const VARIABLES: u8 = 0;
+pub(super) const SCHEMA: u8 = 1;
 const STATE: u8 = 2;
 const GTIDS: u8 = 3;
 
@@ -104,7 +103,7 @@ impl TrackFilter {
     }
 
     /// True if a variable is told.
-    fn names(self, name: &[u8], lists: &TrackLists) -> bool {
+    pub(super) fn names(self, name: &[u8], lists: &TrackLists) -> bool {
         let asked = self.asked(lists);
         self == Self::OWN_VARIABLES
             || asked.map_or_else(|| DEFAULT.contains(&name), |asked| asked.names(name))
@@ -167,8 +166,7 @@ impl TrackFilter {
 }
 
 impl Engine {
-    /// Appends what a client is told of changes to its session. What there is to tell besides waits for it: the server,
-    /// too, keeps that until it has something to say.
+    /// Appends what a client is told of changes to its session.
     pub(crate) fn put_changes(
         &mut self,
         key: Key,
@@ -195,76 +193,20 @@ impl Engine {
         if let Some(own) = own.filter(|_| ran) {
             put_schema(own, block);
         }
-        if !block.is_empty()
-            && let Some(untold) = self.clients.untold.remove(&key)
-        {
-            put_untold(&untold, block);
-        }
-    }
-
-    /// A backend told what SET STATEMENT has put back, to be told to the session with what it is told next.
-    pub(crate) fn put_back_told(&mut self, backend: Key, ok: &OkPacket<'_>) {
-        let Some(key) = self.pool.get(backend).and_then(|backend| backend.client) else {
-            return;
-        };
-        let client = self.clients.get(key);
-        let Some(client) = client.filter(|client| client.dialect().session_track) else {
-            return;
-        };
-        let mut untold = Vec::new();
-        for change in ok.changes() {
-            match change {
-                // What the front door has said for that.
-                StateChange::SystemVariable { name, .. } if name.starts_with(PREFIX) => {}
-                StateChange::SystemVariable { name, value }
-                    if client.tracks.names(name, &self.track_lists) =>
-                {
-                    put_variable((name, value), &mut untold);
-                }
-                _ => {}
-            }
-        }
-        if let Some(before) = self.clients.untold.remove(&key) {
-            put_untold(&before, &mut untold);
-        }
-        if !untold.is_empty() {
-            self.clients.untold.insert(key, untold.into());
+        if !block.is_empty() {
+            self.put_untold(key, block);
         }
     }
 }
 
-/// Appends the variables of another block that are not told already.
-fn put_untold(untold: &[u8], block: &mut Vec<u8>) {
-    let untold = OkPacket {
-        state_changes: untold,
-        ..OkPacket::default()
-    };
-    for change in untold.changes() {
-        if let StateChange::SystemVariable { name, value } = change
-            && !tells_variable(block, name)
-        {
-            put_variable((name, value), block);
-        }
-    }
-}
-
-fn tells_variable(block: &[u8], wanted: &[u8]) -> bool {
-    let ok = OkPacket {
-        state_changes: block,
-        ..OkPacket::default()
-    };
-    let is_wanted = |change: StateChange<'_>| matches!(change, StateChange::SystemVariable { name, .. } if name == wanted);
-    ok.changes().any(is_wanted)
-}
-
-fn put_variable((name, value): (&[u8], &[u8]), block: &mut Vec<u8>) {
+pub(super) fn put_variable((name, value): (&[u8], &[u8]), block: &mut Vec<u8>) {
     let mut entry = Vec::new();
     put_lenenc_bytes(&mut entry, name);
     put_lenenc_bytes(&mut entry, value);
     put_entry(VARIABLES, &entry, block);
 }
 
-fn put_entry(kind: u8, data: &[u8], block: &mut Vec<u8>) {
+pub(super) fn put_entry(kind: u8, data: &[u8], block: &mut Vec<u8>) {
     block.push(kind);
     put_lenenc_bytes(block, data);
 }
@@ -382,20 +324,5 @@ mod tests {
             }
         }
         assert_eq!(lists.filter(asked(Some("one_more"), true, false)), None);
-    }
-
-    #[test]
-    fn what_was_put_back_is_told_behind_the_rest_unless_that_tells_it() {
-        let mut untold = Vec::new();
-        for variable in [("time_zone", "SYSTEM"), ("autocommit", "ON")] {
-            let (name, value) = variable;
-            put_variable((name.as_bytes(), value.as_bytes()), &mut untold);
-        }
-        let mut block = told(TrackFilter::default(), &TrackLists::default());
-        put_untold(&untold, &mut block);
-        assert_eq!(
-            block,
-            b"\x00\x0f\x0aautocommit\x03OFF\x01\x05\x04shop\x00\x11\x09time_zone\x06SYSTEM"
-        );
     }
 }

@@ -10,7 +10,7 @@ use wire::{
     WalkError, whole_packet,
 };
 
-use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
+use crate::backend::{ClientCommand, Exchange, Purpose};
 use crate::carried::last_gtid::Gtid;
 use crate::carried::tracking::{self, Tracked};
 use crate::carried::user_variables::names::may_do_unseen;
@@ -248,6 +248,9 @@ impl Engine {
             Piece::Ok(_) | Piece::RowsEnd(_) => {
                 let ok = OkPacket::parse(piece.payload())?;
                 self.status_of(key, exchange, &ok, &mut block);
+                if let Purpose::Command(command) = &exchange.purpose {
+                    self.tell_in_its_place(command, piece, &mut block);
+                }
                 Some(Ending::Ok)
             }
             Piece::Err(_) => Some(Ending::Err(piece.payload().to_vec())),
@@ -477,24 +480,5 @@ impl ClientCommand {
         let piece = replaced.as_ref().unwrap_or(piece);
         self.translation.piece(piece, told, outbox)?;
         Ok(())
-    }
-}
-
-impl Backend {
-    /// True if answers are due.
-    pub(crate) fn is_working(&self) -> bool {
-        !self.exchanges.is_empty()
-    }
-
-    /// True if the answer to such a command is due.
-    pub(crate) fn owes(&self, is: impl Fn(&Purpose) -> bool) -> bool {
-        let mut exchanges = self.exchanges.iter();
-        exchanges.any(|exchange| is(&exchange.purpose))
-    }
-
-    /// True until it has answered what every new connection is asked.
-    pub(crate) fn is_new(&self) -> bool {
-        let last = self.exchanges.back();
-        last.is_some_and(|exchange| matches!(exchange.purpose, Purpose::ReadPrivileges(_)))
     }
 }

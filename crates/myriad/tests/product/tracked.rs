@@ -399,3 +399,87 @@ fn a_server_that_tracks_nothing_is_not_used_and_it_is_said_why() {
     };
     in_time(served).expect("the server is used again");
 }
+
+/// Runs in another schema.
+const MOVES: &str = "SELECT tracked_late.two()";
+
+/// What a client without `CLIENT_DEPRECATE_EOF` sends; nothing is COM_PING.
+const LATE: [&str; 17] = [
+    MOVES,
+    "SET autocommit = 0",
+    MOVES,
+    "SELECT 1",
+    "DO 1",
+    "DO 1",
+    MOVES,
+    "",
+    MOVES,
+    "USE tracked",
+    "DO 1",
+    "SELECT tracked_late.two(); SET time_zone = '+01:00'; SELECT 1; DO 1",
+    "COMMIT",
+    "SET autocommit = 1",
+    "CALL tracked_late.sets()",
+    "DO 1",
+    MOVES,
+];
+
+/// The end of rows has no place for it: libmariadb, and what is built on it, is told with the next OK packet by MySQL,
+/// and with the next change by MariaDB.
+#[test]
+fn who_has_eof_packets_is_told_behind_rows_what_changed_with_them() {
+    let database = Database::shared();
+    database.schema("tracked_late");
+    let mut login = login();
+    login.capabilities.remove(Capabilities::DEPRECATE_EOF);
+    let mut direct = Client::login(database.address(), &login).unwrap();
+    direct.run("CREATE FUNCTION tracked_late.two() RETURNS INT DETERMINISTIC RETURN 2");
+    direct.run(
+        "CREATE PROCEDURE tracked_late.sets() BEGIN SELECT 1; SET sql_mode = 'ANSI'; SELECT 2; END",
+    );
+    for restless in ["off", "on"] {
+        let restless = format!("backend.restless = \"{restless}\"");
+        let door = FrontDoor::start(
+            database.address(),
+            &["backend.max_connections = 2", &restless],
+        );
+        let mut direct = Client::login(database.address(), &login).unwrap();
+        let mut client = Client::login(&door.address(), &login).unwrap();
+        let mut other = Client::login(&door.address(), &login).unwrap();
+        let mut told_late = 0;
+        for statement in LATE {
+            let [expected, through] = [&mut direct, &mut client].map(|client| {
+                match statement {
+                    "" => client.send(0x0e, b""),
+                    text => client.query(text),
+                }
+                let lines = comparable(shown(&client.answer().unwrap()));
+                // MariaDB has a flag in EOF packets (docs/DIFFERENCES.md).
+                let is_eof =
+                    |line: &String| line.starts_with("ColumnsEnd ") || line.starts_with("RowsEnd ");
+                lines
+                    .into_iter()
+                    .filter(|line| !is_eof(line))
+                    .collect::<Vec<_>>()
+            });
+            assert_eq!(through, expected, "{statement}, {restless}");
+            let of_others = ["", "DO 1"].contains(&statement);
+            told_late +=
+                usize::from(of_others && expected.iter().any(|line| line.contains("USE ")));
+            other.run("SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO', @a = 7, wait_timeout = 1000");
+        }
+        let expected = if Server::is_mariadb() { 0 } else { 3 };
+        assert_eq!(
+            told_late, expected,
+            "OK packets that tell nothing of their own"
+        );
+        // A session that begins anew owes nothing.
+        for client in [&mut direct, &mut client] {
+            client.query(MOVES);
+            client.answer().unwrap();
+            client.send(0x1f, b"");
+            client.answer().unwrap();
+        }
+        assert_eq!(told(&mut client, "DO 1"), told(&mut direct, "DO 1"));
+    }
+}
