@@ -454,7 +454,7 @@ fn who_has_eof_packets_is_told_behind_rows_what_changed_with_them() {
                     text => client.query(text),
                 }
                 let lines = comparable(shown(&client.answer().unwrap()));
-                // MariaDB has a flag in EOF packets (docs/DIFFERENCES.md).
+                // MariaDB has a flag in EOF packets (docs/CORNERS.md).
                 let is_eof =
                     |line: &String| line.starts_with("ColumnsEnd ") || line.starts_with("RowsEnd ");
                 lines

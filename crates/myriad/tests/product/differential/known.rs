@@ -1,4 +1,4 @@
-//! What is known to differ, as `docs/DIFFERENCES.md` tells it: by the lines of a session and both answers to
+//! What is known to differ, as `docs/DIFFERENCES.md` and `docs/CORNERS.md` tell it: by the lines of a session and both answers to
 //! the last of them.
 
 use super::case::{CHARSET, Case, TYPE, asks};

@@ -12,7 +12,7 @@ use wire::Capabilities;
 use self::scripts::KINDS;
 use crate::packets::{INDEX, shown};
 use crate::support::{
-    Address, Client, Database, FrontDoor, Login, Numbers, Server, USUAL, amid_churn,
+    Address, Client, Database, FrontDoor, Login, Numbers, Server, USUAL, amid_churn, differences,
 };
 
 /// Kinds that differ, and the words of `docs/DIFFERENCES.md` that say so.
@@ -138,8 +138,7 @@ fn compare(database: &Database, address: &Address, extent: &Extent) {
 }
 
 fn show(schema: &str, extent: &Extent) {
-    let differences = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/DIFFERENCES.md");
-    let differences = std::fs::read_to_string(differences).unwrap();
+    let differences = differences();
     for (name, words) in EXEMPT {
         assert!(differences.contains(words), "{name}: {words}");
         assert!(KINDS.iter().any(|(kind, _)| *kind == name), "{name}");

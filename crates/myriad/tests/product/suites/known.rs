@@ -1,6 +1,6 @@
-//! Files that are known to differ, under the words of `docs/DIFFERENCES.md` that say why.
+//! Files that are known to differ, under the words of `docs/DIFFERENCES.md` and its like that say why.
 
-use crate::support::Server;
+use crate::support::{Server, differences};
 
 /// Whether the file differs for what is listed.
 pub(super) fn is_known(name: &str) -> bool {
@@ -18,8 +18,7 @@ fn list() -> &'static str {
 
 #[test]
 fn what_is_known_of_files_stands_in_the_document() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/DIFFERENCES.md");
-    let document = std::fs::read_to_string(path).unwrap();
+    let document = differences();
     let document = document.split_whitespace().collect::<Vec<_>>().join(" ");
     for list in [include_str!("mariadb.txt"), include_str!("mysql.txt")] {
         for words in list.lines().filter(|line| !line.starts_with(' ')) {
