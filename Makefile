@@ -19,7 +19,7 @@ SUITES := MYRIAD_SUITE_EVERY=$(or $(MYRIAD_SUITE_EVERY),1) MYRIAD_SUITE_PLAYERS=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help challenge serve test setup lint test-unit test-atomics fuzz test-product test-drivers test-differential test-suites test-mysql test-mysql-if-possible
+.PHONY: help challenge serve bench test setup lint test-unit test-atomics fuzz test-product test-drivers test-differential test-suites test-mysql test-mysql-if-possible
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,12 @@ serve: ## Build and serve on 127.0.0.1:6033, in front of a private MariaDB under
 	@scripts/setup rust database
 	cargo build --release --package myriad
 	exec $(RELEASE)/myriad serve --local
+
+bench: ## What single parts cost, in ns: understanding a statement, relaying an answer, admission
+	@scripts/setup rust
+	cargo bench --package session --bench classify
+	cargo bench --package wire --bench relay
+	cargo bench --package admission --bench admission
 
 test: setup lint ## Everything: setup, lint, unit tests, fuzzing, product tests on a real MariaDB and MySQL
 	cargo test --workspace

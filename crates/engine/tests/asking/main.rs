@@ -17,3 +17,5 @@ mod outsiders;
 mod relays;
 #[cfg(test)]
 mod stage;
+#[cfg(test)]
+mod steady;

@@ -1,7 +1,7 @@
 //! Bodies of stored routines: whether all that one may leave in a session is carried, or seen when it is
 //! answered. Owns what a body must not have for that; in doubt it leaves something behind.
 
-use super::calls::Called;
+use super::calls::CalledList;
 use super::dialect::{Dialect, Flavor};
 use super::expression::{self, Calls, Until};
 use super::findings::Findings;
@@ -147,7 +147,7 @@ pub fn routine_body<'a>(
     text: &'a [u8],
     (parameters, is_function): (&[&'a [u8]], bool),
     dialect: &Dialect,
-) -> Option<(Body, Vec<Called<'a>>)> {
+) -> Option<(Body, CalledList<'a>)> {
     let mut found = Findings::default();
     let targets = Targets {
         declared: parameters.to_vec(),
@@ -302,6 +302,7 @@ fn is_one_of(token: Token<'_>, words: &[&[u8]]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statement::Called;
     use crate::statement::Flavor;
 
     fn body(text: &str) -> Option<bool> {

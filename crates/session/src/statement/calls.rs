@@ -1,6 +1,8 @@
 //! The routines that a text calls: procedures behind CALL, and functions that are not built in. Owns which names can
 //! be asked about; where in a text a call stands is `expression`'s and `routine`'s to say.
 
+use smallvec::SmallVec;
+
 use super::classify::single;
 use super::dialect::Dialect;
 use super::identifier;
@@ -8,6 +10,9 @@ use super::reader::Reader;
 
 /// So many calls of one text are followed.
 const CALLS_MAX: usize = 16;
+
+/// What texts call. Few call more: only those have memory allocated for it.
+pub type CalledList<'a> = SmallVec<[Called<'a>; 4]>;
 
 /// A routine that a text calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +48,7 @@ fn plain(written: &[u8]) -> Option<&[u8]> {
 /// What was noted so far.
 #[derive(Default)]
 pub(super) struct Calls<'a> {
-    list: Vec<Called<'a>>,
+    list: CalledList<'a>,
     untold: bool,
 }
 
@@ -58,14 +63,14 @@ impl<'a> Calls<'a> {
         }
     }
 
-    pub(super) fn told(self) -> Option<Vec<Called<'a>>> {
+    pub(super) fn told(self) -> Option<CalledList<'a>> {
         (!self.untold).then_some(self.list)
     }
 }
 
 /// The routines that a text calls, each once. `None` if they cannot be told, or are too many.
 #[must_use]
-pub fn called<'a>(text: &'a [u8], dialect: &Dialect) -> Option<Vec<Called<'a>>> {
+pub fn called<'a>(text: &'a [u8], dialect: &Dialect) -> Option<CalledList<'a>> {
     let mut reader = Reader::noting(text, dialect);
     single(&mut reader);
     while reader.resume() {

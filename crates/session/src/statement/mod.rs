@@ -55,7 +55,7 @@ mod variables;
 mod write;
 
 pub use body::{Body, routine_body};
-pub use calls::{Called, called};
+pub use calls::{Called, CalledList, called};
 pub use charset::Trail;
 pub use classify::classify;
 pub use conditions::{Asked, ConditionItem, Place, StatementItem, get_diagnostics};

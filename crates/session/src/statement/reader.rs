@@ -1,7 +1,7 @@
 //! A cursor over the tokens of a text that stops at every semicolon until told to go on.
 //! Owns the one token of lookahead; knows no grammar.
 
-use super::calls::{Called, Calls};
+use super::calls::{Called, CalledList, Calls};
 use super::dialect::Dialect;
 use super::fingerprint::Fingerprint;
 use super::keyword::Keyword;
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The routines that are called, as far as the text was read. `None` if they cannot be told.
-    pub(super) fn into_calls(self) -> Option<Vec<Called<'a>>> {
+    pub(super) fn into_calls(self) -> Option<CalledList<'a>> {
         self.calls?.told().filter(|_| !self.lexer.in_doubt())
     }
 
