@@ -77,6 +77,11 @@ impl Effect {
         self.row.starts_with(ONE) || BINARY_ONES.contains(&&self.row[..])
     }
 
+    /// True if the answer to a text was a row that begins with NULL.
+    pub(crate) fn is_null(&self) -> bool {
+        self.row.starts_with(&[0xfb])
+    }
+
     /// What the command does.
     pub(crate) fn act(&self) -> &Act {
         &self.act

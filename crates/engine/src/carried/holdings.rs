@@ -172,6 +172,7 @@ impl Holdings {
             Holding::ClosesHandler(name) => self.handlers.retain(|handler| handler != name),
             Holding::ReadsHandler => {}
             Holding::GetsLock => self.locks += u32::from(is_one),
+            Holding::GetsLockOrNull => self.locks += u32::from(!effect.is_null()),
             Holding::ReleasesLock => self.locks = self.locks.saturating_sub(u32::from(is_one)),
             Holding::ReleasesAllLocks => {
                 self.locks = 0;

@@ -7,7 +7,7 @@ use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Serve
 const PINNED: &str = "myriad_pinned_sessions{reason=\"transaction\"}";
 
 /// What takes hold of something, and what lets go of it.
-const HOLDINGS: [&[&str]; 9] = [
+const HOLDINGS: [&[&str]; 10] = [
     &["SELECT GET_LOCK('pins', 5)", "SELECT RELEASE_LOCK('pins')"],
     &[
         "SELECT GET_LOCK('pins', 5)",
@@ -15,6 +15,11 @@ const HOLDINGS: [&[&str]; 9] = [
         "SELECT GET_LOCK('more', 5)",
         "SELECT RELEASE_LOCK('pins')",
         "DO RELEASE_ALL_LOCKS()",
+    ],
+    // As MediaWiki has it.
+    &[
+        "SELECT IF(GET_LOCK('pins', 5), UNIX_TIMESTAMP(SYSDATE(6)), NULL) AS acquired",
+        "SELECT RELEASE_LOCK('pins') AS released",
     ],
     &["CREATE TEMPORARY TABLE mine (a INT)", "DROP TABLE mine"],
     &[

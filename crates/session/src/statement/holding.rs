@@ -22,6 +22,8 @@ pub enum Holding {
     ReadsHandler,
     /// `SELECT GET_LOCK(…)` and nothing besides: the answer says whether it was got.
     GetsLock,
+    /// `SELECT IF(GET_LOCK(…), …, NULL)` and nothing besides: it was got if the answer is not NULL.
+    GetsLockOrNull,
     /// `SELECT RELEASE_LOCK(…)` and nothing besides: the answer says whether it was released.
     ReleasesLock,
     /// `RELEASE_ALL_LOCKS()` as the only call.
@@ -29,7 +31,7 @@ pub enum Holding {
 }
 
 impl Holding {
-    /// True of what is about user-level locks alone.
+    /// True of what is about user-level locks alone, and has an answer that says as much in the binary protocol as in text.
     #[must_use]
     pub const fn is_of_locks(&self) -> bool {
         matches!(
@@ -134,23 +136,19 @@ fn handler(reader: &mut Reader<'_>) -> Option<Holding> {
     Some(Holding::OpensHandler(alias.unwrap_or(table)))
 }
 
-/// Behind SELECT or DO: one call, and at most an alias and `LIMIT 1`, which some libraries write behind every read.
 /// The functions of user-level locks.
 const LOCKS: [&[u8]; 3] = [b"get_lock", b"release_lock", b"release_all_locks"];
 
+/// Behind SELECT or DO: one call, at most with an alias, constants behind it, and `LIMIT 1`, which some libraries write
+/// behind every read.
 fn locks(reader: &mut Reader<'_>) -> Option<Holding> {
-    let call = reader.next().identifier()?;
-    let does = [
-        Holding::GetsLock,
-        Holding::ReleasesLock,
-        Holding::ReleasesAllLocks,
-    ];
-    let mut found = LOCKS.into_iter().zip(does);
-    let (_, holding) = found.find(|(name, _)| call.eq_ignore_ascii_case(name))?;
-    lock_arguments(reader)?;
+    let holding = match reader.accept(Keyword::If) {
+        true => lock_or_null(reader)?,
+        false => lock_call(reader)?,
+    };
     alias(reader)?;
     while reader.accept_mark(b',') {
-        // Constants beside it: the first column is the one that counts.
+        // The first column is the one that counts.
         matches!(reader.next(), Token::Text | Token::Number(_)).then_some(())?;
         alias(reader)?;
     }
@@ -160,30 +158,48 @@ fn locks(reader: &mut Reader<'_>) -> Option<Holding> {
     reader.at_end().then_some(holding)
 }
 
-/// A list in parentheses without any further call in it.
-/// The parenthesised arguments, none of which calls one of these functions.
-fn lock_arguments(reader: &mut Reader<'_>) -> Option<()> {
+fn lock_call(reader: &mut Reader<'_>) -> Option<Holding> {
+    let call = reader.next().identifier()?;
+    let does = [
+        Holding::GetsLock,
+        Holding::ReleasesLock,
+        Holding::ReleasesAllLocks,
+    ];
+    let mut found = LOCKS.into_iter().zip(does);
+    let (_, holding) = found.find(|(name, _)| call.eq_ignore_ascii_case(name))?;
     reader.accept_mark(b'(').then_some(())?;
-    let mut depth = 1_u32;
-    while depth > 0 {
-        let token = reader.next();
-        let is_lock = |name: &[u8]| LOCKS.iter().any(|lock| lock.eq_ignore_ascii_case(name));
-        match token {
+    without_locks(reader, b')')?;
+    Some(holding)
+}
+
+/// Behind IF: `(GET_LOCK(…), …, NULL)`.
+fn lock_or_null(reader: &mut Reader<'_>) -> Option<Holding> {
+    reader.accept_mark(b'(').then_some(())?;
+    (lock_call(reader)? == Holding::GetsLock).then_some(())?;
+    reader.accept_mark(b',').then_some(())?;
+    without_locks(reader, b',')?;
+    let null = reader.next().identifier()?;
+    let is_null = null.eq_ignore_ascii_case(b"null") && reader.accept_mark(b')');
+    is_null.then_some(Holding::GetsLockOrNull)
+}
+
+/// What comes up to a mark, outside of parentheses, if nothing of it calls one of these functions.
+fn without_locks(reader: &mut Reader<'_>, end: u8) -> Option<()> {
+    let mut depth = 0_u32;
+    loop {
+        match reader.next() {
+            Token::Mark(mark) if mark == end && depth == 0 => return Some(()),
             Token::Mark(b'(') => depth += 1,
-            Token::Mark(b')') => depth -= 1,
+            Token::Mark(b')') => depth = depth.checked_sub(1)?,
             Token::End => return None,
-            token
-                if token
-                    .identifier()
-                    .and_then(identifier::plain)
-                    .is_some_and(is_lock) =>
-            {
-                return None;
+            token => {
+                let name = token.identifier().and_then(identifier::plain);
+                let is_lock =
+                    |name: &[u8]| LOCKS.iter().any(|lock| lock.eq_ignore_ascii_case(name));
+                (!name.is_some_and(is_lock)).then_some(())?;
             }
-            _ => {}
         }
     }
-    Some(())
 }
 
 /// What a column may be called.

@@ -51,6 +51,10 @@ fn what_is_held_has_a_name() {
             Holding::GetsLock,
         ),
         (
+            "SELECT IF(GET_LOCK('a',5),UNIX_TIMESTAMP(SYSDATE(6)),NULL) AS acquired",
+            Holding::GetsLockOrNull,
+        ),
+        (
             "SELECT RELEASE_LOCK('1357') AS v LIMIT 1",
             Holding::ReleasesLock,
         ),
@@ -70,6 +74,12 @@ fn in_doubt_nothing_is_said() {
         "SELECT GET_LOCK(`get_lock`('b', 1), 1)",
         "SELECT GET_LOCK('a', 1), RELEASE_LOCK('b')",
         "SELECT GET_LOCK('a', 1), a FROM t",
+        "SELECT IF(GET_LOCK('a', 1), 1, 0)",
+        "SELECT IF(GET_LOCK('a', 1), `NULL`, NULL, 1)",
+        "SELECT IF(GET_LOCK('a', 1), (GET_LOCK('b', 1)), NULL)",
+        "SELECT IF(RELEASE_LOCK('a'), 1, NULL)",
+        "SELECT IF(GET_LOCK('a', 1) = 0, 1, NULL)",
+        "SELECT IF(GET_LOCK('a', 1), 1, NULL) FROM t",
         "SELECT GET_LOCK('a', 1) FROM t",
         "SELECT GET_LOCK('a', 1) + 1",
         "SELECT GET_LOCK('a', 1) LIMIT 0",
