@@ -6,7 +6,7 @@ pub(crate) mod capture;
 use events::Io;
 use membership::Key;
 use session::statement::{Flavor, Kind, PinReason, Statement, Traits};
-use wire::{Piece, PrepareOk, ServerStatus, TextResultSet, code};
+use wire::{OkPacket, Piece, PrepareOk, ServerStatus, TextResultSet, code};
 
 use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
 use crate::client::Client;
@@ -37,6 +37,7 @@ impl Counts {
     pub(crate) fn piece(&mut self, piece: &Piece<'_>, flavor: Flavor) {
         match piece {
             Piece::Ok(_) => self.ended(false),
+            Piece::RowsEnd(_) if tells_parameters(piece) => self.result_set = true,
             Piece::RowsEnd(_) => self.ended(true),
             Piece::ColumnCount(_) => {
                 *self = Self {
@@ -66,6 +67,12 @@ impl Counts {
             self.found = Some(self.sent.unwrap_or_default());
         }
     }
+}
+
+/// True of the end of a result set that tells parameters of a CALL: it is none that `FOUND_ROWS()` tells of.
+fn tells_parameters(end: &Piece<'_>) -> bool {
+    let end = OkPacket::parse(end.payload());
+    end.is_ok_and(|end| end.status.contains(ServerStatus::PS_OUT_PARAMS))
 }
 
 /// True if the rows of an answer are none that `FOUND_ROWS()` tells of: those of RETURNING, of upkeep, be it of partitions,
@@ -222,13 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_before_an_err_are_counted_by_mariadb() {
+    fn rows_are_counted_by_mariadb_before_an_err_too_and_parameters_by_none() {
         let [begin, row, end] = [
             Piece::ColumnCount(b""),
             Piece::Row(b""),
             Piece::RowsEnd(b""),
         ];
         let err = Piece::Err(b"");
+        let parameters = Piece::RowsEnd(b"\x07\0\0\x05\xfe\0\0\x08\x10\0\0");
         for (pieces, mariadb, mysql) in [
             (&[begin, row, row, err][..], Some(2), None),
             (&[begin, err], Some(0), None),
@@ -236,6 +244,11 @@ mod tests {
             (&[begin, row, end], Some(1), Some(1)),
             (&[begin, row, end, err], Some(1), Some(1)),
             (&[begin, row, end, begin, err], Some(0), Some(1)),
+            (
+                &[begin, row, row, end, begin, row, parameters],
+                Some(2),
+                Some(2),
+            ),
         ] {
             assert_eq!(found(pieces, Flavor::MariaDb), mariadb, "{pieces:?}");
             assert_eq!(found(pieces, Flavor::MySql), mysql, "{pieces:?}");

@@ -395,6 +395,15 @@ impl Case<'_> {
             && rows.next().is_none()
     }
 
+    /// True if only rows differ, and what is told of the types of their columns.
+    pub(super) fn same_but_values(&self) -> bool {
+        let tells = |line: &String| line.starts_with("Row ") || line.starts_with("Column #");
+        let same = |(direct, through): (&String, &String)| {
+            direct == through || tells(direct) && tells(through)
+        };
+        self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
+    }
+
     /// True if the only difference is a number, which is 1 through the front door.
     pub(super) fn shows_one(&self) -> bool {
         self.same_rows_but_one() && self.through.iter().any(|line| line.contains(r"\x011"))
