@@ -229,6 +229,10 @@ impl Engine {
         }
         if within {
             statement.traits |= Traits::SETS_LAST_INSERT_ID;
+            if !record.pins.is_empty() && record.first.contains(First::DEFINITIONS) {
+                // What it has defined since it is pinned is not known, and may outlast the reason of that.
+                statement.pins.insert(PinReason::StoredObject);
+            }
             return false;
         }
         let Some(backend) = record.backend else {

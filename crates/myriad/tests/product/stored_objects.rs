@@ -301,3 +301,30 @@ fn the_variables_of_a_package_are_the_sessions_own() {
     let sum = database.execute("SELECT SUM(a) FROM packages.t");
     assert_eq!(sum.lines().last(), Some("156"));
 }
+
+/// While it is pinned, its connection is not asked what has been defined.
+#[test]
+fn what_a_pinned_session_has_defined_leaves_nothing_to_others_when_its_pin_ends() {
+    let database = begin("unseen_pinned", "SET NEW.a = 1;");
+    let door = door(&database);
+    let mut client = Client::new(&door.address(), "unseen_pinned");
+    let mut others: Vec<_> = (0..3)
+        .map(|_| Client::new(&door.address(), "unseen_pinned"))
+        .collect();
+    for statement in [
+        "CREATE TEMPORARY TABLE mine (a INT)",
+        "CREATE TRIGGER holds BEFORE INSERT ON u FOR EACH ROW SET NEW.a = GET_LOCK('pinned', 0)",
+        "INSERT INTO u VALUES (1)",
+        "DROP TEMPORARY TABLE mine",
+    ] {
+        client.run(statement);
+    }
+    for _ in 0..3 {
+        for other in &mut others {
+            other.value("SELECT 1");
+        }
+        let holds = client.value("SELECT IS_USED_LOCK('pinned') = CONNECTION_ID()");
+        assert_eq!(holds, "1");
+    }
+    assert_eq!(pinned(&door, "stored_object"), 1);
+}
