@@ -449,7 +449,7 @@ impl ClientCommand {
 
     /// Takes note of a piece of the answer.
     pub(crate) fn note(&mut self, piece: &Piece<'_>, flavor: Flavor) {
-        self.counts.piece(piece, flavor);
+        self.counts.piece(piece, (self.kind, flavor));
         if let Some(effect) = &mut self.effect {
             effect.note(piece);
         }

@@ -33,11 +33,13 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Takes note of a piece of an answer.
-    pub(crate) fn piece(&mut self, piece: &Piece<'_>, flavor: Flavor) {
+    /// Takes note of a piece of the answer to such a statement.
+    pub(crate) fn piece(&mut self, piece: &Piece<'_>, (kind, flavor): (Kind, Flavor)) {
         match piece {
             Piece::Ok(_) => self.ended(false),
-            Piece::RowsEnd(_) if tells_parameters(piece) => self.result_set = true,
+            Piece::RowsEnd(_) if kind == Kind::Call && tells_parameters(piece) => {
+                self.result_set = true;
+            }
             Piece::RowsEnd(_) => self.ended(true),
             Piece::ColumnCount(_) => {
                 *self = Self {
@@ -224,7 +226,9 @@ mod tests {
 
     fn found(pieces: &[Piece<'_>], flavor: Flavor) -> Option<u64> {
         let mut counts = Counts::default();
-        pieces.iter().for_each(|piece| counts.piece(piece, flavor));
+        pieces
+            .iter()
+            .for_each(|piece| counts.piece(piece, (Kind::Call, flavor)));
         counts.found
     }
 
