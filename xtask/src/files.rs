@@ -30,11 +30,6 @@ impl TextFile {
         self.is_source() && self.path.starts_with("crates/")
     }
 
-    /// Rust that is nothing but tests.
-    pub(crate) fn is_test_source(&self) -> bool {
-        self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
-    }
-
     /// The crate's name and its manifest's text, if this is a manifest under `crates/`.
     pub(crate) fn manifest(&self) -> Option<(&str, &str)> {
         let name = self
@@ -148,9 +143,6 @@ pub(crate) mod tests {
         assert!(file("xtask/src/main.rs", "").is_source());
         assert!(!file("xtask/src/main.rs", "").is_crate_source());
         assert!(!file("crates/wire/tests/a.rs", "").is_source());
-        assert!(file("crates/wire/tests/a.rs", "").is_test_source());
-        assert!(file("crates/wire/src/a/tests.rs", "").is_test_source());
-        assert!(!file("crates/wire/src/attests.rs", "").is_test_source());
         assert_eq!(
             file("crates/wire/Cargo.toml", "x").manifest(),
             Some(("wire", "x"))

@@ -1,14 +1,12 @@
 //! The project's own tasks: `cargo xtask tidy` turns the rules of style into a test.
 //! Each rule lives in a file of its own; this one only reads arguments and prints.
 
-mod allow;
 mod architecture;
 mod arrows;
 mod files;
 mod finding;
-mod functions;
+mod header;
 mod mask;
-mod sizes;
 mod trust;
 mod whitespace;
 mod words;
@@ -49,15 +47,12 @@ fn root() -> PathBuf {
 
 fn tidy(files: &[TextFile]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut measures = Vec::new();
     for file in files {
         findings.extend(words::check(file));
         findings.extend(whitespace::check(file));
         findings.extend(trust::check(file));
-        findings.extend(sizes::check_header(file));
-        measures.extend(sizes::measure(file));
+        findings.extend(header::check(file));
     }
-    findings.extend(allow::judge(&measures, files));
     findings.extend(arrows::check(files));
     findings.extend(architecture::check(files));
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
