@@ -1,6 +1,8 @@
 //! The handler in front of the handler: events of connections that are compressed are told with what was
 //! unpacked, all others as they come.
 
+use std::collections::HashSet;
+
 use events::{Handle, Handler, HangUp, Io, Tag, Timestamp, tell_on_all_but_received};
 
 use crate::codec::{Packer, Unpacked, Unpacker};
@@ -118,7 +120,7 @@ impl<H: Handler> Compressed<H> {
         (tag, input): (Tag, &[u8]),
         at: &mut usize,
         now: Timestamp,
-    ) -> bool {
+    ) -> Option<HashSet<Handle>> {
         let connection = self.inner.connections.get_mut(tag);
         let Some(connection) = connection.filter(|connection| !connection.paused) else {
             return false;
@@ -160,7 +162,7 @@ impl<H: Handler> Handler for Compressed<H> {
         io: &mut I,
         suspects: &mut Vec<Handle>,
         now: Timestamp,
-    ) -> bool {
+    ) -> Option<HashSet<Handle>> {
         let Inner {
             connections,
             packer,
@@ -170,14 +172,13 @@ impl<H: Handler> Handler for Compressed<H> {
         suspects.extend(connections.take_staged());
         *packer = Packer::default();
         self.unpacker = Unpacker::default();
-        let recovered = self.inner.tell(io, |handler, effects| {
+        let kept = self.inner.tell(io, |handler, effects| {
             handler.recover(effects, suspects, now)
         });
-        for handle in suspects {
-            self.inner.connections.remove(*handle);
-        }
+        let kept = kept?;
+        self.inner.connections.retain(&kept);
         self.goes_on(io, now);
-        recovered
+        Some(kept)
     }
 
     fn received<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp) {
