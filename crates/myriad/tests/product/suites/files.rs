@@ -56,11 +56,11 @@ pub(super) struct Played {
 impl Files {
     /// `None` if they have not been unpacked.
     pub(super) fn find() -> Option<Self> {
-        let (server, program, main) = match Server::is_mariadb() {
-            true => ("mariadb", "mariadb-test", "main"),
-            false => ("mysql", "mysqltest", "t"),
+        let (program, main) = match Server::is_mariadb() {
+            true => ("mariadb-test", "main"),
+            false => ("mysqltest", "t"),
         };
-        let place = cached("suites")?.join(server);
+        let place = cached("suites")?.join(Server::chosen().installation().name());
         place.join(".version").is_file().then_some(())?;
         let folder = place.join("files");
         let suites = std::env::var("MYRIAD_SUITE").unwrap_or_else(|_| "main".into());

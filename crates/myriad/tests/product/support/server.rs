@@ -154,6 +154,14 @@ impl Server {
         is_own.then(|| server_file("plugin"))?
     }
 
+    /// The list of MariaDB's errors with their SQLSTATEs, where one could be had.
+    pub(crate) fn states(self) -> Option<PathBuf> {
+        match self.installation() == Installation::default() {
+            true => server_file("states"),
+            false => Some(cached(self.installation)?.join("states")).filter(|list| list.is_file()),
+        }
+    }
+
     /// Has MySQL tell statements what their query attributes are.
     pub(crate) fn add_components(self, database: &LocalDb) {
         if self.family() == Family::MySql && self.has_plugins {
@@ -182,7 +190,7 @@ impl Server {
 }
 
 /// A file or folder that `scripts/setup clients` has unpacked from MariaDB's server, if it could.
-pub(crate) fn server_file(name: &str) -> Option<PathBuf> {
+fn server_file(name: &str) -> Option<PathBuf> {
     let folder = cached("mariadb-server")?;
     let complete = folder.join(".version").is_file();
     complete.then(|| folder.join(name))
