@@ -215,6 +215,11 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         put_setup(outbox, backend, self.facts.as_ref());
+        self.probe_tracker(turn, key);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let outbox = turn.io.outbox(backend.handle);
         backend.put_query(outbox, PRIVILEGES);
         backend.expect(Purpose::ReadPrivileges(TextResultSet::default()));
         if backend.dirty {

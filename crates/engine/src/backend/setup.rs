@@ -108,6 +108,7 @@ impl Engine {
         }
         backend.due = crate::backend::Due::empty();
         backend.changed_globals.clear();
+        backend.untold.clear();
         backend.retrack = None;
         (backend.keeps_locks, backend.keeps_characteristics) = (false, false);
         backend.statements.forget_all();

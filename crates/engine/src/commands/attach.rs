@@ -403,6 +403,7 @@ impl Engine {
             head_since: now,
             retired: false,
             due: Due::empty(),
+            untold: Vec::new(),
             changed_globals: Vec::new(),
             counted_rows: false,
             counted_own: false,
