@@ -30,6 +30,6 @@ pub(crate) use gateway::Gateway;
 pub(crate) use numbers::{Numbers, number};
 pub(crate) use programs::{Output, finish, installed, program, run};
 pub(crate) use secure::{Secure, database_with};
-pub(crate) use server::{Server, Tool, cached, server_file};
+pub(crate) use server::{Server, Tool, cached};
 pub(crate) use shell::Shell;
 pub(crate) use wait::{LIMIT, eventually, in_time};
