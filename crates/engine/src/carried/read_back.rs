@@ -151,7 +151,6 @@ impl Engine {
             Purpose::ReadInsertId(rows) => self.learn_insert_id(key, &rows),
             Purpose::ReadFoundRows(rows) => self.learn_found_rows(key, &rows),
             Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
-            Purpose::Probe(probe) => self.probed(turn, key, &probe),
             Purpose::ReadBeginning(rows) => self.learn_beginning(&rows),
             Purpose::ReadVariables(read) => self.learn_variables(key, Some(&read)),
             Purpose::ReadRole(rows) => self.learn_role(key, &rows),
@@ -165,6 +164,7 @@ impl Engine {
             Purpose::Reset | Purpose::Setup(_) | Purpose::Ping => self.ping_answered(key),
             Purpose::Command(_)
             | Purpose::ReadPutBack
+            | Purpose::Probe(_)
             | Purpose::Retrack
             | Purpose::Restore(_)
             | Purpose::ReadTables(_)

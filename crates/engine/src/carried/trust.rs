@@ -101,9 +101,19 @@ impl Probe {
     }
 }
 
-fn probe() -> String {
+/// Sets a few variables to the values that they have.
+#[must_use]
+pub fn tracker_probe() -> String {
     let sets = PROBED.map(|name| format!("{name}=@@session.{name}"));
     format!("SET SESSION {}", sets.join(","))
+}
+
+/// The variables of the probe of which its answer does not tell.
+#[must_use]
+pub fn untold_by_probe(answer: &OkPacket<'_>) -> Vec<String> {
+    let mut probe = Probe::new();
+    probe.told(answer);
+    probe.untold.iter().map(|&name| name.into()).collect()
 }
 
 impl Engine {
@@ -112,17 +122,31 @@ impl Engine {
         let known = self.facts.as_ref().map(|facts| &facts.tracker);
         let backend = self.pool.get_mut(key);
         if let (Some(Tracker::Unknown), Some(backend)) = (known, backend) {
-            backend.put_query(turn.io.outbox(backend.handle), probe().as_bytes());
+            backend.put_query(turn.io.outbox(backend.handle), tracker_probe().as_bytes());
             backend.expect(Purpose::Probe(Probe::new()));
         }
     }
 
-    /// The backend has told, or has refused to set one of them.
-    pub(crate) fn probed<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, probe: &Probe) {
-        let Some(facts) = &mut self.facts else { return };
+    /// The backend has told, or has refused to set one of them. False if its server tells nothing at all, so that it cannot
+    /// be used.
+    pub(crate) fn probed<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (probe, refused): (&Probe, bool),
+    ) -> bool {
+        let Some(facts) = &mut self.facts else {
+            return true;
+        };
         if probe.untold.is_empty() {
             facts.tracker = Tracker::Sound;
-            return;
+            return true;
+        }
+        if !refused && probe.untold.len() == PROBED.len() {
+            let version = String::from_utf8_lossy(&facts.version);
+            let text = format!("{version} does not tell which variables its sessions set");
+            self.server_unfit(turn, key, text);
+            return false;
         }
         if let Tracker::Unknown | Tracker::Sound = facts.tracker {
             facts.tracker = Tracker::Unsound(None);
@@ -141,6 +165,7 @@ impl Engine {
             backend.put_query(turn.io.outbox(backend.handle), READ_BEGINNING);
             backend.expect(Purpose::ReadBeginning(TextResultSet::default()));
         }
+        true
     }
 
     /// The backend has told what sessions begin with.

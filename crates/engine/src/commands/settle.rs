@@ -111,7 +111,9 @@ impl Engine {
             }
             // Not in every state of an XA transaction; and not every variable is one of sessions.
             (Purpose::ReadPutBack | Purpose::ReadGlobal(_), Ending::Err(_)) => {}
-            (Purpose::Probe(probe), Ending::Err(_)) => self.probed(turn, key, &probe),
+            (Purpose::Probe(probe), ending) => {
+                return self.probed(turn, key, (&probe, *ending != Ending::Ok));
+            }
             // Then it is not known, and what may have changed unseen pins.
             (Purpose::ReadBeginning(_), Ending::Err(_)) => {}
             (Purpose::ReadVariables(_), Ending::Err(_)) => self.learn_variables(key, None),
