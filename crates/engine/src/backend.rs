@@ -27,7 +27,9 @@ use crate::carried::retrack::Retrack;
 use crate::carried::routines::ReadRoutine;
 use crate::carried::sequences::ReadSequence;
 use crate::carried::stored_objects::ReadStored;
-use crate::carried::user_variables::ReadVariables;
+use crate::carried::told::{ReadVariables, Untold};
+use crate::carried::trust::Probe;
+use crate::carried::user_variables::ReadUserVariables;
 use crate::carried::views::Unsure;
 use crate::commands::local_infile::Upload;
 use crate::conditions::{Does, ReadWarnings};
@@ -147,6 +149,8 @@ pub(crate) struct Backend {
     pub retired: bool,
     /// What must happen before the session can be detached.
     pub due: Due,
+    /// Variables that its session has set, and that are to be asked for.
+    pub untold: Vec<Box<[u8]>>,
     /// What is to be asked about global variables that its session has changed.
     pub changed_globals: Vec<GlobalQuestion>,
     /// Only it knows the attached session's `FOUND_ROWS()`: rows were counted that were never sent.
@@ -168,7 +172,7 @@ pub(crate) struct Backend {
     /// How many KILLs of what it runs were answered while it went on.
     pub kills: u8,
     /// Its session has said what is tracked, which is not carried yet.
-    pub retrack: Option<Box<Retrack>>,
+    pub retrack: Option<Retrack>,
     /// The session that is attached, or was, may have left more behind than `session` tells: a
     /// reset is due before anybody else gets it.
     pub dirty: bool,
@@ -226,6 +230,10 @@ bitflags::bitflags! {
         const SEQUENCES = 1 << 9;
         /// The session has said what is tracked, and its backend goes by that.
         const TRACKING = 1 << 10;
+        /// Variables were set, and the server has not told what they are.
+        const VARIABLES = 1 << 11;
+        /// Variables may have been set that no text names, and the server may not have told which.
+        const ALL_VARIABLES = 1 << 12;
     }
 }
 
@@ -284,6 +292,10 @@ pub(crate) enum Purpose {
     /// The settings that Myriad needs on each backend connection; and whether its answer tells of variables that they
     /// have set.
     Setup(bool),
+    /// Whether the server tells what is set.
+    Probe(Probe),
+    /// What variables sessions have, and what they begin with, on a server that does not.
+    ReadBeginning(TextResultSet),
     /// What the session begins with: character sets, sql_mode and so on.
     ReadFacts(TextResultSet),
     /// Whether the account may end what others run.
@@ -294,6 +306,8 @@ pub(crate) enum Purpose {
     ReadFoundRows(TextResultSet),
     /// The character sets of the attached session.
     ReadCharset(TextResultSet),
+    /// Variables that the attached session has set, and nobody has told.
+    ReadVariables(Box<ReadVariables>),
     /// The role of the attached session.
     ReadRole(TextResultSet),
     /// Which user variables there are.
@@ -307,7 +321,7 @@ pub(crate) enum Purpose {
     /// What a global variable is and was.
     ReadGlobal(Box<GlobalQuestion>),
     /// User variables that the attached session may have assigned.
-    ReadUserVariables(Box<ReadVariables>),
+    ReadUserVariables(Box<ReadUserVariables>),
     /// The last value of a sequence that the attached session may have drawn.
     ReadSequence(Box<ReadSequence>),
     /// The warnings of the attached session, as the answer has them.
@@ -410,6 +424,8 @@ pub(crate) struct ClientCommand {
     pub does: Does,
     /// What it takes hold of or lets go of; boxed, because few do.
     pub effect: Option<Box<Effect>>,
+    /// What it sets of its session that no answer has told yet; boxed, because few do.
+    pub untold: Option<Box<Untold>>,
     /// What it does to texts that are prepared by name; boxed, because few do.
     pub texts: Option<Box<TextEffect>>,
     /// True once part of the answer went to the client.

@@ -375,6 +375,12 @@ impl ClientError {
         Self::new(code, b"42000", rejection.to_string())
     }
 
+    /// The server behind is one on which nobody can be served.
+    pub(crate) fn server_unfit(why: &str) -> Self {
+        let text = format!("Myriad cannot use the database behind it: {why}");
+        Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
+    }
+
     /// The backend was lost while it worked for the client, or the front door is closing.
     pub(crate) fn server_shutdown() -> Self {
         Self::new(

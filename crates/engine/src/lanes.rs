@@ -411,6 +411,7 @@ fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientComman
         counts: Counts::default(),
         does: client.digest.does(),
         effect: None,
+        untold: None,
         texts: None,
         answered: false,
         permit: allowance.permit,

@@ -67,7 +67,9 @@ use crate::backend::{Backend, PoolKey};
 use crate::clients::Clients;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
+pub use backend::setup::TRACK_ALL;
 pub use carried::globals::ChangedGlobal;
+pub use carried::trust::{tracker_probe, untold_by_probe};
 pub use commands::rewrite::PublicAddress;
 pub use endings::kill::{KillOrder, KillOutcome, Victim};
 pub use login::directory::AccountsOrder;

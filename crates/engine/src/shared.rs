@@ -1,6 +1,7 @@
 //! What the workers of one process share, and what they write to each other.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use accounts::{Directory, Proof};
@@ -44,6 +45,8 @@ pub struct Shared {
     next_id: AtomicU32,
     /// How often somebody has changed global variables.
     global_changes: AtomicU32,
+    /// Of which server it was said that its session tracker is not sound: a hash of its version.
+    unsound: AtomicU64,
 }
 
 impl Shared {
@@ -62,6 +65,7 @@ impl Shared {
             pinned: Arc::default(),
             next_id: AtomicU32::new(0),
             global_changes: AtomicU32::new(0),
+            unsound: AtomicU64::new(0),
         })
     }
 
@@ -88,6 +92,14 @@ impl Shared {
     /// How many addresses are known that failed to log in, and how many were forgotten to make room for others.
     pub fn hosts_failed(&self) -> (usize, u64) {
         (self.strangers.len(), self.strangers.driven_out())
+    }
+
+    /// The session tracker of a server is not sound: true for the first worker that finds so.
+    pub(crate) fn tracker_is_news(&self, version: &[u8]) -> bool {
+        let mut hasher = DefaultHasher::new();
+        version.hash(&mut hasher);
+        let hash = hasher.finish();
+        self.unsound.swap(hash, Ordering::Relaxed) != hash
     }
 
     /// Client connections of all workers.

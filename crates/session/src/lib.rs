@@ -16,6 +16,7 @@ mod variables;
 
 pub use binding::{Binding, as_bound};
 pub use charset::{Charset, ResultsCollation, unreadable_charset};
+pub use coupled::is_told_as;
 pub use restore::{
     NARROW, Restore, Role, can_be_refused, is_restorable, meaningless, misreads, plan,
     set_client_charset,

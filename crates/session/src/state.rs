@@ -82,6 +82,17 @@ impl SessionState {
         }
     }
 
+    /// Takes over what several variables are now, in whatever order they were set.
+    pub fn set_variables(&mut self, values: &[(&[u8], &[u8])], interner: &mut Interner) {
+        for late in [false, true] {
+            for (name, value) in values {
+                if Coupled::is_late(name) == late {
+                    self.set_variable(name, value, interner);
+                }
+            }
+        }
+    }
+
     /// True if the variable was set, or the one that says the same.
     pub fn has_set(&self, name: &[u8]) -> bool {
         let is_set = |name: &[u8]| self.variables.get(name).is_some();
@@ -254,6 +265,19 @@ mod tests {
         assert!(a.matches(&b) && Arc::ptr_eq(&a.variables, &b.variables));
         a.set_schema(b"shop", &mut interner);
         assert!(b.can_become(&a) && !a.can_become(&b));
+    }
+
+    #[test]
+    fn what_is_part_of_another_variable_is_taken_over_behind_it() {
+        let mut interner = Interner::default();
+        let mut state = SessionState::new(45, &interner);
+        let values: [(&[u8], &[u8]); 2] = [(b"sql_big_selects", b"ON"), (b"max_join_size", b"7")];
+        state.set_variables(&values, &mut interner);
+        let both = state.variables.iter().count();
+        assert_eq!(
+            (both, state.variables.get(b"sql_big_selects")),
+            (2, Some(&b"ON"[..]))
+        );
     }
 
     #[test]

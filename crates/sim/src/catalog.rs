@@ -69,6 +69,10 @@ pub(crate) fn defaults(collation: u8) -> Variables {
         ("foreign_key_checks", "ON"),
         ("group_concat_max_len", "1048576"),
         ("global.autocommit", "ON"),
+        ("innodb_lock_wait_timeout", "50"),
+        ("myisam_sort_buffer_size", "134216704"),
+        ("sql_notes", "ON"),
+        ("unique_checks", "ON"),
         ("HEX(@@global.init_connect)", ""),
         ("global.log_bin", "OFF"),
         ("global.session_track_schema", "ON"),
@@ -163,6 +167,15 @@ pub(crate) fn selected(name: &str, value: &str) -> String {
     }
 }
 
+/// What a tracker that is not sound tells in place of a variable: another flag, or nothing of one of a plugin.
+pub(crate) fn mixed_up(name: &str) -> Option<&str> {
+    match name {
+        "foreign_key_checks" | "sql_notes" | "unique_checks" => Some("autocommit"),
+        "innodb_lock_wait_timeout" | "myisam_sort_buffer_size" | "sort_buffer_size" => None,
+        name => Some(name),
+    }
+}
+
 /// The variables without those that only the front door sets.
 pub(crate) fn without_tracking(variables: &Variables) -> Variables {
     let others = variables
@@ -204,5 +217,7 @@ fn is_switch(name: &str) -> bool {
             | "session_track_schema"
             | "session_track_state_change"
             | "sql_auto_is_null"
+            | "sql_notes"
+            | "unique_checks"
     )
 }

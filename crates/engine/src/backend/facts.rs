@@ -7,6 +7,7 @@ use session::statement::{Dialect, Flavor, Trail};
 use session::{Charset, SessionState};
 use wire::{AuthPlugin, Capabilities, ExtendedCapabilities, InitialHandshake, ServerStatus};
 
+use crate::carried::trust::Tracker;
 use crate::settings::{Settings, TlsMode};
 
 /// What the engine itself can do with a client; the rest is not offered.
@@ -85,6 +86,8 @@ pub(crate) struct Facts {
     pub interactive_timeout: Box<[u8]>,
     /// Sessions begin with a `sql_select_limit`.
     pub limits_rows: bool,
+    /// Whether it tells what its sessions set.
+    pub tracker: Tracker,
 }
 
 /// The parts of `sql_mode` that change how texts are read.
@@ -154,6 +157,9 @@ impl Facts {
         self.interactive_timeout
             .clone_from(&known.interactive_timeout);
         self.autocommit = self.autocommit.or(known.autocommit);
+        if self.version == known.version {
+            self.tracker.clone_from(&known.tracker);
+        }
     }
 
     /// Sessions that begin from now on have this `sql_mode`.
@@ -187,6 +193,7 @@ impl Facts {
             init_connect: None,
             wait_timeout: Box::default(),
             interactive_timeout: Box::default(),
+            tracker: Tracker::Unknown,
         }
     }
 
@@ -227,6 +234,7 @@ impl Facts {
             init_connect: None,
             wait_timeout: Box::default(),
             interactive_timeout: Box::default(),
+            tracker: Tracker::Unknown,
         }
     }
 

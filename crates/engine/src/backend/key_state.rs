@@ -29,6 +29,8 @@ pub(crate) struct KeyState {
     pub(crate) sessions: usize,
     /// Statements that wait for a permit.
     pub(crate) queued: usize,
+    /// The server was found to be one that nobody can be served on: whoever comes before it is tried again is told at once.
+    pub(crate) unfit: bool,
     /// What the last failure was, for whoever waits in vain.
     pub(crate) last_error: String,
     /// The `sql_mode` that sessions begin with, if it is not the server's own (CLIENT_IGNORE_SPACE).

@@ -110,8 +110,11 @@ impl Engine {
         };
         let wanted = self.pool.key(id).clone();
         if !handshake.capabilities.contains(REQUIRED) {
-            let text = "it cannot track sessions; MariaDB 10.2 or MySQL 5.7 is the oldest that can";
-            self.give_up_connect(turn, key, text.to_owned());
+            let version = String::from_utf8_lossy(handshake.server_version);
+            let text = format!(
+                "{version} cannot track sessions; MariaDB 10.2 and MySQL 5.7 are the oldest that can"
+            );
+            self.server_unfit(turn, key, text);
             return Ok(());
         }
         let lacks = wanted.capabilities - handshake.capabilities;
@@ -215,6 +218,11 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         put_setup(outbox, backend, self.facts.as_ref());
+        self.probe_tracker(turn, key);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let outbox = turn.io.outbox(backend.handle);
         backend.put_query(outbox, PRIVILEGES);
         backend.expect(Purpose::ReadPrivileges(TextResultSet::default()));
         if backend.dirty {
@@ -387,6 +395,7 @@ impl Engine {
         state.failures += 1;
         state.retry_at = Some(turn.now + Span::from_us(step.as_us() / 2 + spread));
         state.last_error = text;
+        state.unfit = false;
         self.wake(id);
         self.learn_nothing(turn);
         self.slot_returned(turn);

@@ -21,8 +21,8 @@ use crate::{Engine, Mail, Turn};
 const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
     session_track_system_variables='*',session_track_transaction_info=2,autocommit=1";
 
-/// The same but for what is never anything else.
-pub(crate) const TRACK_ALL: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
+/// Has the tracker tell of all that it can: the same but for what is never anything else.
+pub const TRACK_ALL: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
     session_track_system_variables='*'";
 
 /// What sessions begin with, in the order of [`Fact`].
@@ -108,6 +108,7 @@ impl Engine {
         }
         backend.due = crate::backend::Due::empty();
         backend.changed_globals.clear();
+        backend.untold.clear();
         backend.retrack = None;
         (backend.keeps_locks, backend.keeps_characteristics) = (false, false);
         backend.statements.forget_all();

@@ -59,6 +59,8 @@ impl Engine {
             | Due::NAMES
             | Due::PUT_BACK
             | Due::TRACKING
+            | Due::VARIABLES
+            | Due::ALL_VARIABLES
             | Due::GLOBALS
             | Due::SEQUENCES;
         if !due.contains(Due::PING) && self.answers_nothing(key) {
@@ -91,6 +93,10 @@ impl Engine {
             backend.put_query(turn.io.outbox(backend.handle), READ_CHARSET);
             backend.expect(Purpose::ReadCharset(rows));
             backend.due -= Due::CHARSET;
+        } else if backend.due.intersects(Due::VARIABLES | Due::ALL_VARIABLES) {
+            if !self.ask_for_variables(turn, key) {
+                return false;
+            }
         } else if backend.due.contains(Due::ROLE) {
             backend.put_query(turn.io.outbox(backend.handle), READ_ROLE);
             backend.expect(Purpose::ReadRole(TextResultSet::default()));
@@ -145,6 +151,8 @@ impl Engine {
             Purpose::ReadInsertId(rows) => self.learn_insert_id(key, &rows),
             Purpose::ReadFoundRows(rows) => self.learn_found_rows(key, &rows),
             Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
+            Purpose::ReadBeginning(rows) => self.learn_beginning(&rows),
+            Purpose::ReadVariables(read) => self.learn_variables(key, Some(&read)),
             Purpose::ReadRole(rows) => self.learn_role(key, &rows),
             Purpose::ReadGlobal(question) => self.learn_global(turn, key, *question),
             Purpose::ReadTracking(rows) => self.learn_tracking(turn, key, &rows),
@@ -156,6 +164,7 @@ impl Engine {
             Purpose::Reset | Purpose::Setup(_) | Purpose::Ping => self.ping_answered(key),
             Purpose::Command(_)
             | Purpose::ReadPutBack
+            | Purpose::Probe(_)
             | Purpose::Retrack
             | Purpose::Restore(_)
             | Purpose::ReadTables(_)
@@ -175,7 +184,7 @@ impl Engine {
     pub(crate) fn question_told(&mut self, key: Key, purpose: &mut Purpose, ok: &OkPacket<'_>) {
         match purpose {
             Purpose::ReadPutBack => self.put_back_told(key, ok),
-            Purpose::ReadGlobal(question) => question.told(ok),
+            Purpose::Probe(probe) => probe.told(ok),
             Purpose::Retrack => self.retrack_told(key, ok),
             Purpose::Setup(tells) => {
                 let is_variable = |change| matches!(change, StateChange::SystemVariable { .. });

@@ -177,9 +177,9 @@ impl Engine {
         let Some(client) = client.filter(|client| client.dialect().session_track) else {
             return;
         };
-        let tracks = match command.retracks() {
-            Some(_) if command.kind != Kind::Select => TrackFilter::AS_TOLD,
-            _ => client.tracks,
+        let tracks = match command.retracks() && command.kind != Kind::Select {
+            true => TrackFilter::AS_TOLD,
+            false => client.tracks,
         };
         tracks.pass(Reader::new(ok.state_changes), &self.track_lists, block);
         let backend = client.backend.and_then(|key| self.pool.get(key));

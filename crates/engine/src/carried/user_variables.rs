@@ -7,7 +7,7 @@
 pub(crate) mod names;
 mod values;
 
-pub(crate) use values::ReadVariables;
+pub(crate) use values::ReadUserVariables;
 
 use events::{Io, Timestamp};
 use membership::Key;

@@ -50,6 +50,7 @@ impl Purpose {
     fn collect(&mut self, piece: &Piece<'_>) -> Result<(), WalkError> {
         match self {
             Self::ReadFacts(rows)
+            | Self::ReadBeginning(rows)
             | Self::ReadInsertId(rows)
             | Self::ReadFoundRows(rows)
             | Self::ReadCharset(rows)
@@ -62,11 +63,8 @@ impl Purpose {
             | Self::ReadCollation(_, rows) => {
                 collect(rows, piece)?;
             }
-            Self::ReadGlobal(question) => {
-                if let Some(rows) = question.rows() {
-                    collect(rows, piece)?;
-                }
-            }
+            Self::ReadVariables(read) => collect(&mut read.rows, piece)?,
+            Self::ReadGlobal(question) => collect(question.rows(), piece)?,
             Self::Prepare(preparing) => preparing.note(piece),
             Self::ReadUserVariables(read) => read.piece(piece)?,
             Self::ReadSequence(read) => collect(&mut read.rows, piece)?,
@@ -83,6 +81,7 @@ impl Purpose {
             | Self::Reset
             | Self::Reselect
             | Self::Setup(_)
+            | Self::Probe(_)
             | Self::Kill(_)
             | Self::Ping => {}
         }
@@ -334,6 +333,9 @@ impl Engine {
         command.counts.affected = ok.affected_rows;
         command.counts.warnings = ok.warnings;
         command.counts.warned |= ok.warnings > 0;
+        if let Some(untold) = &mut command.untold {
+            untold.answered(ok);
+        }
         let client = command
             .client
             .and_then(|client| self.clients.get_mut(client));

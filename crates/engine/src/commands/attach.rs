@@ -211,7 +211,13 @@ impl Engine {
     /// Opens a connection for a client, and those behind it. False if none is needed, or none can be had.
     fn open_for<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, first: Key) -> bool {
         let opens = self.choose(first) == Choice::Open && self.passes_gate(turn, id);
-        if !opens || !self.may_open(id) || self.backing_off(turn, id) {
+        if !opens || !self.may_open(id) {
+            return false;
+        }
+        if self.backing_off(turn, id) {
+            if self.keys[id.0 as usize].unfit {
+                self.locked_out.push(id);
+            }
             return false;
         }
         if self.is_unreachable(id) && self.pool.first(id, BackendState::Connecting).is_some() {
@@ -403,6 +409,7 @@ impl Engine {
             head_since: now,
             retired: false,
             due: Due::empty(),
+            untold: Vec::new(),
             changed_globals: Vec::new(),
             counted_rows: false,
             counted_own: false,

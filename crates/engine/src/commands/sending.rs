@@ -14,6 +14,7 @@ use crate::carried::holdings;
 use crate::carried::insert_id::put_insert_id;
 use crate::carried::read_back::READ_INSERT_ID;
 use crate::carried::retrack::{put_tracking, retracks};
+use crate::carried::told::sets_variables;
 use crate::client::Client;
 use crate::commands::dispatch::put_command_of;
 use crate::commands::own_status::own_status;
@@ -43,6 +44,7 @@ impl Engine {
         let drawn = self.with_last_values(client_key, &statement, (text, dialect.as_ref()));
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
+        let untold = self.sets(client_key, packet, (&statement, dialect.as_ref()));
         let does = self.does(client_key, packet, &statement);
         let texts = self.text_effect(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
@@ -89,6 +91,7 @@ impl Engine {
             counts: Counts::default(),
             does,
             effect: effect.map(Box::new),
+            untold,
             texts,
             answered: false,
             permit,
@@ -132,6 +135,7 @@ impl Engine {
             || holdings::concerns(statement)
             || sets_global(statement)
             || retracks(statement)
+            || sets_variables(statement)
             || !statement.pins.is_empty();
         let session = &self.clients.get(client).filter(|_| needed)?.session;
         self.facts.as_ref()?.dialect(session)

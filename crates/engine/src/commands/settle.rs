@@ -111,6 +111,12 @@ impl Engine {
             }
             // Not in every state of an XA transaction; and not every variable is one of sessions.
             (Purpose::ReadPutBack | Purpose::ReadGlobal(_), Ending::Err(_)) => {}
+            (Purpose::Probe(probe), ending) => {
+                return self.probed(turn, key, (&probe, *ending != Ending::Ok));
+            }
+            // Then it is not known, and what may have changed unseen pins.
+            (Purpose::ReadBeginning(_), Ending::Err(_)) => {}
+            (Purpose::ReadVariables(_), Ending::Err(_)) => self.learn_variables(key, None),
             (Purpose::ReadNames(_), Ending::Err(error)) => self.learn_names(key, Err(error)),
             (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
             // A KILL that came late hit the ping, as it should.
@@ -172,6 +178,10 @@ impl Engine {
             return;
         };
         backend.note_unsaid(command, ending);
+        self.note_untold(key, command);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
         let failed = matches!(ending, Ending::Err(_));
         backend.statements.executed(failed);
         if failed {
@@ -414,7 +424,7 @@ impl Backend {
         if command.traits.contains(Traits::DRAWS_SEQUENCE) {
             self.due |= Due::SEQUENCES;
         }
-        self.note_retracked(command, *ending != Ending::Ok);
+        self.note_retracked(command);
         if may_have_set_role(command, *ending != Ending::Ok) {
             self.due |= Due::ROLE;
         }

@@ -277,6 +277,10 @@ impl Engine {
     /// Tells the clients of keys that cannot have a backend.
     pub(crate) fn tell_locked_out<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while let Some(id) = self.locked_out.pop() {
+            if self.keys[id.0 as usize].unfit {
+                self.tell_unfit(turn, id);
+                continue;
+            }
             if self.is_relayed(id) {
                 self.close_waiters(turn, id);
                 continue;

@@ -269,8 +269,7 @@ impl Engine {
             let text = String::from_utf8_lossy(error.message);
             return self.give_up_connect(turn, key, format!("it answered {} {text}", error.code));
         }
-        let backend = self.pool.get(key);
-        let Some(client) = backend.and_then(|backend| Some(backend.relay.as_ref()?.client)) else {
+        let Some(client) = self.login_decided_by(key) else {
             return;
         };
         if let Some(denial) = self.as_told_to(client, &error) {
@@ -333,6 +332,11 @@ impl Engine {
             }
         }
         self.open_relays(turn);
+    }
+
+    /// The client whose login a backend is to decide.
+    pub(crate) fn login_decided_by(&self, key: Key) -> Option<Key> {
+        Some(self.pool.get(key)?.relay.as_ref()?.client)
     }
 
     /// True if the backend is to decide a login.

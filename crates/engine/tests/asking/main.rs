@@ -19,3 +19,5 @@ mod relays;
 mod stage;
 #[cfg(test)]
 mod steady;
+#[cfg(test)]
+mod told;

@@ -8,7 +8,7 @@ use engine::{AccountName, AccountsOrder, Engine, Mail, ProxyNetwork, Settings, S
 use events::{ConnectError, Handle, Handler, Peer, Recorder, Span, Tag, Timestamp};
 use wire::{
     AuthPlugin, Capabilities, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
-    InitialHandshake, OkPacket, whole_packet, write_packet,
+    InitialHandshake, OkPacket, put_lenenc_bytes, whole_packet, write_packet,
 };
 
 /// Of "secret" and of "other".
@@ -341,10 +341,35 @@ pub(crate) fn ok(sequence_id: u8, warnings: u16) -> Vec<u8> {
 
 /// The answer of a backend that is set up: it tells of a variable, so that it tracks them.
 pub(crate) fn set_up() -> Vec<u8> {
+    telling(&[("autocommit", "ON")])
+}
+
+/// The answer of a backend that is probed: it tells of all that it was to set.
+pub(crate) fn sound() -> Vec<u8> {
+    telling(&[
+        ("foreign_key_checks", "ON"),
+        ("unique_checks", "ON"),
+        ("sql_notes", "ON"),
+        ("innodb_lock_wait_timeout", "50"),
+        ("myisam_sort_buffer_size", "1"),
+    ])
+}
+
+/// An OK packet that tells of variables, and that something has changed.
+pub(crate) fn telling(variables: &[(&str, &str)]) -> Vec<u8> {
+    let mut block = Vec::new();
+    for (name, value) in variables {
+        let mut told = Vec::new();
+        put_lenenc_bytes(&mut told, name.as_bytes());
+        put_lenenc_bytes(&mut told, value.as_bytes());
+        block.push(0);
+        put_lenenc_bytes(&mut block, &told);
+    }
+    block.extend_from_slice(b"\x02\x02\x011");
     let mut bytes = Vec::new();
     let ok = OkPacket {
         status: wire::ServerStatus::AUTOCOMMIT | wire::ServerStatus::SESSION_STATE_CHANGED,
-        state_changes: b"\x00\x0e\x0aautocommit\x02ON",
+        state_changes: &block,
         ..OkPacket::default()
     };
     ok.encode(&mut bytes, 1, 0x00);

@@ -8,7 +8,7 @@ use wire::{Capabilities, OkPacket, ServerStatus, write_packet};
 
 use crate::account_statements::{none, row};
 use crate::relays::greeted;
-use crate::stage::{SECRET, Stage, ok, query, set_up};
+use crate::stage::{SECRET, Stage, ok, query, set_up, sound};
 
 /// So many of each are run before they are counted, and counted then.
 const TIMES: usize = 500;
@@ -62,6 +62,7 @@ impl Session {
             ok(2, 0),
             set_up(),
             facts,
+            sound(),
             row(&["0", "app@%"]),
             none(),
             row(&["1"]),

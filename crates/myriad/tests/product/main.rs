@@ -129,3 +129,5 @@ mod unseen;
 mod uploads;
 #[cfg(test)]
 mod vanished;
+#[cfg(test)]
+mod variables;

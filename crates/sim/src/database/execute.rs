@@ -132,6 +132,19 @@ impl Work<'_> {
             Sql::Signal(code) => Outcome::Err(*code),
             Sql::Use(schema) => self.select_schema(schema),
             Sql::ReadVariables(names) => self.read_variables(names),
+            Sql::AskVariables(names) => self.read_variables(names),
+            Sql::ListVariables => {
+                let known = catalog::defaults(self.session.collation).into_iter();
+                let known = known.filter(|(name, _)| {
+                    name.bytes()
+                        .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+                });
+                Outcome::Rows(
+                    known
+                        .map(|(name, value)| vec![Some(name), Some(value)])
+                        .collect(),
+                )
+            }
             Sql::Set(assignments) => self.set(assignments),
             Sql::SetNames(charset, collation) => self.set_names(charset, collation.as_deref()),
             Sql::AssignUser(name, value) => {

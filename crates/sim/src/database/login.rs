@@ -123,7 +123,10 @@ pub(crate) fn next(connection: &mut Connection, payload: &[u8]) -> Vec<u8> {
 
 fn welcome(connection: &mut Connection, (capabilities, collation): (Capabilities, u8)) {
     connection.capabilities = capabilities;
-    connection.session = Session::new(collation);
+    connection.session = Session {
+        is_unsound: connection.session.is_unsound,
+        ..Session::new(collation)
+    };
     connection.phase = Phase::Ready;
 }
 

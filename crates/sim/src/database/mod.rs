@@ -72,10 +72,13 @@ pub(crate) struct Database {
     pub(crate) files: u64,
     /// The first account is asked questions of a plugin of its own.
     pub(crate) questions: bool,
+    /// Session trackers mix up variables, and leave some out.
+    is_unsound: bool,
 }
 
 impl Database {
-    pub(crate) fn new(health: Health, rng: Rng, sabotage: Option<Sabotage>) -> Self {
+    pub(crate) fn new(health: Health, mut rng: Rng, sabotage: Option<Sabotage>) -> Self {
+        let is_unsound = rng.bool();
         Self {
             connections: Vec::new(),
             storage: Storage::default(),
@@ -90,6 +93,7 @@ impl Database {
             texts_prepared: 0,
             files: 0,
             questions: false,
+            is_unsound,
         }
     }
 
@@ -97,7 +101,8 @@ impl Database {
     pub(crate) fn accept(&mut self, outside: &mut Outside<'_>, handle: Handle) -> usize {
         let mut nonce = [0; 20];
         nonce.fill_with(|| self.rng.u8(33..127));
-        self.connections.push(Connection::new(handle, nonce));
+        self.connections
+            .push(Connection::new(handle, nonce, self.is_unsound));
         let id = self.connections.len() - 1;
         if self.health.is_full(&mut self.rng) {
             let mut packet = Vec::new();

@@ -50,6 +50,10 @@ pub(crate) enum Sql {
     LastInsertId,
     /// `SELECT @@name,…`
     ReadVariables(Vec<String>),
+    /// `SELECT @@session.name,… LIMIT 1`: how the front door asks for variables.
+    AskVariables(Vec<String>),
+    /// `SELECT LOWER(VARIABLE_NAME),… FROM information_schema.SYSTEM_VARIABLES …`: what sessions begin with.
+    ListVariables,
     /// `SET name=value,…`; user variables have names with their `@`.
     Set(Vec<Assignment>),
     /// `SET NAMES charset [COLLATE collation]`

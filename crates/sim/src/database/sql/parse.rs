@@ -168,6 +168,11 @@ fn select_with(rest: &str) -> Option<Sql> {
         let by_words = rest.contains("'%temporary%'");
         return Some(Sql::ListStored { by_words });
     }
+    if rest
+        .starts_with("LOWER(VARIABLE_NAME),SESSION_VALUE FROM information_schema.SYSTEM_VARIABLES")
+    {
+        return Some(Sql::ListVariables);
+    }
     if rest.starts_with("@@last_insert_id AS `") {
         return Some(Sql::ToldUnsigned);
     }
@@ -192,6 +197,11 @@ fn select_with(rest: &str) -> Option<Sql> {
     }
     if rest.starts_with('@') && !rest.starts_with("@@") {
         return user_variables(rest);
+    }
+    if rest.starts_with("@@session.") {
+        let names = rest.split(',').map(|name| name.strip_prefix("@@session."));
+        let names: Option<Vec<_>> = names.map(|name| Some(name?.to_owned())).collect();
+        return names.map(Sql::AskVariables);
     }
     let called = |name: &&str| ["CURRENT_ROLE()", "HEX(@@global.init_connect)"].contains(name);
     let names = rest.split(',');
