@@ -199,7 +199,7 @@ impl Engine {
     }
 }
 
-pub(super) fn put_variable((name, value): (&[u8], &[u8]), block: &mut Vec<u8>) {
+pub(crate) fn put_variable((name, value): (&[u8], &[u8]), block: &mut Vec<u8>) {
     let mut entry = Vec::new();
     put_lenenc_bytes(&mut entry, name);
     put_lenenc_bytes(&mut entry, value);

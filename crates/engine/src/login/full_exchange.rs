@@ -175,7 +175,10 @@ impl Engine {
             self.check_standing(key, account.as_deref(), &claim),
             account,
         ) {
-            (Ok(()), Some(account)) => self.let_in(turn, key, (&account, false), &claim),
+            (Ok(()), Some(account)) => {
+                let proved = Proved::by(&account, AuthPlugin::CachingSha2Password);
+                self.let_in(turn, key, &proved, &claim);
+            }
             (Err(error), _) => self.deny(turn, key, error),
             (Ok(()), None) => {}
         }
