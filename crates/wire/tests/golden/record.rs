@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use localdb::{Family, LocalDb, Options};
+use localdb::{Family, Installation, LocalDb, Options};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use wire::{
@@ -33,25 +33,27 @@ const PROGRESS: Capabilities = Capabilities::REMEMBER_OPTIONS;
 #[test]
 #[ignore = "writes the golden packets anew, from a MariaDB and a MySQL"]
 fn record() {
-    for (name, family) in [("mariadb", Family::MariaDb), ("mysql", Family::MySql)] {
+    for installation in [Family::MariaDb, Family::MySql].map(Installation::usual) {
         let folder = tempfile::tempdir().unwrap();
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let options = Options::in_folder(folder.path()).family(family).port(port);
+        let options = Options::in_folder(folder.path())
+            .installation(installation)
+            .port(port);
         let database = LocalDb::start(options).unwrap();
         let account = "CREATE USER golden IDENTIFIED BY 'secret'; GRANT ALL ON *.* TO golden";
         database.execute(account).unwrap();
         let version = database.execute("SELECT VERSION()").unwrap();
         let recorder = Recorder {
-            server: name,
+            server: installation.name(),
             version: version.trim(),
             database: &database,
         };
         recorder.connection_phase();
         recorder.answers();
         recorder.prepared();
-        if family == Family::MariaDb {
+        if installation.family() == Family::MariaDb {
             recorder.progress();
         }
     }

@@ -150,8 +150,8 @@ impl Files {
 
     /// The program that plays a file as root.
     pub(super) fn player(&self, file: &Path, address: &Address, vardir: &Path) -> Command {
-        let family = Server::chosen().family();
-        let mut player = localdb::command_of(family, &self.program).unwrap();
+        let installation = Server::chosen().installation();
+        let mut player = localdb::command_of(installation, &self.program).unwrap();
         let path = |below: &str| vardir.join(below).display().to_string();
         let files = self.folder.display();
         player
