@@ -103,7 +103,7 @@ impl TrackFilter {
     }
 
     /// True if a variable is told.
-    pub(super) fn names(self, name: &[u8], lists: &TrackLists) -> bool {
+    pub(crate) fn names(self, name: &[u8], lists: &TrackLists) -> bool {
         let asked = self.asked(lists);
         self == Self::OWN_VARIABLES
             || asked.map_or_else(|| DEFAULT.contains(&name), |asked| asked.names(name))

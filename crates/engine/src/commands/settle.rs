@@ -5,7 +5,7 @@ use events::Io;
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::{Flavor, Kind, PinReason, Traits};
-use wire::{ErrPacket, ServerStatus, TextResultSet, code};
+use wire::{ErrPacket, ServerStatus, code};
 
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::carried::refused::explained;

@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 use crate::client::{Answered, LoginStep};
 use crate::errors::ClientError;
 use crate::login::identity::Claim;
+use crate::login::vouching::Proved;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 

@@ -129,3 +129,4 @@ mod unseen;
 mod uploads;
 #[cfg(test)]
 mod vanished;
+mod vouching;
