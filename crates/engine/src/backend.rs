@@ -334,8 +334,8 @@ pub(crate) enum Purpose {
     ReadTables(Box<ReadTables>),
     /// What a procedure does.
     ReadRoutine(Box<ReadRoutine>),
-    /// The character sets that this collation stands for.
-    ReadCollation(u8, TextResultSet),
+    /// The server's collations.
+    ReadCollations(TextResultSet),
     /// What leaves something in a session unseen.
     ReadStored(Box<ReadStored>),
     /// A read whose warnings are asked for: its answer was told before.

@@ -7,7 +7,7 @@ use session::statement::PinReasons;
 use session::{Interner, SessionState};
 use wire::{
     AuthPlugin, Capabilities, ClientDialect, Command, ExtendedCapabilities, Malformed,
-    ServerStatus, query_attributes,
+    SERVER_PROOF_LEN, ServerStatus, query_attributes,
 };
 
 use admission::Seat;
@@ -178,6 +178,23 @@ pub(crate) struct Login {
     pub zstd_level: u8,
     /// Who it is meanwhile, in COM_CHANGE_USER.
     pub former: Option<Former>,
+    /// What proves to the client that Myriad knows what the server keeps of its password.
+    pub proof: Option<Box<[u8; SERVER_PROOF_LEN]>>,
+}
+
+impl Login {
+    /// One of a client that is connected, or begins anew: our next packet has this sequence id.
+    pub(crate) fn new(step: LoginStep, sequence_id: u8) -> Box<Self> {
+        Box::new(Self {
+            step,
+            sequence_id,
+            greeted: None,
+            place: None,
+            zstd_level: 0,
+            former: None,
+            proof: None,
+        })
+    }
 }
 
 /// How far a login has come.

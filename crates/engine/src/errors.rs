@@ -100,7 +100,8 @@ impl ClientError {
     }
 
     /// A login with a character set in which no statement can be read.
-    pub(crate) fn unreadable_charset(charset: &str) -> Self {
+    pub(crate) fn unreadable_charset(charset: &[u8]) -> Self {
+        let charset = String::from_utf8_lossy(charset);
         let text =
             format!("Variable 'character_set_client' can't be set to the value of '{charset}'");
         Self::new(code::WRONG_VALUE_FOR_VAR, b"42000", text)

@@ -114,6 +114,8 @@ pub struct Engine {
     /// `None` until a backend was reached or could not be.
     facts: Option<Facts>,
     charsets: Charsets,
+    /// What the server tells with the OK of a login.
+    told_at_login: login::told::ToldAtLogin,
     former_globals: carried::globals::FormerGlobals,
     known_schemas: carried::schemas::KnownSchemas,
     stalls: Vec<endings::Stall>,
@@ -230,6 +232,7 @@ impl Engine {
             long_data: Arc::default(),
             facts: None,
             charsets: Charsets::new(),
+            told_at_login: login::told::ToldAtLogin::default(),
             former_globals: carried::globals::FormerGlobals::default(),
             known_schemas: carried::schemas::KnownSchemas::default(),
             stalls: Vec::new(),

@@ -16,11 +16,13 @@ pub(crate) mod relay_places;
 mod relayed;
 pub(crate) mod strangers;
 pub(crate) mod tls;
+pub(crate) mod told;
+pub(crate) mod vouching;
 
 use events::{Close, Compression, Handle, Io, Peer, Tag};
 use membership::Key;
 use session::statement::PinReasons;
-use session::{SessionState, unreadable_charset};
+use session::SessionState;
 use wire::{
     Capabilities, Command, ExtendedCapabilities, HandshakeResponse, InitialHandshake, Malformed,
     OkPacket, PacketWriter, ServerStatus, whole_packet,
@@ -119,14 +121,6 @@ impl Engine {
             global_changes: 0,
             last_gtid: Gtid::default(),
         };
-        let login = Login {
-            step: LoginStep::Beginning,
-            sequence_id: 0,
-            greeted: None,
-            place: None,
-            zstd_level: 0,
-            former: None,
-        };
         Client {
             handle,
             id: self.shared.connection_id(self.worker),
@@ -158,7 +152,7 @@ impl Engine {
             paused: false,
             answer_begins: 1,
             origin: Box::new(origin),
-            login: Some(Box::new(login)),
+            login: Some(Login::new(LoginStep::Beginning, 0)),
         }
     }
 
@@ -313,8 +307,7 @@ impl Engine {
             let session = &mut client.session;
             session.set_variable(WAIT_TIMEOUT, timeout, &mut self.interner);
         }
-        if let Some(charset) = unreadable_charset(response.collation, self.flavor()) {
-            let error = ClientError::unreadable_charset(charset);
+        if let Some(error) = self.unreadable(response.collation) {
             self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
             return Ok(());
         }
@@ -330,6 +323,12 @@ impl Engine {
         };
         self.identify(turn, key, response.auth_plugin, &claim);
         Ok(())
+    }
+
+    /// What a client is told whose login names a collation of a character set in which no statement can be read.
+    pub(crate) fn unreadable(&self, collation: u8) -> Option<ClientError> {
+        let charset = self.facts.as_ref()?.unreadable_charset(collation)?;
+        Some(ClientError::unreadable_charset(charset))
     }
 
     /// Only a backend can say whether the schema is there and open to this account: the client's
@@ -370,16 +369,23 @@ impl Engine {
     /// The login succeeded. The caller moves the client on.
     pub(crate) fn welcome<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let may_initiate = self.may_initiate();
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let tracks = client.dialect().session_track;
+        let is_new = client.login.as_ref().is_some_and(|login| login.greeted.is_some());
+        let mut block = Vec::new();
+        if tracks && is_new {
+            self.put_told_at_login(client, &mut block);
+        }
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let Some(login) = client.login.take() else {
             return;
         };
-        let initiates = may_initiate && login.greeted.is_some();
-        client.first.set(First::INIT_CONNECT, initiates);
-        let mut block = Vec::new();
-        if let (true, Some(schema)) = (client.dialect().session_track, &client.session.schema) {
+        client.first.set(First::INIT_CONNECT, may_initiate && is_new);
+        if let (true, Some(schema)) = (tracks, &client.session.schema) {
             client
                 .tracks
                 .put_login(schema, &self.track_lists, &mut block);
@@ -389,13 +395,14 @@ impl Engine {
             ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS | ServerStatus::NO_BACKSLASH_ESCAPES;
         let ok = OkPacket {
             status: client.status & told,
+            info: login.proof.as_ref().map_or(&[][..], |proof| &proof[..]),
             state_changes: &block,
             ..OkPacket::default()
         };
         ok.encode(turn.io.outbox(client.handle), login.sequence_id, 0x00);
         // COM_CHANGE_USER changes nothing about that.
         let method = compression(client.capabilities, login.zstd_level);
-        if let Some(method) = method.filter(|_| login.greeted.is_some()) {
+        if let Some(method) = method.filter(|_| is_new) {
             let connection = (client.handle, Owner::Client(key).tag());
             turn.io.compress(connection, method);
         }

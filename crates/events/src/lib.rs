@@ -22,4 +22,4 @@ pub use io::{Close, Compression, Handle, Io, Tag, TlsSide};
 #[cfg(feature = "recorder")]
 pub use recorder::Recorder;
 pub use time::{Span, Timestamp};
-pub use tls::{PeerCertificate, TlsFacts};
+pub use tls::{CertificateDigest, PeerCertificate, TlsFacts};

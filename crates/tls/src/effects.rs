@@ -90,8 +90,9 @@ impl Desk {
     fn session(&self, side: TlsSide) -> Option<Session> {
         let session = match side {
             TlsSide::Server => {
-                let config = self.parties.server.as_ref()?.config();
-                UnbufferedServerConnection::new(config).map(Session::Server)
+                let (config, shown) = self.parties.server.as_ref()?.config();
+                let connection = UnbufferedServerConnection::new(config);
+                connection.map(|connection| Session::Server(connection, shown))
             }
             TlsSide::Client => {
                 let (config, name) = self.parties.client.as_ref()?.config();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use session::statement::{Dialect, Flavor, Trail};
-use session::{Charset, SessionState};
+use session::{Charset, Collations, SessionState, is_unreadable};
 use wire::{AuthPlugin, Capabilities, ExtendedCapabilities, InitialHandshake, ServerStatus};
 
 use crate::carried::trust::Tracker;
@@ -37,6 +37,9 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::DEPRECATE_EOF)
     .union(Capabilities::OPTIONAL_RESULTSET_METADATA)
     .union(Capabilities::QUERY_ATTRIBUTES);
+
+/// The only collation of `filename`, a character set that servers list to nobody.
+const FILENAME: u8 = 17;
 
 /// MariaDB 10.2.
 const MARIADB_OLDEST: u32 = 100_200;
@@ -88,6 +91,19 @@ pub(crate) struct Facts {
     pub limits_rows: bool,
     /// Whether it tells what its sessions set.
     pub tracker: Tracker,
+    /// Its character sets and collations.
+    pub charsets: CharsetFacts,
+}
+
+/// What the server has said of its character sets and collations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CharsetFacts {
+    /// Those that a login can name; `None` until the server has listed them.
+    pub collations: Option<Arc<Collations>>,
+    /// The `character_set_collations` that sessions begin with; empty where there is no such variable.
+    pub chosen: Box<[u8]>,
+    /// The collation of the server's own texts: names, messages. Empty until it is known.
+    pub of_names: Box<[u8]>,
 }
 
 /// The parts of `sql_mode` that change how texts are read.
@@ -157,9 +173,45 @@ impl Facts {
         self.interactive_timeout
             .clone_from(&known.interactive_timeout);
         self.autocommit = self.autocommit.or(known.autocommit);
+        self.charsets.clone_from(&known.charsets);
         if self.version == known.version {
             self.tracker.clone_from(&known.tracker);
+        } else {
+            // Another version may have other collations.
+            self.charsets.collations = None;
         }
+    }
+
+    /// The character sets that a session begins with which names this collation in its login, by the server's list. One
+    /// that the server does not know stands for the server's own.
+    pub(crate) fn charset_of_login(&self, collation: u8) -> Option<Charset> {
+        let (known, chosen) = (self.charsets.collations.as_ref()?, &self.charsets.chosen);
+        let of_login = |collation| known.of_login(collation, chosen, self.flavor);
+        of_login(collation).or_else(|| of_login(self.collation))
+    }
+
+    /// True if the server knows the collation with this number.
+    pub(crate) fn has_collation(&self, collation: u8) -> bool {
+        let known = self.charsets.collations.as_ref();
+        known.is_some_and(|known| known.charset(collation.into()).is_some())
+    }
+
+    /// True if the server takes this number for `character_set_results`.
+    pub(crate) fn takes_collation(&self, number: u16) -> bool {
+        match (&self.charsets.collations, self.flavor) {
+            (Some(known), flavor) => known.takes_number(number, flavor),
+            (None, flavor) => flavor == Flavor::MySql,
+        }
+    }
+
+    /// The character set of a collation with which the server lets no client in. Of one that it has not listed yet, it
+    /// says so itself when a backend is opened.
+    pub(crate) fn unreadable_charset(&self, collation: u8) -> Option<&[u8]> {
+        if collation == FILENAME && self.flavor == Flavor::MariaDb {
+            return Some(b"filename");
+        }
+        let charset = self.charsets.collations.as_ref()?.charset(collation.into());
+        charset.filter(|charset| is_unreadable(charset))
     }
 
     /// Sessions that begin from now on have this `sql_mode`.
@@ -194,6 +246,7 @@ impl Facts {
             wait_timeout: Box::default(),
             interactive_timeout: Box::default(),
             tracker: Tracker::Unknown,
+            charsets: CharsetFacts::default(),
         }
     }
 
@@ -235,6 +288,7 @@ impl Facts {
             wait_timeout: Box::default(),
             interactive_timeout: Box::default(),
             tracker: Tracker::Unknown,
+            charsets: CharsetFacts::default(),
         }
     }
 

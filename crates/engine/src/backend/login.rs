@@ -3,9 +3,10 @@
 use events::{Io, Span};
 use membership::Key;
 use pool::{KeyId, State as BackendState};
+use session::statement::Flavor;
 use wire::{
     AuthPlugin, Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
-    Malformed, TextResultSet, code, encode_attributes, whole_packet,
+    Malformed, OkPacket, TextResultSet, code, encode_attributes, whole_packet,
 };
 
 use crate::backend::auth::{BackendLogin, Challenge, Greeted};
@@ -82,8 +83,7 @@ impl Engine {
                 done
             }
             (Some(BackendLogin::Response(_) | BackendLogin::Verdict), Some(0x00)) => {
-                self.backend_ready(turn, key);
-                Ok(())
+                self.backend_let_in(turn, key, payload)
             }
             (Some(BackendLogin::Response(_)), Some(0xfe)) => {
                 self.backend_auth_switch(turn, key, payload, packet.sequence_id)
@@ -187,6 +187,18 @@ impl Engine {
         response.encode(turn.io.outbox(backend.handle), sequence_id);
     }
 
+    /// The backend is logged in to, and tells what a session begins with.
+    pub(crate) fn backend_let_in<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        payload: &[u8],
+    ) -> Result<(), Malformed> {
+        self.told_at_login.learn(&OkPacket::parse(payload)?);
+        self.backend_ready(turn, key);
+        Ok(())
+    }
+
     pub(crate) fn backend_ready<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.counters.backend_connections += 1;
         if self.pool.state(key) == Some(BackendState::Reserved) {
@@ -249,15 +261,21 @@ impl Engine {
         self.clean_if_initiated(turn, key);
     }
 
-    /// The server may have run there what it runs for each session: that is gone with a reset, and with it, on MySQL, what
-    /// the collation of the login stood for.
+    /// The server may have run `init_connect` there: that is gone with a reset. On MySQL so are the character sets that
+    /// the login named; on MariaDB those stay, but for a collation that the server does not know, for which a reset brings
+    /// those of another session. What a reset does not tell of a login is taken from the server's list.
     fn clean_if_initiated<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        let Some(backend) = self.pool.get_mut(key).filter(|backend| backend.dirty) else {
+        let Some(backend) = self.pool.get(key).filter(|backend| backend.dirty) else {
             return;
         };
         let collation = backend.session.collation;
-        if self.charsets.get(collation).is_none() {
-            backend.ask_for_collation(turn.io.outbox(backend.handle), collation);
+        let facts = self.facts.as_ref();
+        let stays = |facts: &&Facts| facts.flavor == Flavor::MariaDb && facts.has_collation(collation);
+        let lost = facts.filter(|facts| !stays(facts));
+        let lost = lost.and_then(|facts| facts.charset_of_login(collation));
+        if let (Some(charset), None) = (lost, self.charsets.get(collation)) {
+            let charset = self.interner.charset(charset);
+            self.charsets.learn(collation, charset);
         }
         self.put_reset(turn, key);
     }

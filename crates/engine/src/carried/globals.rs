@@ -188,7 +188,7 @@ impl Engine {
             };
             let kept = is_kept(name);
             let changed = ChangedGlobal::new(changes, name);
-            let for_others = kept && !can_be_refused(name) || is_learned(name);
+            let for_others = kept && !can_be_refused(name) || self.is_followed(name);
             let for_itself = kept && !own.has_set(name);
             if for_others {
                 self.tell_changed(turn, &changed);
@@ -238,10 +238,18 @@ impl Engine {
         }
         if let Some(value) = &changed.after {
             self.track_lists.global_was(&changed.name, value);
+            self.told_at_login.global_was(&changed.name, value);
         }
-        if !is_learned(&changed.name) {
+        // Not of those that a session could be refused.
+        let is_carried = !is_learned(&changed.name) && !can_be_refused(&changed.name);
+        if is_carried || changed.name.is_empty() {
             self.former_globals.learn(changed);
         }
+    }
+
+    /// True for variables of which it is known what sessions begin with, or are told that they do.
+    fn is_followed(&self, name: &[u8]) -> bool {
+        is_learned(name) || self.told_at_login.names(name)
     }
 
     /// Asks the next question about what the session of the backend has changed.
@@ -283,7 +291,7 @@ impl Engine {
         // What it has begun with may have changed since, for all that is known.
         let tells = |client: &Client| client.origin.global_changes >= self.former_globals.forgotten;
         changed.before = changed.before.filter(|_| client.is_some_and(tells));
-        if !can_be_refused(&changed.name) || is_learned(&changed.name) {
+        if !can_be_refused(&changed.name) || self.is_followed(&changed.name) {
             self.tell_changed(turn, &changed);
         }
     }

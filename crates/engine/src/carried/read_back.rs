@@ -158,7 +158,7 @@ impl Engine {
             Purpose::ReadTracking(rows) => self.learn_tracking(turn, key, &rows),
             Purpose::ReadNames(rows) => self.learn_names(key, Ok(&rows)),
             Purpose::ReadWarnings(read) => self.learn_warnings(key, *read),
-            Purpose::ReadCollation(collation, rows) => self.learn_collation(key, collation, &rows),
+            Purpose::ReadCollations(rows) => self.learn_collations(&rows),
             Purpose::ReadViews(rows) => self.learn_views(turn, key, Some(&rows)),
             Purpose::Reset | Purpose::Setup(_) if self.awaits_clean(key) => {}
             Purpose::Reset | Purpose::Setup(_) | Purpose::Ping => self.ping_answered(key),
@@ -226,12 +226,11 @@ impl Engine {
     }
 
     fn learn_charset(&mut self, key: Key, rows: &TextResultSet) {
-        let flavor = self.flavor();
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         let before = backend.session.charset.as_deref();
-        let charset = charset(rows, before, flavor);
+        let charset = charset(rows, before, self.facts.as_ref());
         backend.session.charset = charset.map(|charset| self.interner.charset(charset));
         if let Some(client) = backend
             .client

@@ -60,7 +60,7 @@ impl Purpose {
             | Self::ReadPrivileges(rows)
             | Self::ReadRight(rows)
             | Self::ReadViews(rows)
-            | Self::ReadCollation(_, rows) => {
+            | Self::ReadCollations(rows) => {
                 collect(rows, piece)?;
             }
             Self::ReadVariables(read) => collect(&mut read.rows, piece)?,

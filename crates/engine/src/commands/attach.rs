@@ -226,9 +226,8 @@ impl Engine {
         }
         if self.is_locked_out(id) {
             // Where only logins bring connections, those that are there have to do.
-            match self.is_relayed(id) && self.is_served(id) {
-                true => self.ask_for_collation(turn, (id, first)),
-                false => self.locked_out.push(id),
+            if !(self.is_relayed(id) && self.is_served(id)) {
+                self.locked_out.push(id);
             }
             return false;
         }
@@ -291,6 +290,7 @@ impl Engine {
     /// Says in full what the collation of the handshake, and its flags, stand for, as soon as that is known.
     pub(crate) fn resolve_charset(&mut self, client: Key) {
         self.keep_globals(client);
+        self.learn_charset_of_relayed(client);
         let Some(client) = self.clients.get_mut(client) else {
             return;
         };
@@ -303,6 +303,24 @@ impl Engine {
             && session.variables.get(SQL_MODE).is_none()
         {
             session.set_variable(SQL_MODE, sql_mode, &mut self.interner);
+        }
+    }
+
+    /// No connection can be opened with the collation of a session for which only logins bring connections: what it stands
+    /// for is taken from the server's list.
+    fn learn_charset_of_relayed(&mut self, client: Key) {
+        let Some(client) = self.clients.get(client) else {
+            return;
+        };
+        let collation = client.session.collation;
+        let is_known = client.session.charset.is_some() || self.charsets.get(collation).is_some();
+        if is_known || !self.is_relayed(client.key) {
+            return;
+        }
+        let facts = self.facts.as_ref();
+        if let Some(charset) = facts.and_then(|facts| facts.charset_of_login(collation)) {
+            let charset = self.interner.charset(charset);
+            self.charsets.learn(collation, charset);
         }
     }
 

@@ -5,7 +5,7 @@ use events::Io;
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::{Flavor, Kind, PinReason, Traits};
-use wire::{ErrPacket, ServerStatus, TextResultSet, code};
+use wire::{ErrPacket, ServerStatus, code};
 
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::carried::refused::explained;
@@ -97,15 +97,13 @@ impl Engine {
             (Purpose::ReadStored(read), ending) => {
                 self.stored_told(turn, key, (read, *ending == Ending::Ok));
             }
-            (Purpose::ReadCollation(collation, _), Ending::Err(_)) => {
-                self.learn_collation(key, collation, &TextResultSet::default());
-            }
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::ReadSequence(read), ending) => self.learn_sequence(key, *read, ending),
             (Purpose::ReadUserVariables(read), ending) => {
                 self.learn_user_variables(key, &read, ending);
             }
-            // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked.
+            // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked. The next one is.
+            (Purpose::ReadCollations(_), Ending::Err(_)) => {}
             (Purpose::ReadPrivileges(_), Ending::Err(_)) => {
                 self.learn_privileges(turn, key, None);
             }

@@ -3,7 +3,7 @@
 use events::Io;
 use membership::Key;
 use session::statement::Flavor;
-use session::{SessionState, unreadable_charset};
+use session::SessionState;
 use wire::{Capabilities, ChangeUser};
 
 use crate::carried::last_gtid::Gtid;
@@ -24,28 +24,23 @@ impl Engine {
         key: Key,
         payload: &[u8],
     ) {
-        let flavor = self.flavor();
-        let Some(client) = self.clients.get_mut(key) else {
+        let Some(client) = self.clients.get(key) else {
             return;
         };
         let change = ChangeUser::parse(payload, client.capabilities);
         let asked = change.as_ref().ok().and_then(|change| change.collation);
-        let unreadable = asked.and_then(|asked| unreadable_charset(asked, flavor));
+        let unreadable = asked.and_then(|asked| self.unreadable(asked));
         let asked = asked.filter(|_| unreadable.is_none());
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
         let collation = asked.unwrap_or(client.session.collation);
         // Who was refused too often is not listened to.
         let origin = &mut client.origin;
         if origin.changes_refused < REFUSED_MAX {
             origin.asked_collation = asked.unwrap_or(origin.asked_collation);
         }
-        client.login = Some(Box::new(Login {
-            step: LoginStep::Response,
-            sequence_id: 1,
-            greeted: None,
-            place: None,
-            zstd_level: 0,
-            former: None,
-        }));
+        client.login = Some(Login::new(LoginStep::Response, 1));
         self.reset_session(key, collation);
         let former = self.former(key);
         if let Some(client) = self.clients.get_mut(key)
@@ -62,8 +57,7 @@ impl Engine {
                 return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
             }
         };
-        if let Some(charset) = unreadable {
-            let error = ClientError::unreadable_charset(charset);
+        if let Some(error) = unreadable {
             return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
         }
         let claim = Claim {

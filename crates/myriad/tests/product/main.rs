@@ -131,3 +131,5 @@ mod uploads;
 mod vanished;
 #[cfg(test)]
 mod variables;
+#[cfg(test)]
+mod vouching;

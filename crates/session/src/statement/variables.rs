@@ -104,7 +104,8 @@ variables! {
     Transaction => ["tx_isolation" "tx_read_only" "transaction_isolation"
         "transaction_read_only"]
     Debug => ["debug" "debug_dbug" "debug_sync"]
-    Ordinary => ["character_set_server" "collation_server" "character_set_filesystem" "session_track_gtids"]
+    Ordinary => ["character_set_server" "character_set_collations" "collation_server"
+        "character_set_filesystem" "session_track_gtids"]
     Profiling => ["profiling" "profiling_history_size" "optimizer_trace"]
     Gtid => ["last_gtid"]
     History => ["in_transaction" "proxy_user" "external_user" "statement_id"

@@ -32,4 +32,5 @@ pub(crate) use programs::{Output, finish, installed, program, run};
 pub(crate) use secure::{Secure, database_with};
 pub(crate) use server::{Server, Tool, cached};
 pub(crate) use shell::Shell;
+pub(crate) use tls::secured;
 pub(crate) use wait::{LIMIT, eventually, in_time};
