@@ -10,7 +10,8 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 21] = [
+const ARROWS: [(&str, Allowed); 22] = [
+    ("output", Only(&[])),
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
@@ -34,7 +35,7 @@ const ARROWS: [(&str, Allowed); 21] = [
     ("driver", Only(&["events", "membership"])),
     ("compression", Only(&["events"])),
     ("tls", Only(&["events"])),
-    ("config", Only(&[])),
+    ("config", Only(&["output"])),
     (
         "control",
         Only(&[
@@ -62,7 +63,7 @@ const ARROWS: [(&str, Allowed); 21] = [
             "wire",
         ]),
     ),
-    ("challenge", Only(&["doctor", "localdb", "page"])),
+    ("challenge", Only(&["doctor", "localdb", "output", "page"])),
     ("sim", AllBut(&["driver", "myriad"])),
     ("myriad", AllBut(&["sim"])),
 ];

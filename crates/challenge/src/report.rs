@@ -130,7 +130,8 @@ impl Report {
     pub(crate) fn write(&self, plan: &Plan) -> Result<(), ChallengeError> {
         for (extension, text) in [("json", self.to_json()?), ("html", self.to_html())] {
             let file = plan.report(extension);
-            std::fs::write(&file, text).map_err(ChallengeError::system("write", &file))?;
+            let written = output::replace(&file, text.as_bytes(), 0o666);
+            written.map_err(ChallengeError::system("write", &file))?;
         }
         Ok(())
     }

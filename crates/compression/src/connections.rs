@@ -74,6 +74,12 @@ impl Connections {
         self.by_tag.remove(&tag)
     }
 
+    /// Those that something was staged for which nobody will complete.
+    pub(crate) fn take_staged(&mut self) -> impl Iterator<Item = Handle> {
+        let staged = self.staged.drain(..);
+        staged.filter_map(|tag| Some(self.by_tag.get(&tag)?.handle))
+    }
+
     /// Where what leaves is put.
     pub(crate) fn stage(&mut self, tag: Tag) -> Option<&mut Vec<u8>> {
         let connection = self.by_tag.get_mut(&tag)?;

@@ -1,7 +1,7 @@
 //! The handler in front of the handler: events of connections that are compressed are told with what was
 //! unpacked, all others as they come.
 
-use events::{Handler, HangUp, Io, Tag, Timestamp, tell_on_all_but_received};
+use events::{Handle, Handler, HangUp, Io, Tag, Timestamp, tell_on_all_but_received};
 
 use crate::codec::{Packer, Unpacked, Unpacker};
 use crate::connections::Connections;
@@ -14,6 +14,8 @@ const EPROTO: i32 = 71;
 pub struct Compressed<H> {
     inner: Inner<H>,
     unpacker: Unpacker,
+    /// The connection whose input is taken out of its record.
+    at_hand: Option<Handle>,
 }
 
 struct Inner<H> {
@@ -30,8 +32,11 @@ impl<H> Compressed<H> {
             connections: Connections::default(),
             packer: Packer::default(),
         };
-        let unpacker = Unpacker::default();
-        Self { inner, unpacker }
+        Self {
+            inner,
+            unpacker: Unpacker::default(),
+            at_hand: None,
+        }
     }
 
     /// The handler.
@@ -91,6 +96,7 @@ impl<H: Handler> Compressed<H> {
         let Some(connection) = self.inner.connections.get_mut(tag) else {
             return;
         };
+        self.at_hand = Some(connection.handle);
         let mut inbox = std::mem::take(&mut connection.inbox);
         if !inbox.is_empty() {
             inbox.extend_from_slice(bytes);
@@ -102,6 +108,7 @@ impl<H: Handler> Compressed<H> {
         if let Some(connection) = self.inner.connections.get_mut(tag) {
             connection.inbox = input.get(at..).unwrap_or_default().to_vec();
         }
+        self.at_hand = None;
     }
 
     /// Tells what is in the packet at this place. False if that is to wait.
@@ -147,6 +154,31 @@ impl<H: Handler> Handler for Compressed<H> {
     type Mail = H::Mail;
 
     tell_on_all_but_received!();
+
+    fn recover<I: Io<Self::Mail>>(
+        &mut self,
+        io: &mut I,
+        suspects: &mut Vec<Handle>,
+        now: Timestamp,
+    ) -> bool {
+        let Inner {
+            connections,
+            packer,
+            ..
+        } = &mut self.inner;
+        suspects.extend(self.at_hand.take());
+        suspects.extend(connections.take_staged());
+        *packer = Packer::default();
+        self.unpacker = Unpacker::default();
+        let recovered = self.inner.tell(io, |handler, effects| {
+            handler.recover(effects, suspects, now)
+        });
+        for handle in suspects {
+            self.inner.connections.remove(*handle);
+        }
+        self.goes_on(io, now);
+        recovered
+    }
 
     fn received<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp) {
         if self.inner.connections.get_mut(tag).is_some() {

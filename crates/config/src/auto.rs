@@ -6,9 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ const HEADER: &str = "# Limits that were set by statements (GRANT, CREATE USER, 
 ///
 /// As [`crate::load`].
 pub fn load(path: &Path) -> Result<BTreeMap<AccountName, Limits>, LoadError> {
-    match fs::read_to_string(path) {
+    match read(path) {
         Ok(text) => Ok(parse(&text, &path.to_string_lossy())?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
         Err(source) => Err(LoadError::Read {
@@ -37,6 +36,14 @@ pub fn load(path: &Path) -> Result<BTreeMap<AccountName, Limits>, LoadError> {
             source,
         }),
     }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    // Reading a pipe that nobody writes to would last for ever.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    fs::read_to_string(path)
 }
 
 /// Sees that all of this may stand in the file.
@@ -55,30 +62,7 @@ pub fn check(set: &BTreeMap<AccountName, Limits>) -> Result<(), ConfigErrors> {
 ///
 /// What the system says.
 pub fn save(path: &Path, set: &BTreeMap<AccountName, Limits>) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = write(&beside, &show(set)).and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        // It may never have come to be; what went wrong is told either way.
-        let _gone = fs::remove_file(&beside);
-        return written;
-    }
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    output::replace(path, show(set).as_bytes(), 0o600)
 }
 
 fn parse(text: &str, origin: &str) -> Result<BTreeMap<AccountName, Limits>, ConfigErrors> {
@@ -194,13 +178,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_saved_leaves_the_file_as_it_was() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("taken");
-        fs::create_dir_all(path.join("inside")).unwrap();
-        assert!(save(&path, &some()).is_err());
-        assert!(path.join("inside").exists());
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    fn what_is_not_a_file_is_neither_read_nor_waited_for() {
+        for path in ["/dev/null", "/"] {
+            let text = load(Path::new(path)).unwrap_err().to_string();
+            assert!(text.contains("not a file"), "{path}: {text}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use engine::Shared;
 
 use crate::office::Office;
 
-/// Name, meaning and value of something that the driver counts, over all workers. `/metrics` shows
+/// Name, meaning and value of something that the driver counts, over all workers, or the process. `/metrics` shows
 /// it as `myriad_<name>_total`.
 pub type DriverCount = (&'static str, &'static str, u64);
 
@@ -22,7 +22,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// What the workers share, and how to read the driver's counters: once per scrape, and without
+    /// What the workers share, and how to read the counters of driver and process: once per scrape, and without
     /// waiting for anything. The names must differ from those of [`engine::Counters::each`].
     pub fn new(
         shared: Arc<Shared>,

@@ -14,6 +14,7 @@
 //! | `office` | what statements change besides clients |
 //! | `desk` | all of that, for all listeners |
 //! | `entrance` | who may come in at the listeners, and how |
+//! | `lasting` | what goes on although a part of it panics |
 //! | `credentials` | the accounts of the database, read again and again |
 //! | `metrics` | the text of `/metrics` |
 //! | `health` | the verdict of `/health` |
@@ -31,6 +32,7 @@ mod desk;
 mod entrance;
 mod facts;
 mod health;
+mod lasting;
 mod like;
 mod metrics;
 mod office;
@@ -50,7 +52,8 @@ pub use credentials::{Database, Notice, Orders, Succession, Successor, read_acco
 pub use desk::Desk;
 pub use entrance::{Administrator, Encryption, Entrance};
 pub use facts::{DriverCount, Facts};
-pub use office::{Lasts, Office, Whose};
+pub use lasting::lasting;
+pub use office::{Changing, Lasts, Office, Whose};
 pub use serve::serve;
 pub use sql::serve_sql;
 pub use workers::{Collected, Workers, collect};

@@ -1,6 +1,8 @@
 //! What statements of administrators change besides clients. Carried out by whoever owns the
 //! configuration.
 
+use std::pin::Pin;
+
 use session::statement::Limits;
 
 /// Whose limits.
@@ -21,11 +23,14 @@ pub enum Lasts {
     Kept,
 }
 
-/// Puts limits in force. Errors are told to whoever asked, in these words.
+/// A change that is under way: ready when it is in force, or with the reason why not, in words for whoever asked.
+pub type Changing = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
+/// Puts limits in force. What must read or write files does so elsewhere: other requests are answered meanwhile.
 pub trait Office: Send + Sync {
     /// Reads the configuration again; trials end.
-    fn reload(&self) -> Result<(), String>;
+    fn reload(&self) -> Changing;
 
     /// Sets what `limits` names, for each of these; either all of it holds or nothing.
-    fn set_limits(&self, whose: &[Whose], limits: &Limits, lasts: Lasts) -> Result<(), String>;
+    fn set_limits(&self, whose: &[Whose], limits: &Limits, lasts: Lasts) -> Changing;
 }

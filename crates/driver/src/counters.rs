@@ -20,6 +20,7 @@ pub struct DriverCounters {
     connection_bytes: AtomicU64,
     receive_buffer_bytes: AtomicU64,
     receiving: AtomicU64,
+    worker_panics: AtomicU64,
 }
 
 /// What one worker has counted up to some loop turn.
@@ -54,6 +55,8 @@ pub struct DriverCounts {
     /// Connections that the kernel receives for at the end of the last turn, instead of polling (a
     /// level; 0 where epoll runs).
     pub receiving: u64,
+    /// Events that panicked in the handler.
+    pub worker_panics: u64,
 }
 
 impl DriverCounters {
@@ -75,6 +78,7 @@ impl DriverCounters {
             connection_bytes: load(&self.connection_bytes),
             receive_buffer_bytes: load(&self.receive_buffer_bytes),
             receiving: load(&self.receiving),
+            worker_panics: load(&self.worker_panics),
         }
     }
 
@@ -95,6 +99,7 @@ impl DriverCounters {
         store(&self.connection_bytes, counts.connection_bytes);
         store(&self.receive_buffer_bytes, counts.receive_buffer_bytes);
         store(&self.receiving, counts.receiving);
+        store(&self.worker_panics, counts.worker_panics);
     }
 }
 
@@ -119,6 +124,7 @@ impl DriverCounts {
                 connection_bytes: sum.connection_bytes + counts.connection_bytes,
                 receive_buffer_bytes: sum.receive_buffer_bytes + counts.receive_buffer_bytes,
                 receiving: sum.receiving + counts.receiving,
+                worker_panics: sum.worker_panics + counts.worker_panics,
             })
     }
 
@@ -175,6 +181,11 @@ impl DriverCounts {
                 "idle_polls",
                 "Times that a connection silent for long stopped receiving, to be polled (io_uring).",
                 self.idle_polls,
+            ),
+            (
+                "worker_panics",
+                "Events that panicked. Each is a defect, and in the log; it costs the connections that it concerns.",
+                self.worker_panics,
             ),
         ]
     }

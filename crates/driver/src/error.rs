@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::io::Errno;
 
-/// Why a worker could not start or go on: the operating system's fault, never a connection's.
+/// Why a worker could not start or go on: the operating system's fault or a defect, never a connection's.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
     /// The event loop or a mailbox could not be set up.
@@ -23,6 +23,9 @@ pub enum DriverError {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// The handler has panicked, and what it knows could not be brought into order; or the loop itself has.
+    #[error("it has panicked; report this as a defect, with the log")]
+    Panicked,
     /// Waiting for events failed.
     #[error("cannot wait for events: {0}; report this as a defect")]
     Wait(io::Error),

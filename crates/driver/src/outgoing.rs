@@ -12,6 +12,8 @@ use crate::table::Table;
 pub(crate) struct Outgoing {
     /// The outbox that the handler got last; what it appended has not been counted yet.
     lent: Option<Handle>,
+    /// Connections that the event at hand has written to or asked for.
+    pub(crate) touched: Vec<Handle>,
     /// Outboxes to be written at the end of the turn.
     pub(crate) dirty: Vec<Handle>,
     /// Outboxes to be written as soon as the handler returns.
@@ -61,6 +63,7 @@ impl Outgoing {
         let Some(handle) = self.lent.take() else {
             return;
         };
+        self.touched.push(handle);
         let Some(connection) = table.get_mut(handle) else {
             return;
         };

@@ -28,6 +28,9 @@ mod idle;
 #[path = "loopback/mail.rs"]
 mod mail;
 #[cfg(test)]
+#[path = "loopback/panics.rs"]
+mod panics;
+#[cfg(test)]
 #[path = "loopback/puppet.rs"]
 mod puppet;
 #[cfg(test)]

@@ -132,6 +132,12 @@ impl Clients {
         silent.min_by_key(|&(at, _)| at)
     }
 
+    /// Forgets what connections that are gone were to be told.
+    pub(crate) fn forget_strangers(&mut self) {
+        let roster = &self.roster;
+        self.untold.retain(|key, _| roster.get(*key).is_some());
+    }
+
     /// Takes a connection out.
     pub(crate) fn remove(&mut self, key: Key) -> Option<Client> {
         self.untold.remove(&key);

@@ -5,6 +5,7 @@ pub(crate) mod kill_again;
 pub(crate) mod kills_among;
 pub(crate) mod leaving;
 pub(crate) mod orphans;
+pub(crate) mod panics;
 pub(crate) mod retry;
 
 use events::{Close, HangUp, Io, Span, Timestamp};
@@ -40,7 +41,8 @@ pub(crate) struct Stall {
 }
 
 impl Engine {
-    /// Ends a client connection, whatever it is doing. What stands in its outbox is still sent.
+    /// Ends a client connection, whatever it is doing. What stands in its outbox is still sent, unless nobody knows what
+    /// that is.
     pub(crate) fn close_client<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -68,8 +70,12 @@ impl Engine {
             "client connection ended"
         );
         self.count_broken(turn, state, &client, reason);
-        turn.io.close(client.handle, Close::Flush);
-        self.shared.client_gone();
+        let how = match reason {
+            DisconnectReason::Defect => Close::Abort,
+            _ => Close::Flush,
+        };
+        turn.io.close(client.handle, how);
+        self.client_gone();
         self.forget_id(client.id);
         self.counters.disconnected(reason);
         self.counters.abandoned += u64::from(waits);
@@ -241,6 +247,13 @@ impl Engine {
         let Some(id) = self.pool.key_of(key) else {
             return;
         };
+        self.discard_backend(turn, key);
+        self.send_kills(turn, id);
+        self.serve_all(turn);
+    }
+
+    /// Ends a backend connection that cannot be used any more, and what runs there. Whoever waits is not served yet.
+    pub(crate) fn discard_backend<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let lane = self.is_lane(key);
         let Some(mut backend) = self.pool.remove(key) else {
             return;
@@ -281,8 +294,6 @@ impl Engine {
                 self.kill_answered(turn, victim);
             }
         }
-        self.send_kills(turn, id);
-        self.serve_all(turn);
     }
 
     /// A client's backend is gone. If its command was not sent, it waits for another one; else it

@@ -2,6 +2,7 @@
 
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
 
+use crate::endings::panics::AtHand;
 use crate::owner::Owner;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -92,6 +93,7 @@ impl Handler for Engine {
 
     fn mail<I: Io<Mail>>(&mut self, io: &mut I, mail: Mail, now: Timestamp) {
         let turn = &mut Turn { io, now };
+        self.at_hand = AtHand::of(&mail);
         match mail {
             Mail::SlotWanted => self.lend(turn),
             Mail::SlotFree => self.serve_all(turn),
@@ -124,6 +126,7 @@ impl Handler for Engine {
             }
             Mail::Drain(span) => self.drain(turn, span),
         }
+        self.at_hand = AtHand::Nobody;
     }
 
     fn timer<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
@@ -147,6 +150,15 @@ impl Handler for Engine {
         self.publish_need(turn);
         self.leave(turn);
         self.doze();
+    }
+
+    fn recover<I: Io<Mail>>(
+        &mut self,
+        io: &mut I,
+        suspects: &mut Vec<Handle>,
+        now: Timestamp,
+    ) -> bool {
+        self.recover_from_panic(&mut Turn { io, now }, suspects)
     }
 
     fn finished(&self) -> bool {

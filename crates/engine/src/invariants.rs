@@ -1,4 +1,4 @@
-//! What must hold between events: checked by tests, never by the engine itself.
+//! What must hold between events: checked by tests, and by the engine itself after a panic only.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::lanes::LANE_DEPTH;
 
 impl Engine {
     /// Looks at all records and how they point at each other. `Err` names what does not hold.
-    /// Slow: for tests.
+    /// Slow: for tests, and after a panic.
     pub fn check_invariants(&self) -> Result<(), String> {
         for state in self.client_states() {
             for (key, client) in self.clients.iter(state) {
@@ -38,17 +38,28 @@ impl Engine {
                 }
             }
         }
+        let mut sessions = vec![0; self.keys.len()];
+        let clients = self.client_states();
+        for (_, client) in clients.flat_map(|state| self.clients.iter(state)) {
+            sessions[client.key.0 as usize] += usize::from(client.seat.is_some());
+        }
+        let counted = self.keys.iter().map(|key| key.sessions);
+        ensure(
+            counted.eq(sessions),
+            "the sessions of a key are not as many as were counted",
+        )?;
+        let mut listed = vec![false; self.keys.len()];
+        for id in &self.awake {
+            listed[id.0 as usize] = true;
+        }
         for id in self.pool.key_ids() {
-            let sessions = self
-                .client_states()
-                .flat_map(|state| self.clients.iter(state));
-            let sessions = sessions.filter(|(_, client)| client.seat.is_some() && client.key == id);
+            let is_awake = listed[id.0 as usize];
             ensure(
-                sessions.count() == self.keys[id.0 as usize].sessions,
-                "the sessions of a key are not as many as were counted",
+                is_awake == self.keys[id.0 as usize].awake,
+                "a key is awake and not listed as such",
             )?;
             ensure(
-                !self.has_business(id) || self.awake.contains(&id),
+                !self.has_business(id) || is_awake,
                 "a key sleeps although something may be due for it",
             )?;
         }
@@ -170,7 +181,7 @@ impl Engine {
             .chain(self.pool.key_ids().flat_map(of_key))
     }
 
-    fn check_client(&self, key: Key, client: &Client, state: State) -> Result<(), String> {
+    pub(crate) fn check_client(&self, key: Key, client: &Client, state: State) -> Result<(), String> {
         let attached = match state {
             State::Asking => client.backend.is_some(),
             _ => matches!(state, State::Active | State::Held),
@@ -261,7 +272,7 @@ impl Engine {
         Ok(())
     }
 
-    fn check_backend(&self, key: Key, state: BackendState) -> Result<(), String> {
+    pub(crate) fn check_backend(&self, key: Key, state: BackendState) -> Result<(), String> {
         let Some(backend) = self.pool.get(key) else {
             return Err("it is on a list but not in the pool".to_owned());
         };

@@ -101,6 +101,8 @@ pub struct Engine {
     /// Who is in the connection phase, by address.
     places: login::places::Places,
     clients: Clients,
+    /// How many clients of this worker are counted among those of all.
+    counted: usize,
     pool: Pool<PoolKey, Backend>,
     /// One per key of the pool.
     keys: Vec<KeyState>,
@@ -176,6 +178,8 @@ pub struct Engine {
     lending: backend::lending::Lending,
     /// Wrong passwords that are told later.
     denials: login::denial::Denials,
+    /// Whom a letter concerns that is being dealt with.
+    at_hand: endings::panics::AtHand,
     draining: Option<Timestamp>,
     started: bool,
 }
@@ -224,6 +228,7 @@ impl Engine {
             worker,
             places: login::places::Places::default(),
             clients: Clients::new(),
+            counted: 0,
             pool: Pool::default(),
             parked: Vec::new(),
             keys: Vec::new(),
@@ -266,6 +271,7 @@ impl Engine {
             spares: Vec::new(),
             lending: backend::lending::Lending::default(),
             denials: login::denial::Denials::default(),
+            at_hand: endings::panics::AtHand::default(),
             draining: None,
             started: false,
         }

@@ -56,18 +56,18 @@ impl Engine {
         nonce: [u8; 32],
     ) -> Tag {
         self.counters.client_connections += 1;
-        if !self.shared.admit_client(self.settings.max_connections) {
+        if !self.admit_client() {
             let error = ClientError::too_many_connections();
             return self.turn_away(turn, handle, (&error, DisconnectReason::TooManyConnections));
         }
         let max = self.settings.max_connect_errors;
         if self.shared.strangers.is_blocked(peer, max) {
-            self.shared.client_gone();
+            self.client_gone();
             let error = ClientError::host_blocked(peer, self.flavor());
             return self.turn_away(turn, handle, (&error, DisconnectReason::HostBlocked));
         }
         let Some(slot) = self.place_to_log_in(turn, peer) else {
-            self.shared.client_gone();
+            self.client_gone();
             let error = ClientError::too_many_connections();
             return self.turn_away(turn, handle, (&error, DisconnectReason::TooManyLogins));
         };
@@ -89,6 +89,19 @@ impl Engine {
             self.greet(turn, key);
         }
         Owner::Client(key).tag()
+    }
+
+    /// Counts one client more over all workers, unless there are as many as may be.
+    fn admit_client(&mut self) -> bool {
+        let admitted = self.shared.admit_client(self.settings.max_connections);
+        self.counted += usize::from(admitted);
+        admitted
+    }
+
+    /// Counts one less.
+    pub(crate) fn client_gone(&mut self) {
+        self.shared.client_gone();
+        self.counted -= 1;
     }
 
     /// There is no room for the client, or none for whoever comes from there.

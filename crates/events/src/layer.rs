@@ -1,7 +1,7 @@
 //! What a layer between a driver and a handler need not write: it tells each event on.
 
-/// The methods of a [`Handler`](crate::Handler) in front of another one, but for `received`, which is what layers
-/// differ in. Each is told on through `self.tell((io, now), |handler, effects| …)`, which says what becomes of
+/// The methods of a [`Handler`](crate::Handler) in front of another one, but for `received` and `recover`, which are what
+/// layers differ in. Each is told on through `self.tell((io, now), |handler, effects| …)`, which says what becomes of
 /// the handler's effects; `self.handler()` is asked what there is to ask.
 #[macro_export]
 macro_rules! tell_on_all_but_received {

@@ -152,6 +152,9 @@ pub enum LoadError {
     /// A thread could not be started.
     #[error("cannot start a thread: {0}; lower the number of threads")]
     Thread(io::Error),
+    /// Whoever follows the progress has ended the run.
+    #[error("the run was ended early")]
+    Stopped,
     /// A worker ended although nobody asked it to.
     #[error("a worker ended early; report this as a defect")]
     Ended,

@@ -50,7 +50,7 @@ pub use figures::{Figures, LatencyMs};
 pub use plan::{Account, Group, OnTimeout, Pacing, Patience, Plan};
 pub use prepare::Tables;
 pub use progress::{GroupProgress, Progress, Stage};
-pub use run::run;
+pub use run::{run, run_while};
 pub use script::{Script, ScriptError};
 pub use sources::loopback_sources;
 pub use summary::{GroupSummary, Summary};

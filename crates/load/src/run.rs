@@ -1,5 +1,6 @@
 //! A run from beginning to end, as the main thread leads it: ramp, warm-up, measuring, stop.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,21 @@ const RAMP_LOOK: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// The run could not be done; single statements and connections that fail are counted instead.
-pub fn run(plan: Plan, progress: impl FnMut(&Progress)) -> Result<Summary, LoadError> {
+pub fn run(plan: Plan, mut progress: impl FnMut(&Progress)) -> Result<Summary, LoadError> {
+    run_while(plan, |at| {
+        progress(at);
+        ControlFlow::Continue(())
+    })
+}
+
+/// The same, but `progress` may end the run.
+///
+/// # Errors
+/// As [`run`], and [`LoadError::Stopped`].
+pub fn run_while(
+    plan: Plan,
+    progress: impl FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Summary, LoadError> {
     plan.check()?;
     let empty = Tally::new(Latencies::new()?);
     let threads = plan.workers();
@@ -51,7 +66,7 @@ struct Run<F> {
     next_line: Instant,
 }
 
-impl<F: FnMut(&Progress)> Run<F> {
+impl<F: FnMut(&Progress) -> ControlFlow<()>> Run<F> {
     fn lead(&mut self) -> Result<(), LoadError> {
         self.ramp()?;
         self.crew.begin_work()?;
@@ -100,7 +115,9 @@ impl<F: FnMut(&Progress)> Run<F> {
         if Instant::now() >= self.next_line {
             self.next_line += self.plan.report_interval;
             let progress = self.ledger.close_interval(stage);
-            (self.progress)(&progress);
+            if (self.progress)(&progress).is_break() {
+                return Err(LoadError::Stopped);
+            }
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 
 /// The listeners, running.
-pub(crate) struct Listeners(Vec<(&'static str, JoinHandle<std::io::Result<()>>)>);
+pub(crate) struct Listeners(Vec<JoinHandle<()>>);
 
 /// Who may come in there by these settings, and what is shown to those who speak TLS.
 pub(crate) fn entrance(admin: &config::Admin, server: &Arc<tls::Server>) -> Arc<Entrance> {
@@ -37,25 +37,57 @@ pub(crate) async fn start(
     stopped: &Receiver<bool>,
 ) -> anyhow::Result<Listeners> {
     let mut running = Vec::new();
-    let (desk, entrance) = (|| desk.clone(), || entrance.clone());
     if let Some(address) = admin.http {
         let listener = bind("admin.http", address).await?;
-        let serving = control::serve(listener, desk(), entrance(), until(stopped.clone()));
-        running.push(("admin HTTP failed", tokio::spawn(serving)));
+        let (desk, entrance, stopped) = (desk.clone(), entrance.clone(), stopped.clone());
+        running.push(keep("admin.http", listener, stopped.clone(), move |listener| {
+            let stop = until(stopped.clone());
+            control::serve(listener, desk.clone(), entrance.clone(), stop)
+        })?);
     }
     if let Some(address) = admin.sql {
         let listener = bind("admin.sql", address).await?;
-        let serving = control::serve_sql(listener, desk(), entrance(), until(stopped.clone()));
-        running.push(("admin SQL failed", tokio::spawn(serving)));
+        let (desk, entrance, stopped) = (desk.clone(), entrance.clone(), stopped.clone());
+        running.push(keep("admin.sql", listener, stopped.clone(), move |listener| {
+            let stop = until(stopped.clone());
+            control::serve_sql(listener, desk.clone(), entrance.clone(), stop)
+        })?);
     }
     Ok(Listeners(running))
+}
+
+/// Has a listener served until the end, also if that fails: then there is another one at the same address.
+fn keep<F>(
+    key: &'static str,
+    listener: TcpListener,
+    stopped: Receiver<bool>,
+    serve: impl Fn(TcpListener) -> F + Send + 'static,
+) -> anyhow::Result<JoinHandle<()>>
+where
+    F: Future<Output = std::io::Result<()>> + Send,
+{
+    let address = listener.local_addr()?;
+    let mut first = Some(listener);
+    Ok(tokio::spawn(async move {
+        let begin = || {
+            let (listener, serve) = (first.take(), &serve);
+            async move {
+                let listener = match listener {
+                    Some(listener) => listener,
+                    None => TcpListener::bind(address).await?,
+                };
+                serve(listener).await
+            }
+        };
+        control::lasting(key, begin, async || until(stopped.clone()).await).await;
+    }))
 }
 
 impl Listeners {
     /// Waits until all have ended.
     pub(crate) async fn ended(self) -> anyhow::Result<()> {
-        for (what, serving) in self.0 {
-            serving.await?.context(what)?;
+        for serving in self.0 {
+            serving.await?;
         }
         Ok(())
     }

@@ -3,10 +3,10 @@
 //!
 //! Owns the files. What is done with their content is the matter of `tls`.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
+use std::io::{self, Read as _};
 use std::net::IpAddr;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -131,8 +131,13 @@ impl Own {
     }
 
     fn keep(&self, made: &MadeHere) -> io::Result<()> {
-        write(&self.key, &made.key, 0o600)?;
-        write(&self.certificate, &made.certificate, 0o644)
+        // Where this ends in the middle one of the two is missing, and both are made anew.
+        match fs::remove_file(&self.certificate) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        output::replace(&self.key, made.key.as_bytes(), 0o600)?;
+        output::replace(&self.certificate, made.certificate.as_bytes(), 0o644)
     }
 }
 
@@ -191,14 +196,6 @@ fn read_private(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     file.read_to_end(&mut content)
         .with_context(|| cannot_read(path))?;
     Ok(content)
-}
-
-fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let options = options.write(true).create(true).truncate(true).mode(mode);
-    let mut file = options.open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 fn cannot_read(path: &Path) -> String {

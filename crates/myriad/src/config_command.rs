@@ -21,12 +21,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Arguments::Check { file } => {
             let settings = config::load(file)?;
             let accounts = settings.accounts.len();
-            println!("{}: fine ({accounts} accounts)", file.display());
+            let mut text = format!("{}: fine ({accounts} accounts)\n", file.display());
             if accounts == 0 {
-                println!("nobody can log in yet: add an [[account]]");
+                text += "nobody can log in yet: add an [[account]]\n";
             }
+            output::say(format_args!("{text}"))?;
         }
-        Arguments::Default => print!("{}", config::default_toml()),
+        Arguments::Default => output::say(format_args!("{}", config::default_toml()))?,
     }
     Ok(())
 }

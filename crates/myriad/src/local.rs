@@ -11,7 +11,6 @@ const PASSWORD: &str = "secret";
 
 /// Starts the database in `folder`, loads the sample schema, and points `settings` at it.
 pub(crate) fn start(folder: &Path, settings: &mut config::Settings) -> anyhow::Result<LocalDb> {
-    println!("Starting a private MariaDB in {} …", folder.display());
     let options = Options::in_folder(folder).server_arg("--max-connections=2000");
     let database = LocalDb::start(options).context("the private MariaDB did not start")?;
     database

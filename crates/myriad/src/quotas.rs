@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use control::{Lasts, Whose};
 use driver::Postboxes;
-use engine::{LimitsChange, LimitsOrder, Mail, Shared};
+use engine::{LimitsChange, Mail, Shared};
 use events::Span;
 use session::statement::{Limit, Limits};
 
@@ -153,19 +153,8 @@ impl Book {
         Ok(())
     }
 
-    /// Keeps what a statement of a client has changed, puts it in force, and tells whoever asked.
-    pub(crate) fn carry_out(&mut self, order: &LimitsOrder) {
-        let kept = self.keep(&order.change);
-        if let Err(error) = &kept {
-            tracing::error!("limits could not be kept: {error:#}");
-        }
-        let (worker, client) = order.asker;
-        let told = Mail::LimitsKept(client, kept.map_err(|error| format!("{error:#}")));
-        // If that worker has ended, so has whoever asked.
-        let _ended = self.postboxes.post(worker, told);
-    }
-
-    fn keep(&mut self, change: &LimitsChange) -> anyhow::Result<()> {
+    /// Keeps what a statement of a client has changed, and puts it in force.
+    pub(crate) fn keep(&mut self, change: &LimitsChange) -> anyhow::Result<()> {
         if let LimitsChange::Set(accounts, limits) = change {
             let whose = accounts.iter().cloned();
             let whose = whose.map(|name| Whose::Account(name.user, name.host));
@@ -193,25 +182,6 @@ impl Book {
             let _ended = self.postboxes.post(worker, Mail::RulesChanged);
         }
     }
-}
-
-/// The limits as statements of administrators reach them.
-pub(crate) struct Desk(pub(crate) Arc<Mutex<Book>>);
-
-impl control::Office for Desk {
-    fn reload(&self) -> Result<(), String> {
-        open(&self.0).reload().map_err(|error| format!("{error:#}"))
-    }
-
-    fn set_limits(&self, whose: &[Whose], limits: &Limits, lasts: Lasts) -> Result<(), String> {
-        let set = open(&self.0).set(whose, &written(limits), lasts);
-        set.map_err(|error| format!("{error:#}"))
-    }
-}
-
-/// The book, also if somebody failed while it was open: it is changed in one step.
-pub(crate) fn open(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
-    book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn overlay<N: Clone + Ord>(set: &mut BTreeMap<N, config::Limits>, name: &N, over: &config::Limits) {
@@ -303,7 +273,7 @@ fn clamped(limits: &config::Limits) -> config::Limits {
 }
 
 /// Limits of a statement as the configuration has them.
-fn written(limits: &Limits) -> config::Limits {
+pub(crate) fn written(limits: &Limits) -> config::Limits {
     let queue_timeout = limits.get(Limit::QueueTimeout).map(u64::from);
     config::Limits {
         max_connections: limits.get(Limit::Connections),

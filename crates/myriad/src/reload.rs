@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use anyhow::Context;
 use engine::Mail;
 
 use crate::credentials::Notice;
@@ -39,14 +38,6 @@ impl Book {
         self.tell_settings();
         tracing::info!(changed = changed.join(", "), "configuration read again");
         Ok(())
-    }
-
-    /// As [`Book::reload`]; what goes wrong is told in the log.
-    pub(crate) fn try_to_reload(&mut self) {
-        let reloaded = self.reload().context("nothing was changed");
-        if let Err(error) = reloaded {
-            tracing::error!("{error:#}");
-        }
     }
 
     fn tell_accounts(&self) {

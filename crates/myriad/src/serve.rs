@@ -1,19 +1,25 @@
 //! `myriad serve`: the front door.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use driver::{Address, Listeners, Postboxes};
 use engine::{LimitsOrder, Mail};
 use events::Span;
+use output::{Descriptor, Outlet};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::certificates::Certificates;
-use crate::quotas::{self, Book, Sources};
+use crate::office::Office;
+use crate::quotas::{Book, Sources};
 use crate::workers::{Workers, drain};
 use crate::{admin, confinement, credentials, doctor, local, log};
+
+/// How long the end waits for what still writes to a disk that does not answer, or says its last words.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How to serve.
 #[derive(clap::Args)]
@@ -43,7 +49,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
              with), or --local to try Myriad with a private MariaDB"
         ),
     };
-    log::start(&settings.log);
+    log::start(&settings.log)?;
+    // Nobody may be reading what is said here; the front door serves all the same.
+    let words = Outlet::start("words", Descriptor(std::io::stdout()), |_| {})?;
     confinement::confine(&settings.server)?;
     // Signals are taken from here on: a Ctrl-C while the database starts must stop it again.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -54,6 +62,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let listeners = Listeners::bind(&listen_addresses(&settings), backlog)?;
     let mut database = None;
     if arguments.local {
+        let folder = arguments.local_folder.display();
+        words.put(format!("Starting a private MariaDB in {folder} …\n").as_bytes());
         database = Some(local::start(&arguments.local_folder, &mut settings)?);
     }
     if settings.accounts.is_empty() && settings.monitor.is_none() {
@@ -71,27 +81,29 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         tracing::info!(%address, backend = %settings.backend.address, "listening");
     }
     if arguments.local {
-        println!("{}", local::invitation(&listeners.local_addresses()));
+        let invitation = local::invitation(&listeners.local_addresses());
+        words.put(format!("{invitation}\n").as_bytes());
     }
     let read = (sources, settings.clone());
     let book = Book::new(read, &workers, certificates, roll.clone());
-    let book = Arc::new(Mutex::new(book));
     let (orders, ordered) = unbounded_channel();
     // Each client has one order under way at most.
     workers.shared.keep_limits_with(move |order| {
         // While the process ends, nobody is there to keep it.
         let _ending = orders.send(order);
     });
-    let office = Office { book, ordered };
+    let office = Office::new(book, workers.postboxes.clone());
     let reader = credentials::Reader::new(&settings, &workers, roll)?;
-    let office = (signals, office, entrance);
-    runtime.block_on(control(&settings, &workers, office, reader))?;
+    let desk = (signals, office, ordered);
+    runtime.block_on(control(&settings, &workers, desk, (reader, entrance)))?;
+    runtime.shutdown_timeout(FAREWELL);
     workers.join()?;
     drop(listeners);
     if let Some(mut database) = database {
-        println!("Stopping the private MariaDB …");
+        words.put("Stopping the private MariaDB …\n".as_bytes());
         database.stop()?;
     }
+    words.finish(FAREWELL);
     tracing::info!("ended");
     Ok(())
 }
@@ -100,20 +112,24 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 async fn control(
     settings: &config::Settings,
     workers: &Workers,
-    (mut signals, mut office, entrance): (Signals, Office, Arc<control::Entrance>),
-    reader: Option<credentials::Reader>,
+    (mut signals, office, ordered): (Signals, Office, UnboundedReceiver<LimitsOrder>),
+    (reader, entrance): (Option<credentials::Reader>, Arc<control::Entrance>),
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let sql = Arc::new(quotas::Desk(office.book.clone()));
-    let book = office.book.clone();
+    let in_force = office.clone();
     let facts = facts(workers, draining.clone())
-        .with_office(sql)
-        .with_variables(move || quotas::open(&book).settings.entries());
+        .with_office(Arc::new(office.clone()))
+        .with_variables(move || in_force.settings().entries());
     let desk = control::Desk::new(Arc::new(Posts(workers.postboxes.clone())), facts);
     let listeners = admin::start(&settings.admin, &desk, &entrance, &stopped).await?;
     let reading = reader.map(|reader| tokio::spawn(reader.run(stopped.clone())));
-    signals.end(&mut office).await;
+    tokio::select! {
+        () = signals.end(&office, ordered) => {}
+        number = workers.failure() => {
+            tracing::error!(worker = number, "this worker cannot go on; the others drain, and Myriad ends");
+        }
+    }
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
     draining.store(true, Ordering::Relaxed);
     drain(&workers.postboxes, settings.server.drain_timeout.into());
@@ -134,16 +150,26 @@ fn facts(workers: &Workers, draining: Arc<AtomicBool>) -> control::Facts {
     let pin_reasons = engine::PinReason::ALL.iter().map(|reason| reason.name());
     let sums = move || driver::DriverCounts::sum(&counters);
     let memory = sums.clone();
-    control::Facts::new(shared, move || sums().each())
+    let counts = move || {
+        let mut counts = sums().each();
+        counts.extend([
+            (
+                "log_lines_lost",
+                "Lines of the log that could not be written in time.",
+                log::lines_lost(),
+            ),
+            (
+                "control_panics",
+                "Panics of threads that are not workers. Each is a defect, and in the log.",
+                log::panics(),
+            ),
+        ]);
+        counts
+    };
+    control::Facts::new(shared, counts)
         .with_driver_memory(move || memory().memory())
         .with_pin_reasons(pin_reasons)
         .with_draining(move || draining.load(Ordering::Relaxed))
-}
-
-/// The limits, and what statements of clients want changed of them.
-struct Office {
-    book: Arc<Mutex<Book>>,
-    ordered: UnboundedReceiver<LimitsOrder>,
 }
 
 /// The signals that the front door listens to.
@@ -164,14 +190,13 @@ impl Signals {
     }
 
     /// Returns when the front door is to end. Until then SIGHUP has the configuration read again.
-    async fn end(&mut self, office: &mut Office) {
-        let Office { book, ordered } = office;
+    async fn end(&mut self, office: &Office, mut ordered: UnboundedReceiver<LimitsOrder>) {
         loop {
             tokio::select! {
                 _ = self.interrupt.recv() => return,
                 _ = self.terminate.recv() => return,
-                _ = self.hang_up.recv() => quotas::open(book).try_to_reload(),
-                Some(order) = ordered.recv() => quotas::open(book).carry_out(&order),
+                _ = self.hang_up.recv() => office.reload(),
+                Some(order) = ordered.recv() => office.carry_out(order),
             }
         }
     }

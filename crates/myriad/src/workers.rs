@@ -2,17 +2,22 @@
 
 use std::net::ToSocketAddrs;
 use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use accounts::Directory;
 use anyhow::Context;
 use compression::Compressed;
-use driver::{Address, Clock, Driver, DriverCounters, Listeners, Postboxes, Wanted, Worker};
+use driver::{
+    Address, Clock, Driver, DriverCounters, DriverError, Listeners, Postboxes, Wanted, Worker,
+};
 use engine::{AuthPlugin, Engine, Mail, Shared};
 use events::Span;
 use tls::Secured;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
+
+use crate::log;
 
 /// All workers, running.
 pub(crate) struct Workers {
@@ -22,9 +27,11 @@ pub(crate) struct Workers {
     pub(crate) shared: Arc<Shared>,
     /// What their drivers count.
     pub(crate) counters: Vec<Arc<DriverCounters>>,
-    threads: Vec<JoinHandle<Result<(), driver::DriverError>>>,
+    threads: Vec<JoinHandle<Result<(), DriverError>>>,
     /// One permit for each worker that has ended.
     ended: Arc<Semaphore>,
+    /// The number of the last worker that has failed.
+    failure: watch::Receiver<Option<usize>>,
 }
 
 impl Workers {
@@ -44,6 +51,7 @@ impl Workers {
         let driver = Driver::choose(wanted(settings.server.driver))?;
         let clock = Clock::start();
         let ended = Arc::new(Semaphore::new(0));
+        let (fail, failure) = watch::channel(None);
         let (mut threads, mut counters) = (Vec::new(), Vec::new());
         for (number, inbox) in inboxes.into_iter().enumerate() {
             let seed = driver::seed().context("the kernel has no random bytes to give")?;
@@ -60,10 +68,16 @@ impl Workers {
                 counters: Arc::default(),
             };
             counters.push(worker.counters.clone());
-            let thread = std::thread::Builder::new().name(format!("worker-{number}"));
-            let ended = ended.clone();
+            let thread = std::thread::Builder::new().name(format!("{}{number}", log::WORKER));
+            let (ended, fail) = (ended.clone(), fail.clone());
             threads.push(thread.spawn(move || {
-                let result = driver::run(engine, worker).map(drop);
+                // The engine's panics are caught within; this is for those of the driver.
+                let run = AssertUnwindSafe(|| driver::run(engine, worker).map(drop));
+                let result = catch_unwind(run).unwrap_or(Err(DriverError::Panicked));
+                if let Err(error) = &result {
+                    tracing::error!(worker = number, %error, "a worker has ended, and its clients with it");
+                    fail.send_replace(Some(number));
+                }
                 ended.add_permits(1);
                 result
             })?);
@@ -74,6 +88,7 @@ impl Workers {
             counters,
             threads,
             ended,
+            failure,
         })
     }
 
@@ -83,12 +98,22 @@ impl Workers {
         let _permits = self.ended.acquire_many(self.threads.len() as u32).await;
     }
 
+    /// Returns the number of a worker that has ended although nobody asked it to, once there is one.
+    pub(crate) async fn failure(&self) -> usize {
+        let mut failure = self.failure.clone();
+        match failure.wait_for(Option::is_some).await {
+            Ok(number) => number.unwrap_or_default(),
+            // All have ended well.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
     /// Waits until all have ended.
     pub(crate) fn join(self) -> anyhow::Result<()> {
         for thread in self.threads {
             match thread.join() {
                 Ok(result) => result.context("a worker failed")?,
-                Err(_) => anyhow::bail!("a worker panicked; please report this"),
+                Err(_) => anyhow::bail!("a worker panicked; report this as a defect"),
             }
         }
         Ok(())

@@ -14,6 +14,16 @@ const LOOK_AT: usize = 32;
 /// How many states there are.
 const STATES: usize = State::Reserved as usize + 1;
 
+const ALL_STATES: [State; STATES] = [
+    State::Connecting,
+    State::Resetting,
+    State::Idle,
+    State::Active,
+    State::Lane,
+    State::Draining,
+    State::Reserved,
+];
+
 /// The state of a backend connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
@@ -340,6 +350,20 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
     /// Since when that connection is in `state`.
     pub fn oldest(&self, key: KeyId, state: State) -> Option<Timestamp> {
         Some(self.members.get(self.first(key, state)?)?.since)
+    }
+
+    /// Counts anew what is on the lists: after a panic that may have come between two steps.
+    pub fn recount(&mut self) {
+        self.totals = [0; STATES];
+        self.resting.clear();
+        for key in self.key_ids() {
+            for state in ALL_STATES {
+                self.totals[state as usize] += self.count(key, state);
+            }
+            if self.count(key, State::Idle) > 0 {
+                self.resting.push(key);
+            }
+        }
     }
 
     /// The connections of `key` in `state`, the oldest there first.

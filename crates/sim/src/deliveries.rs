@@ -41,22 +41,30 @@ impl World {
         match self.network.arrive_at_engine(&mut self.schedule, handle) {
             ToEngine::Nothing => {}
             ToEngine::Received(tag, bytes) => {
-                self.turn(worker, |engine, io, now| {
+                self.turn(worker, Some(handle), |engine, io, now| {
                     engine.received(io, tag, &bytes, now);
                 });
             }
-            ToEngine::HungUp(tag, how) => self.hung_up(worker, peer, tag, how),
+            ToEngine::HungUp(tag, how) => self.hung_up((worker, handle), peer, tag, how),
         }
         Ok(())
     }
 
     /// From now on, what of the client was not sent must never run.
-    fn hung_up(&mut self, worker: usize, peer: Peer, tag: Tag, how: HangUp) {
+    fn hung_up(
+        &mut self,
+        (worker, handle): (usize, Handle),
+        peer: Peer,
+        tag: Tag,
+        how: HangUp,
+    ) {
         let now = self.schedule.now();
         self.trace.line(now, || {
             format!("worker {worker} hears that {peer:?} hung up: {how:?}")
         });
-        self.turn(worker, |engine, io, now| engine.hung_up(io, tag, how, now));
+        self.turn(worker, Some(handle), |engine, io, now| {
+            engine.hung_up(io, tag, how, now);
+        });
         let Peer::Client(client) = peer else { return };
         for sent in &self.clients[client].waiting {
             if !self.database.will_run(&self.network, &sent.tag) {
@@ -78,7 +86,7 @@ impl World {
         if refused {
             if let Some(tag) = self.network.refused(handle) {
                 let error = ConnectError::Os(CONNECTION_REFUSED);
-                self.turn(worker, |engine, io, now| {
+                self.turn(worker, Some(handle), |engine, io, now| {
                     engine.connect_failed(io, tag, error, now);
                 });
             }
@@ -87,7 +95,9 @@ impl World {
         let (database, mut outside) = self.database();
         let connection = database.accept(&mut outside, handle);
         if let Some(tag) = self.network.established(handle, connection) {
-            self.turn(worker, |engine, io, now| engine.connected(io, tag, now));
+            self.turn(worker, Some(handle), |engine, io, now| {
+                engine.connected(io, tag, now);
+            });
         }
         Ok(())
     }
@@ -111,10 +121,12 @@ impl World {
         });
         let mut nonce = [0; 32];
         nonce.fill_with(|| self.rng.u8(..));
-        let tag = self.turn(worker, |engine, io, now| {
+        let tag = self.turn(worker, Some(handle), |engine, io, now| {
             engine.accepted(io, handle, Address::Unix, nonce, now)
         });
-        self.network.set_tag(handle, tag);
+        if let Some(tag) = tag {
+            self.network.set_tag(handle, tag);
+        }
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ mod deliveries;
 mod failure;
 mod invariants;
 mod network;
+mod panics;
 mod quota_watch;
 mod quotas;
 mod runner;

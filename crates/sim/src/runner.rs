@@ -14,6 +14,8 @@ pub struct Options {
     pub scenario: Option<Scenario>,
     /// A rule to break on purpose.
     pub sabotage: Option<Sabotage>,
+    /// Of so many effects that the engine asks for, it panics at one; 0 for none.
+    pub panics: u32,
     /// The trace of a failure has all lines, not only the last hundred.
     pub full_trace: bool,
 }
@@ -69,6 +71,10 @@ pub struct Stats {
     pub prepared: u64,
     /// Statements that waited for a permit and got it.
     pub admitted: u64,
+    /// How often the engine panicked.
+    pub panics: u64,
+    /// Clients that were cut off for that.
+    pub cut_off: u64,
     /// How long it took in the world's own time, in µs.
     pub simulated_us: u64,
 }
@@ -91,6 +97,8 @@ impl Stats {
         self.repeated += other.repeated;
         self.prepared += other.prepared;
         self.admitted += other.admitted;
+        self.panics += other.panics;
+        self.cut_off += other.cut_off;
         self.simulated_us += other.simulated_us;
     }
 }

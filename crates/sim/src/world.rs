@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use engine::{Counters, Engine, Mail, Shared};
-use events::{Handler, Span, Timestamp};
+use engine::{Counters, DisconnectReason, Engine, Mail, Shared};
+use events::{Handle, Handler, Span, Timestamp};
 use fastrand::Rng;
 
 use crate::client::{Client, Kills, Phase, Surroundings};
@@ -12,6 +12,7 @@ use crate::database::{Database, Incidents, Outside};
 use crate::failure::{Broken, Rule, ensure};
 use crate::invariants::Watch;
 use crate::network::{Network, WorkerIo};
+use crate::panics::Panics;
 use crate::schedule::{Event, Schedule};
 use crate::setup::{self, Setup};
 use crate::trace::{Detail, Trace};
@@ -80,7 +81,8 @@ impl World {
             timer: 0,
             restless: 0,
         };
-        let mut network = Network::new(setup.workers, rng.fork());
+        let panics = Panics::new(options.panics, seed);
+        let mut network = Network::new(setup.workers, rng.fork(), panics);
         network.loses_global_news = options.sabotage == Some(Sabotage::LoseGlobalNews);
         network.loses_wake_ups = options.sabotage == Some(Sabotage::LoseWakeUps);
         let mut database = Database::new(health, rng.fork(), options.sabotage);
@@ -160,7 +162,7 @@ impl World {
             Event::Timer { worker, generation } => self.timer(worker, generation),
             Event::Mail { worker, mail } => {
                 if !self.network.ended[worker] {
-                    self.turn(worker, |engine, io, now| engine.mail(io, mail, now));
+                    self.turn(worker, None, |engine, io, now| engine.mail(io, mail, now));
                 }
                 Ok(())
             }
@@ -169,7 +171,9 @@ impl World {
             Event::Drained(handle) => {
                 if let Some(tag) = self.network.is_drained(handle) {
                     let worker = self.network.link(handle).worker;
-                    self.turn(worker, |engine, io, now| engine.drained(io, tag, now));
+                    self.turn(worker, Some(handle), |engine, io, now| {
+                        engine.drained(io, tag, now);
+                    });
                 }
                 Ok(())
             }
@@ -199,30 +203,26 @@ impl World {
         }
     }
 
-    /// Tells an engine something; what it writes leaves when its turn ends.
+    /// Tells an engine something, about a connection if any; what it writes leaves when its turn ends. `None` if it
+    /// panics.
     pub(crate) fn turn<T>(
         &mut self,
         worker: usize,
-        tell: impl FnOnce(&mut Engine, &mut WorkerIo<'_>, Timestamp) -> T,
-    ) -> T {
-        let now = self.schedule.now();
+        about: Option<Handle>,
+        event: impl FnOnce(&mut Engine, &mut WorkerIo<'_>, Timestamp) -> T,
+    ) -> Option<T> {
         if !std::mem::replace(&mut self.workers[worker].in_turn, true) {
             let length = self.rng.u64(0..40);
             self.schedule.after_us(length, Event::TurnEnd(worker));
         }
-        let mut io = WorkerIo {
-            network: &mut self.network,
-            schedule: &mut self.schedule,
-            worker,
-        };
-        tell(&mut self.workers[worker].engine, &mut io, now)
+        self.tell(worker, about, event)
     }
 
     fn end_turn(&mut self, worker: usize) -> Result<(), Broken> {
         if self.network.ended[worker] {
             return Ok(());
         }
-        self.turn(worker, |engine, io, now| engine.turn_ended(io, now));
+        self.turn(worker, None, |engine, io, now| engine.turn_ended(io, now));
         self.workers[worker].in_turn = false;
         if self.options.swaps_answers() && self.rng.u8(..) < 4 {
             self.network.swap_outboxes(worker);
@@ -257,7 +257,7 @@ impl World {
         if self.network.ended[number] || self.workers[number].timer != generation {
             return Ok(());
         }
-        self.turn(number, |engine, io, now| engine.timer(io, now));
+        self.turn(number, None, |engine, io, now| engine.timer(io, now));
         let now = self.schedule.now();
         let worker = &mut self.workers[number];
         let due = worker.engine.next_timer().is_some_and(|at| at <= now);
@@ -369,6 +369,10 @@ impl World {
             repeated: self.counted(|counters| counters.lane_repeats),
             prepared: self.counted(|counters| counters.prepares_on_demand),
             admitted: self.waited(),
+            panics: self.network.panics.count,
+            cut_off: self.counted(|counters| {
+                counters.disconnects[DisconnectReason::Defect as usize]
+            }),
             simulated_us: self.schedule.now().as_us(),
         }
     }

@@ -35,6 +35,8 @@ pub struct Secured<H> {
     plain: Vec<u8>,
     /// What the session says of itself.
     sealed: Vec<u8>,
+    /// The connection whose input is taken out of its record.
+    at_hand: Option<Handle>,
 }
 
 /// What came of input.
@@ -56,6 +58,7 @@ impl<H> Secured<H> {
             input: Vec::new(),
             plain: Vec::new(),
             sealed: Vec::new(),
+            at_hand: None,
         }
     }
 
@@ -120,7 +123,9 @@ impl<H: Handler> Secured<H> {
         let Some(handle) = self.desk.connections.handle(tag) else {
             return;
         };
+        self.at_hand = Some(handle);
         let Some(came) = self.decrypt(io, handle, bytes) else {
+            self.at_hand = None;
             return self.fail(io, tag, now);
         };
         if let Some(facts) = came.established {
@@ -137,6 +142,7 @@ impl<H: Handler> Secured<H> {
         }
         self.plain = plain;
         self.forget();
+        self.at_hand = None;
         let Some(connection) = self.desk.connections.get_mut(handle) else {
             return;
         };
@@ -198,6 +204,26 @@ impl<H: Handler> Handler for Secured<H> {
     type Mail = H::Mail;
 
     tell_on_all_but_received!();
+
+    fn recover<I: Io<Self::Mail>>(
+        &mut self,
+        io: &mut I,
+        suspects: &mut Vec<Handle>,
+        now: Timestamp,
+    ) -> bool {
+        suspects.extend(self.at_hand.take());
+        // What was staged for these nobody will complete.
+        suspects.append(&mut self.desk.connections.staged);
+        let recovered = self.tell_only(io, |handler, effects| {
+            handler.recover(effects, suspects, now)
+        });
+        for handle in suspects {
+            self.desk.connections.remove(*handle);
+        }
+        self.forget();
+        self.goes_on(io, now);
+        recovered
+    }
 
     fn received<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp) {
         if self.desk.connections.handle(tag).is_some() {

@@ -1,5 +1,7 @@
 //! A handler that repeats what it hears, behind the layer: as if nothing were compressed.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use events::{Close, Compression, ConnectError, Handle, Peer, Recorder, Span};
 
 use super::*;
@@ -8,7 +10,7 @@ const HANDLE: Handle = Handle(7);
 const TAG: Tag = Tag(70);
 const NOW: Timestamp = Timestamp::ZERO;
 
-/// Repeats all that it hears; stops listening at a `p`, hangs up at a `q`.
+/// Repeats all that it hears; stops listening at a `p`, hangs up at a `q`, panics at a `!`.
 #[derive(Default)]
 struct Echo {
     heard: Vec<u8>,
@@ -47,6 +49,7 @@ impl Handler for Echo {
         self.heard.extend_from_slice(bytes);
         io.outbox(HANDLE).extend_from_slice(bytes);
         assert!(io.unsent(HANDLE) >= bytes.len());
+        assert!(!bytes.contains(&b'!'), "on purpose");
         if bytes.contains(&b'p') {
             io.pause_receive(HANDLE);
         }
@@ -74,6 +77,10 @@ impl Handler for Echo {
     }
 
     fn turn_ended<I: Io<()>>(&mut self, _io: &mut I, _now: Timestamp) {}
+
+    fn recover<I: Io<()>>(&mut self, _: &mut I, _: &mut Vec<Handle>, _: Timestamp) -> bool {
+        true
+    }
 
     fn finished(&self) -> bool {
         self.gone
@@ -161,4 +168,25 @@ fn what_is_not_compressed_right_ends_the_connection() {
     assert!(wire.has_closed(HANDLE) && layer.finished());
     // Nobody is told of what comes late.
     layer.hung_up(&mut wire, Tag(71), HangUp::Closed, NOW);
+}
+
+#[test]
+fn a_handler_that_panics_costs_the_connection_at_hand() {
+    const OTHER: Tag = Tag(71);
+    let (mut layer, mut wire) = begin();
+    // The event is about another connection, and has this one heard of again.
+    let bytes = [packed(b"p", 0), packed(b"!", 0), packed(b"lost", 0)].concat();
+    layer.received(&mut wire, TAG, &bytes, NOW);
+    wire.take(HANDLE);
+    let event = AssertUnwindSafe(|| layer.timer(&mut wire, NOW));
+    assert!(catch_unwind(event).is_err());
+    let mut suspects = Vec::new();
+    assert!(layer.recover(&mut wire, &mut suspects, NOW));
+    assert!(suspects.contains(&HANDLE), "{suspects:?}");
+    assert!(layer.inner.connections.is_empty());
+    assert_eq!(wire.take(HANDLE), b"", "nothing half said leaves");
+    // Others go on.
+    layer.received(&mut wire, OTHER, b"plain", NOW);
+    assert_eq!(wire.take(HANDLE), b"plain");
+    assert_eq!(layer.at_hand, None);
 }

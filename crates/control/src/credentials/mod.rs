@@ -20,6 +20,8 @@ use accounts::{Directory, Reading, Register};
 use engine::AccountsOrder;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::lasting::{Panicked, caught};
+
 pub use orders::Orders;
 pub use succession::{Succession, Successor};
 pub use tables::Database;
@@ -77,11 +79,10 @@ pub async fn read_accounts(
         sleep_until(begun + PAUSE).await;
         let asked = orders.collect(&mut collected);
         begun = Instant::now();
-        let succeeded = match succession.take() {
-            Some(successor) => reader.give_way(successor).await,
-            None => false,
+        let told = match caught(reader.look(succession.take())).await {
+            Ok(told) => told,
+            Err(Panicked) => reader.failed("reading them panicked"),
         };
-        let told = succeeded || reader.read().await;
         // Of a database with very many privileges not much of its time is taken.
         next = begun + INTERVAL.max(SHARE * begun.elapsed());
         for order in asked {
@@ -98,6 +99,15 @@ struct Reader<N> {
 }
 
 impl<N: Notice> Reader<N> {
+    /// Reads the accounts once, as a successor if there is one and it can. False if that cannot be done.
+    async fn look(&mut self, successor: Option<Successor>) -> bool {
+        let succeeded = match successor {
+            Some(successor) => self.give_way(successor).await,
+            None => false,
+        };
+        succeeded || self.read().await
+    }
+
     /// Reads the accounts once. False if that cannot be done.
     async fn read(&mut self) -> bool {
         match patiently(&mut self.database).await {
@@ -108,14 +118,17 @@ impl<N: Notice> Reader<N> {
                 self.publish(|register| register.update(reading?));
                 true
             }
-            Err(error) => {
-                self.database.forget();
-                if !std::mem::replace(&mut self.failing, true) {
-                    tracing::error!(error, "the database's accounts cannot be read");
-                }
-                false
-            }
+            Err(error) => self.failed(&error),
         }
+    }
+
+    /// The accounts could not be read: false.
+    fn failed(&mut self, error: &str) -> bool {
+        self.database.forget();
+        if !std::mem::replace(&mut self.failing, true) {
+            tracing::error!(error, "the database's accounts cannot be read");
+        }
+        false
     }
 
     /// Reads the accounts as a successor, which stays if that can be done. False if not: all is as before.

@@ -14,7 +14,7 @@ use super::select::{Expression, Item};
 use super::statement::{self, OTHERS, Statement};
 use super::stream::{Ended, PAYLOAD_MAX, Stream};
 use crate::desk::Desk;
-use crate::office::Office;
+use crate::office::{Changing, Office};
 use crate::tables::{Kind, Listing, Subject, Value};
 
 /// What was written for a client is sent when it is this much, in bytes.
@@ -105,9 +105,10 @@ impl Session {
             Statement::Select(items) => self.select(items),
             Statement::Kill(victim) => return Ok(self.kill(victim).await),
             Statement::Limit(whose, limits, lasts) => {
-                return Ok(self.change(|office| office.set_limits(&whose, &limits, lasts)));
+                let change = |office: &dyn Office| office.set_limits(&whose, &limits, lasts);
+                return Ok(self.change(change).await);
             }
-            Statement::Reload => return Ok(self.change(|office| office.reload())),
+            Statement::Reload => return Ok(self.change(|office| office.reload()).await),
             Statement::FlushHosts => {
                 self.desk.facts.shared.flush_hosts();
                 self.ok();
@@ -214,13 +215,14 @@ impl Session {
         Ok(())
     }
 
-    fn change(
+    async fn change(
         &mut self,
-        change: impl FnOnce(&dyn Office) -> Result<(), String>,
+        change: impl FnOnce(&dyn Office) -> Changing,
     ) -> Result<(), SqlError> {
         let office = self.desk.facts.office.clone();
         let office = office.ok_or_else(|| SqlError::failed("limits cannot be changed here"))?;
-        change(office.as_ref()).map_err(SqlError::failed)?;
+        let changing = change(office.as_ref());
+        changing.await.map_err(SqlError::failed)?;
         tracing::info!(administrator = %self.visitor.user, "limits changed by a statement");
         self.ok();
         Ok(())

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
 use crate::connection::{Connection, Marks, Phase};
-use crate::event_loop::Loop;
+use crate::event_loop::{About, Loop, tell};
 
 use super::readiness::{Effects, Readiness, Socket};
 
@@ -68,9 +68,13 @@ impl<H: Handler> Loop<H, Readiness> {
                     return;
                 };
                 let tag = connection.tag;
-                self.handler
-                    .received(&mut self.io, tag, &self.desk.buffer[..count], now);
-                self.io.handled();
+                let bytes = &self.desk.buffer[..count];
+                let told = tell(&mut self.handler, &mut self.io, |handler, io| {
+                    handler.received(io, tag, bytes, now);
+                });
+                if told.is_none() {
+                    self.panicked(About::Connection(handle));
+                }
             }
             Input::Nothing => {}
             Input::End(how) => self.report_hang_up(handle, how),

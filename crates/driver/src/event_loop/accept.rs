@@ -12,6 +12,7 @@ use crate::mailbox::Letter;
 
 use super::effects::Effects;
 use super::multiplexer::Multiplexer;
+use super::tell::About;
 use super::turn::Loop;
 
 impl<M, X: Multiplexer<M>> Effects<M, X> {
@@ -120,14 +121,15 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
         match self.io.seat_accepted(fd) {
             Ok((handle, nonce)) => {
                 let now = self.io.now;
-                let tag: Tag = self
-                    .handler
-                    .accepted(&mut self.io, handle, peer, nonce, now);
-                if let Some(connection) = self.io.table.get_mut(handle) {
-                    connection.tag = tag;
+                let told = self.tell(About::Connection(handle), |handler, io| {
+                    let tag: Tag = handler.accepted(io, handle, peer, nonce, now);
+                    if let Some(connection) = io.table.get_mut(handle) {
+                        connection.tag = tag;
+                    }
+                });
+                if told.is_some() {
+                    X::serve(self, handle);
                 }
-                self.io.handled();
-                X::serve(self, handle);
             }
             Err(errno) => self.io.accept_failed(errno),
         }

@@ -9,6 +9,7 @@ use crate::socket;
 
 use super::effects::Effects;
 use super::multiplexer::Multiplexer;
+use super::tell::About;
 use super::turn::Loop;
 
 impl<M, X: Multiplexer<M>> Effects<M, X> {
@@ -61,8 +62,7 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
         if connection.outbox.is_some() || marks.contains(Marks::DRAIN_WANTED) {
             self.io.mark_dirty(handle);
         }
-        self.handler.connected(&mut self.io, tag, now);
-        self.io.handled();
-        true
+        let told = self.tell(About::Connection(handle), |handler, io| handler.connected(io, tag, now));
+        told.is_some()
     }
 }

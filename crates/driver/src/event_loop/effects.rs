@@ -50,6 +50,8 @@ pub(crate) struct Effects<M, X: Multiplexer<M>> {
     /// Since when the turns before this one have left events for the next.
     pub(super) behind_since: Option<Timestamp>,
     pub(crate) counts: DriverCounts,
+    /// Nothing is told the handler any more: it has panicked, and cannot go on.
+    pub(super) handler_is_lost: bool,
 }
 
 impl<M, X: Multiplexer<M>> Effects<M, X> {
@@ -73,6 +75,7 @@ impl<M, X: Multiplexer<M>> Effects<M, X> {
             late: Span::ZERO,
             behind_since: None,
             counts: DriverCounts::default(),
+            handler_is_lost: false,
         };
         if worker.listeners.sockets().is_empty() {
             effects.balance.retire(effects.worker);
@@ -161,6 +164,7 @@ impl<M, X: Multiplexer<M>> Io<M> for Effects<M, X> {
     fn connect(&mut self, tag: Tag) -> Handle {
         let connection = Connection::connecting(tag, X::no_socket());
         let handle = self.table.insert(connection);
+        self.outgoing.touched.push(handle);
         let first = self.sources.begin(self.backend.len());
         self.try_addresses(handle, first, ConnectError::Address);
         handle

@@ -1,5 +1,5 @@
 //! The event loop as far as it is the same over epoll and over io_uring: accepting, connecting,
-//! what is to be sent, closing, and what the handler is told in which order.
+//! what is to be sent, closing, what the handler is told in which order, and what follows when it panics.
 //!
 //! [`turn`] is the loop; [`effects`] is what the handler sees of it. What differs is a
 //! [`Multiplexer`]; [`epoll`](crate::epoll) and [`uring`](crate::uring) have one each.
@@ -12,8 +12,10 @@ mod multiplexer;
 mod notice;
 mod receive;
 mod send;
+mod tell;
 mod turn;
 
 pub(crate) use effects::Effects;
 pub(crate) use multiplexer::Multiplexer;
+pub(crate) use tell::{About, tell};
 pub(crate) use turn::Loop;

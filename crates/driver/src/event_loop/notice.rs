@@ -6,6 +6,7 @@ use crate::connection::Marks;
 use crate::notice::Notice;
 
 use super::multiplexer::Multiplexer;
+use super::tell::About;
 use super::turn::Loop;
 
 impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
@@ -33,8 +34,7 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
             return;
         }
         let (tag, now) = (connection.tag, self.io.now);
-        self.handler.drained(&mut self.io, tag, now);
-        self.io.handled();
+        self.tell(About::Connection(handle), |handler, io| handler.drained(io, tag, now));
     }
 
     fn deliver_connect_failed(&mut self, handle: Handle, error: ConnectError) {
@@ -43,7 +43,8 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
         };
         let (tag, now) = (connection.tag, self.io.now);
         self.io.discard(handle);
-        self.handler.connect_failed(&mut self.io, tag, error, now);
-        self.io.handled();
+        self.tell(About::Connection(handle), |handler, io| {
+            handler.connect_failed(io, tag, error, now);
+        });
     }
 }

@@ -6,6 +6,7 @@ use events::{Handle, Handler, HangUp};
 use crate::connection::{Connection, Marks};
 
 use super::multiplexer::Multiplexer;
+use super::tell::About;
 use super::turn::Loop;
 
 impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
@@ -30,8 +31,9 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
         connection.marks.insert(Marks::HUNG_UP);
         let (tag, now) = (connection.tag, self.io.now);
         X::forget_unread(&mut self.io, handle);
-        self.handler.hung_up(&mut self.io, tag, how, now);
-        self.io.handled();
+        self.tell(About::Connection(handle), |handler, io| {
+            handler.hung_up(io, tag, how, now);
+        });
     }
 }
 

@@ -20,6 +20,7 @@ impl<M, X: Multiplexer<M>> Effects<M, X> {
     #[inline]
     pub(crate) fn handled(&mut self) {
         self.settle();
+        self.outgoing.touched.clear();
         if !self.outgoing.large.is_empty() {
             X::flush_large(self);
         }

@@ -18,6 +18,7 @@ use crate::worker::Worker;
 
 use super::effects::Effects;
 use super::multiplexer::Multiplexer;
+use super::tell::{About, Streak};
 
 /// How long the end of a worker waits for the kernel to let go of what was discarded.
 const LEAVING_MAX: Span = Span::from_secs(2);
@@ -33,6 +34,7 @@ pub(crate) struct Loop<H: Handler, X: Multiplexer<H::Mail>> {
     letters: VecDeque<Letter<H::Mail>>,
     pub(crate) inbox: Inbox<H::Mail>,
     timer: Option<Timestamp>,
+    pub(super) streak: Streak,
     clock: Clock,
     /// When the clock was last looked at. A turn looks when it begins and when its work is done.
     looked: Timestamp,
@@ -43,11 +45,12 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
     pub(crate) fn new(handler: H, io: Effects<H::Mail, X>, worker: Worker<H::Mail>) -> Self {
         Self {
             io,
-            timer: handler.next_timer(),
+            timer: None,
             handler,
             desk: X::Desk::default(),
             serving: Vec::new(),
             letters: VecDeque::new(),
+            streak: Streak::default(),
             inbox: worker.inbox,
             looked: worker.clock.now(),
             clock: worker.clock,
@@ -56,17 +59,29 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
     }
 
     pub(crate) fn run(mut self) -> Result<H, DriverError> {
-        while !self.handler.finished() {
+        while !self.has_finished() {
             let events = self.io.counts.loop_events;
             self.wait()?;
             self.deliver();
             self.io.events_before = self.io.counts.loop_events - events;
             self.io.flush_dirty();
             self.publish();
-            self.timer = self.handler.next_timer();
             self.note_lateness();
+            if self.io.handler_is_lost {
+                return Err(DriverError::Panicked);
+            }
         }
         self.wind_down()
+    }
+
+    /// Asks the handler what it wants: to end, or to be called at some time.
+    fn has_finished(&mut self) -> bool {
+        let wants = self.tell(About::Turn, |handler, _| (handler.finished(), handler.next_timer()));
+        self.count_streak();
+        // Whoever cannot say so is asked again.
+        let (finished, timer) = wants.unwrap_or((false, Some(self.io.now)));
+        self.timer = timer;
+        finished
     }
 
     /// What happens from the time of a turn that told all until the next time the loop waits is told
@@ -118,15 +133,13 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
         self.deliver_timer();
         self.deliver_mail();
         let now = self.io.now;
-        self.handler.turn_ended(&mut self.io, now);
-        self.io.handled();
+        self.tell(About::Turn, |handler, io| handler.turn_ended(io, now));
     }
 
     fn deliver_timer(&mut self) {
         let now = self.io.now;
         if self.timer.is_some_and(|at| at <= now) {
-            self.handler.timer(&mut self.io, now);
-            self.io.handled();
+            self.tell(About::Turn, |handler, io| handler.timer(io, now));
         }
     }
 
@@ -137,8 +150,7 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
         for letter in letters.drain(..) {
             match letter {
                 Letter::Mail(mail) => {
-                    self.handler.mail(&mut self.io, mail, now);
-                    self.io.handled();
+                    self.tell(About::Mail, |handler, io| handler.mail(io, mail, now));
                 }
                 Letter::Adopt(fd, peer) => self.adopt(fd, peer),
             }

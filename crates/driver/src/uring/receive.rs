@@ -6,7 +6,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 
 use crate::connection::{Connection, Marks, Phase};
-use crate::event_loop::Loop;
+use crate::event_loop::{About, Loop};
 
 use super::completions::{Completions, Effects};
 use super::kernel::Filled;
@@ -67,8 +67,9 @@ impl<H: Handler> Loop<H, Completions> {
         if marks.intersects(Marks::PAUSED | Marks::READABLE) {
             return self.io.keep(handle, bytes);
         }
-        self.handler.received(&mut self.io, tag, bytes, now);
-        self.io.handled();
+        self.tell(About::Connection(handle), |handler, io| {
+            handler.received(io, tag, bytes, now);
+        });
     }
 
     /// The awaited readiness of a connection.
@@ -171,8 +172,9 @@ impl<H: Handler> Loop<H, Completions> {
         }
         let (tag, now) = (connection.tag, self.io.now);
         self.io.make_ready(handle);
-        self.handler.received(&mut self.io, tag, &kept, now);
-        self.io.handled();
+        self.tell(About::Connection(handle), |handler, io| {
+            handler.received(io, tag, &kept, now);
+        });
     }
 }
 

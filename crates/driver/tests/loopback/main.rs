@@ -20,6 +20,8 @@ mod idle;
 #[cfg(test)]
 mod mail;
 #[cfg(test)]
+mod panics;
+#[cfg(test)]
 mod puppet;
 #[cfg(test)]
 mod shortage;

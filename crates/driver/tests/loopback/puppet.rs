@@ -15,6 +15,8 @@ pub(crate) enum Heard {
     Drained(Tag),
     HungUp(Tag, HangUp),
     Timer,
+    /// It has panicked, and is to give up so many connections.
+    Recovering(usize),
 }
 
 /// An order of the test.
@@ -41,6 +43,8 @@ pub(crate) struct Puppet {
     pub(crate) now: Timestamp,
     /// What it does upon hearing something, before telling.
     pub(crate) reflex: Option<Reflex>,
+    /// What it does after a panic, each time it is asked to recover.
+    pub(crate) recovers: fn() -> bool,
     finished: bool,
 }
 
@@ -58,6 +62,8 @@ impl Puppet {
             timer: None,
             now: Timestamp::ZERO,
             reflex: None,
+            // An assertion of its own has failed.
+            recovers: || false,
             finished: false,
         }
     }
@@ -154,9 +160,9 @@ impl Handler for Puppet {
 
     fn timer<I: Io<Order>>(&mut self, io: &mut I, now: Timestamp) {
         assert!(self.timer.is_some_and(|at| at <= now), "a timer came early");
-        self.timer = None;
         self.now = now;
         self.tell(io, Heard::Timer);
+        self.timer = None;
     }
 
     fn next_timer(&self) -> Option<Timestamp> {
@@ -164,6 +170,20 @@ impl Handler for Puppet {
     }
 
     fn turn_ended<I: Io<Order>>(&mut self, _: &mut I, _: Timestamp) {}
+
+    fn recover<I: Io<Order>>(
+        &mut self,
+        io: &mut I,
+        suspects: &mut Vec<Handle>,
+        _: Timestamp,
+    ) -> bool {
+        let given_up = self.handles.extract_if(|_, handle| suspects.contains(handle));
+        for (_, handle) in given_up {
+            io.close(handle, Close::Abort);
+        }
+        self.tell(io, Heard::Recovering(suspects.len()));
+        (self.recovers)()
+    }
 
     fn finished(&self) -> bool {
         self.finished

@@ -187,6 +187,42 @@ impl Stage {
         self.ask(|_, io| io.unsent_total())
     }
 
+    /// Waits until the first worker has ended by itself, and says why.
+    pub(crate) fn failure(mut self) -> DriverError {
+        match self.threads.remove(0).join().unwrap() {
+            Ok(_) => panic!("it ended well"),
+            Err(error) => error,
+        }
+    }
+
+    /// Has the first worker's puppet survive its panics, and panic upon hearing what `when` is true of, once.
+    pub(crate) fn panic_once(&self, when: impl Fn(&Heard) -> bool + Send + 'static) {
+        self.panic_while(when, |times| times == 0);
+    }
+
+    /// The same as long as `goes_on` says of how often it has panicked.
+    pub(crate) fn panic_while(
+        &self,
+        when: impl Fn(&Heard) -> bool + Send + 'static,
+        goes_on: impl Fn(u32) -> bool + Send + 'static,
+    ) {
+        let mut times = 0;
+        self.ask(move |puppet, _| {
+            puppet.recovers = || true;
+            puppet.reflex = Some(Box::new(move |heard, _, _| {
+                if when(heard) && goes_on(times) {
+                    times += 1;
+                    panic!("on purpose");
+                }
+            }));
+        });
+    }
+
+    /// How often the first worker has panicked, as it has published.
+    pub(crate) fn panics(&self) -> u64 {
+        self.counters[0].read().worker_panics
+    }
+
     /// Ends all workers and gives their puppets back.
     pub(crate) fn end(self) -> Vec<Puppet> {
         for worker in 0..self.threads.len() {

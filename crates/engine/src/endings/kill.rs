@@ -54,6 +54,11 @@ pub struct Victim {
 }
 
 impl KillOrder {
+    /// The id of whom it is about.
+    pub(crate) fn victim_id(&self) -> u32 {
+        self.victim.id
+    }
+
     /// Who asked: the worker and its client.
     pub(crate) fn asker(&self) -> (usize, Key) {
         self.asker

@@ -32,7 +32,7 @@ impl Engine {
             && self.backends_that(is_cleaned).is_empty()
     }
 
-    fn backends_that(&self, wanted: impl Fn(&Backend) -> bool) -> Vec<Key> {
+    pub(crate) fn backends_that(&self, wanted: impl Fn(&Backend) -> bool) -> Vec<Key> {
         let all = (0..self.pool.places()).filter_map(|place| self.pool.at(place));
         let found = all.filter(|(_, backend)| wanted(backend));
         found.map(|(key, _)| key).collect()

@@ -39,11 +39,13 @@ pub enum DisconnectReason {
     Drain,
     /// Somebody killed it.
     Killed,
+    /// An event that concerned it has panicked: a defect.
+    Defect,
 }
 
 impl DisconnectReason {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Quit,
         Self::ClientClosed,
         Self::ClientFailed,
@@ -60,6 +62,7 @@ impl DisconnectReason {
         Self::BackendLost,
         Self::Drain,
         Self::Killed,
+        Self::Defect,
     ];
 
     /// The label in `/metrics` and in the log.
@@ -81,6 +84,7 @@ impl DisconnectReason {
             Self::BackendLost => "backend_lost",
             Self::Drain => "drain",
             Self::Killed => "killed",
+            Self::Defect => "defect",
         }
     }
 }

@@ -81,14 +81,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     log::start(&config::Log {
         level: config::Level::Warn,
         ..config::Log::default()
-    });
+    })?;
     let stop = Stop::default();
     signals::request_stop(stop.clone())?;
     let plan = arguments.plan()?;
     let report = challenge::run(&plan, &mut View::new(), &stop)?;
-    println!("\n{report}");
     let file = arguments.out.join("challenge.html");
-    println!("The report: {}", file.display());
+    output::say(format_args!("\n{report}\nThe report: {}\n", file.display()))?;
     anyhow::ensure!(
         !report.interrupted,
         "ended early; what was measured is in the report"

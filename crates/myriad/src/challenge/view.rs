@@ -40,7 +40,7 @@ impl View {
         if self.is_terminal {
             self.bar.println(text);
         } else {
-            eprintln!("{text}");
+            output::complain(format_args!("{text}\n"));
         }
     }
 }
@@ -53,7 +53,7 @@ impl Watcher for View {
     fn prepare(&mut self, text: &str) {
         self.bar.set_message(format!("{text} …"));
         if !self.is_terminal {
-            eprintln!("{text} …");
+            output::complain(format_args!("{text} …\n"));
         }
     }
 

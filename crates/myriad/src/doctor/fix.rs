@@ -93,7 +93,8 @@ fn write_lasting(path: &Path, changes: &[Change]) -> anyhow::Result<()> {
         read => read.with_context(|| format!("cannot read {}", path.display()))?,
     };
     let text = merged(&old, changes);
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    let written = output::replace(path, text.as_bytes(), 0o644);
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn merged(old: &str, changes: &[Change]) -> String {

@@ -14,6 +14,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Subcommand;
 use doctor::{Host, Report, Style, Uring};
+use output::Unsaid;
+
+use crate::log;
 
 pub(crate) use quick::warn_of_obstacles;
 
@@ -53,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         None => examine(arguments),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("myriad: {error:#}");
+        log::complain(&error);
         ExitCode::from(FAILED)
     })
 }
@@ -103,11 +106,10 @@ fn style(verbose: bool) -> Style {
     }
 }
 
-/// Prints to standard output; that somebody does not read all of it is no failure.
+/// Prints to standard output. A reader that has gone, as `head` does, changes nothing about what was found.
 fn print(text: &str) -> anyhow::Result<()> {
-    use std::io::Write;
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("cannot write to standard output"),
+    match output::say(format_args!("{text}")) {
+        Err(Unsaid::ReaderGone) => Ok(()),
+        said => Ok(said?),
     }
 }

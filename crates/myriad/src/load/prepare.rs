@@ -44,7 +44,9 @@ impl Prepare {
         bar.finish_and_clear();
         let (rows, seconds) = (tables.rows_total(), begin.elapsed().as_secs_f64());
         let count = tables.tables;
-        println!("{count} tables with {rows} rows made in {seconds:.1} s");
+        output::say(format_args!(
+            "{count} tables with {rows} rows made in {seconds:.1} s\n"
+        ))?;
         Ok(())
     }
 }
@@ -53,7 +55,7 @@ impl Cleanup {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let tables = tables(&self.target, &self.who, &self.tables)?;
         tables.cleanup()?;
-        println!("sbtest1 to sbtest{} removed", tables.tables);
+        output::say(format_args!("sbtest1 to sbtest{} removed\n", tables.tables))?;
         Ok(())
     }
 }

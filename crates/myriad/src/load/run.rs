@@ -1,11 +1,13 @@
 //! `myriad load run`.
 
 use std::net::IpAddr;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 use driver::{Driver, Wanted};
+use output::Unsaid;
 
 use super::flags::Where;
 use super::group::GroupFlags;
@@ -94,9 +96,9 @@ pub(crate) struct Run {
 
 impl Run {
     pub(super) fn run(&self) -> anyhow::Result<()> {
-        log::start(&config::Log::default());
-        let summary = load::run(self.plan()?, |progress| println!("{progress}"))?;
-        println!("\n{summary}");
+        log::start(&config::Log::default())?;
+        let summary = self.measure()?;
+        self.say(format_args!("\n{summary}\n"))?;
         if let Some(file) = &self.json {
             let json = summary.to_json();
             let json = json.context("the summary cannot be written as JSON")?;
@@ -115,6 +117,32 @@ impl Run {
             total.unanswered
         );
         Ok(())
+    }
+
+    /// What was measured. The run ends early when its progress can be shown to nobody.
+    fn measure(&self) -> anyhow::Result<load::Summary> {
+        let mut unsaid = None;
+        let measured = load::run_while(self.plan()?, |progress| {
+            match self.say(format_args!("{progress}\n")) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    unsaid = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        match unsaid {
+            Some(error) => Err(error.into()),
+            None => Ok(measured?),
+        }
+    }
+
+    /// Prints. Whoever wants a file gets it, also if nobody reads what is printed.
+    fn say(&self, text: std::fmt::Arguments<'_>) -> Result<(), Unsaid> {
+        match output::say(text) {
+            Err(Unsaid::ReaderGone) if self.json.is_some() || self.html.is_some() => Ok(()),
+            said => said,
+        }
     }
 
     fn plan(&self) -> anyhow::Result<load::Plan> {
@@ -159,7 +187,8 @@ impl Run {
 }
 
 fn write(file: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+    let written = output::replace(file, text.as_bytes(), 0o666);
+    written.with_context(|| format!("cannot write {}", file.display()))
 }
 
 fn cores() -> u32 {

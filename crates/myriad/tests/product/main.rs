@@ -126,6 +126,8 @@ mod tracked;
 #[cfg(test)]
 mod unseen;
 #[cfg(test)]
+mod unwritable;
+#[cfg(test)]
 mod uploads;
 #[cfg(test)]
 mod vanished;

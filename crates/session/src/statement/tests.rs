@@ -1,6 +1,7 @@
 //! Tables: a text, and the verdict on it.
 
 mod control;
+mod deep;
 mod definitions;
 mod greetings;
 mod holdings;

@@ -98,9 +98,11 @@ impl Client {
         let settings = around.settings;
         let over = |limit: Option<Span>| limit.is_some_and(|limit| quiet >= limit);
         let died = around.database.last_death();
+        let panicked = around.outside.network.panics.last;
         let excused = around.drained
             || around.kills.ends(self.profile.client)
             || died.is_some_and(|died| died + LATE >= self.answered_at)
+            || panicked.is_some_and(|panicked| panicked + LATE >= self.answered_at)
             || self.may_be_one_too_many
             || self.is_questioned(around)
             || over(self.model.wait_timeout().or(settings.wait_timeout))

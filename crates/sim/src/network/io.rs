@@ -5,6 +5,7 @@ use events::{Close, Handle, Io, Tag};
 
 use super::link::EngineSide;
 use super::{Link, Network, Pace, Peer, place};
+use crate::failure::{Broken, Rule};
 use crate::schedule::{Event, Schedule};
 
 /// Connections to the database over all workers are as even as a local network is.
@@ -12,18 +13,34 @@ const PACES: [Pace; 4] = [Pace::Even, Pace::Even, Pace::Even, Pace::Choppy];
 
 /// One worker's effects.
 pub(crate) struct WorkerIo<'a> {
-    pub(crate) network: &'a mut Network,
-    pub(crate) schedule: &'a mut Schedule,
-    pub(crate) worker: usize,
+    network: &'a mut Network,
+    schedule: &'a mut Schedule,
+    worker: usize,
+    /// What this event has written to or asked for.
+    pub(crate) touched: Vec<Handle>,
 }
 
-impl WorkerIo<'_> {
+impl<'a> WorkerIo<'a> {
+    /// For one event.
+    pub(crate) fn new(
+        network: &'a mut Network,
+        schedule: &'a mut Schedule,
+        worker: usize,
+    ) -> Self {
+        Self {
+            network,
+            schedule,
+            worker,
+            touched: Vec::new(),
+        }
+    }
+
     /// The link, if the engine may use it; else the contract is broken.
     fn link(&mut self, handle: Handle, effect: &str) -> Option<&mut Link> {
         let link = self.network.link(handle);
         if link.worker != self.worker || link.engine == EngineSide::Gone {
             let text = format!("{effect} of {handle:?}, which the engine does not own");
-            self.network.breach(text);
+            self.network.breach(Broken::new(Rule::Contract, text));
             return None;
         }
         self.network.links.get_mut(place(handle))
@@ -32,6 +49,8 @@ impl WorkerIo<'_> {
 
 impl Io<Mail> for WorkerIo<'_> {
     fn outbox(&mut self, handle: Handle) -> &mut Vec<u8> {
+        self.network.panics.strike();
+        self.touched.push(handle);
         if self.link(handle, "outbox").is_none() {
             self.network.scratch.clear();
             return &mut self.network.scratch;
@@ -51,6 +70,7 @@ impl Io<Mail> for WorkerIo<'_> {
     }
 
     fn notify_drained(&mut self, handle: Handle) {
+        self.network.panics.strike();
         if let Some(link) = self.link(handle, "notify_drained") {
             link.notify_drained = true;
             self.network.touched[self.worker].push(handle);
@@ -58,12 +78,14 @@ impl Io<Mail> for WorkerIo<'_> {
     }
 
     fn pause_receive(&mut self, handle: Handle) {
+        self.network.panics.strike();
         if let Some(link) = self.link(handle, "pause_receive") {
             link.paused = true;
         }
     }
 
     fn resume_receive(&mut self, handle: Handle) {
+        self.network.panics.strike();
         if let Some(link) = self.link(handle, "resume_receive") {
             link.paused = false;
             self.network.plan_to_engine(self.schedule, handle);
@@ -71,27 +93,31 @@ impl Io<Mail> for WorkerIo<'_> {
     }
 
     fn connect(&mut self, tag: Tag) -> Handle {
+        self.network.panics.strike();
         let pace = PACES[self.network.rng.usize(..PACES.len())];
         let window = self.network.window_for(pace);
         let mut link = Link::new(self.worker, Peer::Nobody, pace, window);
         link.tag = Some(tag);
         self.network.links.push(link);
         let handle = Handle((self.network.links.len() - 1) as u64);
+        self.touched.push(handle);
         let delay = self.network.rng.u64(20..400);
         self.schedule.after_us(delay, Event::Connect(handle));
         handle
     }
 
     fn close(&mut self, handle: Handle, how: Close) {
+        self.network.panics.strike();
         if self.link(handle, "close").is_some() {
             self.network.close(handle, how);
         }
     }
 
     fn post(&mut self, worker: usize, mail: Mail) -> Result<(), Mail> {
+        self.network.panics.strike();
         if worker >= self.network.ended.len() {
             let text = format!("post to worker {worker}, which there is not");
-            self.network.breach(text);
+            self.network.breach(Broken::new(Rule::Contract, text));
         }
         if self.network.ended.get(worker).copied().unwrap_or(true) {
             return Err(mail);

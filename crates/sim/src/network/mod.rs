@@ -8,7 +8,8 @@ mod link;
 use events::{Close, Handle, HangUp, Tag};
 use fastrand::Rng;
 
-use crate::failure::{Broken, Rule};
+use crate::failure::Broken;
+use crate::panics::Panics;
 use crate::schedule::{Event, Schedule};
 use link::EngineSide;
 
@@ -30,6 +31,8 @@ pub(crate) struct Network {
     pub(crate) loses_global_news: bool,
     /// The same of another kind.
     pub(crate) loses_wake_ups: bool,
+    /// When the engine panics.
+    pub(crate) panics: Panics,
     rng: Rng,
     scratch: Vec<u8>,
     broken: Option<Broken>,
@@ -50,7 +53,7 @@ pub(crate) enum ToPeer {
 }
 
 impl Network {
-    pub(crate) fn new(workers: usize, rng: Rng) -> Self {
+    pub(crate) fn new(workers: usize, rng: Rng, panics: Panics) -> Self {
         Self {
             // Place 0 is nobody's: a handle that was never given out is noticed.
             links: vec![Link::unused()],
@@ -59,6 +62,7 @@ impl Network {
             ended: vec![false; workers],
             loses_global_news: false,
             loses_wake_ups: false,
+            panics,
             rng,
             scratch: Vec::new(),
             broken: None,
@@ -315,9 +319,17 @@ impl Network {
         }
     }
 
-    fn breach(&mut self, text: String) {
-        self.broken
-            .get_or_insert_with(|| Broken::new(Rule::Contract, text));
+    /// After a panic of the engine: nothing that it wrote leaves, and it is done with the link.
+    pub(crate) fn discard(&mut self, handle: Handle) {
+        let link = &mut self.links[place(handle)];
+        link.outbox.clear();
+        if link.is_engines() {
+            self.close(handle, Close::Abort);
+        }
+    }
+
+    pub(crate) fn breach(&mut self, broken: Broken) {
+        self.broken.get_or_insert(broken);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Two layers that talk to each other over a wire in memory, each in front of a handler that repeats or counts
 //! what it hears: as if there were no TLS.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use events::{Close, ConnectError, Peer, Recorder, Span, TlsSide};
 
 use super::*;
@@ -63,6 +65,10 @@ impl Handler for Listener {
     fn received<I: Io<()>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], _now: Timestamp) {
         assert!(tag != TAG || self.facts.is_some(), "it is heard over TLS");
         self.heard.extend_from_slice(bytes);
+        if bytes.contains(&b'!') {
+            io.outbox(HANDLE).extend_from_slice(b"half of");
+            panic!("on purpose");
+        }
         if self.side == TlsSide::Server {
             io.outbox(HANDLE).extend_from_slice(bytes);
             assert!(io.unsent(HANDLE) >= bytes.len());
@@ -104,6 +110,10 @@ impl Handler for Listener {
     }
 
     fn turn_ended<I: Io<()>>(&mut self, _io: &mut I, _now: Timestamp) {}
+
+    fn recover<I: Io<()>>(&mut self, _: &mut I, _: &mut Vec<Handle>, _: Timestamp) -> bool {
+        true
+    }
 
     fn finished(&self) -> bool {
         self.gone.is_some()
@@ -375,4 +385,39 @@ fn a_record_stays_small() {
     let size = size_of::<crate::connections::Connection>();
     println!("a connection: {size} bytes");
     assert!(size <= 2_048, "{size} bytes");
+}
+
+#[test]
+fn a_handler_that_panics_costs_the_connection_at_hand() {
+    let mut pair = Pair::new();
+    pair.talk(1 << 20);
+    pair.client.says(b"!");
+    let said = pair.client.takes();
+    let End { layer, wire } = &mut pair.server;
+    let event = AssertUnwindSafe(|| layer.received(wire, TAG, &said, NOW));
+    assert!(catch_unwind(event).is_err());
+    let mut suspects = Vec::new();
+    assert!(layer.recover(wire, &mut suspects, NOW));
+    assert!(suspects.contains(&HANDLE), "{suspects:?}");
+    assert!(layer.desk.connections.is_empty() && !layer.desk.has_work());
+    assert_eq!(wire.take(HANDLE), b"", "nothing half said leaves");
+    assert_eq!(layer.at_hand, None);
+}
+
+#[test]
+fn what_is_written_to_others_before_a_panic_costs_those_too() {
+    let mut pair = Pair::new();
+    pair.talk(1 << 20);
+    let End { layer, wire } = &mut pair.server;
+    let event = AssertUnwindSafe(|| {
+        layer.tell((wire, NOW), |_, effects| {
+            effects.outbox(HANDLE).extend_from_slice(b"half of");
+            panic!("on purpose");
+        });
+    });
+    assert!(catch_unwind(event).is_err());
+    let mut suspects = Vec::new();
+    assert!(pair.server.layer.recover(&mut pair.server.wire, &mut suspects, NOW));
+    assert_eq!(suspects, [HANDLE]);
+    assert_eq!(pair.server.takes(), b"");
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -26,6 +27,16 @@ password = "much"
 
 /// The configuration for addresses, and the folder that it will be in.
 type Text<'a> = dyn Fn((SocketAddr, SocketAddr, SocketAddr), &TempDir) -> String + 'a;
+
+/// Where a front door writes what it says.
+pub(crate) struct Streams {
+    /// Standard output.
+    pub(crate) out: OwnedFd,
+    /// Standard error: the log.
+    pub(crate) err: OwnedFd,
+    /// The largest file that it may write, in blocks of 1,024 bytes (`ulimit -f`).
+    pub(crate) file_blocks: Option<u32>,
+}
 
 /// How often other ports are tried when somebody else was faster.
 const ATTEMPTS: usize = 5;
@@ -67,26 +78,52 @@ impl FrontDoor {
         })
     }
 
+    /// The same with streams that may be full, closed or read by nobody. Its log is empty unless it is among them.
+    pub(crate) fn start_saying(backend: &Address, settings: &[&str], streams: &Streams) -> Self {
+        let text = |addresses: (_, _, _), folder: &TempDir| {
+            configuration(folder, addresses, backend, settings)
+        };
+        (0..ATTEMPTS)
+            .find_map(|_| Self::attempt(Ipv4Addr::LOCALHOST.into(), &text, Some(streams)))
+            .expect("no free port was found")
+    }
+
     fn start_as(ip: IpAddr, text: &Text<'_>) -> Self {
         (0..ATTEMPTS)
-            .find_map(|_| Self::attempt(ip, text))
+            .find_map(|_| Self::attempt(ip, text, None))
             .expect("no free port was found")
     }
 
     /// `None` if a port was taken meanwhile.
-    fn attempt(ip: IpAddr, text: &Text<'_>) -> Option<Self> {
+    fn attempt(ip: IpAddr, text: &Text<'_>, streams: Option<&Streams>) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let (tcp, http, sql) = free_addresses(ip);
         let config = folder.path().join("myriad.toml");
         let text = text((tcp, http, sql), &folder);
         std::fs::write(&config, text).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_myriad"))
+        let log = File::create(folder.path().join("log")).unwrap();
+        let fd = |fd: &OwnedFd| Stdio::from(fd.try_clone().unwrap());
+        let (out, err) = match streams {
+            Some(streams) => (fd(&streams.out), fd(&streams.err)),
+            None => (Stdio::null(), Stdio::from(log)),
+        };
+        let program = env!("CARGO_BIN_EXE_myriad");
+        let mut command = match streams.and_then(|streams| streams.file_blocks) {
+            Some(blocks) => {
+                let mut command = Command::new("bash");
+                let script = format!("ulimit -f {blocks} && exec \"$0\" \"$@\"");
+                command.args(["-c", &script, program]);
+                command
+            }
+            None => Command::new(program),
+        };
+        let child = command
             .arg("serve")
             .arg("--config")
             .arg(config)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(File::create(folder.path().join("log")).unwrap())
+            .stdout(out)
+            .stderr(err)
             .spawn()
             .unwrap();
         let mut door = Self {

@@ -25,7 +25,7 @@ pub(crate) use client::{Client, Login, USUAL};
 pub(crate) use database::{Address, Database, folder, own_database};
 pub(crate) use documents::differences;
 pub(crate) use far_peer::FarPeer;
-pub(crate) use front_door::FrontDoor;
+pub(crate) use front_door::{FrontDoor, Streams};
 pub(crate) use gateway::Gateway;
 pub(crate) use numbers::{Numbers, number};
 pub(crate) use programs::{Output, finish, installed, program, run};

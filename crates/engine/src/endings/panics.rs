@@ -1,0 +1,205 @@
+//! What follows when an event has panicked: the connections that it concerned are closed, with what is tied to them, and
+//! the records are put in order again.
+//!
+//! An event that panics stops between any two steps. So nothing is believed of the records that it worked on: they are
+//! those of the connections that it was about or has written to, of the other end of each, and of whoever's record does not hold
+//! together afterwards. What is counted or listed beside the records is made anew from them. See
+//! docs/decisions/panics.md.
+
+use std::collections::HashSet;
+
+use admission::Left;
+use events::{Handle, Io};
+use membership::Key;
+use pool::State as BackendState;
+
+use crate::backend::Purpose;
+use crate::client::State;
+use crate::endings::kill::{KillOrder, KillOutcome};
+use crate::invariants::BACKEND_STATES;
+use crate::permits::Hold;
+use crate::report::counters::DisconnectReason;
+use crate::{Engine, Mail, Turn};
+
+/// Whom a letter concerns. Should dealing with it panic, nobody else would ever tell them.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum AtHand {
+    #[default]
+    Nobody,
+    /// A client of this worker, which waits for it.
+    Client(Key),
+    /// Whoever has given this order.
+    Order(KillOrder),
+}
+
+impl AtHand {
+    pub(crate) fn of(mail: &Mail) -> Self {
+        match mail {
+            Mail::Kill(order) => Self::Order(*order),
+            Mail::Killed(client, _)
+            | Mail::LimitsKept(client, _)
+            | Mail::PasswordChecked(client, _)
+            | Mail::PublicKey(client) => Self::Client(*client),
+            _ => Self::Nobody,
+        }
+    }
+}
+
+impl Engine {
+    /// Closes these connections after a panic. True if all records are in order again.
+    pub(crate) fn recover_from_panic<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        suspects: &[Handle],
+    ) -> bool {
+        let suspects: HashSet<Handle> = suspects.iter().copied().collect();
+        self.end_both_ends(turn, self.clients_that(|_, handle| suspects.contains(&handle)));
+        for backend in self.backends_that(|backend| suspects.contains(&backend.handle)) {
+            self.discard_backend(turn, backend);
+        }
+        match std::mem::take(&mut self.at_hand) {
+            AtHand::Nobody => {}
+            AtHand::Client(client) => self.end_both_ends(turn, vec![client]),
+            AtHand::Order(order) => {
+                let (worker, asker) = order.asker();
+                let outcome = KillOutcome::NoSuchThread(order.victim_id());
+                // If that worker has ended, so has whoever asked.
+                let _ended = turn.io.post(worker, Mail::Killed(asker, outcome));
+            }
+        }
+        self.put_in_order(turn);
+        // What does not hold together now was worked on, too.
+        let broken = self.clients_that(|client, _| !self.is_client_whole(client));
+        self.end_both_ends(turn, broken);
+        for backend in self.backends_in_pieces() {
+            self.discard_backend(turn, backend);
+        }
+        self.put_in_order(turn);
+        let in_order = self.check_invariants();
+        if let Err(what) = &in_order {
+            tracing::error!(worker = self.worker, what, "the records are not in order after a panic");
+            return false;
+        }
+        for id in self.pool.key_ids() {
+            self.send_kills(turn, id);
+        }
+        self.serve_all(turn);
+        true
+    }
+
+    fn clients_that(&self, wanted: impl Fn(Key, Handle) -> bool) -> Vec<Key> {
+        let all = (0..self.clients.places()).filter_map(|place| self.clients.at(place));
+        let found = all.filter(|&(key, client)| wanted(key, client.handle));
+        found.map(|(key, _)| key).collect()
+    }
+
+    /// Closes clients and the backends that are attached to them.
+    fn end_both_ends<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, clients: Vec<Key>) {
+        for client in clients {
+            let attached = self.clients.get_mut(client);
+            let attached = attached.and_then(|record| record.backend.take());
+            if let Some(backend) = attached {
+                if let Some(record) = self.pool.get_mut(backend) {
+                    record.client = None;
+                }
+                self.discard_backend(turn, backend);
+            }
+            self.close_client(turn, client, DisconnectReason::Defect);
+        }
+    }
+
+    /// True if a client's record agrees with its list, and something will happen for it if it waits.
+    fn is_client_whole(&self, key: Key) -> bool {
+        let (Some(client), Some(state)) = (self.clients.get(key), self.clients.state(key)) else {
+            return false;
+        };
+        let backend = client.backend.and_then(|backend| self.pool.get(backend));
+        let works = |key| self.parked.iter().any(|&(parked, _)| Some(parked) == key);
+        let forgotten = state == State::Active
+            && backend.is_some_and(|backend| !backend.is_working() && !backend.kill_outstanding)
+            && !works(client.backend);
+        !forgotten && self.check_client(key, client, state).is_ok()
+    }
+
+    /// Backends whose records do not agree with their lists, or that wait for a KILL of which nobody knows.
+    fn backends_in_pieces(&self) -> Vec<Key> {
+        let ids = self.pool.key_ids();
+        let listed = ids.flat_map(|id| BACKEND_STATES.map(|state| (id, state)));
+        let all = listed.flat_map(|(id, state)| {
+            let backends = self.pool.iter(id, state);
+            backends.map(move |(key, backend)| (key, backend, state))
+        });
+        let broken = all.filter(|&(key, backend, state)| {
+            let is_killed = !backend.kill_outstanding || self.is_being_killed(key);
+            !is_killed || self.check_backend(key, state).is_err()
+        });
+        broken.map(|(key, ..)| key).collect()
+    }
+
+    /// True if a KILL of what a backend runs is going to be sent, or answered.
+    fn is_being_killed(&self, victim: Key) -> bool {
+        let kills = |purpose: &Purpose| matches!(purpose, Purpose::Kill(of) if *of == victim);
+        let under_way = self.backends_that(|backend| backend.owes(kills));
+        self.kills.contains(&victim) || !under_way.is_empty()
+    }
+
+    /// Makes anew what is counted or listed beside the records of clients and backends.
+    fn put_in_order<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>) {
+        self.pool.recount();
+        self.forget_strangers();
+        while self.counted > self.clients.len() {
+            self.client_gone();
+        }
+        for state in &mut self.keys {
+            (state.sessions, state.queued) = (0, 0);
+        }
+        for place in 0..self.clients.places() {
+            if let Some((key, client)) = self.clients.at(place) {
+                self.ids.insert(client.id, key);
+                if client.seat.is_some() {
+                    self.keys[client.key.0 as usize].sessions += 1;
+                }
+            }
+        }
+        for hold in self.holds.values() {
+            if let Hold::Queued(_, id) = hold {
+                self.keys[id.0 as usize].queued += 1;
+            }
+        }
+        let resting = self.pool.key_ids().flat_map(|id| {
+            let resetting = self.pool.iter(id, BackendState::Resetting);
+            let resting = resetting.filter(|(_, backend)| !backend.is_working());
+            resting.map(|(key, _)| (key, turn.now))
+        });
+        let resting: Vec<_> = resting.collect();
+        for (key, now) in resting {
+            if self.parked.iter().all(|&(parked, _)| parked != key) {
+                self.parked.push((key, now));
+            }
+        }
+        self.awake.clear();
+        for id in self.pool.key_ids() {
+            self.keys[id.0 as usize].awake = true;
+            self.awake.push(id);
+        }
+    }
+
+    /// Forgets whatever is remembered of clients that are gone.
+    fn forget_strangers(&mut self) {
+        let clients = &self.clients;
+        let is_known = |key: &Key| clients.get(*key).is_some();
+        self.stalls.retain(|stall| is_known(&stall.client));
+        self.intents.retain(|key, _| is_known(key));
+        self.kept.retain(|key, _| is_known(key));
+        self.last_values.retain(|key, _| is_known(key));
+        self.texts_with_kills.retain(|key, _| is_known(key));
+        self.ids.retain(|_, key| is_known(key));
+        let gone = self.holds.extract_if(|key, _| !is_known(key));
+        for (_, hold) in gone {
+            if let Hold::Queued(place, _) = hold {
+                self.scheduler.leave(place, Left::Killed);
+            }
+        }
+        self.clients.forget_strangers();
+    }
+}
