@@ -34,6 +34,9 @@ pub enum Scenario {
     Texts,
     /// The database itself asks most clients who they are, who answer, are wrong, or leave.
     Questions,
+    /// Sessions hold backends by transactions, pins, long reads and slow reading; clients of two accounts, with several
+    /// keys each, are busy with those that are left.
+    Holders,
 }
 
 /// How much a run did.
@@ -69,6 +72,14 @@ pub struct Stats {
     pub prepared: u64,
     /// Statements that waited for a permit and got it.
     pub admitted: u64,
+    /// Clients that were closed because they held backends by reading slowly.
+    pub slow_readers: u64,
+    /// Answers that were read whole, however slowly their clients took them.
+    pub read_whole: u64,
+    /// Connections that were closed so that others could be opened.
+    pub lent: u64,
+    /// The longest time for which no client of an account and worker got a backend that some waited for, in µs.
+    pub unserved_us: u64,
     /// How long it took in the world's own time, in µs.
     pub simulated_us: u64,
 }
@@ -91,6 +102,10 @@ impl Stats {
         self.repeated += other.repeated;
         self.prepared += other.prepared;
         self.admitted += other.admitted;
+        self.slow_readers += other.slow_readers;
+        self.read_whole += other.read_whole;
+        self.lent += other.lent;
+        self.unserved_us = self.unserved_us.max(other.unserved_us);
         self.simulated_us += other.simulated_us;
     }
 }

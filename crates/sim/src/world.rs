@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Counters, Engine, Mail, Shared};
+use engine::{Counters, DisconnectReason, Engine, Mail, Shared};
 use events::{Handler, Span, Timestamp};
 use fastrand::Rng;
 
@@ -67,6 +67,10 @@ impl World {
             Some(Scenario::IdleTransactions) => health.incidents = Incidents::default(),
             Some(Scenario::Quotas | Scenario::ChangingQuotas) => {}
             Some(Scenario::Readers) => (health.service_us, health.slow) = (40, (1, 200)),
+            Some(Scenario::Holders) => {
+                health.incidents = Incidents::default();
+                health.service_us = health.service_us.min(300);
+            }
             Some(Scenario::Questions | Scenario::Texts) | None => {}
         }
         let shared = Shared::new(setup.workers, setup.slots);
@@ -369,6 +373,10 @@ impl World {
             repeated: self.counted(|counters| counters.lane_repeats),
             prepared: self.counted(|counters| counters.prepares_on_demand),
             admitted: self.waited(),
+            slow_readers: self.counted(|c| c.disconnects[DisconnectReason::SlowReader as usize]),
+            read_whole: self.counted(|counters| counters.answers_read_whole),
+            lent: self.counted(|counters| counters.slots_lent),
+            unserved_us: self.watch.fairness.longest_us,
             simulated_us: self.schedule.now().as_us(),
         }
     }
