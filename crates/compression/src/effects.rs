@@ -42,6 +42,12 @@ impl<M, I: Io<M>> Io<M> for Effects<'_, I> {
         self.io.unsent(handle) + staged
     }
 
+    fn untaken(&mut self, handle: Handle) -> usize {
+        let staged = self.connections.find(handle);
+        let staged = staged.map_or(0, |connection| connection.staged.len());
+        self.io.untaken(handle) + staged
+    }
+
     fn unsent_total(&self) -> usize {
         self.io.unsent_total()
     }

@@ -7,6 +7,7 @@ pub(crate) mod key_state;
 pub(crate) mod lending;
 mod login;
 pub(crate) mod setup;
+pub(crate) mod shares;
 mod unfit;
 
 use std::collections::VecDeque;
@@ -139,9 +140,9 @@ pub(crate) struct Backend {
     pub inbox: Vec<u8>,
     /// The session that it is attached to.
     pub client: Option<Key>,
-    /// Reading is paused, because the client does not keep up.
-    pub paused: bool,
-    /// When it was opened.
+    /// How its answers are read.
+    pub reading: Reading,
+    /// When it was ready for its first statement; until then, when it began to be opened.
     pub opened: Timestamp,
     /// Since when the oldest command under way may have been worked on.
     pub head_since: Timestamp,
@@ -189,6 +190,18 @@ pub(crate) struct Backend {
     pub leftovers: Leftovers,
     /// What is to be asked about when its session leaves it.
     pub unsure: Option<Box<Unsure>>,
+}
+
+/// How the answers of a backend are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// As they come, up to `answer_buffer` ahead of the client.
+    #[default]
+    Bounded,
+    /// Not now: the client does not keep up.
+    Paused,
+    /// As they come, into memory, because others wait for the backend.
+    Whole,
 }
 
 /// Whether an XA transaction was prepared, which outlives its session. COM_RESET_CONNECTION would spoil that: on

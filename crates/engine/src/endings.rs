@@ -7,38 +7,24 @@ pub(crate) mod leaving;
 pub(crate) mod orphans;
 pub(crate) mod panics;
 pub(crate) mod retry;
+pub(crate) mod stalls;
 
-use events::{Close, HangUp, Io, Span, Timestamp};
+use events::{Close, HangUp, Io, Span};
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::PinReasons;
 use wire::{Capabilities, Piece, Told};
 use zeroize::Zeroize;
 
-use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose};
+use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose, Reading};
 use crate::client::{Client, State};
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
-/// How often clients that do not take their answers are looked at.
-const LOOK_AT_STALLS: Span = Span::from_secs(1);
-
 /// The table of ids never becomes smaller than for about so many.
 const IDS_MIN: usize = 256;
-
-/// A client that does not take its answer, which holds a backend.
-pub(crate) struct Stall {
-    /// Who.
-    pub client: Key,
-    /// Bytes that were unsent when last looked at.
-    pub unsent: usize,
-    /// Since when the client has taken none.
-    pub since: Timestamp,
-    /// When it is to be looked at next.
-    pub look_at: Timestamp,
-}
 
 impl Engine {
     /// Ends a client connection, whatever it is doing. What stands in its outbox is still sent, unless nobody knows what
@@ -79,7 +65,7 @@ impl Engine {
         self.forget_id(client.id);
         self.counters.disconnected(reason);
         self.counters.abandoned += u64::from(waits);
-        self.stalls.retain(|stall| stall.client != key);
+        self.stalls.forget(key);
         if let Some(backend) = client.backend {
             if let Some(backend) = self
                 .pool
@@ -165,7 +151,7 @@ impl Engine {
                 command.client = None;
             }
         }
-        if std::mem::take(&mut backend.paused) {
+        if std::mem::take(&mut backend.reading) == Reading::Paused {
             turn.io.resume_receive(backend.handle);
         }
         if backend.upload.is_some() {
@@ -350,30 +336,6 @@ impl Engine {
         self.slot_returned(turn);
     }
 
-    /// Clients that took something get another `client_write_timeout`; the others are closed.
-    pub(crate) fn stalls_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let mut stuck = Vec::new();
-        for stall in self
-            .stalls
-            .iter_mut()
-            .filter(|stall| turn.now >= stall.look_at)
-        {
-            let Some(client) = self.clients.get(stall.client) else {
-                continue;
-            };
-            stall.look_at = turn.now + LOOK_AT_STALLS;
-            let unsent = turn.io.unsent(client.handle);
-            if unsent < stall.unsent {
-                (stall.unsent, stall.since) = (unsent, turn.now);
-            } else if turn.now >= stall.since + self.settings.client_write_timeout {
-                stuck.push(stall.client);
-            }
-        }
-        for client in stuck {
-            self.close_client(turn, client, DisconnectReason::WriteTimeout);
-        }
-    }
-
     /// The command at the front of a waiting client's inbox was answered without being run.
     pub(crate) fn drop_waiting_command<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.drop_first_command(key);
@@ -397,16 +359,6 @@ impl Engine {
             client.retry = Retry::Fresh;
         }
         client.inbox = inbox;
-    }
-
-    /// Remembers a client that must take something before its backend can go on.
-    pub(crate) fn stall<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key, unsent: usize) {
-        self.stalls.push(Stall {
-            client,
-            unsent,
-            since: turn.now,
-            look_at: turn.now + LOOK_AT_STALLS,
-        });
     }
 
     /// Takes no new clients, ends those that do nothing, and lets the others finish.

@@ -7,6 +7,7 @@ use membership::Key;
 use pool::{KeyId, State as BackendState};
 
 use crate::Engine;
+use crate::backend::Reading;
 use crate::client::{Client, State};
 use crate::lanes::LANE_DEPTH;
 
@@ -64,7 +65,7 @@ impl Engine {
             )?;
         }
         self.check_queued()?;
-        let stalled = self.stalls.iter().map(|stall| stall.client);
+        let stalled = self.stalls.clients();
         let remembered = stalled.chain(self.clients.untold.keys().copied());
         let mut remembered = remembered.chain(self.last_values.keys().copied());
         ensure(
@@ -113,6 +114,14 @@ impl Engine {
             let id = self.clients.get(waiting.who)?.id;
             Some((waiting.account, waiting.since, id))
         })
+    }
+
+    /// Since when statements wait for a backend, and the connection ids of their clients. For tests.
+    pub fn waiting_for_backends(&self) -> impl Iterator<Item = (Timestamp, u32)> {
+        let lists = |id| [State::Waiting(id), State::ForLane(id)];
+        let lists = self.pool.key_ids().flat_map(lists);
+        let waiting = lists.flat_map(|state| self.clients.iter(state));
+        waiting.map(|(_, client)| (client.since, client.id))
     }
 
     /// True if somebody waits for a permit, nobody waits for the backends that it would use, and one is
@@ -301,7 +310,10 @@ impl Engine {
                     !backend.transaction.holds_transaction(),
                     "a transaction is counted",
                 )?;
-                ensure(!backend.paused, "reading is paused")
+                ensure(
+                    backend.reading == Reading::Bounded,
+                    "its answers are not read as usual",
+                )
             }
             BackendState::Lane | BackendState::Draining => self.check_lane(key, state),
             BackendState::Active => ensure(

@@ -16,7 +16,7 @@ use pool::{Choice, Fit, KeyId, Preference, State as BackendState};
 use session::statement::{Kind, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, ServerStatus, Shape, Translation};
 
-use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
+use crate::backend::{Backend, ClientCommand, Exchange, Purpose, Reading};
 use crate::client::{Client, State};
 use crate::commands::Packet;
 use crate::conditions::{Answer, Does};
@@ -42,7 +42,9 @@ impl Backend {
     /// True if a lane may get one more read.
     fn takes_more(&self, now: Timestamp, max_age: Option<events::Span>) -> bool {
         let too_old = max_age.is_some_and(|max| now.since(self.opened) > max);
-        !(self.retired || self.dirty || self.paused || self.kill_outstanding || too_old)
+        let bounded = self.reading == Reading::Bounded;
+        bounded
+            && !(self.retired || self.dirty || self.kill_outstanding || too_old)
             && self.due.is_empty()
     }
 }
@@ -181,7 +183,9 @@ impl Engine {
             }
         };
         if count < self.lane_limit.limit()
-            && let Choice::Attach(idle) = self.pool.choose(id, 1, Preference::Fitting, fit)
+            && let Choice::Attach(idle) =
+                self.pool
+                    .choose(id, (1, turn.now), Preference::Fitting, fit)
         {
             self.pool.move_to(idle, BackendState::Lane, turn.now);
             self.wake(id);
@@ -189,7 +193,7 @@ impl Engine {
             return Some(idle);
         }
         let (lane, depth) = best?;
-        (depth <= FILL_AT && !self.must_yield(turn, id)).then_some(lane)
+        (depth <= FILL_AT && !self.must_yield(turn, (id, lane))).then_some(lane)
     }
 
     /// True if a lane is in the state of this client's session.
@@ -224,6 +228,8 @@ impl Engine {
             purpose: Purpose::Command(lane_command(key, client, allowance)),
             bytes: 0,
         });
+        let id = client.key;
+        self.served(id, turn.now);
         self.clients.move_to(key, State::InLane, turn.now);
         self.counters.statements += 1;
         self.counters.lane_statements += 1;
@@ -263,7 +269,7 @@ impl Engine {
         };
         let waiting =
             [State::ForLane(id), State::Waiting(id)].map(|queue| self.clients.count(queue));
-        if waiting == [0, 0] || self.must_yield(turn, id) {
+        if waiting == [0, 0] || self.must_yield(turn, (id, lane)) {
             return;
         }
         let max_age = self.settings.backend_max_age;

@@ -55,7 +55,7 @@ use accounts::Directory;
 use admission::Scheduler;
 use events::Timestamp;
 use membership::Key;
-use pool::{Bounds, Concurrency, KeyId, Pool};
+use pool::{Bounds, Concurrency, KeyId, Pool, Turns};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use session::Interner;
@@ -63,6 +63,7 @@ use session::statement::Flavor;
 
 use crate::backend::facts::{Charsets, Facts};
 use crate::backend::key_state::KeyState;
+use crate::backend::shares::Share;
 use crate::backend::{Backend, PoolKey};
 use crate::clients::Clients;
 
@@ -106,6 +107,12 @@ pub struct Engine {
     pool: Pool<PoolKey, Backend>,
     /// One per key of the pool.
     keys: Vec<KeyState>,
+    /// One per account that has keys.
+    shares: Vec<Share>,
+    /// Their places by account.
+    places_of_shares: HashMap<u32, usize>,
+    /// How often accounts have turns.
+    turns: Turns,
     /// Backends that wait for what another one of their key is asked, and until when.
     parked: Vec<(Key, Timestamp)>,
     interner: Interner,
@@ -120,7 +127,7 @@ pub struct Engine {
     told_at_login: login::told::ToldAtLogin,
     former_globals: carried::globals::FormerGlobals,
     known_schemas: carried::schemas::KnownSchemas,
-    stalls: Vec<endings::Stall>,
+    stalls: endings::stalls::Stalls,
     /// Clients by connection id, for KILL.
     ids: HashMap<u32, Key>,
     /// Backends that run something for clients that hung up, the first first.
@@ -218,6 +225,10 @@ impl Engine {
         let scheduler = Scheduler::new(&shared.admission, worker, settings.queue_timeout);
         let lane_stall = settings.lane_stall.unwrap_or_default();
         let (busy, lanes) = bounds(&settings, &shared);
+        let turns = Turns {
+            weights: 0,
+            slots: shared.ledger.total() / shared.ledger.workers().max(1),
+        };
         Self {
             accounts: settings.accounts.clone(),
             asking: login::directory::Asking::default(),
@@ -232,6 +243,9 @@ impl Engine {
             pool: Pool::default(),
             parked: Vec::new(),
             keys: Vec::new(),
+            shares: Vec::new(),
+            places_of_shares: HashMap::new(),
+            turns,
             interner: Interner::default(),
             templates: prepared::templates::Templates::default(),
             long_data: Arc::default(),
@@ -240,7 +254,7 @@ impl Engine {
             told_at_login: login::told::ToldAtLogin::default(),
             former_globals: carried::globals::FormerGlobals::default(),
             known_schemas: carried::schemas::KnownSchemas::default(),
-            stalls: Vec::new(),
+            stalls: endings::stalls::Stalls::default(),
             ids: HashMap::new(),
             orphans: VecDeque::new(),
             killed_orphans: VecDeque::new(),
@@ -287,9 +301,24 @@ impl Engine {
     fn key_id(&mut self, key: &PoolKey) -> KeyId {
         let id = self.pool.key_id(key);
         self.clients.add_key(id);
-        while self.keys.len() <= id.0 as usize {
-            self.keys.push(KeyState::default());
+        if self.keys.len() <= id.0 as usize {
+            let share = self.place_of_share(key.account);
+            self.shares[share].keys.push(id);
+            self.keys.push(KeyState {
+                share,
+                ..KeyState::default()
+            });
         }
         id
+    }
+
+    /// The place of the share of an account.
+    fn place_of_share(&mut self, account: u32) -> usize {
+        let shares = &mut self.shares;
+        let place = self.places_of_shares.entry(account);
+        *place.or_insert_with(|| {
+            shares.push(Share::of(account));
+            shares.len() - 1
+        })
     }
 }

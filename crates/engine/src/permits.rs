@@ -18,6 +18,7 @@ use session::statement::{Kind, Statement, Traits};
 use wire::ServerStatus;
 
 use crate::backend::busy::Busy;
+use crate::backend::shares::Share;
 use crate::backend::{Backend, ClientCommand, Due, PoolKey};
 use crate::client::{Client, State};
 use crate::clients::Clients;
@@ -59,6 +60,7 @@ impl Engine {
             pool: &self.pool,
             busy: &self.busy,
             keys: &self.keys,
+            shares: &self.shares,
         };
         let arrival = Arrival {
             who: key,
@@ -219,6 +221,7 @@ impl Engine {
                 pool: &self.pool,
                 busy: &self.busy,
                 keys: &self.keys,
+                shares: &self.shares,
             };
             let capacity = |group| match backends.has_room(KeyId(group)) {
                 true => Capacity::Here,
@@ -359,6 +362,7 @@ struct Backends<'a> {
     pool: &'a Pool<PoolKey, Backend>,
     busy: &'a Busy,
     keys: &'a [KeyState],
+    shares: &'a [Share],
 }
 
 impl Backends<'_> {
@@ -368,10 +372,9 @@ impl Backends<'_> {
     fn has_room(&self, id: KeyId) -> bool {
         let count = |list| self.clients.count(list);
         let ahead = count(State::Waiting(id)) + count(State::ForLane(id));
-        let key = &self.keys[id.0 as usize];
-        let alone = self
-            .busy
-            .room(self.pool, (id, key), &[BackendState::Active]);
+        let account = &self.shares[self.keys[id.0 as usize].share];
+        let pool = (self.pool, self.keys);
+        let alone = self.busy.room(pool, account, &[BackendState::Active]);
         let idle = self.pool.count(id, BackendState::Idle).min(alone);
         if ahead < idle {
             return true;

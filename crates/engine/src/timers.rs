@@ -7,7 +7,7 @@ use membership::Key;
 use pool::State as BackendState;
 use session::statement::Flavor;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Reading};
 use crate::client::State;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
@@ -37,10 +37,11 @@ impl Engine {
             client(State::Held, settings.idle_transaction_timeout),
             self.idle_due,
             self.lane_due,
-            self.lending
-                .ask_at()
-                .filter(|_| self.shared.ledger.workers() > 1 || self.keys.len() > 1),
-            self.stalls.iter().map(|stall| stall.look_at).min(),
+            self.lending.ask_at().filter(|_| {
+                let alone = self.shared.ledger.workers() == 1 && self.keys.len() == 1;
+                !alone || !self.stalls.is_empty()
+            }),
+            self.stalls.due(),
             self.orphan_due(),
             self.surviving_due(),
             self.short_idle,
@@ -283,6 +284,9 @@ impl Engine {
     /// that was free first stands until it has come.
     pub(crate) fn rest<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, key: Key) {
         self.pool.move_to(key, BackendState::Idle, turn.now);
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.reading = Reading::default();
+        }
         let limit = self.settings.backend_idle_timeout;
         self.idle_due = self.idle_due.or(limit.map(|limit| turn.now + limit));
     }

@@ -55,7 +55,13 @@ pub trait Io<M> {
     /// Bytes of the outbox that the kernel has not taken yet.
     fn unsent(&self, handle: Handle) -> usize;
 
-    /// The same over all connections of this worker.
+    /// Bytes that the peer has not taken yet: those of the outbox, and those that the kernel keeps for it. Costs a few
+    /// system calls.
+    fn untaken(&mut self, handle: Handle) -> usize {
+        self.unsent(handle)
+    }
+
+    /// [`Io::unsent`] over all connections of this worker.
     fn unsent_total(&self) -> usize;
 
     /// Asks for one [`drained`](crate::Handler::drained) as soon as the outbox is empty.

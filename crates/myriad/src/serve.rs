@@ -60,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let signals = runtime.block_on(async { Signals::new() })?;
     let backlog = i32::try_from(settings.server.listen_backlog).unwrap_or(i32::MAX);
     let listeners = Listeners::bind(&listen_addresses(&settings), backlog)?;
+    listeners.keep_slow_clients(settings.server.client_write_timeout)?;
     let mut database = None;
     if arguments.local {
         let folder = arguments.local_folder.display();

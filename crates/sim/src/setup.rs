@@ -13,6 +13,7 @@ use crate::catalog::ACCOUNTS;
 use crate::client::{Client, Profile};
 use crate::database::{Health, Incidents};
 use crate::quotas::Quotas;
+use admission::Quota;
 
 /// One world.
 pub(crate) struct Setup {
@@ -30,6 +31,8 @@ pub(crate) struct Setup {
     pub(crate) quotas: Quotas,
     /// When that changes.
     pub(crate) changes_us: Vec<u64>,
+    /// So many clients hold backends for long; if as many as there are slots, all of them by reading slowly.
+    pub(crate) holders: Option<usize>,
 }
 
 /// Who comes.
@@ -45,6 +48,8 @@ pub(crate) enum Cast {
     Texts,
     /// Those whom the database asks itself, and some whom it does not.
     Questioned,
+    /// So many come first and hold backends, in as many ways as are known; the others are busy.
+    Holders(usize),
 }
 
 impl Setup {
@@ -60,6 +65,7 @@ impl Setup {
             settings: settings(rng, clients),
             quotas: Quotas::default(),
             changes_us: Vec::new(),
+            holders: None,
         }
     }
 }
@@ -72,6 +78,7 @@ impl Setup {
             Scenario::Readers => Self::readers(rng),
             Scenario::Quotas => Self::quotas(rng),
             Scenario::Questions => Self::questions(rng),
+            Scenario::Holders => Self::holders(rng),
             Scenario::Texts => Self::texts(rng),
             Scenario::ChangingQuotas => {
                 let setup = Self::quotas(rng);
@@ -154,6 +161,48 @@ impl Setup {
         }
     }
 
+    fn holders(rng: &mut Rng) -> Self {
+        let setup = Self::new(rng);
+        let slots = rng.usize(2..=8);
+        // The others are busy with at least one; or slow clients have all, until some are closed.
+        let holders = match rng.u8(0..4) {
+            0 => slots + rng.usize(0..4),
+            _ => rng.usize(0..slots),
+        };
+        let settings = Settings {
+            max_connections: 1_000_000,
+            idle_transaction_timeout: Some(Span::from_ms(1_500)),
+            wait_timeout: None,
+            client_write_timeout: Span::from_secs(60),
+            // None of a slow client's answers fits, or some do.
+            answer_buffer: 300,
+            answer_buffer_total: [1_000, 100_000, 1 << 28][rng.usize(..3)],
+            max_pinned: usize::MAX,
+            connect_timeout: Span::from_secs(1),
+            queue_timeout: Span::from_secs(5),
+            ..setup.settings
+        };
+        let weight = |weight| Quota {
+            weight,
+            ..Quota::NONE
+        };
+        Self {
+            workers: rng.usize(1..=2),
+            slots,
+            clients: holders + rng.usize(2..12),
+            cast: Cast::Holders(holders),
+            arrivals_us: 20_000,
+            drain_at_us: None,
+            settings,
+            quotas: Quotas {
+                accounts: vec![weight(rng.u32(1..4)), weight(rng.u32(1..4))],
+                schema: None,
+            },
+            holders: Some(holders),
+            ..setup
+        }
+    }
+
     fn idle_transactions(rng: &mut Rng) -> Self {
         let setup = Self::new(rng);
         let settings = Settings {
@@ -187,6 +236,9 @@ impl Setup {
                 Profile::idle_in_transaction(&mut rng, number)
             }
             Cast::IdleInTransaction(_) => Profile::well_behaved(&mut rng, number),
+            Cast::Holders(first) if number >= first => Profile::busy(&mut rng, number),
+            Cast::Holders(first) if first >= self.slots => Profile::slow_reader(&mut rng, number),
+            Cast::Holders(_) => Profile::holder(&mut rng, number),
         };
         Client::with_profile(rng, profile)
     }
@@ -194,7 +246,9 @@ impl Setup {
     /// When it comes at the earliest.
     pub(crate) fn arrives_after_us(&self, number: usize) -> u64 {
         match self.cast {
-            Cast::IdleInTransaction(first) if number >= first => self.arrivals_us,
+            Cast::IdleInTransaction(first) | Cast::Holders(first) if number >= first => {
+                self.arrivals_us
+            }
             _ => 0,
         }
     }

@@ -68,6 +68,10 @@ impl World {
             Some(Scenario::IdleTransactions) => health.incidents = Incidents::default(),
             Some(Scenario::Quotas | Scenario::ChangingQuotas) => {}
             Some(Scenario::Readers) => (health.service_us, health.slow) = (40, (1, 200)),
+            Some(Scenario::Holders) => {
+                health.incidents = Incidents::default();
+                health.service_us = health.service_us.min(300);
+            }
             Some(Scenario::Questions | Scenario::Texts) | None => {}
         }
         let shared = Shared::new(setup.workers, setup.slots);
@@ -373,6 +377,10 @@ impl World {
             cut_off: self.counted(|counters| {
                 counters.disconnects[DisconnectReason::Defect as usize]
             }),
+            slow_readers: self.counted(|c| c.disconnects[DisconnectReason::SlowReader as usize]),
+            read_whole: self.counted(|counters| counters.answers_read_whole),
+            lent: self.counted(|counters| counters.slots_lent),
+            unserved_us: self.watch.fairness.longest_us,
             simulated_us: self.schedule.now().as_us(),
         }
     }

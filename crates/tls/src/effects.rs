@@ -134,6 +134,12 @@ impl<M, I: Io<M>> Io<M> for Effects<'_, I> {
         self.io.unsent(handle) + staged
     }
 
+    fn untaken(&mut self, handle: Handle) -> usize {
+        let connection = self.desk.connections.get(handle);
+        let staged = connection.map_or(0, |connection| connection.staged.len());
+        self.io.untaken(handle) + staged
+    }
+
     fn unsent_total(&self) -> usize {
         self.io.unsent_total()
     }

@@ -19,10 +19,8 @@ pub(crate) struct KeyState {
     pub(crate) stored: StoredObjects,
     /// The credential that its backends were opened with.
     pub(crate) credential_version: u32,
-    /// The share of the backends of its account, relative to others'.
-    pub(crate) weight: u32,
-    /// Since when somebody has waited for its backends without a break.
-    pub(crate) short_since: Option<Timestamp>,
+    /// The place of its account among the shares.
+    pub(crate) share: usize,
     /// How many of its backends have been at work for long.
     pub(crate) long: usize,
     /// Sessions that have it.

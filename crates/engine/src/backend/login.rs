@@ -257,6 +257,9 @@ impl Engine {
             (state.failures, state.retry_at) = (0, None);
             state.hides_variables = false;
         }
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.opened = turn.now;
+        }
         self.relay_done(turn, key, rows.and_then(|rows| rows.first(1)));
         self.clean_if_initiated(turn, key);
     }

@@ -10,11 +10,10 @@ use wire::{
     WalkError, whole_packet,
 };
 
-use crate::backend::{ClientCommand, Exchange, Purpose};
+use crate::backend::{ClientCommand, Exchange, Purpose, Reading};
 use crate::carried::last_gtid::Gtid;
 use crate::carried::tracking::{self, Tracked};
 use crate::carried::user_variables::names::may_do_unseen;
-use crate::client::State;
 use crate::conditions::Does;
 use crate::{Engine, Mail, Turn};
 
@@ -407,48 +406,31 @@ impl Engine {
         if self.is_lane(key) {
             return self.hold_back_lane(turn, key);
         }
-        let limit = self.answers_ahead(turn);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        let Some((client_key, client)) = backend
-            .client
-            .and_then(|client| Some((client, self.clients.get(client)?)))
-        else {
+        if backend.exchanges.is_empty() {
+            backend.reading = Reading::default();
+            return;
+        }
+        let reading = backend.reading;
+        let client = backend.client;
+        let handle = client.and_then(|client| Some(self.clients.get(client)?.handle));
+        let (Some(client), Some(handle)) = (client, handle) else {
             return;
         };
-        let unsent = turn.io.unsent(client.handle);
-        if unsent > limit && !backend.paused && !backend.exchanges.is_empty() {
-            backend.paused = true;
-            turn.io.pause_receive(backend.handle);
-            turn.io.notify_drained(client.handle);
-            self.counters.answers_held += 1;
-            self.stall(turn, client_key, unsent);
-        }
-    }
-
-    /// Bytes of an answer that may wait for their client now.
-    pub(crate) fn answers_ahead<I: Io<Mail>>(&self, turn: &Turn<'_, I>) -> usize {
-        match turn.io.unsent_total() > self.settings.answer_buffer_total {
-            true => 0,
-            false => self.settings.answer_buffer,
+        if turn.io.unsent(handle) > self.answers_ahead(turn, reading) {
+            self.stall(turn, (key, client));
         }
     }
 
     /// The client took all that was there for it.
     pub(crate) fn client_drained<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
-        self.stalls.retain(|stall| stall.client != client);
-        let lane = match self.clients.state(client) {
-            Some(State::InLane) => self.place_in_lane(client),
-            _ => None,
-        };
-        let lane = lane.filter(|&(_, place)| place == 0).map(|(lane, _)| lane);
-        let attached = self.clients.get(client).and_then(|client| client.backend);
-        let backend = attached.or(lane);
+        self.stalls.forget(client);
+        let backend = self.answering(client);
         if let Some(backend) = backend.and_then(|key| self.pool.get_mut(key))
-            && backend.paused
+            && std::mem::take(&mut backend.reading) == Reading::Paused
         {
-            backend.paused = false;
             turn.io.resume_receive(backend.handle);
         }
     }

@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use admission::Permit;
 use events::{Handle, Io, Timestamp};
 use membership::Key;
-use pool::{Choice, Fit, KeyId, Slot, State as BackendState};
+use pool::{Choice, Fit, KEEP, KeyId, Slot, State as BackendState};
 use session::{SessionState, same_user_variables};
 use wire::ServerStatus;
 
 use crate::backend::auth::BackendLogin;
 use crate::backend::facts::Facts;
 use crate::backend::setup::SQL_MODE;
-use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa};
+use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa, Reading};
 use crate::carried::leftovers::Leftovers;
 use crate::client::State;
 use crate::commands::{Packet, Taken};
@@ -59,7 +59,7 @@ impl Engine {
         // Whoever waits already comes first; and a lane is deepened before another backend is woken.
         if self.clients.count(queue) == 0
             && !(eligible && self.has_lane(client))
-            && let Choice::Attach(backend) = self.choose(client)
+            && let Choice::Attach(backend) = self.choose(turn.now, client)
             && self.passes_gate(turn, id)
         {
             self.attach(turn, client, backend);
@@ -90,18 +90,36 @@ impl Engine {
         } else {
             [alone, shared]
         };
-        order
-            .into_iter()
-            .any(|queue| match self.clients.first(queue) {
-                Some(first) if queue == shared => self.serve_lanes(turn, first),
-                Some(first) => self.serve_alone(turn, first),
-                None => false,
-            })
+        for queue in order {
+            let Some(first) = self.clients.first(queue) else {
+                continue;
+            };
+            let served = match queue == shared {
+                true => self.serve_lanes(turn, first),
+                false => self.serve_alone(turn, first),
+            };
+            // Its connection has to be opened, in place of one that others must not have before it.
+            if served || (queue == alone && self.needs_room(turn, first)) {
+                return served;
+            }
+        }
+        false
+    }
+
+    /// True if a client has waited for long, and none of the connections that there are can serve it.
+    fn needs_room<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key) -> bool {
+        let Some(record) = self.clients.get(client) else {
+            return false;
+        };
+        let (id, since) = (record.key, record.since);
+        turn.now >= since + KEEP
+            && self.calls_since(id, turn.now).is_some()
+            && self.choose(turn.now, client) == Choice::Open
     }
 
     /// Sends what waits, if a backend is free for it.
     pub(crate) fn serve_alone<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) -> bool {
-        let Choice::Attach(backend) = self.choose(client) else {
+        let Choice::Attach(backend) = self.choose(turn.now, client) else {
             return false;
         };
         let Some(record) = self.clients.get(client) else {
@@ -210,11 +228,11 @@ impl Engine {
 
     /// Opens a connection for a client, and those behind it. False if none is needed, or none can be had.
     fn open_for<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, first: Key) -> bool {
-        let opens = self.choose(first) == Choice::Open && self.passes_gate(turn, id);
+        let opens = self.choose(turn.now, first) == Choice::Open && self.passes_gate(turn, id);
         if !opens || !self.may_open(id) {
             return false;
         }
-        if self.backing_off(turn, id) {
+        if self.backing_off(turn.now, id) {
             if self.keys[id.0 as usize].unfit {
                 self.locked_out.push(id);
             }
@@ -266,7 +284,7 @@ impl Engine {
         }
     }
 
-    fn choose(&mut self, key: Key) -> Choice {
+    fn choose(&mut self, now: Timestamp, key: Key) -> Choice {
         self.resolve_charset(key);
         let Some(client) = self.clients.get(key) else {
             return Choice::Wait;
@@ -280,9 +298,9 @@ impl Engine {
         };
         let choice = self
             .pool
-            .choose(client.key, waiters, self.settings.preference, suits);
+            .choose(client.key, (waiters, now), self.settings.preference, suits);
         if choice == Choice::Open && self.takes_common_schema(key) {
-            return self.choose(key);
+            return self.choose(now, key);
         }
         choice
     }
@@ -329,6 +347,8 @@ impl Engine {
         self.clients.move_to(client, State::Active, turn.now);
         if let Some(record) = self.clients.get_mut(client) {
             record.backend = Some(backend);
+            let id = record.key;
+            self.served(id, turn.now);
         }
         if let Some(record) = self.pool.get_mut(backend) {
             record.client = Some(client);
@@ -357,18 +377,27 @@ impl Engine {
         self.rest(turn, backend);
     }
 
-    fn backing_off<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {
-        self.keys[id.0 as usize]
-            .retry_at
-            .is_some_and(|at| turn.now < at)
+    /// True if connecting with `id` has failed, and is to be tried again later.
+    pub(crate) fn backing_off(&self, now: Timestamp, id: KeyId) -> bool {
+        let retry_at = self.keys[id.0 as usize].retry_at;
+        retry_at.is_some_and(|at| now < at)
     }
 
-    /// A slot for `id`: from the budget, or that of an idle connection.
+    /// A slot for `id`: from the budget, or that of an idle connection. None while others come first.
     pub(crate) fn slot<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) -> Option<Slot> {
-        if let Some(slot) = self.shared.ledger.take(self.worker) {
-            return Some(slot);
+        let ledger = &self.shared.ledger;
+        if ledger.taken() < ledger.total() {
+            if self.is_owed(turn, id) {
+                return None;
+            }
+            if let Some(slot) = ledger.take(self.worker) {
+                return Some(slot);
+            }
         }
         let victim = self.spare(turn, id)?;
+        if self.is_owed(turn, id) {
+            return None;
+        }
         self.counters.slots_lent += 1;
         self.drop_backend(turn, victim);
         self.shared.ledger.take(self.worker)
@@ -422,7 +451,7 @@ impl Engine {
             exchanges: VecDeque::new(),
             inbox: Vec::new(),
             client: None,
-            paused: false,
+            reading: Reading::default(),
             opened: now,
             head_since: now,
             retired: false,

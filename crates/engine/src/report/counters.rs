@@ -33,6 +33,9 @@ pub enum DisconnectReason {
     IdleTransactionTimeout,
     /// It took no byte of its answer for `client_write_timeout`.
     WriteTimeout,
+    /// It took its answer slowly, held a backend so, and another account waited, beside which its account held more than
+    /// its share.
+    SlowReader,
     /// Its backend was lost.
     BackendLost,
     /// The front door drains.
@@ -59,6 +62,7 @@ impl DisconnectReason {
         Self::WaitTimeout,
         Self::IdleTransactionTimeout,
         Self::WriteTimeout,
+        Self::SlowReader,
         Self::BackendLost,
         Self::Drain,
         Self::Killed,
@@ -81,6 +85,7 @@ impl DisconnectReason {
             Self::WaitTimeout => "wait_timeout",
             Self::IdleTransactionTimeout => "idle_transaction_timeout",
             Self::WriteTimeout => "write_timeout",
+            Self::SlowReader => "slow_reader",
             Self::BackendLost => "backend_lost",
             Self::Drain => "drain",
             Self::Killed => "killed",
@@ -260,6 +265,8 @@ counters! {
     conditions_cut,
     /// Times a backend was held because its client did not keep up.
     answers_held,
+    /// Answers read whole into memory, however slowly their clients took them, because a statement waited for a backend.
+    answers_read_whole,
     /// Bytes received from clients.
     bytes_from_clients,
     /// Bytes received from backends.

@@ -47,6 +47,8 @@ mod expired;
 #[cfg(test)]
 mod extended;
 #[cfg(test)]
+mod fairness;
+#[cfg(test)]
 mod farewells;
 #[cfg(test)]
 mod from_server;

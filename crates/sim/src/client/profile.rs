@@ -86,6 +86,69 @@ impl Profile {
         }
     }
 
+    /// A client that holds a backend for long: by a transaction, a pin, long statements, or by reading slowly.
+    pub(crate) fn holder(rng: &mut Rng, client: usize) -> Self {
+        let pinned = Sql::GetLock(format!("own {client}"));
+        let (script, exit) = match rng.u8(0..4) {
+            0 => return Self::idle_in_transaction(rng, client),
+            1 => (vec![Request::Query(pinned)], Exit::Stay),
+            2 => (vec![Request::Query(Sql::Sleep(300)); 5], Exit::Quit),
+            _ => return Self::slow_reader(rng, client),
+        };
+        Self {
+            commands: script.len() as u32,
+            exit,
+            think_us: 50,
+            script,
+            ..Self::well_behaved(rng, client)
+        }
+    }
+
+    /// A client of the first account that hardly reads its answer.
+    pub(crate) fn slow_reader(rng: &mut Rng, client: usize) -> Self {
+        Self {
+            commands: 1,
+            pace: Pace::Stuck,
+            script: vec![Request::Query(Sql::Repeat(rng.usize(80_000..160_000)))],
+            ..Self::well_behaved(rng, client)
+        }
+    }
+
+    /// A client of either account that sends one statement after the other, and keeps no backend.
+    pub(crate) fn busy(rng: &mut Rng, client: usize) -> Self {
+        let account = rng.usize(..ACCOUNTS.len());
+        let (user, password) = ACCOUNTS[account];
+        let own = SHARED_KEYS + client as u32 * OWN_KEYS;
+        let commands = rng.u32(200..1_500);
+        let (schema, writes) = (rng.u8(0..6) > 0, rng.u8(0..4));
+        let script = (0..commands).map(|number| match rng.u8(0..4) {
+            _ if !schema => Sql::Literal(format!("{number}")),
+            chance if chance < writes => Sql::WriteKey(own, rng.i64(..9)),
+            _ => Sql::ReadKey(own),
+        });
+        let script = script.map(Request::Query).collect();
+        let capabilities = match rng.bool() {
+            true => Capabilities::FOUND_ROWS,
+            false => Capabilities::empty(),
+        };
+        let any = Self::well_behaved(rng, client);
+        Self {
+            script,
+            schema: any.schema.clone().filter(|_| schema),
+            capabilities: any.capabilities - Capabilities::FOUND_ROWS | capabilities,
+            user: user.to_owned(),
+            password: password.to_owned(),
+            account,
+            commands,
+            think_us: [1, 1, 50, 5_000][rng.usize(..4)],
+            pipelines: 0,
+            prepares: 0,
+            pins: false,
+            collation: 45,
+            ..any
+        }
+    }
+
     /// Somebody who reads, in the same state as others of that kind.
     pub(crate) fn reader(rng: &mut Rng, client: usize) -> Self {
         let (user, password) = ACCOUNTS[0];

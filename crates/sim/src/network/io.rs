@@ -63,6 +63,11 @@ impl Io<Mail> for WorkerIo<'_> {
         self.network.link(handle).outbox.len()
     }
 
+    fn untaken(&mut self, handle: Handle) -> usize {
+        let link = self.network.link(handle);
+        link.outbox.len() + link.to_peer.len()
+    }
+
     fn unsent_total(&self) -> usize {
         let links = self.network.links.iter();
         let own = links.filter(|link| link.worker == self.worker);
