@@ -68,6 +68,7 @@ use crate::clients::Clients;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use carried::globals::ChangedGlobal;
+pub use commands::reservations::Reservation;
 pub use commands::rewrite::PublicAddress;
 pub use endings::kill::{KillOrder, KillOutcome, Victim};
 pub use login::directory::AccountsOrder;
@@ -169,6 +170,8 @@ pub struct Engine {
     random: ChaCha20Rng,
     /// Buffers without content, for clients' inboxes.
     spares: Vec<Vec<u8>>,
+    /// Memory for clients' commands.
+    buffering: commands::buffering::Buffering,
     lending: backend::lending::Lending,
     /// Wrong passwords that are told later.
     denials: login::denial::Denials,
@@ -259,6 +262,7 @@ impl Engine {
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),
             spares: Vec::new(),
+            buffering: commands::buffering::Buffering::default(),
             lending: backend::lending::Lending::default(),
             denials: login::denial::Denials::default(),
             draining: None,

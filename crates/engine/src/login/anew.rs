@@ -40,7 +40,7 @@ impl Engine {
         }
         client.login = Some(Box::new(Login {
             step: LoginStep::Response,
-            sequence_id: 1,
+            sequence_id: client.answer_begins,
             greeted: None,
             place: None,
             zstd_level: 0,

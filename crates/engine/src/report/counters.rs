@@ -33,6 +33,10 @@ pub enum DisconnectReason {
     IdleTransactionTimeout,
     /// It took no byte of its answer for `client_write_timeout`.
     WriteTimeout,
+    /// It sent no more of its command for `client_read_timeout`.
+    ReadTimeout,
+    /// There was no memory for its command (`command_buffer_total`).
+    CommandMemory,
     /// Its backend was lost.
     BackendLost,
     /// The front door drains.
@@ -43,7 +47,7 @@ pub enum DisconnectReason {
 
 impl DisconnectReason {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Quit,
         Self::ClientClosed,
         Self::ClientFailed,
@@ -57,6 +61,8 @@ impl DisconnectReason {
         Self::WaitTimeout,
         Self::IdleTransactionTimeout,
         Self::WriteTimeout,
+        Self::ReadTimeout,
+        Self::CommandMemory,
         Self::BackendLost,
         Self::Drain,
         Self::Killed,
@@ -78,6 +84,8 @@ impl DisconnectReason {
             Self::WaitTimeout => "wait_timeout",
             Self::IdleTransactionTimeout => "idle_transaction_timeout",
             Self::WriteTimeout => "write_timeout",
+            Self::ReadTimeout => "read_timeout",
+            Self::CommandMemory => "command_memory",
             Self::BackendLost => "backend_lost",
             Self::Drain => "drain",
             Self::Killed => "killed",
@@ -254,6 +262,10 @@ counters! {
     pins_ended,
     /// Lists of conditions of which only the first 256 KiB were kept for SHOW WARNINGS.
     conditions_cut,
+    /// Commands that were not read on until there was memory for them (command_buffer_total).
+    commands_deferred,
+    /// Commands refused because there was no memory for them (command_buffer_total).
+    commands_refused_for_memory,
     /// Times a backend was held because its client did not keep up.
     answers_held,
     /// Bytes received from clients.
