@@ -19,8 +19,8 @@ impl Settings {
         let keys = differing!(old, new:
             server {
                 listen listen_backlog workers max_connections max_logins max_connect_errors core_dump memlock
-                default_authentication_plugin login_timeout idle_transaction_timeout client_write_timeout wait_timeout answer_buffer
-                answer_buffer_total max_allowed_packet compression drain_timeout on_disconnect driver
+                default_authentication_plugin login_timeout idle_transaction_timeout client_write_timeout client_read_timeout
+                wait_timeout answer_buffer answer_buffer_total command_buffer_total max_allowed_packet compression drain_timeout on_disconnect driver
             }
             tls { mode certificate key client_ca }
             proxy_protocol { networks }

@@ -53,9 +53,19 @@ impl Settings {
                 "client_write_timeout",
                 show_duration(server.client_write_timeout),
             ),
+            (
+                "client_read_timeout",
+                show_duration(server.client_read_timeout),
+            ),
             ("wait_timeout", or_never(server.wait_timeout)),
             ("answer_buffer", size(server.answer_buffer)),
             ("answer_buffer_total", size(server.answer_buffer_total)),
+            (
+                "command_buffer_total",
+                server
+                    .command_buffer_total
+                    .map_or_else(|| "0".to_owned(), |total| size(total.get())),
+            ),
             ("max_allowed_packet", size(server.max_allowed_packet)),
             ("compression", word(&COMPRESSION, &server.compression)),
             ("drain_timeout", show_duration(server.drain_timeout)),

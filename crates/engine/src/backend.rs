@@ -33,6 +33,7 @@ use crate::carried::trust::Probe;
 use crate::carried::user_variables::ReadUserVariables;
 use crate::carried::views::Unsure;
 use crate::commands::local_infile::Upload;
+use crate::commands::pieces::Rest;
 use crate::conditions::{Does, ReadWarnings};
 use crate::diagnostics::Counts;
 use crate::lanes::digests::Digest;
@@ -158,6 +159,8 @@ pub(crate) struct Backend {
     pub counted_rows: bool,
     /// The last rows that it has counted are those of the attached session.
     pub counted_own: bool,
+    /// What it is still to be sent of the command under way.
+    pub rest: Option<Box<Rest>>,
     /// A file that the client is sending.
     pub upload: Option<Upload>,
     /// The command under way, as long as it may be sent again elsewhere.

@@ -79,6 +79,19 @@ bitflags::bitflags! {
     }
 }
 
+bitflags::bitflags! {
+    /// Why a client is not read from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Pauses: u8 {
+        /// It sent ahead while a command runs.
+        const AHEAD = 1;
+        /// Its file comes faster than its backend takes it.
+        const UPLOAD = 1 << 1;
+        /// Its command waits for memory.
+        const MEMORY = 1 << 2;
+    }
+}
+
 /// A client connection. Small: there may be a million of them.
 pub(crate) struct Client {
     /// The driver's name for the socket.
@@ -138,8 +151,8 @@ pub(crate) struct Client {
     /// Bytes that came and are not dealt with: an incomplete command, one that waits, or those
     /// that were sent ahead. Without capacity while there are none.
     pub inbox: Vec<u8>,
-    /// Reading is paused, because it sent ahead while a command runs.
-    pub paused: bool,
+    /// Why it is not read from.
+    pub paused: Pauses,
     /// Where it came from.
     pub(crate) origin: Box<Origin>,
     /// The connection phase, until it is over.
@@ -365,6 +378,11 @@ impl Client {
     pub(crate) fn compresses(&self) -> bool {
         self.capabilities
             .intersects(Capabilities::COMPRESS | Capabilities::ZSTD_COMPRESSION)
+    }
+
+    /// True if that is done with zstd: of two methods it is zlib.
+    pub(crate) fn compresses_with_zstd(&self) -> bool {
+        self.compresses() && !self.capabilities.contains(Capabilities::COMPRESS)
     }
 
     /// True if its backend must stay attached although nothing runs.

@@ -13,7 +13,7 @@ use events::{Close, HangUp, Io, Span};
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::PinReasons;
-use wire::{Capabilities, Piece, Told};
+use wire::{Capabilities, HEADER_LEN, Piece, Told};
 use zeroize::Zeroize;
 
 use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose, Reading};
@@ -40,6 +40,7 @@ impl Engine {
         self.leave_queue(key, reason);
         self.leave_relay(turn, key);
         self.forget_intent(key);
+        self.forget_memory(key);
         self.kept.remove(&key);
         self.last_values.remove(&key);
         let lane = match state {
@@ -351,10 +352,8 @@ impl Engine {
             return;
         };
         let mut inbox = std::mem::take(&mut client.inbox);
-        if let Ok(packet) = wire::whole_packet(&inbox) {
-            client.drop_long_data(packet.payload.bytes());
-            let consumed = packet.consumed;
-            drop(packet);
+        if let Ok(consumed) = wire::whole_len(&inbox) {
+            client.drop_long_data(&inbox[HEADER_LEN..consumed]);
             inbox.drain(..consumed);
             client.retry = Retry::Fresh;
         }

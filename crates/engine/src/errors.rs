@@ -94,6 +94,22 @@ impl ClientError {
         Self::new(code::INACTIVITY, b"HY000", text)
     }
 
+    /// The client sent no more of its command for `client_read_timeout`.
+    pub(crate) fn read_timeout() -> Self {
+        let text = "Got timeout reading communication packets";
+        Self::new(code::READ_TIMEOUT, b"08S01", text)
+    }
+
+    /// There is no memory for the command.
+    pub(crate) fn out_of_command_memory(total: usize) -> Self {
+        let text = format!(
+            "there is no memory for this command: those under way fill what all accounts share, or this one may have \
+             of the {} MiB (command_buffer_total); it was not run",
+            total >> 20
+        );
+        Self::new(code::OUT_OF_RESOURCES, b"HY000", text)
+    }
+
     /// The handshake response cannot be read.
     pub(crate) fn bad_handshake() -> Self {
         Self::new(code::BAD_HANDSHAKE, b"08S01", "Bad handshake")

@@ -19,6 +19,7 @@ use wire::{Command, ResponseWalk, ServerStatus, Shape, Translation};
 use crate::backend::{Backend, ClientCommand, Exchange, Purpose, Reading};
 use crate::client::{Client, State};
 use crate::commands::Packet;
+use crate::commands::pieces::put_as_sent;
 use crate::conditions::{Answer, Does};
 use crate::diagnostics::Counts;
 use crate::endings::retry::{COMMAND_MAX, Retry};
@@ -222,9 +223,9 @@ impl Engine {
         }
         self.counters.lane_followers += u64::from(!backend.exchanges.is_empty());
         let outbox = turn.io.outbox(backend.handle);
-        outbox.extend_from_slice(packet.raw);
+        let sequence_id = put_as_sent(outbox, packet.raw).last;
         backend.exchanges.push_back(Exchange {
-            walk: ResponseWalk::shaped(Shape::Results, true, packet.sequence_id),
+            walk: ResponseWalk::shaped(Shape::Results, true, sequence_id),
             purpose: Purpose::Command(lane_command(key, client, allowance)),
             bytes: 0,
         });
@@ -328,7 +329,6 @@ impl Engine {
                 payload: packet.payload.bytes(),
                 // Nobody looks into it any more.
                 attributes: 0,
-                sequence_id: packet.sequence_id,
             };
             self.counters.queue_wait.record(waited);
             self.put_in_lane(turn, (lane, key), packet);
@@ -399,7 +399,7 @@ impl Engine {
         if self.draining.is_some() {
             return self.close_client(turn, key, DisconnectReason::Drain);
         }
-        if client.inbox.is_empty() && !client.paused {
+        if client.inbox.is_empty() && client.paused.is_empty() {
             let inbox = std::mem::take(&mut client.inbox);
             return self.recycle(inbox);
         }
@@ -410,7 +410,7 @@ impl Engine {
 fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientCommand {
     ClientCommand {
         client: Some(key),
-        translation: Translation::new(client.dialect(), 0),
+        translation: Translation::new(client.dialect(), client.answer_begins.wrapping_sub(1)),
         kind: Kind::Select,
         traits: Traits::PURE_READ,
         pins: PinReasons::NONE,

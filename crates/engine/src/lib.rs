@@ -71,6 +71,7 @@ pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use backend::setup::TRACK_ALL;
 pub use carried::globals::ChangedGlobal;
 pub use carried::trust::{tracker_probe, untold_by_probe};
+pub use commands::reservations::Reservation;
 pub use commands::rewrite::PublicAddress;
 pub use endings::kill::{KillOrder, KillOutcome, Victim};
 pub use login::directory::AccountsOrder;
@@ -182,6 +183,8 @@ pub struct Engine {
     random: ChaCha20Rng,
     /// Buffers without content, for clients' inboxes.
     spares: Vec<Vec<u8>>,
+    /// Memory for clients' commands.
+    buffering: commands::buffering::Buffering,
     lending: backend::lending::Lending,
     /// Wrong passwords that are told later.
     denials: login::denial::Denials,
@@ -283,6 +286,7 @@ impl Engine {
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),
             spares: Vec::new(),
+            buffering: commands::buffering::Buffering::default(),
             lending: backend::lending::Lending::default(),
             denials: login::denial::Denials::default(),
             at_hand: endings::panics::AtHand::default(),

@@ -32,7 +32,7 @@ use crate::backend::facts::Facts;
 use crate::carried::globals::WAIT_TIMEOUT;
 use crate::carried::last_gtid::Gtid;
 use crate::carried::track_filter::TrackFilter;
-use crate::client::{Client, First, Login, LoginStep, Origin, State};
+use crate::client::{Client, First, Login, LoginStep, Origin, Pauses, State};
 use crate::diagnostics::capture::Capture;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
@@ -162,7 +162,7 @@ impl Engine {
             backend: None,
             since: turn.now,
             inbox: Vec::new(),
-            paused: false,
+            paused: Pauses::empty(),
             answer_begins: 1,
             origin: Box::new(origin),
             login: Some(Login::new(LoginStep::Beginning, 0)),
@@ -220,15 +220,15 @@ impl Engine {
                 return bytes.len();
             }
         };
-        let Some(login) = self
-            .clients
-            .get_mut(key)
-            .and_then(|client| client.login.as_deref_mut())
-        else {
+        let Some(client) = self.clients.get_mut(key) else {
             return bytes.len();
         };
-        let in_order = packet.sequence_id == login.sequence_id;
-        login.sequence_id = packet.sequence_id.wrapping_add(1);
+        let counted = turn.io.sequence_id(client.handle);
+        let Some(login) = client.login.as_deref_mut() else {
+            return bytes.len();
+        };
+        let in_order = counted.is_some() || packet.sequence_id == login.sequence_id;
+        login.sequence_id = counted.unwrap_or(packet.sequence_id.wrapping_add(1));
         let payload = packet.payload.bytes();
         let relays = matches!(login.step, LoginStep::Relay(_));
         let step = match relays {

@@ -41,6 +41,11 @@ pub struct Settings {
     pub answer_buffer: usize,
     /// The same over all clients of this worker.
     pub answer_buffer_total: usize,
+    /// How long a client may send nothing in the middle of a command.
+    pub client_read_timeout: Span,
+    /// Bytes for commands that are not complete or wait, over all clients of the process; at least four times
+    /// `max_allowed_packet`.
+    pub command_buffer_total: usize,
     /// The longest command, in bytes.
     pub max_allowed_packet: usize,
     /// Clients are offered the compressed protocols that the server offers.
@@ -124,6 +129,8 @@ impl Default for Settings {
             client_write_timeout: Span::from_secs(60),
             answer_buffer: 64 << 10,
             answer_buffer_total: 256 << 20,
+            client_read_timeout: Span::from_secs(60),
+            command_buffer_total: 512 << 20,
             max_allowed_packet: 64 << 20,
             compression: false,
             tls: TlsMode::Off,

@@ -11,6 +11,7 @@ use membership::Key;
 use pool::Ledger;
 
 use crate::carried::globals::ChangedGlobal;
+use crate::commands::reservations::{Reservation, Reservations};
 use crate::endings::kill::{KillOrder, KillOutcome, Victim};
 use crate::login::directory::{AccountsOrder, Published};
 use crate::login::full_exchange::Checker;
@@ -39,6 +40,8 @@ pub struct Shared {
     pub(crate) strangers: Strangers,
     /// Logins that backends decide.
     pub(crate) relays: Arc<RelayPlaces>,
+    /// Memory for commands.
+    pub(crate) commands: Arc<Reservations>,
     clients: AtomicUsize,
     logins: AtomicUsize,
     pinned: Arc<AtomicUsize>,
@@ -60,6 +63,7 @@ impl Shared {
             accounts: Published::default(),
             strangers: Strangers::default(),
             relays: RelayPlaces::new(workers),
+            commands: Arc::default(),
             clients: AtomicUsize::new(0),
             logins: AtomicUsize::new(0),
             pinned: Arc::default(),
@@ -100,6 +104,11 @@ impl Shared {
         version.hash(&mut hasher);
         let hash = hasher.finish();
         self.unsound.swap(hash, Ordering::Relaxed) != hash
+    }
+
+    /// Bytes that are reserved for commands, and how many clients wait for such.
+    pub fn command_memory(&self) -> (usize, usize) {
+        self.commands.totals()
     }
 
     /// Client connections of all workers.
@@ -279,6 +288,8 @@ pub enum Mail {
     RelayPlace(RelayPlace),
     /// Another worker is short of such places.
     RelayWanted,
+    /// Memory for the command of a client that waits for it.
+    Memory(Key, Reservation),
     /// Other settings hold from now on: for who comes, and whatever is looked up when it is needed. What is only
     /// looked at when an engine is made stays as it was then.
     SettingsChanged(Arc<Settings>),
@@ -322,6 +333,7 @@ impl std::fmt::Debug for Mail {
             Mail::RulesChanged => "RulesChanged",
             Mail::RelayPlace(_) => "RelayPlace",
             Mail::RelayWanted => "RelayWanted",
+            Mail::Memory(..) => "Memory",
             Mail::SettingsChanged(_) => "SettingsChanged",
             Mail::PasswordChecked(..) => "PasswordChecked",
             Mail::PublicKey(_) => "PublicKey",

@@ -50,6 +50,7 @@ impl Engine {
             self.busy.due(),
             self.draining,
             self.denials.due(),
+            self.unfinished_due(),
             self.parked_due(),
         ]
         .into_iter()
@@ -95,6 +96,7 @@ impl Engine {
         while let Some(key) = self.due(turn, State::Held, settings.idle_transaction_timeout) {
             self.end_silent(turn, key, DisconnectReason::IdleTransactionTimeout);
         }
+        self.end_unfinished(turn);
         self.each_awake(|engine, id| engine.key_due(turn, id));
         self.lanes_due(turn);
         self.overtime_is_due(turn);

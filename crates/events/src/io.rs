@@ -98,6 +98,12 @@ pub trait Io<M> {
         None
     }
 
+    /// The sequence id that the next compressed packet to this connection has, if it is compressed. The servers begin
+    /// each answer with it, too, and do not look at the ids of the packets within.
+    fn sequence_id(&self, _handle: Handle) -> Option<u8> {
+        None
+    }
+
     /// From now on all that comes from this connection and leaves for it, behind what is in the outbox, goes over
     /// TLS. `early` is what came already and belongs to it. [`tls_established`](crate::Handler::tls_established)
     /// follows, or the connection fails. As with compression, a driver does nothing of that kind.

@@ -6,7 +6,7 @@
 //! front door and the load generator. This crate holds no logic and touches no socket, no clock
 //! and no randomness: time and random bytes are arguments.
 //!
-//! For those who stand between the two there is [`tell_on_all_but_received!`]; for their tests, with the feature
+//! For those who stand between the two there is [`tell_on!`]; for their tests, with the feature
 //! `recorder`, a driver that only writes down what it is asked.
 
 mod handler;

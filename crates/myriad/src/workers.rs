@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use accounts::Directory;
 use anyhow::Context;
 use compression::Compressed;
+use doctor::{Host, Uring};
 use driver::{
     Address, Clock, Driver, DriverCounters, DriverError, Listeners, Postboxes, Wanted, Worker,
 };
@@ -161,6 +162,7 @@ pub(crate) fn engine_settings(
     accounts: Arc<Directory>,
 ) -> engine::Settings {
     let (server, backend) = (&settings.server, &settings.backend);
+    let memory = Host::here(Uring::Works).memory_limit();
     let default = engine::Settings::default();
     engine::Settings {
         accounts,
@@ -176,6 +178,8 @@ pub(crate) fn engine_settings(
         idle_transaction_timeout: server.idle_transaction_timeout.map(Into::into),
         wait_timeout: server.wait_timeout.map(Into::into),
         client_write_timeout: server.client_write_timeout.into(),
+        client_read_timeout: server.client_read_timeout.into(),
+        command_buffer_total: server.command_buffer(memory),
         answer_buffer: server.answer_buffer,
         answer_buffer_total: server.answer_buffer_total / workers,
         max_allowed_packet: server.max_allowed_packet,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use events::{Handle, Handler, HangUp, Io, Tag, Timestamp, TlsFacts, tell_on_all_but_received};
+use events::{Handle, Handler, HangUp, Io, Tag, Timestamp, TlsFacts, tell_on};
 
 use crate::client::Client;
 use crate::connections::Phase;
@@ -203,7 +203,10 @@ impl<H: Handler> Secured<H> {
 impl<H: Handler> Handler for Secured<H> {
     type Mail = H::Mail;
 
-    tell_on_all_but_received!();
+    tell_on!(
+        accepted, connected, connect_failed, drained, hung_up, mail, timer, next_timer, turn_ended,
+        finished
+    );
 
     fn recover<I: Io<Self::Mail>>(
         &mut self,

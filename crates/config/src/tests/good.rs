@@ -43,9 +43,11 @@ fn every_key_of_server_arrives() {
         login_timeout = "250ms"
         idle_transaction_timeout = "5m"
         client_write_timeout = "8h"
+        client_read_timeout = "7m"
         wait_timeout = "1d"
         answer_buffer = 2048
         answer_buffer_total = "1024GiB"
+        command_buffer_total = "5GiB"
         max_allowed_packet = "1GiB"
         compression = "off"
         drain_timeout = "1s"
@@ -70,9 +72,11 @@ fn every_key_of_server_arrives() {
         login_timeout: Duration::from_millis(250),
         idle_transaction_timeout: Some(Duration::from_secs(300)),
         client_write_timeout: Duration::from_secs(28_800),
+        client_read_timeout: Duration::from_secs(420),
         wait_timeout: Some(Duration::from_secs(86_400)),
         answer_buffer: 2_048,
         answer_buffer_total: 1 << 40,
+        command_buffer_total: NonZero::new(5 << 30),
         max_allowed_packet: 1 << 30,
         compression: false,
         drain_timeout: Duration::from_secs(1),

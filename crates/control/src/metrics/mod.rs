@@ -36,12 +36,15 @@ pub(crate) struct Scrape {
     pin_reasons: Vec<&'static str>,
     listeners: [DriverCount; 5],
     hosts_failed: u64,
+    command_bytes: u64,
+    clients_deferred: u64,
 }
 
 impl Scrape {
     /// Puts together what the workers told and what the process knows.
     pub(crate) fn new(sighting: Arc<Sighting>, desk: &Desk) -> Self {
         let facts = &desk.facts;
+        let (command_bytes, clients_deferred) = facts.shared.command_memory();
         Self {
             sighting,
             process: Process::read(),
@@ -54,6 +57,8 @@ impl Scrape {
             pin_reasons: facts.pin_reasons.clone(),
             listeners: desk.counts(),
             hosts_failed: facts.shared.hosts_failed().0 as u64,
+            command_bytes: command_bytes as u64,
+            clients_deferred: clients_deferred as u64,
         }
     }
 
@@ -89,6 +94,16 @@ impl Scrape {
             "myriad_hosts_failed",
             "Addresses that failed to log in and are remembered for that",
             self.hosts_failed,
+        )?;
+        page.gauge(
+            "myriad_command_buffer_bytes",
+            "Memory that is reserved for commands of clients (command_buffer_total)",
+            self.command_bytes,
+        )?;
+        page.gauge(
+            "myriad_clients_deferred",
+            "Clients that are not read from until there is memory for their command",
+            self.clients_deferred,
         )
     }
 

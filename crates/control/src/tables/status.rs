@@ -24,6 +24,9 @@ pub(super) fn rows(desk: &Desk, sighting: &Sighting) -> Vec<Row> {
     page.add("backend_slots_taken", ledger.taken() as u64);
     let (hosts_failed, _) = desk.facts.shared.hosts_failed();
     page.add("hosts_failed", hosts_failed as u64);
+    let (command_bytes, clients_deferred) = desk.facts.shared.command_memory();
+    page.add("command_buffer_bytes", command_bytes as u64);
+    page.add("clients_deferred", clients_deferred as u64);
     page.all("clients", metrics::clients(gauges));
     page.all("backends", metrics::backends(gauges));
     page.add("busy_limit", gauges.busy_limit);

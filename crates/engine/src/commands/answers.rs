@@ -177,7 +177,12 @@ impl Engine {
             let (used, progress) = self.answer(turn, key, &input[at..])?;
             at += used;
             match progress {
-                Progress::Complete(ending) => self.answered(turn, key, &ending),
+                Progress::Complete(ending) => {
+                    if let Some(backend) = self.pool.get_mut(key) {
+                        backend.answered_early();
+                    }
+                    self.answered(turn, key, &ending);
+                }
                 Progress::Incomplete => break,
             }
         }

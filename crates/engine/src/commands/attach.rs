@@ -187,13 +187,12 @@ impl Engine {
             debug_assert!(false, "a command waits that is not complete");
             return;
         };
-        let (consumed, sequence_id) = (packet.consumed, packet.sequence_id);
+        let consumed = packet.consumed;
         let payload = packet.payload.bytes();
         let raw = Packet {
             raw: &inbox[..consumed],
             payload,
             attributes: record.attributes(payload).unwrap_or_default(),
-            sequence_id,
         };
         let question = self.question_by_name(client, raw);
         let asked = raw.or(question.as_deref());
@@ -202,11 +201,14 @@ impl Engine {
         if taken == Taken::Now {
             self.drop_long_data(client, payload);
             drop(packet);
-            inbox.drain(..consumed);
+            inbox = self.hand_over(turn, client, inbox, consumed);
         }
         match self.clients.get_mut(client) {
             Some(record) if !inbox.is_empty() => record.inbox = inbox,
             _ => self.recycle(inbox),
+        }
+        if taken == Taken::Now {
+            self.balance_memory(turn, client);
         }
         if self.clients.state(client) == Some(State::Idle) {
             self.consume_inbox(turn, client);
@@ -460,6 +462,7 @@ impl Engine {
             changed_globals: Vec::new(),
             counted_rows: false,
             counted_own: false,
+            rest: None,
             upload: None,
             replay: Vec::new(),
             orphaned: None,

@@ -21,6 +21,7 @@ use crate::commands::own_status::own_status;
 use crate::commands::rewrite::{self, Live, Rewrite, rewrite};
 use crate::commands::settle::defines;
 use crate::commands::statements::shape;
+use crate::commands::pieces::{Put, Rest, put_as_sent};
 use crate::commands::{Packet, mentions};
 use crate::conditions::Does;
 use crate::diagnostics::Counts;
@@ -78,7 +79,10 @@ impl Engine {
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
         let does_so = (&statement, effect.as_ref());
         put_tracking(outbox, (client, backend), does_so, &self.track_lists);
-        let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
+        let put = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
+        let sequence_id = put.last;
+        debug_assert!(backend.rest.is_none(), "it has not got all of the last command");
+        backend.rest = put.is_begun.then(|| Box::new(Rest::of(packet.raw.len())));
         client.holds_unseen(&statement, effect.as_ref());
         self.counters.statements += u64::from(packet.is_statement());
         let kept = client.keeps_definitions_of(packet.payload, &statement);
@@ -262,26 +266,25 @@ fn in_place_of(
         .or_else(|| drawn.map(Rewrite::of_text))
 }
 
-/// Appends a command, or what is sent in its place. Returns the sequence id of its last packet.
+/// Appends a command, or what is sent in its place.
 fn put_packet(
     outbox: &mut Vec<u8>,
     (client, backend): (&mut Client, &mut Backend),
     (packet, rewritten): (Packet<'_>, Option<&[u8]>),
     flavor: Flavor,
-) -> u8 {
+) -> Put {
     match rewritten {
         Some(text) => {
             let command = packet.payload.first().copied();
             let command = command.and_then(Command::from_byte);
             let parts = [packet.attributes(), text];
-            put_command_of(outbox, command.unwrap_or(Command::Query), parts);
+            Put::whole(put_command_of(outbox, command.unwrap_or(Command::Query), parts))
         }
         None if names_statement(packet.payload) => {
-            return put_named(outbox, (client, backend), packet, flavor);
+            put_named(outbox, (client, backend), packet, flavor)
         }
-        None => outbox.extend_from_slice(packet.raw),
+        None => put_as_sent(outbox, packet.raw),
     }
-    packet.sequence_id
 }
 
 impl Client {
@@ -321,8 +324,8 @@ fn translation(
     (sequence_id, keeps_definitions_of, statement): (u8, Option<u32>, &Statement),
 ) -> Translation {
     let login = client.login.as_ref();
-    let sent = packet.sequence_id.wrapping_sub(sequence_id);
-    let offset = login.map_or(sent, |login| login.sequence_id.wrapping_sub(1));
+    let begins = login.map_or(client.answer_begins, |login| login.sequence_id);
+    let offset = begins.wrapping_sub(1).wrapping_sub(sequence_id);
     let mut translation = Translation::new(client.dialect(), offset);
     if statement.kind == Kind::Admin && !statement.traits.contains(Traits::IMPLICIT_COMMIT) {
         // CHECKSUM TABLE.

@@ -231,7 +231,8 @@ impl Engine {
             ..Told::default()
         };
         let outbox = turn.io.outbox(client.handle);
-        let translation = Translation::new(client.dialect(), 0);
+        let offset = client.answer_begins.wrapping_sub(1);
+        let translation = Translation::new(client.dialect(), offset);
         list.tell((asked, form), (translation, told), outbox);
         client.capture.row_count = -1;
         self.counters.local_answers += 1;

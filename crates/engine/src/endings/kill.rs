@@ -9,7 +9,7 @@ use events::{Io, Span};
 use membership::Key;
 use pool::{KeyId, State as BackendState};
 use session::statement::{Kill, Named, PinReason, kill_target};
-use wire::{Command, ErrPacket, OkPacket, code, whole_packet};
+use wire::{Command, ErrPacket, HEADER_LEN, OkPacket, code, whole_len};
 
 use crate::backend::{Due, Purpose};
 use crate::client::{Client, State};
@@ -258,9 +258,8 @@ impl Engine {
         };
         let backend = client.backend.and_then(|key| self.pool.get(key));
         let at_rest = backend.is_some_and(|backend| !backend.may_be_ended());
-        at_rest
-            && whole_packet(&client.inbox)
-                .is_ok_and(|packet| runs_statement(packet.payload.bytes()))
+        let is_complete = whole_len(&client.inbox).is_ok();
+        at_rest && is_complete && runs_statement(&client.inbox[HEADER_LEN..])
     }
 
     /// The outcome of an order is known: whoever asked is told.
@@ -292,7 +291,11 @@ impl Engine {
                     status: client.status,
                     ..OkPacket::default()
                 };
-                ok.encode(turn.io.outbox(client.handle), 1, 0x00);
+                ok.encode(
+                    turn.io.outbox(client.handle),
+                    client.answer_begins,
+                    0x00,
+                );
             }
         }
         self.asked(turn, asker);

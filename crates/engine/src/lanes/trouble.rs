@@ -225,7 +225,8 @@ impl Engine {
                 continue;
             };
             if command.answered {
-                let sequence_id = next_sequence_id(exchange, 1);
+                let first = self.clients.get(client).map_or(1, |of| of.answer_begins);
+                let sequence_id = next_sequence_id(exchange, first);
                 self.lose_backend(turn, client, false, sequence_id);
             } else {
                 self.counters.retries += 1;

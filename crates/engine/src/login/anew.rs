@@ -40,7 +40,7 @@ impl Engine {
         if origin.changes_refused < REFUSED_MAX {
             origin.asked_collation = asked.unwrap_or(origin.asked_collation);
         }
-        client.login = Some(Login::new(LoginStep::Response, 1));
+        client.login = Some(Login::new(LoginStep::Response, client.answer_begins));
         self.reset_session(key, collation);
         let former = self.former(key);
         if let Some(client) = self.clients.get_mut(key)

@@ -36,6 +36,10 @@ pub enum DisconnectReason {
     /// It took its answer slowly, held a backend so, and another account waited, beside which its account held more than
     /// its share.
     SlowReader,
+    /// It sent no more of its command for `client_read_timeout`.
+    ReadTimeout,
+    /// There was no memory for its command (`command_buffer_total`).
+    CommandMemory,
     /// Its backend was lost.
     BackendLost,
     /// The front door drains.
@@ -48,7 +52,7 @@ pub enum DisconnectReason {
 
 impl DisconnectReason {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Quit,
         Self::ClientClosed,
         Self::ClientFailed,
@@ -63,6 +67,8 @@ impl DisconnectReason {
         Self::IdleTransactionTimeout,
         Self::WriteTimeout,
         Self::SlowReader,
+        Self::ReadTimeout,
+        Self::CommandMemory,
         Self::BackendLost,
         Self::Drain,
         Self::Killed,
@@ -86,6 +92,8 @@ impl DisconnectReason {
             Self::IdleTransactionTimeout => "idle_transaction_timeout",
             Self::WriteTimeout => "write_timeout",
             Self::SlowReader => "slow_reader",
+            Self::ReadTimeout => "read_timeout",
+            Self::CommandMemory => "command_memory",
             Self::BackendLost => "backend_lost",
             Self::Drain => "drain",
             Self::Killed => "killed",
@@ -263,6 +271,10 @@ counters! {
     pins_ended,
     /// Lists of conditions of which only the first 256 KiB were kept for SHOW WARNINGS.
     conditions_cut,
+    /// Commands that were not read on until there was memory for them (command_buffer_total).
+    commands_deferred,
+    /// Commands refused because there was no memory for them (command_buffer_total).
+    commands_refused_for_memory,
     /// Times a backend was held because its client did not keep up.
     answers_held,
     /// Answers read whole into memory, however slowly their clients took them, because a statement waited for a backend.

@@ -8,6 +8,8 @@ mod alike;
 #[cfg(test)]
 mod beginnings;
 #[cfg(test)]
+mod buffering;
+#[cfg(test)]
 mod expired;
 #[cfg(test)]
 mod logins;
