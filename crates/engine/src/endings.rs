@@ -15,7 +15,7 @@ use wire::{Capabilities, Piece, Told};
 use zeroize::Zeroize;
 
 use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose};
-use crate::client::{Client, State};
+use crate::client::State;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
@@ -92,38 +92,6 @@ impl Engine {
             client.inbox.zeroize();
         }
         self.recycle(client.inbox);
-    }
-
-    /// Counts the client if it ended instead of logging in, as the servers do. Who was not greeted yet is not to
-    /// blame.
-    fn count_broken<I: Io<Mail>>(
-        &mut self,
-        turn: &Turn<'_, I>,
-        state: Option<State>,
-        client: &Client,
-        reason: DisconnectReason,
-    ) {
-        let begun = client
-            .login
-            .as_ref()
-            .is_some_and(|login| login.place.is_some());
-        let broken = matches!(
-            reason,
-            DisconnectReason::ClientClosed
-                | DisconnectReason::ClientFailed
-                | DisconnectReason::Malformed
-                | DisconnectReason::LoginTimeout
-        );
-        if !begun || !broken || !state.is_some_and(|state| State::LOGINS.contains(&state)) {
-            return;
-        }
-        self.counters.handshakes_broken += 1;
-        let peer = client.origin.peer;
-        let mut proxies = self.settings.proxy_networks.iter();
-        // A load balancer looks whether this is alive, and must not lock itself out.
-        if !proxies.any(|network| network.contains(peer)) {
-            self.shared.strangers.broke(peer, turn.now);
-        }
     }
 
     /// No client has the id any more. After a peak the table gives back what is far too much.
@@ -283,6 +251,7 @@ impl Engine {
         }
         self.send_kills(turn, id);
         self.serve_all(turn);
+        self.find_out(turn.now);
     }
 
     /// A client's backend is gone. If its command was not sent, it waits for another one; else it

@@ -111,7 +111,12 @@ impl Handler for Engine {
             Mail::RulesChanged => self.rules_changed(),
             Mail::RelayPlace(place) => self.relay_place_came(turn, place),
             Mail::RelayWanted => self.relays_due(turn),
-            Mail::SettingsChanged(settings) => self.settings = settings,
+            Mail::SettingsChanged(settings) => {
+                self.shared
+                    .strangers
+                    .exempt(&settings.connect_errors_exempt);
+                self.settings = settings;
+            }
             Mail::PasswordChecked(client, proof) => self.password_checked(turn, client, &proof),
             Mail::PublicKey(client) => self.send_public_key(turn, client),
             Mail::AccountsChanged => self.follow_accounts(turn),

@@ -1,5 +1,6 @@
 //! What the workers of one process share, and what they write to each other.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -14,11 +15,12 @@ use crate::endings::kill::{KillOrder, KillOutcome, Victim};
 use crate::login::directory::{AccountsOrder, Published};
 use crate::login::full_exchange::Checker;
 use crate::login::relay_places::{RelayPlace, RelayPlaces};
-use crate::login::strangers::Strangers;
+use crate::login::strangers::{BrokenHost, Strangers};
 use crate::permits::limits::LimitsOrder;
 use crate::report::Report;
 use crate::report::look::Look;
 use crate::settings::Settings;
+use crate::standstill::{Standstill, Standstills};
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
 pub const FIRST_CONNECTION_ID: u32 = 1 << 30;
@@ -38,6 +40,8 @@ pub struct Shared {
     pub(crate) strangers: Strangers,
     /// Logins that backends decide.
     pub(crate) relays: Arc<RelayPlaces>,
+    /// Whether silent sessions hold all backend connections while statements wait.
+    pub(crate) standstills: Standstills,
     clients: AtomicUsize,
     logins: AtomicUsize,
     pinned: Arc<AtomicUsize>,
@@ -57,6 +61,7 @@ impl Shared {
             accounts: Published::default(),
             strangers: Strangers::default(),
             relays: RelayPlaces::new(workers),
+            standstills: Standstills::new(workers),
             clients: AtomicUsize::new(0),
             logins: AtomicUsize::new(0),
             pinned: Arc::default(),
@@ -80,14 +85,34 @@ impl Shared {
         true
     }
 
-    /// Forgets which addresses failed to log in: `FLUSH HOSTS`.
-    pub fn flush_hosts(&self) {
-        self.strangers.forget();
+    /// Forgets which addresses failed to log in: `FLUSH HOSTS`. Returns how many had.
+    pub fn flush_hosts(&self) -> usize {
+        self.strangers.forget()
     }
 
-    /// How many addresses are known that failed to log in, and how many were forgotten to make room for others.
+    /// The same of one address: `FLUSH HOSTS 'address'`. True if it had failed.
+    pub fn flush_host(&self, address: IpAddr) -> bool {
+        self.strangers.forget_one(address)
+    }
+
+    /// How many addresses failed to log in and are remembered, and how many were forgotten to make room for others.
     pub fn hosts_failed(&self) -> (usize, u64) {
-        (self.strangers.len(), self.strangers.driven_out())
+        (self.strangers.len(), self.strangers.evicted())
+    }
+
+    /// How many addresses are blocked because of broken handshakes.
+    pub fn hosts_blocked(&self) -> usize {
+        self.strangers.blocked()
+    }
+
+    /// Where handshakes broke, in no order.
+    pub fn broken_hosts(&self) -> Vec<BrokenHost> {
+        self.strangers.broken()
+    }
+
+    /// The standstill, if silent sessions hold all backend connections while statements wait.
+    pub fn standstill(&self) -> Option<Standstill> {
+        self.standstills.now()
     }
 
     /// Client connections of all workers.

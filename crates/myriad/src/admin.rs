@@ -1,17 +1,22 @@
 //! The listeners for administrators: HTTP and SQL. Owns where they listen and who may log in; what they
 //! answer is `control`'s matter.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context;
 use control::{Administrator, Desk, Encryption, Entrance};
-use tokio::net::TcpListener;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 
-/// The listeners, running.
-pub(crate) struct Listeners(Vec<(&'static str, JoinHandle<std::io::Result<()>>)>);
+/// The listeners, bound; whoever connects waits until they serve.
+pub(crate) struct Listeners {
+    http: Option<TcpListener>,
+    sql: Option<TcpListener>,
+}
+
+/// The listeners, serving.
+pub(crate) struct Serving(Vec<(&'static str, JoinHandle<std::io::Result<()>>)>);
 
 /// Who may come in there by these settings, and what is shown to those who speak TLS.
 pub(crate) fn entrance(admin: &config::Admin, server: &Arc<tls::Server>) -> Arc<Entrance> {
@@ -29,29 +34,42 @@ pub(crate) fn entrance(admin: &config::Admin, server: &Arc<tls::Server>) -> Arc<
     Arc::new(Entrance::new(encryption, administrators))
 }
 
-/// Starts those that the settings name; they end when `stopped` says so.
-pub(crate) async fn start(
-    admin: &config::Admin,
-    desk: &Arc<Desk>,
-    entrance: &Arc<Entrance>,
-    stopped: &Receiver<bool>,
-) -> anyhow::Result<Listeners> {
-    let mut running = Vec::new();
-    let (desk, entrance) = (|| desk.clone(), || entrance.clone());
-    if let Some(address) = admin.http {
-        let listener = bind("admin.http", address).await?;
-        let serving = control::serve(listener, desk(), entrance(), until(stopped.clone()));
-        running.push(("admin HTTP failed", tokio::spawn(serving)));
+impl Listeners {
+    /// Binds those that the settings name.
+    pub(crate) fn bind(admin: &config::Admin) -> anyhow::Result<Self> {
+        let bind = |key, address: Option<SocketAddr>| {
+            address.map(|address| bind(key, address)).transpose()
+        };
+        Ok(Self {
+            http: bind("admin.http", admin.http)?,
+            sql: bind("admin.sql", admin.sql)?,
+        })
     }
-    if let Some(address) = admin.sql {
-        let listener = bind("admin.sql", address).await?;
-        let serving = control::serve_sql(listener, desk(), entrance(), until(stopped.clone()));
-        running.push(("admin SQL failed", tokio::spawn(serving)));
+
+    /// Begins to serve, within a runtime, until `stopped` says so.
+    pub(crate) fn serve(
+        self,
+        desk: &Arc<Desk>,
+        entrance: &Arc<Entrance>,
+        stopped: &Receiver<bool>,
+    ) -> anyhow::Result<Serving> {
+        let mut running = Vec::new();
+        let (desk, entrance) = (|| desk.clone(), || entrance.clone());
+        if let Some(listener) = self.http {
+            let listener = ready("admin.http", listener)?;
+            let serving = control::serve(listener, desk(), entrance(), until(stopped.clone()));
+            running.push(("admin HTTP failed", tokio::spawn(serving)));
+        }
+        if let Some(listener) = self.sql {
+            let listener = ready("admin.sql", listener)?;
+            let serving = control::serve_sql(listener, desk(), entrance(), until(stopped.clone()));
+            running.push(("admin SQL failed", tokio::spawn(serving)));
+        }
+        Ok(Serving(running))
     }
-    Ok(Listeners(running))
 }
 
-impl Listeners {
+impl Serving {
     /// Waits until all have ended.
     pub(crate) async fn ended(self) -> anyhow::Result<()> {
         for (what, serving) in self.0 {
@@ -61,9 +79,16 @@ impl Listeners {
     }
 }
 
-async fn bind(key: &'static str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listener = TcpListener::bind(address).await;
+fn bind(key: &'static str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address);
     let listener = listener.with_context(|| format!("{key}: cannot listen on {address}"))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn ready(key: &'static str, listener: TcpListener) -> anyhow::Result<tokio::net::TcpListener> {
+    let address = listener.local_addr()?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
     tracing::info!(%address, "{key} listening");
     Ok(listener)
 }

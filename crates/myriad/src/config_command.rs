@@ -20,13 +20,27 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match arguments {
         Arguments::Check { file } => {
             let settings = config::load(file)?;
-            let accounts = settings.accounts.len();
-            println!("{}: fine ({accounts} accounts)", file.display());
-            if accounts == 0 {
-                println!("nobody can log in yet: add an [[account]]");
+            println!("{}: fine ({})", file.display(), accounts(&settings));
+            if settings.has_no_accounts() {
+                println!("nobody can log in yet: add [monitor] or an [[account]]");
             }
         }
         Arguments::Default => print!("{}", config::default_toml()),
     }
     Ok(())
+}
+
+/// Who may log in, in a few words.
+fn accounts(settings: &config::Settings) -> String {
+    let configured = match settings.accounts.len() {
+        1 => "1 account".to_owned(),
+        count => format!("{count} accounts"),
+    };
+    match &settings.monitor {
+        None => configured,
+        Some(monitor) => format!(
+            "{configured}, and those of the database, which {} reads",
+            monitor.user
+        ),
+    }
 }

@@ -51,12 +51,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .build()?;
     let signals = runtime.block_on(async { Signals::new() })?;
     let backlog = i32::try_from(settings.server.listen_backlog).unwrap_or(i32::MAX);
+    // All of them before anything is begun: who finds an address taken leaves no client half served.
     let listeners = Listeners::bind(&listen_addresses(&settings), backlog)?;
+    let admin = admin::Listeners::bind(&settings.admin)?;
     let mut database = None;
     if arguments.local {
         database = Some(local::start(&arguments.local_folder, &mut settings)?);
     }
-    if settings.accounts.is_empty() && settings.monitor.is_none() {
+    if settings.has_no_accounts() {
         tracing::warn!("nobody can log in: the configuration has no [monitor] and no [[account]]");
     }
     let roll = credentials::Roll::new(&settings);
@@ -67,12 +69,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let shared = (rules, roll.directory());
     let entrance = admin::entrance(&settings.admin, certificates.server());
     let workers = Workers::start(&settings, &listeners, shared, &certificates.parties())?;
-    for address in listeners.local_addresses() {
-        tracing::info!(%address, backend = %settings.backend.address, "listening");
-    }
-    if arguments.local {
-        println!("{}", local::invitation(&listeners.local_addresses()));
-    }
     let read = (sources, settings.clone());
     let book = Book::new(read, &workers, certificates, roll.clone());
     let book = Arc::new(Mutex::new(book));
@@ -83,9 +79,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let _ending = orders.send(order);
     });
     let office = Office { book, ordered };
-    let reader = credentials::Reader::new(&settings, &workers, roll)?;
-    let office = (signals, office, entrance);
-    runtime.block_on(control(&settings, &workers, office, reader))?;
+    let reader = credentials::Reader::new(&settings, &workers, roll.clone())?;
+    for address in listeners.local_addresses() {
+        tracing::info!(%address, backend = %settings.backend.address, "listening");
+    }
+    if arguments.local {
+        println!("{}", local::invitation(&listeners.local_addresses()));
+    }
+    let office = (signals, office, (admin, entrance));
+    let accounts = settings.monitor.as_ref().map(|_| roll.status());
+    runtime.block_on(control(&settings, &workers, office, (reader, accounts)))?;
     workers.join()?;
     drop(listeners);
     if let Some(mut database) = database {
@@ -100,18 +103,26 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 async fn control(
     settings: &config::Settings,
     workers: &Workers,
-    (mut signals, mut office, entrance): (Signals, Office, Arc<control::Entrance>),
-    reader: Option<credentials::Reader>,
+    (mut signals, mut office, (admin, entrance)): (Signals, Office, Administration),
+    (reader, accounts): (
+        Option<credentials::Reader>,
+        Option<Arc<control::AccountsStatus>>,
+    ),
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let sql = Arc::new(quotas::Desk(office.book.clone()));
     let book = office.book.clone();
-    let facts = facts(workers, draining.clone())
+    let mut facts = facts(workers, draining.clone())
         .with_office(sql)
         .with_variables(move || quotas::open(&book).settings.entries());
+    if let Some(status) = accounts {
+        let book = office.book.clone();
+        let are_all = move || quotas::open(&book).settings.accounts.is_empty();
+        facts = facts.with_accounts(status, are_all);
+    }
     let desk = control::Desk::new(Arc::new(Posts(workers.postboxes.clone())), facts);
-    let listeners = admin::start(&settings.admin, &desk, &entrance, &stopped).await?;
+    let listeners = admin.serve(&desk, &entrance, &stopped)?;
     let reading = reader.map(|reader| tokio::spawn(reader.run(stopped.clone())));
     signals.end(&mut office).await;
     tracing::info!(timeout = ?settings.server.drain_timeout, "draining; a second signal ends at once");
@@ -145,6 +156,9 @@ struct Office {
     book: Arc<Mutex<Book>>,
     ordered: UnboundedReceiver<LimitsOrder>,
 }
+
+/// Where administrators come in, and who may.
+type Administration = (admin::Listeners, Arc<control::Entrance>);
 
 /// The signals that the front door listens to.
 struct Signals {

@@ -8,6 +8,7 @@ mod mariadb;
 mod mysql;
 mod orders;
 mod rows;
+mod status;
 mod succession;
 mod sums;
 mod tables;
@@ -21,6 +22,8 @@ use engine::AccountsOrder;
 use tokio::time::{Instant, sleep_until, timeout};
 
 pub use orders::Orders;
+pub use status::AccountsStatus;
+pub(crate) use status::{Attempt, Attempts, Unread};
 pub use succession::{Succession, Successor};
 pub use tables::Database;
 
@@ -54,6 +57,7 @@ pub async fn read_accounts(
     register: Arc<Mutex<Register>>,
     database: Database,
     (orders, succession): (Arc<Orders>, Arc<Succession>),
+    status: Arc<AccountsStatus>,
     notice: impl Notice,
     stopped: impl Future<Output = ()>,
 ) {
@@ -65,6 +69,7 @@ pub async fn read_accounts(
         register,
         database,
         notice,
+        status,
         failing: false,
     };
     loop {
@@ -82,8 +87,11 @@ pub async fn read_accounts(
             None => false,
         };
         let told = succeeded || reader.read().await;
-        // Of a database with very many privileges not much of its time is taken.
-        next = begun + INTERVAL.max(SHARE * begun.elapsed());
+        // Of a database with very many privileges not much of its time is taken. One that does not answer loses none.
+        next = match told {
+            true => begun + INTERVAL.max(SHARE * begun.elapsed()),
+            false => begun + INTERVAL.max(begun.elapsed()),
+        };
         for order in asked {
             reader.notice.read(order, told);
         }
@@ -94,13 +102,17 @@ struct Reader<N> {
     register: Arc<Mutex<Register>>,
     database: Database,
     notice: N,
+    status: Arc<AccountsStatus>,
     failing: bool,
 }
 
 impl<N: Notice> Reader<N> {
     /// Reads the accounts once. False if that cannot be done.
     async fn read(&mut self) -> bool {
-        match patiently(&mut self.database).await {
+        let began = Instant::now();
+        let read = patiently(&mut self.database).await;
+        self.status.note(began, read.as_ref().err());
+        match read {
             Ok(reading) => {
                 if std::mem::replace(&mut self.failing, false) {
                     tracing::info!("the database's accounts can be read again");
@@ -108,7 +120,7 @@ impl<N: Notice> Reader<N> {
                 self.publish(|register| register.update(reading?));
                 true
             }
-            Err(error) => {
+            Err(Unread { error, .. }) => {
                 self.database.forget();
                 if !std::mem::replace(&mut self.failing, true) {
                     tracing::error!(error, "the database's accounts cannot be read");
@@ -121,10 +133,12 @@ impl<N: Notice> Reader<N> {
     /// Reads the accounts as a successor, which stays if that can be done. False if not: all is as before.
     async fn give_way(&mut self, mut successor: Successor) -> bool {
         let user = successor.login.0.clone();
+        let began = Instant::now();
         match patiently(&mut successor.database).await {
             Ok(reading) => {
                 self.database = successor.database;
                 self.failing = false;
+                self.status.note(began, None);
                 self.publish(|register| register.change_ours(successor.login));
                 self.publish(|register| register.update(reading?));
                 tracing::info!(
@@ -133,7 +147,7 @@ impl<N: Notice> Reader<N> {
                 );
                 true
             }
-            Err(error) => {
+            Err(Unread { error, .. }) => {
                 let stays = "the database's accounts cannot be read with the new settings; \
                              those of before stay";
                 tracing::error!(user, error, "{stays}");
@@ -158,7 +172,12 @@ async fn leave(database: &mut Database) {
 }
 
 /// What the database says, if it does within its time.
-async fn patiently(database: &mut Database) -> Result<Option<Reading>, String> {
+async fn patiently(database: &mut Database) -> Result<Option<Reading>, Unread> {
     let read = timeout(PATIENCE, database.read()).await;
-    read.unwrap_or_else(|_| Err("no answer within 5 s".to_owned()))
+    read.unwrap_or_else(|_| {
+        Err(Unread {
+            error: format!("no answer within {} s", PATIENCE.as_secs()),
+            answered: false,
+        })
+    })
 }

@@ -12,6 +12,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 
+use crate::credentials::Attempt;
 use crate::desk::Desk;
 use crate::facts::DriverCount;
 use crate::outlook::Backend;
@@ -36,6 +37,8 @@ pub(crate) struct Scrape {
     pin_reasons: Vec<&'static str>,
     listeners: [DriverCount; 5],
     hosts_failed: u64,
+    hosts_blocked: u64,
+    standstill: bool,
 }
 
 impl Scrape {
@@ -54,6 +57,8 @@ impl Scrape {
             pin_reasons: facts.pin_reasons.clone(),
             listeners: desk.counts(),
             hosts_failed: facts.shared.hosts_failed().0 as u64,
+            hosts_blocked: facts.shared.hosts_blocked() as u64,
+            standstill: facts.shared.standstill().is_some(),
         }
     }
 
@@ -89,6 +94,11 @@ impl Scrape {
             "myriad_hosts_failed",
             "Addresses that failed to log in and are remembered for that",
             self.hosts_failed,
+        )?;
+        page.gauge(
+            "myriad_hosts_blocked",
+            "Addresses that are blocked because handshakes broke there (server.max_connect_errors)",
+            self.hosts_blocked,
         )
     }
 
@@ -116,6 +126,13 @@ impl Scrape {
             "1 if a backend connection is open or the last one asked for could be opened",
             u64::from(reachable),
         )?;
+        let accounts = self.sighting.accounts.as_ref();
+        let readable = accounts.is_none_or(|accounts| accounts.last == Attempt::Read);
+        page.gauge(
+            "myriad_accounts_readable",
+            "1 unless [monitor] could not read the accounts of the database last",
+            u64::from(readable),
+        )?;
         page.gauge(
             "myriad_backend_slots_total",
             "Backend connections that there may be",
@@ -125,6 +142,11 @@ impl Scrape {
             "myriad_backend_slots_taken",
             "Backend connections that there are or that are being made",
             self.slots_taken,
+        )?;
+        page.gauge(
+            "myriad_standstill",
+            "1 while silent sessions hold all backend connections and statements wait",
+            u64::from(self.standstill),
         )
     }
 

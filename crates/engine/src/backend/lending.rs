@@ -25,6 +25,11 @@ pub(crate) struct Lending {
 }
 
 impl Lending {
+    /// Since when the oldest waiter has waited.
+    pub(crate) fn waiting_since(&self) -> Option<Timestamp> {
+        self.waiting_since
+    }
+
     /// How long the oldest waiter has waited.
     pub(crate) fn oldest_wait(&self) -> Span {
         self.waiting_since
@@ -44,10 +49,12 @@ impl Lending {
 impl Engine {
     /// Tells the others since when somebody has waited here, at the end of each turn.
     pub(crate) fn publish_need<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let (mut oldest, mut weights) = (None, 0);
+        let (mut oldest, mut weights, mut waiting) = (None, 0, 0);
         for at in 0..self.awake.len() {
             let id = self.awake[at];
-            if self.clients.count(State::Waiting(id)) + self.keys[id.0 as usize].queued > 0 {
+            let alone = self.clients.count(State::Waiting(id)) + self.keys[id.0 as usize].queued;
+            waiting += alone + self.clients.count(State::ForLane(id));
+            if alone > 0 {
                 weights += u64::from(self.keys[id.0 as usize].weight.max(1));
             }
             let since = self.in_need_since(id);
@@ -56,6 +63,7 @@ impl Engine {
             oldest = [oldest, since].into_iter().flatten().min();
         }
         self.busy.weigh(weights);
+        self.publish_holders(waiting, turn.now);
         let lending = &mut self.lending;
         lending.seen = turn.now;
         let began = oldest.is_some() && lending.waiting_since.is_none();
