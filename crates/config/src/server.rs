@@ -8,6 +8,7 @@ use toml::de::DeValue;
 
 use crate::address::Listen;
 use crate::error::Wrong;
+use crate::network::{self, Network};
 use crate::section::{Section, Written};
 use crate::units::{GIB, KIB, MIB, show_size};
 use crate::value;
@@ -63,6 +64,8 @@ pub struct Server {
     pub max_logins: Option<NonZero<u32>>,
     /// After so many broken handshakes in a row an address gets ERR 1129; `None` = never.
     pub max_connect_errors: Option<NonZero<u32>>,
+    /// From where broken handshakes are not counted; at most 64.
+    pub connect_errors_exempt: Vec<Network>,
     /// The kernel may write the process's memory to a file when it crashes.
     pub core_dump: bool,
     /// All of the process's memory is kept out of swap space.
@@ -175,6 +178,7 @@ impl Server {
             max_connect_errors: section.read("max_connect_errors", self.max_connect_errors, |v| {
                 value::number_unless_zero(v, ERRORS_MAX)
             }),
+            connect_errors_exempt: network::list(section, "connect_errors_exempt"),
             core_dump: section.read("core_dump", self.core_dump, |v| value::choice(v, &SWITCH)),
             memlock: section.read("memlock", self.memlock, |v| value::choice(v, &SWITCH)),
             default_authentication_plugin: section.read(
@@ -289,6 +293,7 @@ impl Default for Server {
             max_connections: 1_000_000,
             max_logins: None,
             max_connect_errors: NonZero::new(100),
+            connect_errors_exempt: Vec::new(),
             core_dump: false,
             memlock: false,
             default_authentication_plugin: None,

@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::time::Duration;
 
 use crate::Settings;
+use crate::network::Network;
 use crate::server::{COMPRESSION, DRIVERS, ON_DISCONNECT, PLUGINS, SWITCH};
 use crate::tls::{BACKEND, MODES, show};
 use crate::units::{show_duration, show_size};
@@ -38,6 +39,10 @@ impl Settings {
             ("max_connections", server.max_connections.to_string()),
             ("max_logins", or_zero(server.max_logins)),
             ("max_connect_errors", or_zero(server.max_connect_errors)),
+            (
+                "connect_errors_exempt",
+                networks(&server.connect_errors_exempt),
+            ),
             ("core_dump", word(&SWITCH, &server.core_dump)),
             ("memlock", word(&SWITCH, &server.memlock)),
             (
@@ -85,9 +90,7 @@ impl Settings {
     }
 
     fn proxy_protocol_entries(&self) -> Vec<(&'static str, String)> {
-        let networks = self.proxy_protocol.networks.iter();
-        let networks: Vec<_> = networks.map(ToString::to_string).collect();
-        vec![("networks", networks.join(", "))]
+        vec![("networks", networks(&self.proxy_protocol.networks))]
     }
 
     fn backend_entries(&self) -> Vec<(&'static str, String)> {
@@ -143,6 +146,11 @@ impl Settings {
             ("format", self.log.format.as_str().to_owned()),
         ]
     }
+}
+
+fn networks(networks: &[Network]) -> String {
+    let written: Vec<_> = networks.iter().map(ToString::to_string).collect();
+    written.join(", ")
 }
 
 fn or_zero(number: Option<NonZero<u32>>) -> String {

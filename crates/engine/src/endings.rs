@@ -87,38 +87,6 @@ impl Engine {
         self.recycle(client.inbox);
     }
 
-    /// Counts the client if it ended instead of logging in, as the servers do. Who was not greeted yet is not to
-    /// blame.
-    fn count_broken<I: Io<Mail>>(
-        &mut self,
-        turn: &Turn<'_, I>,
-        state: Option<State>,
-        client: &Client,
-        reason: DisconnectReason,
-    ) {
-        let begun = client
-            .login
-            .as_ref()
-            .is_some_and(|login| login.place.is_some());
-        let broken = matches!(
-            reason,
-            DisconnectReason::ClientClosed
-                | DisconnectReason::ClientFailed
-                | DisconnectReason::Malformed
-                | DisconnectReason::LoginTimeout
-        );
-        if !begun || !broken || !state.is_some_and(|state| State::LOGINS.contains(&state)) {
-            return;
-        }
-        self.counters.handshakes_broken += 1;
-        let peer = client.origin.peer;
-        let mut proxies = self.settings.proxy_networks.iter();
-        // A load balancer looks whether this is alive, and must not lock itself out.
-        if !proxies.any(|network| network.contains(peer)) {
-            self.shared.strangers.broke(peer, turn.now);
-        }
-    }
-
     /// No client has the id any more. After a peak the table gives back what is far too much.
     fn forget_id(&mut self, id: u32) {
         self.ids.remove(&id);
@@ -237,6 +205,7 @@ impl Engine {
         self.discard_backend(turn, key);
         self.send_kills(turn, id);
         self.serve_all(turn);
+        self.find_out(turn.now);
     }
 
     /// Ends a backend connection that cannot be used any more, and what runs there. Whoever waits is not served yet.

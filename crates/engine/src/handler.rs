@@ -118,6 +118,8 @@ impl Handler for Engine {
             Mail::RelayPlace(place) => self.relay_place_came(turn, place),
             Mail::RelayWanted => self.relays_due(turn),
             Mail::SettingsChanged(settings) => {
+                let exempt = &settings.connect_errors_exempt;
+                self.shared.strangers.exempt(exempt);
                 self.settings = settings;
                 self.shared.commands.look_again();
             }

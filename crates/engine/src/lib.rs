@@ -22,6 +22,7 @@
 //! | `report` | what somebody who looks in is told |
 //! | `handler`, `owner` | the events that drivers tell, whose connection each is about, and what deals with it |
 //! | `timers`, `awake` | everything that is due at some time, and the keys for which something may be |
+//! | `standstill` | all backends held by silent sessions while statements wait: noticed, and told |
 //! | `settings`, `shared` | what an engine is told at its start; what the workers of a process share |
 //! | `errors` | the errors that Myriad itself tells a client |
 
@@ -45,6 +46,7 @@ mod prepared;
 mod report;
 mod settings;
 mod shared;
+mod standstill;
 mod timers;
 
 use std::collections::{HashMap, VecDeque};
@@ -74,9 +76,10 @@ pub use carried::trust::{tracker_probe, untold_by_probe};
 pub use commands::reservations::Reservation;
 pub use commands::rewrite::PublicAddress;
 pub use endings::kill::{KillOrder, KillOutcome, Victim};
+pub use login::address::Network;
 pub use login::directory::AccountsOrder;
 pub use login::full_exchange::{Checker, PasswordCheck, Sent};
-pub use login::proxied::ProxyNetwork;
+pub use login::strangers::BrokenHost;
 pub use permits::limits::{LimitsChange, LimitsOrder};
 pub use pool::Preference;
 pub use report::counters::{Counters, DisconnectReason, Histogram};
@@ -85,6 +88,7 @@ pub use report::{Gauges, Report};
 pub use session::statement::{Limit, Limits, PinReason};
 pub use settings::{OnDisconnect, Settings, TlsMode};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
+pub use standstill::Standstill;
 pub use wire::AuthPlugin;
 
 /// One worker's state machine.
@@ -156,6 +160,12 @@ pub struct Engine {
     idle_due: Option<Timestamp>,
     /// When the first idle backend must be closed because of the `wait_timeout` it carries.
     short_idle: Option<Timestamp>,
+    /// What other workers were told last of those who hold backends and of those who wait.
+    holders_published: (usize, Timestamp, usize),
+    /// When was last looked for a standstill.
+    standstill_seen: Option<Timestamp>,
+    /// When to look whether the database is still there, since the last connection to it was lost.
+    find_out_at: Option<Timestamp>,
     /// Backends whose statement is to be ended, the first first.
     kills: VecDeque<Key>,
     /// Which statements may run, and who is next.
@@ -272,6 +282,9 @@ impl Engine {
             lane_due: None,
             idle_due: None,
             short_idle: None,
+            holders_published: Default::default(),
+            standstill_seen: None,
+            find_out_at: None,
             kills: VecDeque::new(),
             scheduler,
             intents: HashMap::new(),

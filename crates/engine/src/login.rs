@@ -1,7 +1,8 @@
 //! The connection phase of clients.
 
-mod address;
+pub(crate) mod address;
 mod anew;
+mod broken;
 mod dawdlers;
 pub(crate) mod denial;
 pub(crate) mod directory;
@@ -60,10 +61,8 @@ impl Engine {
             let error = ClientError::too_many_connections();
             return self.turn_away(turn, handle, (&error, DisconnectReason::TooManyConnections));
         }
-        let max = self.settings.max_connect_errors;
-        if self.shared.strangers.is_blocked(peer, max) {
+        if let Some(error) = self.blocked(peer) {
             self.client_gone();
-            let error = ClientError::host_blocked(peer, self.flavor());
             return self.turn_away(turn, handle, (&error, DisconnectReason::HostBlocked));
         }
         let Some(slot) = self.place_to_log_in(turn, peer) else {

@@ -280,7 +280,9 @@ impl Engine {
         self.take_place(key);
         let id = self.clients.get(key).map(|client| client.key);
         let error = match (rejection.why, id) {
-            (Why::Timeout(waited), Some(id)) if self.is_unreachable(id) => {
+            (Why::Timeout(waited), Some(id))
+                if self.is_unreachable(id) || self.shared.standstill().is_some() =>
+            {
                 ClientError::queue_timeout(waited, &self.why_none_is_free(id))
             }
             _ => ClientError::rejected(rejection),

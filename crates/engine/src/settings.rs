@@ -7,7 +7,7 @@ use events::Span;
 use pool::Preference;
 use wire::AuthPlugin;
 
-use crate::{ProxyNetwork, PublicAddress};
+use crate::{Network, PublicAddress};
 
 /// Checked settings of the front door. `None` means "never" or "no limit".
 #[derive(Clone, Debug)]
@@ -25,8 +25,10 @@ pub struct Settings {
     pub max_relayed_per_account: usize,
     /// After so many broken handshakes in a row an address gets ERR 1129; `None` = never.
     pub max_connect_errors: Option<u32>,
+    /// From where broken handshakes are not counted.
+    pub connect_errors_exempt: Vec<Network>,
     /// Who is believed about for whom it connects.
-    pub proxy_networks: Vec<ProxyNetwork>,
+    pub proxy_networks: Vec<Network>,
     /// The plugin that clients are greeted with; `None` = what a server like the backend would do.
     pub default_auth_plugin: Option<AuthPlugin>,
     /// How long the connection phase may take.
@@ -121,6 +123,7 @@ impl Default for Settings {
             max_relays: 4,
             max_relayed_per_account: 8,
             max_connect_errors: None,
+            connect_errors_exempt: Vec::new(),
             proxy_networks: Vec::new(),
             default_auth_plugin: None,
             login_timeout: Span::from_secs(10),

@@ -1,6 +1,7 @@
 //! What the workers of one process share, and what they write to each other.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -16,11 +17,12 @@ use crate::endings::kill::{KillOrder, KillOutcome, Victim};
 use crate::login::directory::{AccountsOrder, Published};
 use crate::login::full_exchange::Checker;
 use crate::login::relay_places::{RelayPlace, RelayPlaces};
-use crate::login::strangers::Strangers;
+use crate::login::strangers::{BrokenHost, Strangers};
 use crate::permits::limits::LimitsOrder;
 use crate::report::Report;
 use crate::report::look::Look;
 use crate::settings::Settings;
+use crate::standstill::{Standstill, Standstills};
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
 pub const FIRST_CONNECTION_ID: u32 = 1 << 30;
@@ -42,6 +44,8 @@ pub struct Shared {
     pub(crate) relays: Arc<RelayPlaces>,
     /// Memory for commands.
     pub(crate) commands: Arc<Reservations>,
+    /// Whether silent sessions hold all backend connections while statements wait.
+    pub(crate) standstills: Standstills,
     clients: AtomicUsize,
     logins: AtomicUsize,
     pinned: Arc<AtomicUsize>,
@@ -64,6 +68,7 @@ impl Shared {
             strangers: Strangers::default(),
             relays: RelayPlaces::new(workers),
             commands: Arc::default(),
+            standstills: Standstills::new(workers),
             clients: AtomicUsize::new(0),
             logins: AtomicUsize::new(0),
             pinned: Arc::default(),
@@ -88,14 +93,34 @@ impl Shared {
         true
     }
 
-    /// Forgets which addresses failed to log in: `FLUSH HOSTS`.
-    pub fn flush_hosts(&self) {
-        self.strangers.forget();
+    /// Forgets which addresses failed to log in: `FLUSH HOSTS`. Returns how many had.
+    pub fn flush_hosts(&self) -> usize {
+        self.strangers.forget()
     }
 
-    /// How many addresses are known that failed to log in, and how many were forgotten to make room for others.
+    /// The same of one address: `FLUSH HOSTS 'address'`. True if it had failed.
+    pub fn flush_host(&self, address: IpAddr) -> bool {
+        self.strangers.forget_one(address)
+    }
+
+    /// How many addresses failed to log in and are remembered, and how many were forgotten to make room for others.
     pub fn hosts_failed(&self) -> (usize, u64) {
-        (self.strangers.len(), self.strangers.driven_out())
+        (self.strangers.len(), self.strangers.evicted())
+    }
+
+    /// How many addresses are blocked because of broken handshakes.
+    pub fn hosts_blocked(&self) -> usize {
+        self.strangers.blocked()
+    }
+
+    /// Where handshakes broke, in no order.
+    pub fn broken_hosts(&self) -> Vec<BrokenHost> {
+        self.strangers.broken()
+    }
+
+    /// The standstill, if silent sessions hold all backend connections while statements wait.
+    pub fn standstill(&self) -> Option<Standstill> {
+        self.standstills.now()
     }
 
     /// The session tracker of a server is not sound: true for the first worker that finds so.

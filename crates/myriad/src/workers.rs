@@ -172,7 +172,8 @@ pub(crate) fn engine_settings(
         max_relays: (backend.max_connections as usize / 8).max(1),
         max_relayed_per_account: backend.max_relayed_per_account as usize,
         max_connect_errors: server.max_connect_errors.map(std::num::NonZero::get),
-        proxy_networks: proxy_networks(&settings.proxy_protocol),
+        connect_errors_exempt: networks(&server.connect_errors_exempt),
+        proxy_networks: networks(&settings.proxy_protocol.networks),
         default_auth_plugin: server.default_authentication_plugin.map(auth_plugin),
         login_timeout: server.login_timeout.into(),
         idle_transaction_timeout: server.idle_transaction_timeout.map(Into::into),
@@ -220,12 +221,12 @@ pub(crate) fn engine_settings(
     }
 }
 
-fn proxy_networks(proxies: &config::ProxyProtocol) -> Vec<engine::ProxyNetwork> {
+fn networks(networks: &[config::Network]) -> Vec<engine::Network> {
     let network = |network: &config::Network| match *network {
-        config::Network::Ip(ip, bits) => engine::ProxyNetwork::Ip(ip, bits),
-        config::Network::Unix => engine::ProxyNetwork::Unix,
+        config::Network::Ip(ip, bits) => engine::Network::Ip(ip, bits),
+        config::Network::Unix => engine::Network::Unix,
     };
-    proxies.networks.iter().map(network).collect()
+    networks.iter().map(network).collect()
 }
 
 fn auth_plugin(plugin: config::AuthPlugin) -> AuthPlugin {

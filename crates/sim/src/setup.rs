@@ -305,6 +305,7 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         max_relayed_per_account: 8,
         // Chance breaks more handshakes than a host may.
         max_connect_errors: None,
+        connect_errors_exempt: Vec::new(),
         proxy_networks: Vec::new(),
         default_auth_plugin: None,
         login_timeout: Span::from_secs(10),

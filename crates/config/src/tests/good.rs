@@ -37,6 +37,7 @@ fn every_key_of_server_arrives() {
         max_connections = 16_000_000
         max_logins = 70
         max_connect_errors = 71
+        connect_errors_exempt = ["10.0.0.0/8", "fd00::1"]
         core_dump = "on"
         memlock = "on"
         default_authentication_plugin = "caching_sha2_password"
@@ -66,6 +67,10 @@ fn every_key_of_server_arrives() {
         max_connections: 16_000_000,
         max_logins: NonZero::new(70),
         max_connect_errors: NonZero::new(71),
+        connect_errors_exempt: vec![
+            crate::Network::Ip("10.0.0.0".parse().unwrap(), 8),
+            crate::Network::Ip("fd00::1".parse().unwrap(), 128),
+        ],
         core_dump: true,
         memlock: true,
         default_authentication_plugin: Some(AuthPlugin::CachingSha2Password),

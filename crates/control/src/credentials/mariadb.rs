@@ -13,9 +13,9 @@ use super::sums::{Sums, sum};
 
 pub(super) const USERS: &str = "global_priv";
 
-/// Whether there is such a table, or the version says so.
+/// Whether there is such a table, or the version says so; and that.
 pub(super) const IS_MARIADB: &str = "SELECT VERSION() LIKE '%MariaDB%' OR EXISTS(SELECT 1 FROM \
-     information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='global_priv')";
+     information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='global_priv'),VERSION()";
 
 /// Its rows.
 pub(super) const ROWS: &str = "SELECT User,Host,Priv FROM mysql.global_priv";

@@ -12,6 +12,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 
+use crate::credentials::Attempt;
 use crate::desk::Desk;
 use crate::facts::DriverCount;
 use crate::outlook::Backend;
@@ -38,6 +39,8 @@ pub(crate) struct Scrape {
     hosts_failed: u64,
     command_bytes: u64,
     clients_deferred: u64,
+    hosts_blocked: u64,
+    standstill: bool,
 }
 
 impl Scrape {
@@ -59,6 +62,8 @@ impl Scrape {
             hosts_failed: facts.shared.hosts_failed().0 as u64,
             command_bytes: command_bytes as u64,
             clients_deferred: clients_deferred as u64,
+            hosts_blocked: facts.shared.hosts_blocked() as u64,
+            standstill: facts.shared.standstill().is_some(),
         }
     }
 
@@ -104,6 +109,11 @@ impl Scrape {
             "myriad_clients_deferred",
             "Clients that are not read from until there is memory for their command",
             self.clients_deferred,
+        )?;
+        page.gauge(
+            "myriad_hosts_blocked",
+            "Addresses that are blocked because handshakes broke there (server.max_connect_errors)",
+            self.hosts_blocked,
         )
     }
 
@@ -131,6 +141,13 @@ impl Scrape {
             "1 if a backend connection is open or the last one asked for could be opened",
             u64::from(reachable),
         )?;
+        let accounts = self.sighting.accounts.as_ref();
+        let readable = accounts.is_none_or(|accounts| accounts.last == Attempt::Read);
+        page.gauge(
+            "myriad_accounts_readable",
+            "1 unless [monitor] could not read the accounts of the database last",
+            u64::from(readable),
+        )?;
         page.gauge(
             "myriad_backend_slots_total",
             "Backend connections that there may be",
@@ -140,6 +157,11 @@ impl Scrape {
             "myriad_backend_slots_taken",
             "Backend connections that there are or that are being made",
             self.slots_taken,
+        )?;
+        page.gauge(
+            "myriad_standstill",
+            "1 while silent sessions hold all backend connections and statements wait",
+            u64::from(self.standstill),
         )
     }
 

@@ -22,6 +22,11 @@ pub(crate) struct Lending {
 }
 
 impl Lending {
+    /// Since when the oldest waiter has waited.
+    pub(crate) fn waiting_since(&self) -> Option<Timestamp> {
+        self.need.map(|need| need.waiting_since)
+    }
+
     /// How long the oldest waiter has waited.
     pub(crate) fn oldest_wait(&self) -> Span {
         self.need
@@ -47,6 +52,7 @@ impl Engine {
     /// Tells the others what is needed here, at the end of each turn.
     pub(crate) fn publish_need<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let need = self.sum_up_need(turn.now);
+        self.publish_holders(turn.now);
         let lending = &mut self.lending;
         lending.seen = turn.now;
         let before = std::mem::replace(&mut lending.need, need);

@@ -181,8 +181,10 @@ counters! {
     denials_delayed,
     /// Those of these that were told earlier than they should, because too many waited.
     denials_early,
-    /// Clients that hung up, sent nonsense or were silent instead of logging in.
+    /// Clients that hung up in the middle of the login, sent nonsense or were silent instead of logging in.
     handshakes_broken,
+    /// Clients that hung up without having sent anything, as health checks do.
+    client_probes,
     /// Clients for which a load balancer said who they are (PROXY protocol).
     proxy_headers,
     /// PROXY headers from addresses that are not believed, or that cannot be read.
@@ -225,6 +227,8 @@ counters! {
     abandoned,
     /// Statements that left the queue after queue_timeout; they never ran.
     queue_timeouts,
+    /// Times that all backend connections were held by silent sessions while statements waited.
+    standstills,
     /// Statements ended because they ran for longer than max_statement_time.
     statement_timeouts,
     /// Restores sent to backends.

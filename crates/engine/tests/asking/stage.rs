@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 use accounts::{Configured, Credential, Found, Reading, Register, Requires, Standing, Vault, View};
-use engine::{AccountName, AccountsOrder, Engine, Mail, ProxyNetwork, Settings, Shared};
+use engine::{AccountName, AccountsOrder, Engine, Mail, Network, Settings, Shared};
 use events::{ConnectError, Handle, Handler, Peer, Recorder, Span, Tag, Timestamp};
 use wire::{
     AuthPlugin, Capabilities, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
@@ -17,6 +17,9 @@ pub(crate) const OTHER: &str = "*99BA26C8EB3E1BA8A2F3C9FCD7E3A4D3C53F8C0F";
 
 /// Who is believed about for whom it connects.
 pub(crate) const BALANCER: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
+
+/// The network whose broken handshakes are not counted.
+pub(crate) const EXEMPT: Ipv4Addr = Ipv4Addr::new(10, 8, 8, 0);
 
 /// What a client was told.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,7 +71,8 @@ impl Stage {
             accounts: register.directory(),
             login_timeout: Span::from_secs(10),
             max_connect_errors: Some(5),
-            proxy_networks: vec![ProxyNetwork::Ip(BALANCER.into(), 32)],
+            connect_errors_exempt: vec![Network::Ip(EXEMPT.into(), 24)],
+            proxy_networks: vec![Network::Ip(BALANCER.into(), 32)],
             ..settings
         };
         let shared = shared.clone();

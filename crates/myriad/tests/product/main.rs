@@ -53,6 +53,8 @@ mod farewells;
 #[cfg(test)]
 mod from_server;
 #[cfg(test)]
+mod health;
+#[cfg(test)]
 mod idle_transactions;
 #[cfg(test)]
 mod init_connect;
