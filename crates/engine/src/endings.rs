@@ -17,7 +17,7 @@ use wire::{Capabilities, HEADER_LEN, Piece, Told};
 use zeroize::Zeroize;
 
 use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose, Reading};
-use crate::client::{Client, State};
+use crate::client::State;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;

@@ -188,7 +188,7 @@ impl Engine {
     fn forget_strangers(&mut self) {
         let clients = &self.clients;
         let is_known = |key: &Key| clients.get(*key).is_some();
-        self.stalls.retain(|stall| is_known(&stall.client));
+        self.stalls.forget_strangers(is_known);
         self.intents.retain(|key, _| is_known(key));
         self.kept.retain(|key, _| is_known(key));
         self.last_values.retain(|key, _| is_known(key));

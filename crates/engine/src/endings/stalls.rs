@@ -62,6 +62,11 @@ impl Stalls {
         self.stalls.retain(|stall| stall.client != client);
     }
 
+    /// Forgets the clients that are not known any more.
+    pub(crate) fn forget_strangers(&mut self, is_known: impl Fn(&Key) -> bool) {
+        self.stalls.retain(|stall| is_known(&stall.client));
+    }
+
     pub(crate) fn clients(&self) -> impl Iterator<Item = Key> {
         self.stalls.iter().map(|stall| stall.client)
     }

@@ -52,7 +52,7 @@ pub enum DisconnectReason {
 
 impl DisconnectReason {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Quit,
         Self::ClientClosed,
         Self::ClientFailed,
