@@ -147,6 +147,7 @@ impl Handler for Engine {
         self.publish_need(turn);
         self.leave(turn);
         self.doze();
+        self.turns.end();
     }
 
     fn finished(&self) -> bool {

@@ -16,7 +16,7 @@ use pool::{Choice, Fit, KeyId, Preference, State as BackendState};
 use session::statement::{Kind, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, ServerStatus, Shape, Translation};
 
-use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
+use crate::backend::{Backend, ClientCommand, Purpose};
 use crate::client::{Client, State};
 use crate::commands::Packet;
 use crate::conditions::{Answer, Does};
@@ -219,11 +219,9 @@ impl Engine {
         self.counters.lane_followers += u64::from(!backend.exchanges.is_empty());
         let outbox = turn.io.outbox(backend.handle);
         outbox.extend_from_slice(packet.raw);
-        backend.exchanges.push_back(Exchange {
-            walk: ResponseWalk::shaped(Shape::Results, true, packet.sequence_id),
-            purpose: Purpose::Command(lane_command(key, client, allowance)),
-            bytes: 0,
-        });
+        let walk = ResponseWalk::shaped(Shape::Results, true, packet.sequence_id);
+        let command = lane_command(key, client, allowance);
+        backend.owe(walk, Purpose::Command(command));
         self.clients.move_to(key, State::InLane, turn.now);
         self.counters.statements += 1;
         self.counters.lane_statements += 1;

@@ -63,7 +63,7 @@ use session::statement::Flavor;
 
 use crate::backend::facts::{Charsets, Facts};
 use crate::backend::key_state::KeyState;
-use crate::backend::{Backend, PoolKey};
+use crate::backend::{Backend, PoolKey, TurnCounter};
 use crate::clients::Clients;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
@@ -100,6 +100,8 @@ pub struct Engine {
     places: login::places::Places,
     clients: Clients,
     pool: Pool<PoolKey, Backend>,
+    /// Of the loop, as its backends know it, too.
+    turns: TurnCounter,
     /// One per key of the pool.
     keys: Vec<KeyState>,
     /// Backends that wait for what another one of their key is asked, and until when.
@@ -221,6 +223,7 @@ impl Engine {
             places: login::places::Places::default(),
             clients: Clients::new(),
             pool: Pool::default(),
+            turns: TurnCounter::default(),
             parked: Vec::new(),
             keys: Vec::new(),
             interner: Interner::default(),

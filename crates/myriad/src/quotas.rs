@@ -153,13 +153,15 @@ impl Book {
         Ok(())
     }
 
-    /// Keeps what a statement of a client has changed, puts it in force, and tells whoever asked.
+    /// Keeps what a statement of a client has changed, puts it in force, and tells the client, if it is still there.
     pub(crate) fn carry_out(&mut self, order: &LimitsOrder) {
         let kept = self.keep(&order.change);
         if let Err(error) = &kept {
             tracing::error!("limits could not be kept: {error:#}");
         }
-        let (worker, client) = order.asker;
+        let Some((worker, client)) = order.asker else {
+            return;
+        };
         let told = Mail::LimitsKept(client, kept.map_err(|error| format!("{error:#}")));
         // If that worker has ended, so has whoever asked.
         let _ended = self.postboxes.post(worker, told);

@@ -34,6 +34,9 @@ pub enum Scenario {
     Texts,
     /// The database itself asks most clients who they are, who answer, are wrong, or leave.
     Questions,
+    /// Most clients hang up while a statement of theirs runs, or in the middle of its answer. Where there are no lanes, the
+    /// database also sends packets that nobody asked for.
+    HangUps,
 }
 
 /// How much a run did.
@@ -69,6 +72,8 @@ pub struct Stats {
     pub prepared: u64,
     /// Statements that waited for a permit and got it.
     pub admitted: u64,
+    /// Backend connections closed for a packet that nobody asked for.
+    pub unasked: u64,
     /// How long it took in the world's own time, in µs.
     pub simulated_us: u64,
 }
@@ -91,6 +96,7 @@ impl Stats {
         self.repeated += other.repeated;
         self.prepared += other.prepared;
         self.admitted += other.admitted;
+        self.unasked += other.unasked;
         self.simulated_us += other.simulated_us;
     }
 }

@@ -43,6 +43,8 @@ pub(crate) enum Cast {
     Readers,
     /// Those who prepare texts by name.
     Texts,
+    /// Those who ask about their statements, and mostly hang up while one runs.
+    Abrupt,
     /// Those whom the database asks itself, and some whom it does not.
     Questioned,
 }
@@ -73,6 +75,7 @@ impl Setup {
             Scenario::Quotas => Self::quotas(rng),
             Scenario::Questions => Self::questions(rng),
             Scenario::Texts => Self::texts(rng),
+            Scenario::HangUps => Self::hang_ups(rng),
             Scenario::ChangingQuotas => {
                 let setup = Self::quotas(rng);
                 let within = [10_000, 100_000, 800_000][rng.usize(..3)];
@@ -141,6 +144,26 @@ impl Setup {
         }
     }
 
+    /// Many sessions of two keys, one of which has CLIENT_FOUND_ROWS, over few backends.
+    fn hang_ups(rng: &mut Rng) -> Self {
+        let setup = Self::new(rng);
+        let settings = Settings {
+            max_connections: 1_000_000,
+            max_pinned: usize::MAX,
+            lane_stall: setup.settings.lane_stall.filter(|_| rng.bool()),
+            ..setup.settings
+        };
+        Self {
+            workers: rng.usize(1..=2),
+            slots: rng.usize(2..=4),
+            clients: rng.usize(20..60),
+            arrivals_us: [30_000, 300_000][rng.usize(..2)],
+            cast: Cast::Abrupt,
+            settings,
+            ..setup
+        }
+    }
+
     fn quotas(rng: &mut Rng) -> Self {
         let readers = rng.u8(0..3) == 0;
         let setup = match readers {
@@ -182,6 +205,7 @@ impl Setup {
             Cast::Anybody => return Client::new(rng, number),
             Cast::Readers => Profile::reader(&mut rng, number),
             Cast::Texts => Profile::with_texts(&mut rng, number),
+            Cast::Abrupt => Profile::abrupt(&mut rng, number),
             Cast::Questioned => Profile::questioned(&mut rng, number),
             Cast::IdleInTransaction(first) if number < first => {
                 Profile::idle_in_transaction(&mut rng, number)
@@ -228,6 +252,7 @@ pub(crate) fn health(rng: &mut Rng) -> Health {
     let incidents = Incidents {
         dies_before: often[rng.usize(..4)],
         dies_after: often[rng.usize(..4)],
+        strays: 0,
         every_us: [0, 0, 20_000, 200_000][rng.usize(..4)],
         until_us: rng.u64(100_000..3_000_000),
     };

@@ -67,6 +67,13 @@ impl World {
             Some(Scenario::IdleTransactions) => health.incidents = Incidents::default(),
             Some(Scenario::Quotas | Scenario::ChangingQuotas) => {}
             Some(Scenario::Readers) => (health.service_us, health.slow) = (40, (1, 200)),
+            Some(Scenario::HangUps) => {
+                // What comes unasked in a lane looks like the next answer.
+                let strays = if setup.settings.lane_stall.is_none() { 40 } else { 0 };
+                health.incidents.strays = strays;
+                health.service_us = [300, 2_000][rng.usize(..2)];
+                health.slow = (40, 20);
+            }
             Some(Scenario::Questions | Scenario::Texts) | None => {}
         }
         let shared = Shared::new(setup.workers, setup.slots);
@@ -369,6 +376,7 @@ impl World {
             repeated: self.counted(|counters| counters.lane_repeats),
             prepared: self.counted(|counters| counters.prepares_on_demand),
             admitted: self.waited(),
+            unasked: self.counted(|counters| counters.backend_unasked_packets),
             simulated_us: self.schedule.now().as_us(),
         }
     }

@@ -396,6 +396,7 @@ impl Engine {
             insert_id: InsertId::Known(0),
             statements: BackendStatements::default(),
             exchanges: VecDeque::new(),
+            turns: self.turns.clone(),
             inbox: Vec::new(),
             client: None,
             paused: false,

@@ -220,11 +220,8 @@ impl Backend {
         command: ClientCommand,
     ) {
         self.head_since = now;
-        self.exchanges.push_back(Exchange {
-            walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),
-            purpose: Purpose::Command(command),
-            bytes: 0,
-        });
+        let walk = ResponseWalk::shaped(shape(packet.payload), true, sequence_id);
+        self.owe(walk, Purpose::Command(command));
     }
 
     /// What the backend knows of the session's last statement.

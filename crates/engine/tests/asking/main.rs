@@ -14,8 +14,12 @@ mod logins;
 #[cfg(test)]
 mod outsiders;
 #[cfg(test)]
+mod nobody;
+#[cfg(test)]
 mod relays;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod steady;
+#[cfg(test)]
+mod unasked;

@@ -124,6 +124,8 @@ mod tls_of_monitor;
 #[cfg(test)]
 mod tracked;
 #[cfg(test)]
+mod unasked;
+#[cfg(test)]
 mod unseen;
 #[cfg(test)]
 mod uploads;
