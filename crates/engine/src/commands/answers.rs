@@ -109,7 +109,7 @@ impl Engine {
         let (used, read) = self.answers(turn, key, input);
         match read {
             Ok(()) => {}
-            Err(WalkError::AfterEnd) => return self.told_unasked(turn, key, &input[used..]),
+            Err(WalkError::AfterEnd) => return self.heard_unasked(turn, key, &input[used..]),
             Err(error) => {
                 tracing::warn!(backend = ?key, %error, "backend does not follow the protocol; closed");
                 return self.backend_broken(turn, key);

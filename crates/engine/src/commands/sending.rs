@@ -7,7 +7,7 @@ use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
 use crate::backend::{
-    Backend, ClientCommand, Exchange, InsertId, PreparedXa, Purpose, RestorePart,
+    Backend, ClientCommand, InsertId, PreparedXa, Purpose, RestorePart,
 };
 use crate::carried::effect::sets_global;
 use crate::carried::holdings;

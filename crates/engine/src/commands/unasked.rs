@@ -11,11 +11,8 @@ use wire::{ErrPacket, HEADER_LEN, Header, whole_packet};
 use crate::backend::Backend;
 use crate::{Engine, Mail, Turn};
 
-/// The log shows so many bytes of a payload that says how a statement went.
-const SHOWN_MAX: usize = 12;
-
-/// First bytes of payloads that hold no row: OK, EOF, ERR.
-const TELL_NO_ROW: [u8; 3] = [0x00, 0xfe, 0xff];
+/// The log shows so many bytes of an ERR packet's payload: its code, its SQLSTATE, and three letters.
+const SHOWN_OF_ERR: usize = 12;
 
 /// What bytes are that answer no command.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,7 +55,7 @@ impl Backend {
 
 impl Engine {
     /// A backend has sent bytes that answer no command.
-    pub(super) fn told_unasked<I: Io<Mail>>(
+    pub(super) fn heard_unasked<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
@@ -91,15 +88,12 @@ impl Engine {
     }
 }
 
-/// The first bytes as hexadecimal digits: the header, and what follows unless it may be part of a row.
+/// The header and the first byte as hexadecimal digits; more of an ERR packet only, for all others may be part of a row.
 fn shown(bytes: &[u8]) -> String {
-    let tells_no_row = bytes
-        .get(HEADER_LEN)
-        .is_some_and(|first| TELL_NO_ROW.contains(first));
-    let header = Header::parse(bytes).map_or(0, |header| header.len);
-    let of_payload = match tells_no_row {
-        true => header.min(SHOWN_MAX),
-        false => 1,
+    let len = Header::parse(bytes).map_or(0, |header| header.len);
+    let of_payload = match bytes.get(HEADER_LEN) {
+        Some(0xff) => len.min(SHOWN_OF_ERR),
+        _ => 1,
     };
     let shown = bytes.iter().take(HEADER_LEN + of_payload);
     let digits = shown.map(|byte| format!("{byte:02x}"));
@@ -134,11 +128,11 @@ mod tests {
 
     #[test]
     fn the_log_shows_few_bytes_and_no_values() {
-        assert_eq!(shown(OK), "07 00 00 01 00 00 00 02 00 00 00");
+        assert_eq!(shown(OK), "07 00 00 01 00");
         assert_eq!(shown(ROW), "07 00 00 01 06");
-        assert_eq!(shown(&[OK, ROW].concat()), shown(OK));
+        assert_eq!(shown(b"\x03\0\0\x02\xff\x01\x02secret"), "03 00 00 02 ff 01 02");
         let long = [b"\x40\0\0\x01\xff", &[b'x'; 64][..]].concat();
-        assert_eq!(shown(&long).len(), 3 * (HEADER_LEN + SHOWN_MAX) - 1);
+        assert_eq!(shown(&long).len(), 3 * (HEADER_LEN + SHOWN_OF_ERR) - 1);
         assert_eq!(shown(b"\x01"), "01");
     }
 }

@@ -51,6 +51,8 @@ mod farewells;
 #[cfg(test)]
 mod from_server;
 #[cfg(test)]
+mod hang_ups;
+#[cfg(test)]
 mod idle_transactions;
 #[cfg(test)]
 mod init_connect;
