@@ -12,6 +12,7 @@ mod unfit;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use admission::Permit;
 use events::{Handle, Timestamp};
@@ -137,6 +138,8 @@ pub(crate) struct Backend {
     pub statements: BackendStatements,
     /// Commands that were sent and whose answers are not complete, the oldest first.
     pub exchanges: VecDeque<Exchange>,
+    /// Of the worker's loop.
+    pub turns: TurnCounter,
     /// Bytes of an incomplete packet.
     pub inbox: Vec<u8>,
     /// The session that it is attached to.
@@ -272,9 +275,37 @@ pub(crate) struct Exchange {
     pub purpose: Purpose,
     /// Bytes of the answer that came so far.
     pub bytes: usize,
+    /// The turn in which it was written. It leaves at the end of that turn.
+    pub turn: u32,
+}
+
+/// Counts the turns of a worker's loop: for its engine, and for the backends of that.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TurnCounter(Arc<AtomicU32>);
+
+impl TurnCounter {
+    /// The number of the turn that goes on.
+    pub(crate) fn now(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The turn ends: what was written in it leaves.
+    pub(crate) fn end(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Backend {
+    /// Notes that the answer to a command will come, which was just written.
+    pub(crate) fn owe(&mut self, walk: ResponseWalk, purpose: Purpose) {
+        self.exchanges.push_back(Exchange {
+            walk,
+            purpose,
+            bytes: 0,
+            turn: self.turns.now(),
+        });
+    }
+
     /// True if answers are due.
     pub(crate) fn is_working(&self) -> bool {
         !self.exchanges.is_empty()

@@ -17,6 +17,7 @@ mod sending;
 mod set_option;
 pub(crate) mod settle;
 mod statements;
+mod unasked;
 
 use events::{Io, Timestamp};
 use membership::Key;

@@ -107,19 +107,7 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        backend.client = None;
-        backend.dirty |= backend.forget_unread() || !pins.is_empty();
-        backend.retired |= backend.prepared_xa == PreparedXa::Certain;
-        let mut passing = Due::TABLES;
-        // A command that waits for what it needs was not sent, and leaves nothing.
-        passing.set(Due::COMMAND, backend.brings_only());
-        backend.dirty |= !(backend.due - passing).is_empty();
-        backend.due = Due::empty();
-        for exchange in &mut backend.exchanges {
-            if let Purpose::Command(command) = &mut exchange.purpose {
-                command.client = None;
-            }
-        }
+        backend.lose_session(pins);
         if std::mem::take(&mut backend.reading) == Reading::Paused {
             turn.io.resume_receive(backend.handle);
         }

@@ -161,6 +161,7 @@ impl Handler for Engine {
         self.publish_need(turn);
         self.leave(turn);
         self.doze();
+        self.loop_turns.end();
     }
 
     fn recover<I: Io<Mail>>(

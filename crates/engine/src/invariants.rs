@@ -306,6 +306,7 @@ impl Engine {
                 ensure(backend.client.is_none(), "a session is attached")?;
                 ensure(!backend.is_working(), "an answer is due")?;
                 ensure(!backend.dirty && backend.due.is_empty(), "it is not clean")?;
+                ensure(!backend.notes_session(), "it notes something of a session")?;
                 ensure(
                     !backend.transaction.holds_transaction(),
                     "a transaction is counted",

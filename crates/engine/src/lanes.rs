@@ -16,7 +16,7 @@ use pool::{Choice, Fit, KeyId, Preference, State as BackendState};
 use session::statement::{Kind, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, ServerStatus, Shape, Translation};
 
-use crate::backend::{Backend, ClientCommand, Exchange, Purpose, Reading};
+use crate::backend::{Backend, ClientCommand, Purpose, Reading};
 use crate::client::{Client, State};
 use crate::commands::Packet;
 use crate::commands::pieces::put_as_sent;
@@ -224,12 +224,10 @@ impl Engine {
         self.counters.lane_followers += u64::from(!backend.exchanges.is_empty());
         let outbox = turn.io.outbox(backend.handle);
         let sequence_id = put_as_sent(outbox, packet.raw).last;
-        backend.exchanges.push_back(Exchange {
-            walk: ResponseWalk::shaped(Shape::Results, true, sequence_id),
-            purpose: Purpose::Command(lane_command(key, client, allowance)),
-            bytes: 0,
-        });
+        let walk = ResponseWalk::shaped(Shape::Results, true, sequence_id);
+        let command = lane_command(key, client, allowance);
         let id = client.key;
+        backend.owe(walk, Purpose::Command(command));
         self.served(id, turn.now);
         self.clients.move_to(key, State::InLane, turn.now);
         self.counters.statements += 1;

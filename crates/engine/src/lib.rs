@@ -66,7 +66,7 @@ use session::statement::Flavor;
 use crate::backend::facts::{Charsets, Facts};
 use crate::backend::key_state::KeyState;
 use crate::backend::shares::Share;
-use crate::backend::{Backend, PoolKey};
+use crate::backend::{Backend, PoolKey, TurnCounter};
 use crate::clients::Clients;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
@@ -110,6 +110,8 @@ pub struct Engine {
     /// How many clients of this worker are counted among those of all.
     counted: usize,
     pool: Pool<PoolKey, Backend>,
+    /// Of the loop, as its backends know it, too.
+    loop_turns: TurnCounter,
     /// One per key of the pool.
     keys: Vec<KeyState>,
     /// One per account that has keys.
@@ -254,6 +256,7 @@ impl Engine {
             clients: Clients::new(),
             counted: 0,
             pool: Pool::default(),
+            loop_turns: TurnCounter::default(),
             parked: Vec::new(),
             keys: Vec::new(),
             shares: Vec::new(),

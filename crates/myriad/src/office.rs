@@ -54,14 +54,16 @@ impl Office {
     pub(crate) fn carry_out(&self, order: LimitsOrder) {
         let LimitsOrder { change, asker } = order;
         let changing = self.change(move |book| book.keep(&change));
-        let (postboxes, (worker, client)) = (self.postboxes.clone(), asker);
+        let postboxes = self.postboxes.clone();
         tokio::spawn(async move {
             let kept = told(changing).await;
             if let Err(error) = &kept {
                 tracing::error!("limits could not be kept: {error}");
             }
-            // If that worker has ended, so has whoever asked.
-            let _ended = postboxes.post(worker, Mail::LimitsKept(client, kept));
+            if let Some((worker, client)) = asker {
+                // If that worker has ended, so has the client.
+                let _ended = postboxes.post(worker, Mail::LimitsKept(client, kept));
+            }
         });
     }
 

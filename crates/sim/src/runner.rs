@@ -39,6 +39,9 @@ pub enum Scenario {
     /// Sessions hold backends by transactions, pins, long reads and slow reading; clients of two accounts, with several
     /// keys each, are busy with those that are left.
     Holders,
+    /// Most clients hang up while a statement of theirs runs, or in the middle of its answer. Where there are no lanes, the
+    /// database also sends packets that nobody asked for.
+    HangUps,
 }
 
 /// How much a run did.
@@ -86,6 +89,8 @@ pub struct Stats {
     pub lent: u64,
     /// The longest time for which no client of an account and worker got a backend that some waited for, in µs.
     pub unserved_us: u64,
+    /// Backend connections closed for a packet that nobody asked for.
+    pub unasked: u64,
     /// How long it took in the world's own time, in µs.
     pub simulated_us: u64,
 }
@@ -114,6 +119,7 @@ impl Stats {
         self.read_whole += other.read_whole;
         self.lent += other.lent;
         self.unserved_us = self.unserved_us.max(other.unserved_us);
+        self.unasked += other.unasked;
         self.simulated_us += other.simulated_us;
     }
 }

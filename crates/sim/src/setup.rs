@@ -46,6 +46,8 @@ pub(crate) enum Cast {
     Readers,
     /// Those who prepare texts by name.
     Texts,
+    /// Those who ask about their statements, and mostly hang up while one runs.
+    Abrupt,
     /// Those whom the database asks itself, and some whom it does not.
     Questioned,
     /// So many come first and hold backends, in as many ways as are known; the others are busy.
@@ -80,6 +82,7 @@ impl Setup {
             Scenario::Questions => Self::questions(rng),
             Scenario::Holders => Self::holders(rng),
             Scenario::Texts => Self::texts(rng),
+            Scenario::HangUps => Self::hang_ups(rng),
             Scenario::ChangingQuotas => {
                 let setup = Self::quotas(rng);
                 let within = [10_000, 100_000, 800_000][rng.usize(..3)];
@@ -143,6 +146,26 @@ impl Setup {
             slots: rng.usize(1..=3),
             clients: rng.usize(4..16),
             cast: Cast::Texts,
+            settings,
+            ..setup
+        }
+    }
+
+    /// Many sessions of two keys, one of which has CLIENT_FOUND_ROWS, over few backends.
+    fn hang_ups(rng: &mut Rng) -> Self {
+        let setup = Self::new(rng);
+        let settings = Settings {
+            max_connections: 1_000_000,
+            max_pinned: usize::MAX,
+            lane_stall: setup.settings.lane_stall.filter(|_| rng.bool()),
+            ..setup.settings
+        };
+        Self {
+            workers: rng.usize(1..=2),
+            slots: rng.usize(2..=4),
+            clients: rng.usize(20..60),
+            arrivals_us: [30_000, 300_000][rng.usize(..2)],
+            cast: Cast::Abrupt,
             settings,
             ..setup
         }
@@ -231,6 +254,7 @@ impl Setup {
             Cast::Anybody => return Client::new(rng, number),
             Cast::Readers => Profile::reader(&mut rng, number),
             Cast::Texts => Profile::with_texts(&mut rng, number),
+            Cast::Abrupt => Profile::abrupt(&mut rng, number),
             Cast::Questioned => Profile::questioned(&mut rng, number),
             Cast::IdleInTransaction(first) if number < first => {
                 Profile::idle_in_transaction(&mut rng, number)
@@ -282,6 +306,7 @@ pub(crate) fn health(rng: &mut Rng) -> Health {
     let incidents = Incidents {
         dies_before: often[rng.usize(..4)],
         dies_after: often[rng.usize(..4)],
+        strays: 0,
         every_us: [0, 0, 20_000, 200_000][rng.usize(..4)],
         until_us: rng.u64(100_000..3_000_000),
     };

@@ -7,10 +7,10 @@ use session::is_charset_variable;
 use session::statement::{Flavor, Kind, PinReason, Traits};
 use wire::{
     ErrPacket, Fingerprint, OkPacket, Piece, ServerStatus, StateChange, TextResultSet, Told,
-    WalkError, whole_packet,
+    WalkError,
 };
 
-use crate::backend::{ClientCommand, Exchange, Purpose, Reading};
+use crate::backend::{ClientCommand, Exchange, InsertId, Purpose, Reading};
 use crate::carried::last_gtid::Gtid;
 use crate::carried::tracking::{self, Tracked};
 use crate::carried::user_variables::names::may_do_unseen;
@@ -104,11 +104,10 @@ impl Engine {
             inbox.extend_from_slice(bytes);
         }
         let input = if carried_over { &inbox } else { bytes };
-        let used = match self.answers(turn, key, input) {
-            Ok(used) => used,
-            Err(WalkError::AfterEnd) if self.says_goodbye(turn, key, input) => {
-                return self.backend_broken(turn, key);
-            }
+        let (used, read) = self.answers(turn, key, input);
+        match read {
+            Ok(()) => {}
+            Err(WalkError::AfterEnd) => return self.heard_unasked(turn, key, &input[used..]),
             Err(error) => {
                 tracing::warn!(backend = ?key, %error, "backend does not follow the protocol; closed");
                 return self.backend_broken(turn, key);
@@ -125,46 +124,17 @@ impl Engine {
         }
     }
 
-    /// A backend that nothing was asked of says that it closes the connection, and why: so does MySQL if it was silent for
-    /// too long. False if it says something else.
-    fn says_goodbye<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        input: &[u8],
-    ) -> bool {
-        let Ok(packet) = whole_packet(input) else {
-            return false;
-        };
-        let payload = packet.payload.bytes();
-        let Some(backend) = self
-            .pool
-            .get(key)
-            .filter(|_| payload.first() == Some(&0xff))
-        else {
-            return false;
-        };
-        let Ok(error) = ErrPacket::parse(payload) else {
-            return false;
-        };
-        tracing::debug!(backend = ?key, code = error.code, "backend says that it closes");
-        if let Some(client) = backend.client.filter(|_| backend.exchanges.is_empty()) {
-            self.tell_unasked(turn, client, &error);
-        }
-        true
-    }
-
-    /// Deals with all complete pieces of `input`. Returns how many bytes that were.
+    /// Deals with all complete pieces of `input`. Returns how many bytes those were, and whether they could be read.
     fn answers<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
         input: &[u8],
-    ) -> Result<usize, WalkError> {
+    ) -> (usize, Result<(), WalkError>) {
         let mut at = 0;
         while at < input.len() {
             let Some(backend) = self.pool.get(key) else {
-                return Ok(input.len());
+                return (input.len(), Ok(()));
             };
             if backend.login.is_some() {
                 let used = self.backend_login_bytes(turn, key, &input[at..]);
@@ -174,7 +144,10 @@ impl Engine {
                 at += used;
                 continue;
             }
-            let (used, progress) = self.answer(turn, key, &input[at..])?;
+            let (used, progress) = match self.answer(turn, key, &input[at..]) {
+                Ok(went) => went,
+                Err(error) => return (at, Err(error)),
+            };
             at += used;
             match progress {
                 Progress::Complete(ending) => {
@@ -186,7 +159,7 @@ impl Engine {
                 Progress::Incomplete => break,
             }
         }
-        Ok(at)
+        (at, Ok(()))
     }
 
     /// Goes through the answer to the oldest command under way.
@@ -199,6 +172,9 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return Ok((input.len(), Progress::Incomplete));
         };
+        if !backend.may_answer(turn.io) {
+            return Err(WalkError::AfterEnd);
+        }
         // Taken out while it is worked on; the queue behind it cannot change meanwhile.
         let Some(mut exchange) = backend.exchanges.pop_front() else {
             return Err(WalkError::AfterEnd);
@@ -344,7 +320,10 @@ impl Engine {
             .client
             .and_then(|client| self.clients.get_mut(client));
         if ok.last_insert_id != 0 {
-            backend.insert_id = crate::backend::InsertId::OfClient;
+            backend.insert_id = match client {
+                Some(_) => InsertId::OfClient,
+                None => InsertId::Unknown,
+            };
         }
         if ok.status.contains(ServerStatus::DB_DROPPED) {
             self.known_schemas.forget_all();
@@ -356,8 +335,8 @@ impl Engine {
         let changes = ok.changes();
         let changes = changes.filter(|change| !hinted && (kept || !is_variable(change)));
         let Some(client) = client else {
-            // Nobody is left whose state this is: the next session finds the backend reset.
-            // A reset keeps the schema, so that must be known all the same.
+            // No session has this state: the next one finds the backend reset. A reset keeps the schema, so that must be
+            // known all the same.
             let states = &mut [&mut backend.session];
             let tracked = tracking::take_over(changes, states, &mut self.interner);
             backend.dirty |= tracked.changed;

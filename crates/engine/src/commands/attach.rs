@@ -451,6 +451,7 @@ impl Engine {
             insert_id: InsertId::Known(0),
             statements: BackendStatements::default(),
             exchanges: VecDeque::new(),
+            turns: self.loop_turns.clone(),
             inbox: Vec::new(),
             client: None,
             reading: Reading::default(),

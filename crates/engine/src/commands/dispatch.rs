@@ -7,7 +7,7 @@ use session::statement::{Flavor, Kind, Mention, Statement, Traits};
 use session::{NARROW, Restore, SessionState, plan, set_client_charset};
 use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, ServerStatus, write_packet};
 
-use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
+use crate::backend::{Backend, Due, Purpose, RestorePart};
 use crate::carried::retrack::retracks;
 use crate::carried::roles::put_role;
 use crate::commands::{Packet, Taken};
@@ -451,10 +451,6 @@ impl Backend {
     /// Notes that the answer to a command of ours will come.
     pub(crate) fn expect(&mut self, purpose: Purpose) {
         self.counted_own = false;
-        self.exchanges.push_back(Exchange {
-            walk: ResponseWalk::new(true, 0),
-            purpose,
-            bytes: 0,
-        });
+        self.owe(ResponseWalk::new(true, 0), purpose);
     }
 }

@@ -7,7 +7,7 @@ use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
 use crate::backend::{
-    Backend, ClientCommand, Exchange, InsertId, PreparedXa, Purpose, RestorePart,
+    Backend, ClientCommand, InsertId, PreparedXa, Purpose, RestorePart,
 };
 use crate::carried::effect::sets_global;
 use crate::carried::holdings;
@@ -228,11 +228,8 @@ impl Backend {
         command: ClientCommand,
     ) {
         self.head_since = now;
-        self.exchanges.push_back(Exchange {
-            walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),
-            purpose: Purpose::Command(command),
-            bytes: 0,
-        });
+        let walk = ResponseWalk::shaped(shape(packet.payload), true, sequence_id);
+        self.owe(walk, Purpose::Command(command));
     }
 
     /// What the backend knows of the session's last statement.

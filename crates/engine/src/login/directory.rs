@@ -259,13 +259,19 @@ impl Engine {
             }
             self.global_changed(turn);
         } else if !alone && kind != Kind::Ddl && self.accounts.asks_database() {
-            self.asking.last += 1;
-            let order = AccountsOrder {
-                worker: self.worker,
-                ticket: self.asking.last,
-            };
-            let _nobody = self.shared.accounts.ask(order);
+            self.ask_for_accounts_soon();
         }
+    }
+
+    /// Has the accounts read again, while no client waits for that.
+    pub(crate) fn ask_for_accounts_soon(&mut self) {
+        self.asking.last += 1;
+        let order = AccountsOrder {
+            worker: self.worker,
+            ticket: self.asking.last,
+        };
+        // Without a monitor there is nothing to read.
+        let _nobody = self.shared.accounts.ask(order);
     }
 
     /// True if nothing is known that opens a backend connection of `id`.

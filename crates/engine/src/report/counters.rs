@@ -247,6 +247,8 @@ counters! {
     backend_full_authentications,
     /// Backend connections lost.
     backend_losses,
+    /// Those of them that Myriad closed because the server sent a packet that no command had asked for.
+    backend_unasked_packets,
     /// Backend connections cleaned with COM_RESET_CONNECTION.
     backend_resets,
     /// Idle backend connections closed so that somebody else could have the slot.

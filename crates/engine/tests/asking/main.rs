@@ -16,6 +16,8 @@ mod logins;
 #[cfg(test)]
 mod outsiders;
 #[cfg(test)]
+mod nobody;
+#[cfg(test)]
 mod relays;
 #[cfg(test)]
 mod stage;
@@ -23,3 +25,5 @@ mod stage;
 mod steady;
 #[cfg(test)]
 mod told;
+#[cfg(test)]
+mod unasked;

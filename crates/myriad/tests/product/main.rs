@@ -53,6 +53,8 @@ mod farewells;
 #[cfg(test)]
 mod from_server;
 #[cfg(test)]
+mod hang_ups;
+#[cfg(test)]
 mod health;
 #[cfg(test)]
 mod idle_transactions;
@@ -127,6 +129,8 @@ mod tls;
 mod tls_of_monitor;
 #[cfg(test)]
 mod tracked;
+#[cfg(test)]
+mod unasked;
 #[cfg(test)]
 mod unseen;
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     Stay,
     /// Nothing is heard of it any more after this command.
     Vanish(u32),
+    /// It closes or drops the connection once a part of the answer to this command, or all of it, has come.
+    Amid(u32),
     /// It sends half of this command and drops the connection.
     Half(u32),
     /// It sends nonsense in place of this command.
@@ -64,6 +66,8 @@ pub(crate) struct Profile {
     pub(crate) reads: bool,
     /// Uses what pins a session.
     pub(crate) pins: bool,
+    /// Mostly runs what leaves counts, ids and conditions, and asks about them.
+    pub(crate) asks: bool,
     pub(crate) exit: Exit,
     /// What it sends, the first last; after that, what chance wants.
     pub(crate) script: Vec<Request>,
@@ -195,6 +199,35 @@ impl Profile {
         }
     }
 
+    /// Somebody who asks about each statement, on the same backends as those who hang up while theirs run. Every third
+    /// stays to the end.
+    pub(crate) fn abrupt(rng: &mut Rng, client: usize) -> Self {
+        let any = Self::well_behaved(rng, client);
+        // Two keys, of many sessions each.
+        let mut capabilities = any.capabilities
+            | Capabilities::LOCAL_FILES
+            | Capabilities::MULTI_STATEMENTS
+            | Capabilities::MULTI_RESULTS;
+        capabilities.set(Capabilities::FOUND_ROWS, rng.u8(0..3) == 0);
+        let stays = client.is_multiple_of(3);
+        let commands = if stays { rng.u32(20..50) } else { rng.u32(1..8) };
+        let at = rng.u32(..commands);
+        Self {
+            commands,
+            capabilities,
+            collation: 45,
+            think_us: [50, 500, 3_000][rng.usize(..3)],
+            asks: true,
+            exit: match rng.u8(0..8) {
+                _ if stays => Exit::Quit,
+                0..4 => Exit::During(at),
+                4..7 => Exit::Amid(at),
+                _ => Exit::Half(at),
+            },
+            ..any
+        }
+    }
+
     /// Somebody who prepares texts by name.
     pub(crate) fn with_texts(rng: &mut Rng, client: usize) -> Self {
         Self {
@@ -272,6 +305,7 @@ impl Profile {
             texts: 0,
             reads: false,
             pins: rng.u8(0..5) == 0,
+            asks: false,
             script: Vec::new(),
             exit: match rng.u8(0..13) {
                 0..6 => Exit::Quit,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use compression::{HEADER_LEN, Header, Opened, Packer, Unpacker};
 use events::Compression;
+use rustix::net::sockopt;
 
 use super::{Address, LIMIT, tls};
 
@@ -78,13 +79,24 @@ impl Stream {
         let set = match self {
             Self::Unix(stream) => stream.set_read_timeout(Some(limit)),
             Self::Tcp(stream) => stream.set_read_timeout(Some(limit)),
-            Self::Tls(_) => Ok(()),
+            Self::Tls(stream) => stream.sock.set_read_timeout(Some(limit)),
             Self::Compressed(stream) => {
                 stream.inner.waits_up_to(limit);
                 Ok(())
             }
         };
         set.unwrap();
+    }
+
+    /// Has the system send RST when the connection is dropped, where there is such a thing.
+    pub(super) fn ends_with_reset(&self) {
+        let socket: &TcpStream = match self {
+            Self::Unix(_) => return,
+            Self::Tcp(stream) => stream,
+            Self::Tls(stream) => &stream.sock,
+            Self::Compressed(stream) => return stream.inner.ends_with_reset(),
+        };
+        sockopt::set_socket_linger(socket, Some(Duration::ZERO)).unwrap();
     }
 
     pub(super) fn gives_up_writing_after(&self, limit: Option<Duration>) {
