@@ -23,6 +23,7 @@ use wire::{
     whole_packet, write_packet,
 };
 
+use crate::backend::facts::Anew;
 use crate::client::State;
 use crate::conditions::binary_rows::Form;
 use crate::errors::ClientError;
@@ -255,7 +256,7 @@ impl Engine {
             }
             Command::ResetConnection => {
                 let collation = self.collation_after_reset(key);
-                self.reset_session(key, collation);
+                self.reset_session(key, collation, Anew::Reset);
                 self.answer_ok(turn, key);
             }
             Command::ChangeUser => self.change_user(turn, key, &packet.payload[1..]),

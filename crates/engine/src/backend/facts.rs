@@ -40,6 +40,9 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
 /// MariaDB 10.2.
 const MARIADB_OLDEST: u32 = 100_200;
 
+/// From here on sessions of MySQL keep over COM_RESET_CONNECTION what the flags of their login ask for. 8.4 forgets that.
+const FLAGS_OUTLIVE_RESET: u32 = 90_000;
+
 /// Offered only where the settings say so.
 const COMPRESSION: Capabilities = Capabilities::COMPRESS.union(Capabilities::ZSTD_COMPRESSION);
 
@@ -85,6 +88,15 @@ pub(crate) struct Facts {
     pub interactive_timeout: Box<[u8]>,
     /// Sessions begin with a `sql_select_limit`.
     pub limits_rows: bool,
+}
+
+/// How a session begins anew on its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anew {
+    /// COM_RESET_CONNECTION.
+    Reset,
+    /// COM_CHANGE_USER.
+    ChangeUser,
 }
 
 /// The parts of `sql_mode` that change how texts are read.
@@ -143,6 +155,16 @@ impl Facts {
     /// The `wait_timeout` that the session of an interactive client begins with, if it is not that of all.
     pub(crate) fn interactive_wait_timeout(&self) -> Option<&[u8]> {
         (self.interactive_timeout != self.wait_timeout).then_some(&self.interactive_timeout)
+    }
+
+    /// Whether a session that begins anew has what the flags CLIENT_IGNORE_SPACE and CLIENT_INTERACTIVE ask for, as it
+    /// had at its login.
+    pub(crate) fn heeds_flags(&self, anew: Anew) -> bool {
+        match (self.flavor, anew) {
+            (Flavor::MariaDb, _) => false,
+            (Flavor::MySql, Anew::ChangeUser) => true,
+            (Flavor::MySql, Anew::Reset) => self.version_number >= FLAGS_OUTLIVE_RESET,
+        }
     }
 
     /// Takes over from other facts what a handshake does not tell.
