@@ -12,6 +12,8 @@ use wire::{
 
 use admission::Seat;
 
+use crate::backend::facts::Facts;
+use crate::carried::globals::WAIT_TIMEOUT;
 use crate::carried::holdings::Holdings;
 use crate::carried::last_gtid::Gtid;
 use crate::carried::track_filter::TrackFilter;
@@ -171,6 +173,9 @@ pub(crate) struct Origin {
     pub changes_refused: u8,
     /// The collation that it asked for last, at login or with COM_CHANGE_USER, even if that was refused.
     pub asked_collation: u8,
+    /// It logged in with CLIENT_IGNORE_SPACE; whether its capabilities have the flag still depends on how it began
+    /// anew.
+    pub ignores_space: bool,
     /// How many changes of global variables there had been when its session began.
     pub global_changes: u32,
     /// `@@last_gtid`
@@ -365,6 +370,15 @@ impl Client {
         self.origin.global_changes = global_changes;
         if !status.contains(ServerStatus::AUTOCOMMIT) {
             self.begin_without_autocommit(interner);
+        }
+    }
+
+    /// An interactive client's session begins with a `wait_timeout` of its own, if it asked for that.
+    pub(crate) fn begin_interactively(&mut self, facts: &Facts, interner: &mut Interner) {
+        if self.capabilities.contains(Capabilities::INTERACTIVE)
+            && let Some(timeout) = facts.interactive_wait_timeout()
+        {
+            self.session.set_variable(WAIT_TIMEOUT, timeout, interner);
         }
     }
 

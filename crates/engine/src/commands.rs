@@ -26,6 +26,7 @@ use wire::{
     Capabilities, Command, ErrPacket, HEADER_LEN, OkPacket, whole_packet,
 };
 
+use crate::backend::facts::Anew;
 use crate::client::State;
 use crate::conditions::binary_rows::Form;
 use crate::errors::ClientError;
@@ -251,7 +252,7 @@ impl Engine {
             }
             Command::ResetConnection => {
                 let collation = self.collation_after_reset(key);
-                self.reset_session(key, collation);
+                self.reset_session(key, collation, Anew::Reset);
                 self.answer_ok(turn, key);
             }
             Command::ChangeUser => self.change_user(turn, key, &packet.payload[1..]),

@@ -30,7 +30,6 @@ use wire::{
 };
 
 use crate::backend::facts::Facts;
-use crate::carried::globals::WAIT_TIMEOUT;
 use crate::carried::last_gtid::Gtid;
 use crate::carried::track_filter::TrackFilter;
 use crate::client::{Client, First, Login, LoginStep, Origin, Pauses, State};
@@ -130,6 +129,7 @@ impl Engine {
             tls: None,
             changes_refused: 0,
             asked_collation: 0,
+            ignores_space: false,
             global_changes: 0,
             last_gtid: Gtid::default(),
         };
@@ -313,12 +313,8 @@ impl Engine {
         let global_changes = self.shared.global_changes();
         client.begin_with(facts.begins_with(), global_changes, &mut self.interner);
         client.tracks = self.track_lists.first();
-        if client.capabilities.contains(Capabilities::INTERACTIVE)
-            && let Some(timeout) = facts.interactive_wait_timeout()
-        {
-            let session = &mut client.session;
-            session.set_variable(WAIT_TIMEOUT, timeout, &mut self.interner);
-        }
+        client.origin.ignores_space = client.capabilities.contains(Capabilities::IGNORE_SPACE);
+        client.begin_interactively(facts, &mut self.interner);
         if let Some(error) = self.unreadable(response.collation) {
             self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
             return Ok(());

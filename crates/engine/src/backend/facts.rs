@@ -44,6 +44,9 @@ const FILENAME: u8 = 17;
 /// MariaDB 10.2.
 const MARIADB_OLDEST: u32 = 100_200;
 
+/// From here on sessions of MySQL keep over COM_RESET_CONNECTION what the flags of their login ask for. 8.4 forgets that.
+const FLAGS_OUTLIVE_RESET: u32 = 90_000;
+
 /// Offered only where the settings say so.
 const COMPRESSION: Capabilities = Capabilities::COMPRESS.union(Capabilities::ZSTD_COMPRESSION);
 
@@ -106,6 +109,15 @@ pub(crate) struct CharsetFacts {
     pub of_names: Box<[u8]>,
 }
 
+/// How a session begins anew on its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anew {
+    /// COM_RESET_CONNECTION.
+    Reset,
+    /// COM_CHANGE_USER.
+    ChangeUser,
+}
+
 /// The parts of `sql_mode` that change how texts are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Modes {
@@ -162,6 +174,16 @@ impl Facts {
     /// The `wait_timeout` that the session of an interactive client begins with, if it is not that of all.
     pub(crate) fn interactive_wait_timeout(&self) -> Option<&[u8]> {
         (self.interactive_timeout != self.wait_timeout).then_some(&self.interactive_timeout)
+    }
+
+    /// Whether a session that begins anew has what the flags CLIENT_IGNORE_SPACE and CLIENT_INTERACTIVE ask for, as it
+    /// had at its login.
+    pub(crate) fn heeds_flags(&self, anew: Anew) -> bool {
+        match (self.flavor, anew) {
+            (Flavor::MariaDb, _) => false,
+            (Flavor::MySql, Anew::ChangeUser) => true,
+            (Flavor::MySql, Anew::Reset) => self.version_number >= FLAGS_OUTLIVE_RESET,
+        }
     }
 
     /// Takes over from other facts what a handshake does not tell.

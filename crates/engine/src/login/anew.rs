@@ -2,10 +2,11 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::Flavor;
 use session::SessionState;
+use session::statement::Flavor;
 use wire::{Capabilities, ChangeUser};
 
+use crate::backend::facts::Anew;
 use crate::carried::last_gtid::Gtid;
 use crate::client::{Login, LoginStep, State};
 use crate::diagnostics::capture::Capture;
@@ -41,7 +42,7 @@ impl Engine {
             origin.asked_collation = asked.unwrap_or(origin.asked_collation);
         }
         client.login = Some(Login::new(LoginStep::Response, client.answer_begins));
-        self.reset_session(key, collation);
+        self.reset_session(key, collation, Anew::ChangeUser);
         let former = self.former(key);
         if let Some(client) = self.clients.get_mut(key)
             && let Some(login) = &mut client.login
@@ -68,8 +69,8 @@ impl Engine {
         self.identify(turn, key, change.auth_plugin, &claim);
     }
 
-    /// The session begins anew, with the schema that it has: COM_RESET_CONNECTION.
-    pub(crate) fn reset_session(&mut self, key: Key, collation: u8) {
+    /// The session begins anew, with the schema that it has.
+    pub(crate) fn reset_session(&mut self, key: Key, collation: u8, anew: Anew) {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return;
         };
@@ -80,6 +81,10 @@ impl Engine {
         client.session.take_role_and_schema(&before);
         let global_changes = self.shared.global_changes();
         client.begin_with(facts.begins_with(), global_changes, &mut self.interner);
+        let heeds_flags = facts.heeds_flags(anew);
+        if heeds_flags {
+            client.begin_interactively(facts, &mut self.interner);
+        }
         client.last_insert_id = 0;
         client.origin.last_gtid = Gtid::default();
         // Neither server forgets that number.
@@ -97,22 +102,25 @@ impl Engine {
         client.tracks = self.track_lists.first();
         self.clients.untold.remove(&key);
         self.last_values.remove(&key);
-        self.forget_ignore_space(key);
+        self.ignore_space(key, heeds_flags);
     }
 
-    /// MariaDB looks at the flag CLIENT_IGNORE_SPACE at the first login only. Whose connections are its own keeps it.
-    fn forget_ignore_space(&mut self, key: Key) {
+    /// Takes the flag CLIENT_IGNORE_SPACE of the login away, or gives it back, and moves the session to the key of
+    /// backends that have the same. A session with a backend of its own leaves this to the server.
+    fn ignore_space(&mut self, key: Key, heeds_flags: bool) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let stays = self.is_relayed(client.key) || self.pool.key(client.key).is_sandbox();
-        if stays || self.flavor() != Flavor::MariaDb {
+        if self.is_relayed(client.key) || self.pool.key(client.key).is_sandbox() {
             return;
         }
-        if let Some(client) = self.clients.get_mut(key)
-            && client.capabilities.contains(Capabilities::IGNORE_SPACE)
-        {
-            client.capabilities.remove(Capabilities::IGNORE_SPACE);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let ignores = heeds_flags && client.origin.ignores_space;
+        if client.capabilities.contains(Capabilities::IGNORE_SPACE) != ignores {
+            let flag = Capabilities::IGNORE_SPACE;
+            client.capabilities.set(flag, ignores);
             client.rekeyed = true;
             self.rekey(key);
         }
