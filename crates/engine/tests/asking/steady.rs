@@ -31,14 +31,14 @@ fn done(status: ServerStatus) -> Vec<u8> {
 }
 
 /// A session on MariaDB, the only one.
-struct Session {
-    stage: Stage,
-    client: (Handle, Tag),
-    backend: Tag,
+pub(crate) struct Session {
+    pub(crate) stage: Stage,
+    pub(crate) client: (Handle, Tag),
+    pub(crate) backend: Tag,
 }
 
 impl Session {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut stage = Stage::new();
         stage.skills = Capabilities::DEPRECATE_EOF;
         stage.publish_one(("app", SECRET), Standing::Open);

@@ -133,6 +133,7 @@ impl Engine {
 
     /// The backend told the values.
     pub(crate) fn learn_user_variables(&mut self, key: Key, read: &ReadVariables, ending: &Ending) {
+        let has_memory = self.has_session_memory();
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -145,7 +146,8 @@ impl Engine {
             return;
         };
         let before = record.session.user.as_deref().cloned().unwrap_or_default();
-        let values = (*ending == Ending::Ok).then(|| read.values(before));
+        let carries = *ending == Ending::Ok && has_memory;
+        let values = carries.then(|| read.values(before));
         let Some(values) = values.flatten() else {
             return self.pin_late(client, PinReason::UserVariable);
         };
