@@ -20,7 +20,7 @@ impl Settings {
             server {
                 listen listen_backlog workers max_connections max_logins max_connect_errors connect_errors_exempt core_dump memlock
                 default_authentication_plugin login_timeout idle_transaction_timeout client_write_timeout client_read_timeout
-                wait_timeout answer_buffer answer_buffer_total command_buffer_total max_allowed_packet compression drain_timeout on_disconnect driver
+                wait_timeout answer_buffer answer_buffer_total command_buffer_total session_buffer_total max_allowed_packet compression drain_timeout on_disconnect driver
             }
             tls { mode certificate key client_ca }
             proxy_protocol { networks }

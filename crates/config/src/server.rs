@@ -89,6 +89,8 @@ pub struct Server {
     pub answer_buffer_total: usize,
     /// What was set for [`Server::command_buffer`]; `None` = what follows from the memory.
     pub command_buffer_total: Option<NonZero<usize>>,
+    /// What was set for [`Server::session_buffer`]; `None` = what follows from the memory.
+    pub session_buffer_total: Option<NonZero<usize>>,
     /// The longest command, in bytes; a longer one gets ERR 1153.
     pub max_allowed_packet: usize,
     /// Clients are offered the compressed protocols that the backend offers.
@@ -140,6 +142,15 @@ impl Server {
     pub fn logins_max(&self) -> u32 {
         let tenth = (self.max_connections / 10).max(1_000);
         self.max_logins.map_or(tenth, NonZero::get)
+    }
+
+    /// Bytes for what all sessions keep. Unless set, an eighth of the memory that the process may use, as far as that is
+    /// known, but 256 MiB at least.
+    pub fn session_buffer(&self, memory: Option<u64>) -> usize {
+        let eighth = memory.map_or(0, |memory| usize::try_from(memory / 8).unwrap_or(usize::MAX));
+        let from_memory = eighth.max(256 * MIB);
+        self.session_buffer_total
+            .map_or(from_memory, NonZero::get)
     }
 
     /// Bytes for the commands of all clients that are not complete, or wait. Unless set, an eighth of the memory that the
@@ -197,6 +208,11 @@ impl Server {
             command_buffer_total: section.read(
                 "command_buffer_total",
                 self.command_buffer_total,
+                |v| value::size_unless_zero(v, 1_024 * GIB),
+            ),
+            session_buffer_total: section.read(
+                "session_buffer_total",
+                self.session_buffer_total,
                 |v| value::size_unless_zero(v, 1_024 * GIB),
             ),
             max_allowed_packet: section.read("max_allowed_packet", self.max_allowed_packet, |v| {
@@ -305,6 +321,7 @@ impl Default for Server {
             answer_buffer: 64 * KIB,
             answer_buffer_total: 256 * MIB,
             command_buffer_total: None,
+            session_buffer_total: None,
             max_allowed_packet: 64 * MIB,
             compression: true,
             drain_timeout: Duration::from_secs(30),

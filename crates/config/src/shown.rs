@@ -65,12 +65,8 @@ impl Settings {
             ("wait_timeout", or_never(server.wait_timeout)),
             ("answer_buffer", size(server.answer_buffer)),
             ("answer_buffer_total", size(server.answer_buffer_total)),
-            (
-                "command_buffer_total",
-                server
-                    .command_buffer_total
-                    .map_or_else(|| "0".to_owned(), |total| size(total.get())),
-            ),
+            ("command_buffer_total", size_or_zero(server.command_buffer_total)),
+            ("session_buffer_total", size_or_zero(server.session_buffer_total)),
             ("max_allowed_packet", size(server.max_allowed_packet)),
             ("compression", word(&COMPRESSION, &server.compression)),
             ("drain_timeout", show_duration(server.drain_timeout)),
@@ -155,6 +151,10 @@ fn networks(networks: &[Network]) -> String {
 
 fn or_zero(number: Option<NonZero<u32>>) -> String {
     number.map_or(0, NonZero::get).to_string()
+}
+
+fn size_or_zero(bytes: Option<NonZero<usize>>) -> String {
+    bytes.map_or_else(|| "0".to_owned(), |bytes| size(bytes.get()))
 }
 
 fn or_never(duration: Option<Duration>) -> String {

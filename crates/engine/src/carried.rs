@@ -15,6 +15,7 @@ pub(crate) mod roles;
 pub(crate) mod routines;
 pub(crate) mod schemas;
 pub(crate) mod sequences;
+pub(crate) mod session_memory;
 pub(crate) mod stored_objects;
 pub(crate) mod told;
 pub(crate) mod track_filter;

@@ -9,6 +9,7 @@ pub(crate) mod dispatch;
 mod expired;
 mod inbox;
 pub(crate) mod local_infile;
+pub(crate) mod long;
 pub(crate) mod pieces;
 pub(crate) mod reservations;
 mod own_status;
@@ -23,7 +24,7 @@ use events::{Io, Timestamp};
 use membership::Key;
 use session::statement::Flavor;
 use wire::{
-    Capabilities, Command, ErrPacket, HEADER_LEN, OkPacket, whole_packet,
+    Capabilities, Command, ErrPacket, HEADER_LEN, OkPacket,
 };
 
 use crate::backend::facts::Anew;
@@ -162,8 +163,8 @@ impl Engine {
             self.out_of_order(turn, key);
             return None;
         }
-        let packet = match whole_packet(bytes) {
-            Ok(packet) if packet.consumed <= longest => packet,
+        let consumed = match self.front_len(key, bytes) {
+            Ok(len) if len <= longest => len,
             Err(needed) if needed <= longest => return Some(0),
             Ok(_) | Err(_) => {
                 let error = ClientError::packet_too_large();
@@ -171,7 +172,10 @@ impl Engine {
                 return None;
             }
         };
-        let consumed = packet.consumed;
+        if self.prepares_first(turn, key, (bytes, consumed)) {
+            return Some(0);
+        }
+        let packet = self.front(key, bytes).ok()?;
         let client = self.clients.get_mut(key)?;
         let next = turn.io.sequence_id(client.handle);
         client.answer_begins = next.unwrap_or(packet.sequence_id.wrapping_add(1));
@@ -188,7 +192,10 @@ impl Engine {
         let question = self.question_by_name(key, packet);
         let packet = packet.or(question.as_deref());
         match self.command(turn, key, packet) {
-            Taken::Now => Some(consumed),
+            Taken::Now => {
+                self.long.forget(key);
+                Some(consumed)
+            }
             Taken::Later => Some(0),
         }
     }

@@ -41,6 +41,7 @@ impl Engine {
         self.leave_relay(turn, key);
         self.forget_intent(key);
         self.forget_memory(key);
+        self.long.forget(key);
         self.kept.remove(&key);
         self.last_values.remove(&key);
         let lane = match state {
@@ -305,11 +306,16 @@ impl Engine {
     pub(crate) fn drop_first_command(&mut self, key: Key) {
         self.forget_intent(key);
         drop(self.take_permit(key));
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let first = self.front_len(key, &client.inbox);
+        self.long.forget(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let mut inbox = std::mem::take(&mut client.inbox);
-        if let Ok(consumed) = wire::whole_len(&inbox) {
+        if let Ok(consumed) = first {
             client.drop_long_data(&inbox[HEADER_LEN..consumed]);
             inbox.drain(..consumed);
             client.retry = Retry::Fresh;

@@ -123,6 +123,7 @@ impl Handler for Engine {
                 self.settings = settings;
                 self.shared.commands.look_again();
             }
+            Mail::CommandPrepared(prepared) => self.command_prepared(turn, *prepared),
             Mail::Memory(client, reservation) => self.memory_came(turn, client, reservation),
             Mail::PasswordChecked(client, proof) => self.password_checked(turn, client, &proof),
             Mail::PublicKey(client) => self.send_public_key(turn, client),

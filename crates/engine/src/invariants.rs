@@ -227,21 +227,21 @@ impl Engine {
             State::Waiting(id) | State::ForLane(id) => {
                 ensure(client.key == id, "it waits on another key's list")?;
                 ensure(
-                    wire::whole_len(&client.inbox).is_ok(),
+                    self.front_len(key, &client.inbox).is_ok(),
                     "it waits without a complete command",
                 )
             }
             State::Queued => {
                 ensure(!client.holds_backend(), "it must not wait for a permit")?;
                 ensure(
-                    wire::whole_len(&client.inbox).is_ok(),
+                    self.front_len(key, &client.inbox).is_ok(),
                     "it is queued without a complete command",
                 )
             }
             State::InLane => {
                 ensure(self.place_in_lane(key).is_some(), "no lane has its command")?;
                 ensure(
-                    wire::whole_len(&client.inbox).is_ok(),
+                    self.front_len(key, &client.inbox).is_ok(),
                     "its command was not kept",
                 )
             }

@@ -223,7 +223,7 @@ impl Engine {
         }
         self.counters.lane_followers += u64::from(!backend.exchanges.is_empty());
         let outbox = turn.io.outbox(backend.handle);
-        let sequence_id = put_as_sent(outbox, packet.raw).last;
+        let sequence_id = put_as_sent(outbox, packet).last;
         let walk = ResponseWalk::shaped(Shape::Results, true, sequence_id);
         let command = lane_command(key, client, allowance);
         let id = client.key;

@@ -73,6 +73,7 @@ pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use backend::setup::TRACK_ALL;
 pub use carried::globals::ChangedGlobal;
 pub use carried::trust::{tracker_probe, untold_by_probe};
+pub use commands::long::{LongCommand, PreparedCommand, Preparer};
 pub use commands::reservations::Reservation;
 pub use commands::rewrite::PublicAddress;
 pub use endings::kill::{KillOrder, KillOutcome, Victim};
@@ -123,6 +124,8 @@ pub struct Engine {
     /// Backends that wait for what another one of their key is asked, and until when.
     parked: Vec<(Key, Timestamp)>,
     interner: Interner,
+    /// What sessions keep besides.
+    session_memory: carried::session_memory::SessionMemory,
     /// What sessions have prepared.
     templates: prepared::templates::Templates,
     /// Bytes of long data that waits for the execution that uses it.
@@ -195,6 +198,8 @@ pub struct Engine {
     random: ChaCha20Rng,
     /// Buffers without content, for clients' inboxes.
     spares: Vec<Vec<u8>>,
+    /// Commands that are too long to be looked at here.
+    long: commands::long::LongCommands,
     /// Memory for clients' commands.
     buffering: commands::buffering::Buffering,
     lending: backend::lending::Lending,
@@ -263,6 +268,7 @@ impl Engine {
             places_of_shares: HashMap::new(),
             turns,
             interner: Interner::default(),
+            session_memory: carried::session_memory::SessionMemory::default(),
             templates: prepared::templates::Templates::default(),
             long_data: Arc::default(),
             facts: None,
@@ -302,6 +308,7 @@ impl Engine {
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),
             spares: Vec::new(),
+            long: commands::long::LongCommands::default(),
             buffering: commands::buffering::Buffering::default(),
             lending: backend::lending::Lending::default(),
             denials: login::denial::Denials::default(),

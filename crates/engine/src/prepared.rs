@@ -293,7 +293,8 @@ impl Engine {
             statements.forget_last();
             statements.len()
         });
-        if count < STATEMENTS_MAX && self.templates.bytes() < TEXTS_MAX {
+        let has_room = count < STATEMENTS_MAX && self.templates.bytes() < TEXTS_MAX;
+        if has_room && self.has_session_memory() {
             return false;
         }
         self.counters.prepares_refused += 1;
@@ -434,6 +435,9 @@ impl Engine {
         let id = client.map(|client| {
             let statements = client.statements.get_or_insert_default();
             let id = statements.add(template.clone(), told.parameters);
+            statements
+                .kept
+                .count(statements.bytes(), &self.session_memory);
             if let Some(statement) = statements.get_mut(id) {
                 statement.definitions = preparing.definitions;
             }

@@ -48,6 +48,8 @@ pub struct Settings {
     /// Bytes for commands that are not complete or wait, over all clients of the process; at least four times
     /// `max_allowed_packet`.
     pub command_buffer_total: usize,
+    /// Bytes that the sessions of this worker may keep: prepared statements, texts, conditions, variables.
+    pub session_memory: usize,
     /// The longest command, in bytes.
     pub max_allowed_packet: usize,
     /// Clients are offered the compressed protocols that the server offers.
@@ -134,6 +136,7 @@ impl Default for Settings {
             answer_buffer_total: 256 << 20,
             client_read_timeout: Span::from_secs(60),
             command_buffer_total: 512 << 20,
+            session_memory: 256 << 20,
             max_allowed_packet: 64 << 20,
             compression: false,
             tls: TlsMode::Off,

@@ -12,6 +12,7 @@ use membership::Key;
 use pool::Ledger;
 
 use crate::carried::globals::ChangedGlobal;
+use crate::commands::long::{PreparedCommand, Preparer};
 use crate::commands::reservations::{Reservation, Reservations};
 use crate::endings::kill::{KillOrder, KillOutcome, Victim};
 use crate::login::directory::{AccountsOrder, Published};
@@ -36,6 +37,7 @@ pub struct Shared {
     pub admission: Arc<admission::Ledger>,
     keeper: OnceLock<Keeper>,
     checker: OnceLock<Guard>,
+    preparer: OnceLock<Assistant>,
     /// Who may log in, as it was read last.
     pub(crate) accounts: Published,
     /// Addresses that failed to log in.
@@ -64,6 +66,7 @@ impl Shared {
             admission: admission::Ledger::new(workers, Rules::default()),
             keeper: OnceLock::new(),
             checker: OnceLock::new(),
+            preparer: OnceLock::new(),
             accounts: Published::default(),
             strangers: Strangers::default(),
             relays: RelayPlaces::new(workers),
@@ -150,6 +153,17 @@ impl Shared {
     /// counts; until then none can be checked.
     pub fn check_passwords_with(&self, checker: impl Checker + 'static) {
         self.checker.get_or_init(|| Guard(Box::new(checker)));
+    }
+
+    /// Who prepares long commands, without making the worker wait. Only the first who is named counts; until then workers
+    /// do it themselves.
+    pub fn prepare_commands_with(&self, preparer: impl Preparer + 'static) {
+        self.preparer
+            .get_or_init(|| Assistant(Box::new(preparer)));
+    }
+
+    pub(crate) fn preparer(&self) -> Option<&dyn Preparer> {
+        self.preparer.get().map(|Assistant(preparer)| &**preparer)
     }
 
     pub(crate) fn checker(&self) -> Option<&dyn Checker> {
@@ -274,6 +288,15 @@ impl std::fmt::Debug for Guard {
     }
 }
 
+/// Whoever prepares long commands.
+struct Assistant(Box<dyn Preparer>);
+
+impl std::fmt::Debug for Assistant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Assistant")
+    }
+}
+
 /// Whoever keeps limits.
 struct Keeper(Box<dyn Fn(LimitsOrder) + Send + Sync>);
 
@@ -313,6 +336,8 @@ pub enum Mail {
     RelayPlace(RelayPlace),
     /// Another worker is short of such places.
     RelayWanted,
+    /// A long command that is prepared.
+    CommandPrepared(Box<PreparedCommand>),
     /// Memory for the command of a client that waits for it.
     Memory(Key, Reservation),
     /// Other settings hold from now on: for who comes, and whatever is looked up when it is needed. What is only
@@ -358,6 +383,7 @@ impl std::fmt::Debug for Mail {
             Mail::RulesChanged => "RulesChanged",
             Mail::RelayPlace(_) => "RelayPlace",
             Mail::RelayWanted => "RelayWanted",
+            Mail::CommandPrepared(_) => "CommandPrepared",
             Mail::Memory(..) => "Memory",
             Mail::SettingsChanged(_) => "SettingsChanged",
             Mail::PasswordChecked(..) => "PasswordChecked",

@@ -20,6 +20,8 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::log;
 
+use crate::assistants::Assistants;
+
 /// All workers, running.
 pub(crate) struct Workers {
     /// The way to them.
@@ -48,6 +50,7 @@ impl Workers {
         let (inboxes, postboxes) = driver::mailboxes(count)?;
         let shared = Shared::new(count, settings.backend.max_connections as usize);
         shared.admission.set_rules(rules);
+        shared.prepare_commands_with(Assistants::start(count, &postboxes)?);
         let engine_settings = Arc::new(engine_settings(settings, count, accounts));
         let driver = Driver::choose(wanted(settings.server.driver))?;
         let clock = Clock::start();
@@ -181,6 +184,7 @@ pub(crate) fn engine_settings(
         client_write_timeout: server.client_write_timeout.into(),
         client_read_timeout: server.client_read_timeout.into(),
         command_buffer_total: server.command_buffer(memory),
+        session_memory: server.session_buffer(memory) / workers,
         answer_buffer: server.answer_buffer,
         answer_buffer_total: server.answer_buffer_total / workers,
         max_allowed_packet: server.max_allowed_packet,

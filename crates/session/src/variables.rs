@@ -20,6 +20,12 @@ impl Variables {
         }
     }
 
+    /// Bytes that names and values take.
+    pub(crate) fn bytes(&self) -> usize {
+        let values = self.values.iter();
+        values.map(|(name, value)| name.len() + value.len()).sum()
+    }
+
     /// The same with one value changed; `None` if that is what it was.
     pub fn with(&self, name: &[u8], value: &[u8]) -> Option<Self> {
         if self.get(name) == Some(value) {

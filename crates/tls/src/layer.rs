@@ -146,6 +146,14 @@ impl<H: Handler> Secured<H> {
         let Some(connection) = self.desk.connections.get_mut(handle) else {
             return;
         };
+        if let Some(bytes) = connection.withheld() {
+            self.tell_only(io, |handler, effects| {
+                handler.withheld(effects, tag, bytes, now);
+            });
+        }
+        let Some(connection) = self.desk.connections.get_mut(handle) else {
+            return;
+        };
         match came.reached {
             Reached::End => {}
             Reached::PeerEnded => self.tell_only(io, |handler, effects| {

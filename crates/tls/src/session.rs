@@ -12,7 +12,7 @@ use crate::names;
 
 /// What a record adds to what is in it, at most, with its header.
 const RECORD_OVERHEAD: usize = 64;
-const RECORD_MAX: usize = 16 << 10;
+pub(crate) const RECORD_MAX: usize = 16 << 10;
 
 /// One end.
 pub(crate) enum Session {

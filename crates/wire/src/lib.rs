@@ -46,8 +46,8 @@ pub use execute::{
 pub use handshake::{AuthSwitchRequest, HandshakeResponse, InitialHandshake, SslRequest};
 pub use ok::{OkPacket, encode_eof};
 pub use packet::{
-    Complete, HEADER_LEN, Header, MAX_PAYLOAD, PacketWriter, Payload, number_packets, whole_len,
-    whole_packet, write_packet,
+    Complete, HEADER_LEN, Header, MAX_PAYLOAD, PacketWriter, Payload, join_packets, number_packets,
+    whole_len, whole_packet, write_packet,
 };
 pub use proxy_header::{Beginning, ProxyHeader, proxy_header};
 pub use query_attributes::{NO_ATTRIBUTES, query_attributes};

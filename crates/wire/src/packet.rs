@@ -119,6 +119,20 @@ impl<'a> Iterator for Packets<'a> {
     }
 }
 
+/// Joins the packets of one command in place: behind the header of the first stands the whole payload. Returns the length
+/// of both; what is behind that is of no use any more.
+pub fn join_packets(command: &mut [u8]) -> usize {
+    let (mut at, mut end) = (0, 0);
+    while let Some(header) = command.get(at..).and_then(Header::parse) {
+        let from = if at == 0 { 0 } else { at + HEADER_LEN };
+        let to = command.len().min(at + HEADER_LEN + header.len);
+        command.copy_within(from..to, end);
+        end += to - from;
+        at = to;
+    }
+    end
+}
+
 /// Numbers the packets of one command from 0 on, as a server expects that counts them. Returns the last number.
 pub fn number_packets(command: &mut [u8]) -> u8 {
     let (mut rest, mut next) = (command, 0_u8);
@@ -238,6 +252,18 @@ mod tests {
         assert_eq!(number_packets(&mut out), 2);
         let ids: Vec<u8> = Packets(&out).map(|(_, id)| id).collect();
         assert_eq!(ids, [0, 1, 2]);
+    }
+
+    #[test]
+    fn joined_packets_are_the_payload() {
+        for len in [0, 5, MAX_PAYLOAD, 2 * MAX_PAYLOAD + 5] {
+            let payload: Vec<u8> = (0..len).map(|i| (i / 3) as u8).collect();
+            let mut out = Vec::new();
+            write_packet(&mut out, 0, &payload);
+            let joined = join_packets(&mut out);
+            assert_eq!(joined, HEADER_LEN + len);
+            assert!(out[HEADER_LEN..joined] == payload);
+        }
     }
 
     #[test]

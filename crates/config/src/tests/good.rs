@@ -49,6 +49,7 @@ fn every_key_of_server_arrives() {
         answer_buffer = 2048
         answer_buffer_total = "1024GiB"
         command_buffer_total = "5GiB"
+        session_buffer_total = "1GiB"
         max_allowed_packet = "1GiB"
         compression = "off"
         drain_timeout = "1s"
@@ -82,6 +83,7 @@ fn every_key_of_server_arrives() {
         answer_buffer: 2_048,
         answer_buffer_total: 1 << 40,
         command_buffer_total: NonZero::new(5 << 30),
+        session_buffer_total: NonZero::new(1 << 30),
         max_allowed_packet: 1 << 30,
         compression: false,
         drain_timeout: Duration::from_secs(1),

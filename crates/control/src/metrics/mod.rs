@@ -124,6 +124,7 @@ impl Scrape {
             ("client_inboxes", gauges.client_inbox_bytes),
             ("prepared_texts", gauges.prepared_text_bytes),
             ("long_data", gauges.long_data_bytes),
+            ("sessions", gauges.session_bytes),
         ];
         let kinds = clients.into_iter().chain(self.driver_memory.clone());
         page.gauges(

@@ -183,16 +183,18 @@ impl Engine {
             return;
         };
         let mut inbox = std::mem::take(&mut record.inbox);
-        let Ok(packet) = wire::whole_packet(&inbox) else {
+        let Ok(packet) = self.front(client, &inbox) else {
             debug_assert!(false, "a command waits that is not complete");
             return;
         };
         let consumed = packet.consumed;
         let payload = packet.payload.bytes();
+        let record = self.clients.get(client);
+        let attributes = record.and_then(|record| record.attributes(payload).ok());
         let raw = Packet {
             raw: &inbox[..consumed],
             payload,
-            attributes: record.attributes(payload).unwrap_or_default(),
+            attributes: attributes.unwrap_or_default(),
         };
         let question = self.question_by_name(client, raw);
         let asked = raw.or(question.as_deref());
@@ -200,6 +202,7 @@ impl Engine {
         let taken = self.dispatch(turn, client, asked, statement);
         if taken == Taken::Now {
             self.drop_long_data(client, payload);
+            self.long.forget(client);
             drop(packet);
             inbox = self.hand_over(turn, client, inbox, consumed);
         }

@@ -24,6 +24,9 @@ pub(crate) const FLOOR: usize = 4 << 10;
 const OF_COMPRESSION: usize = 256 << 10;
 const OF_TLS: usize = 32 << 10;
 
+/// What a driver may have received already of a client that is not read from any more.
+const ON_ITS_WAY: usize = 16 << 10;
+
 /// The longest compressed packet: zstd keeps as much while it unpacks one.
 const WINDOW_MAX: usize = 16 << 20;
 
@@ -50,6 +53,8 @@ struct Held {
 
 /// What a client needs memory for.
 enum Wants {
+    /// What it has: its command is away.
+    AsBefore,
     /// No more than everybody may have.
     Little,
     /// What is here already.
@@ -98,6 +103,7 @@ impl Engine {
     /// To be called when a client has more or less here than before: it gets memory, waits for some, or gives it back.
     pub(crate) fn balance_memory<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         match self.wants(key) {
+            Wants::AsBefore => return,
             Wants::Little => self.give_memory_back(turn, key),
             Wants::AsMuch(bytes) => self.count_memory(turn, key, bytes),
             Wants::AllOf { bytes, here } => self.reserve_memory(turn, key, (bytes, here)),
@@ -129,6 +135,9 @@ impl Engine {
         if client.uploading {
             // A file passes through as its backend takes it.
             return Wants::Little;
+        }
+        if state == State::Asking && client.inbox.is_empty() {
+            return Wants::AsBefore;
         }
         let command = match whole_len(&client.inbox) {
             _ if state.is_busy() => return Wants::of(here),
@@ -219,7 +228,7 @@ impl Engine {
                 return;
             }
         }
-        if here > FLOOR && !self.counts(key, here) {
+        if !self.counts(key, here + ON_ITS_WAY) {
             return self.refuse_for_memory(turn, key);
         }
         self.wait_for_memory(turn, key, need);

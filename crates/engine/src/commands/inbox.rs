@@ -61,6 +61,7 @@ impl Engine {
         }
         self.balance_receiving(turn, key);
         self.balance_memory(turn, key);
+        self.prepare_elsewhere(turn, key);
     }
 
     /// Keeps bytes that cannot be dealt with yet.
@@ -73,6 +74,7 @@ impl Engine {
         self.put_in_inbox(key, inbox);
         self.balance_receiving(turn, key);
         self.balance_memory(turn, key);
+        self.prepare_elsewhere(turn, key);
     }
 
     /// Bytes that stay for later, behind what is there already: the command that stands for the

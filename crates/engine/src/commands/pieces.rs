@@ -3,33 +3,30 @@
 
 use events::Io;
 use membership::Key;
-use wire::{HEADER_LEN, Header, number_packets};
+use wire::{HEADER_LEN, Header, MAX_PAYLOAD, number_packets, write_packet};
 
 use crate::backend::Backend;
+use crate::commands::Packet;
 use crate::commands::reservations::Reservation;
 use crate::{Engine, Mail, Turn};
 
 /// Longer commands are sent so.
-pub(crate) const LARGE: usize = 256 << 10;
+const LARGE: usize = 256 << 10;
 
 const PIECE: usize = 128 << 10;
 
-/// What a command was put into an outbox as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What was put into an outbox of a command.
 pub(crate) struct Put {
     /// The sequence id of its last packet.
     pub last: u8,
-    /// Only the beginning was put there.
-    pub is_begun: bool,
+    /// What is still to be sent of it.
+    pub rest: Option<Box<Rest>>,
 }
 
 impl Put {
     /// All of it.
     pub(crate) fn whole(last: u8) -> Self {
-        Self {
-            last,
-            is_begun: false,
-        }
+        Self { last, rest: None }
     }
 }
 
@@ -37,60 +34,81 @@ impl Put {
 pub(crate) struct Rest {
     /// The buffer that the command is in; empty until it is handed over.
     buffer: Vec<u8>,
-    /// Where in it the next piece begins, and where the command ends.
+    /// Where in it the payload begins.
+    begin: usize,
+    /// Bytes of the payload, and how many of them were sent.
+    len: usize,
     at: usize,
-    end: usize,
+    is_sent: bool,
     reservation: Option<Reservation>,
 }
 
 impl Rest {
-    /// Of a command of so many bytes, of which the first piece was sent.
-    pub(crate) fn of(len: usize) -> Self {
+    fn of(len: usize) -> Self {
         Self {
             buffer: Vec::new(),
-            at: PIECE,
-            end: len,
+            begin: 0,
+            len,
+            at: 0,
+            is_sent: false,
             reservation: None,
         }
     }
 
-    fn next(&mut self) -> &[u8] {
-        let piece = self.at..self.end.min(self.at + PIECE);
-        self.at = piece.end;
-        self.buffer.get(piece).unwrap_or_default()
+    /// Appends the next piece of this payload, with the headers of its packets.
+    fn put(&mut self, payload: &[u8], out: &mut Vec<u8>) {
+        let end = self.len.min(self.at + PIECE);
+        while self.at < end {
+            self.put_header(out);
+            let left = MAX_PAYLOAD - self.at % MAX_PAYLOAD;
+            let piece = self.at..end.min(self.at + left);
+            self.at = piece.end;
+            out.extend_from_slice(payload.get(piece).unwrap_or_default());
+        }
+        if self.at == self.len {
+            // A full packet is followed by an empty one.
+            self.put_header(out);
+            self.is_sent = true;
+        }
     }
 
-    fn is_sent(&self) -> bool {
-        self.at >= self.end
+    /// A packet begins with each so many bytes.
+    fn put_header(&self, out: &mut Vec<u8>) {
+        if self.at.is_multiple_of(MAX_PAYLOAD) {
+            let header = Header {
+                len: MAX_PAYLOAD.min(self.len - self.at),
+                sequence_id: (self.at / MAX_PAYLOAD) as u8,
+            };
+            out.extend_from_slice(&header.to_bytes());
+        }
+    }
+
+    fn put_next(&mut self, out: &mut Vec<u8>) {
+        let buffer = std::mem::take(&mut self.buffer);
+        self.put(buffer.get(self.begin..).unwrap_or_default(), out);
+        self.buffer = buffer;
     }
 }
 
-/// Appends a command as its client sent it, or its first piece. Its packets are numbered anew: clients that compress need
+/// Appends a command as its client sent it, or the first piece. Its packets are numbered anew: clients that compress need
 /// not count them.
-pub(crate) fn put_as_sent(outbox: &mut Vec<u8>, raw: &[u8]) -> Put {
-    let begin = outbox.len();
-    if raw.len() <= LARGE {
+pub(crate) fn put_as_sent(outbox: &mut Vec<u8>, packet: Packet<'_>) -> Put {
+    let Packet { raw, payload, .. } = packet;
+    let in_one_piece = raw.len() == HEADER_LEN + payload.len();
+    if !in_one_piece {
+        return Put::whole(write_packet(outbox, 0, payload).wrapping_sub(1));
+    }
+    if payload.len() <= LARGE {
+        let begin = outbox.len();
         outbox.extend_from_slice(raw);
         return Put::whole(number_packets(&mut outbox[begin..]));
     }
-    outbox.extend_from_slice(&raw[..PIECE]);
-    outbox[begin + HEADER_LEN - 1] = 0;
+    let mut rest = Rest::of(payload.len());
+    rest.put(payload, outbox);
     Put {
-        last: last_number(raw),
-        is_begun: true,
+        last: (payload.len() / MAX_PAYLOAD) as u8,
+        rest: Some(Box::new(rest)),
     }
-}
-
-/// The number of the last packet of a command, the first having 0.
-fn last_number(mut command: &[u8]) -> u8 {
-    let mut last = 0_u8;
-    while let Some(header) = Header::parse(command) {
-        command = command
-            .get(HEADER_LEN + header.len..)
-            .unwrap_or_default();
-        last = last.wrapping_add(u8::from(!command.is_empty()));
-    }
-    last
 }
 
 impl Engine {
@@ -112,22 +130,15 @@ impl Engine {
     ) -> Vec<u8> {
         let backend = self.clients.get(client).and_then(|client| client.backend);
         let backend = backend.and_then(|key| self.pool.get_mut(key));
-        let awaited = |rest: &&mut Box<Rest>| rest.buffer.is_empty();
-        let Some(backend) = backend.filter(|backend| backend.rest.is_some()) else {
-            inbox.drain(..used);
-            return inbox;
-        };
-        let handle = backend.handle;
-        let Some(rest) = backend.rest.as_mut().filter(awaited) else {
+        let awaited = backend.and_then(|backend| Some((backend.handle, backend.rest.as_mut()?)));
+        let Some((handle, rest)) = awaited.filter(|(_, rest)| rest.buffer.is_empty()) else {
             inbox.drain(..used);
             return inbox;
         };
         let left = inbox[used..].to_vec();
         inbox.truncate(used);
-        let begin = used.saturating_sub(rest.end);
-        number_packets(&mut inbox[begin..]);
+        rest.begin = used.saturating_sub(rest.len);
         rest.buffer = inbox;
-        (rest.at, rest.end) = (begin + rest.at, used);
         rest.reservation = self.buffering.take_reservation(client);
         turn.io.notify_drained(handle);
         left
@@ -146,8 +157,8 @@ impl Engine {
         let Some(rest) = &mut backend.rest else {
             return false;
         };
-        turn.io.outbox(handle).extend_from_slice(rest.next());
-        match rest.is_sent() {
+        rest.put_next(turn.io.outbox(handle));
+        match rest.is_sent {
             true => backend.rest = None,
             false => turn.io.notify_drained(handle),
         }
@@ -164,34 +175,41 @@ impl Backend {
 
 #[cfg(test)]
 mod tests {
-    use wire::write_packet;
-
     use super::*;
 
     #[test]
     fn the_pieces_of_a_command_are_the_command() {
-        for len in [1_000, LARGE, LARGE + 1, wire::MAX_PAYLOAD, 40_000_000] {
+        for len in [
+            1_000,
+            LARGE,
+            LARGE + 1,
+            MAX_PAYLOAD - 1,
+            MAX_PAYLOAD,
+            2 * MAX_PAYLOAD,
+            40_000_000,
+        ] {
+            let payload: Vec<u8> = (0..len).map(|i| (i / 5) as u8).collect();
             let mut command = Vec::new();
-            let next = write_packet(&mut command, 0, &vec![7; len]);
-            // A client that compresses may number them as it likes.
-            let mut sent = command.clone();
-            sent[HEADER_LEN - 1] = 9;
+            let next = write_packet(&mut command, 0, &payload);
+            // A client that compresses may number its packets as it likes.
+            let raw = [&command[..HEADER_LEN - 1], &[9], &payload].concat();
+            let packet = Packet {
+                raw: &raw,
+                payload: &raw[HEADER_LEN..],
+                attributes: 0,
+            };
             let mut outbox = b"before".to_vec();
-            let put = put_as_sent(&mut outbox, &sent);
+            let put = put_as_sent(&mut outbox, packet);
             assert_eq!(put.last, next.wrapping_sub(1), "{len}");
-            if put.is_begun {
-                number_packets(&mut sent);
-                let mut rest = Rest {
-                    buffer: sent.clone(),
-                    ..Rest::of(sent.len())
-                };
-                while !rest.is_sent() {
-                    let piece = rest.next();
-                    assert!(piece.len() <= PIECE);
-                    outbox.extend_from_slice(piece);
+            if let Some(mut rest) = put.rest {
+                (rest.buffer, rest.begin) = (raw.clone(), HEADER_LEN);
+                while !rest.is_sent {
+                    let before = outbox.len();
+                    rest.put_next(&mut outbox);
+                    assert!(outbox.len() - before <= PIECE + 2 * HEADER_LEN);
                 }
             }
-            assert!(outbox.ends_with(&command) && outbox.len() == command.len() + 6);
+            assert!(outbox[6..] == command, "{len}");
         }
     }
 }

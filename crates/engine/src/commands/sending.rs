@@ -21,7 +21,7 @@ use crate::commands::own_status::own_status;
 use crate::commands::rewrite::{self, Live, Rewrite, rewrite};
 use crate::commands::settle::defines;
 use crate::commands::statements::shape;
-use crate::commands::pieces::{Put, Rest, put_as_sent};
+use crate::commands::pieces::{Put, put_as_sent};
 use crate::commands::{Packet, mentions};
 use crate::conditions::Does;
 use crate::diagnostics::Counts;
@@ -82,7 +82,7 @@ impl Engine {
         let put = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
         let sequence_id = put.last;
         debug_assert!(backend.rest.is_none(), "it has not got all of the last command");
-        backend.rest = put.is_begun.then(|| Box::new(Rest::of(packet.raw.len())));
+        backend.rest = put.rest;
         client.holds_unseen(&statement, effect.as_ref());
         self.counters.statements += u64::from(packet.is_statement());
         let kept = client.keeps_definitions_of(packet.payload, &statement);
@@ -280,7 +280,7 @@ fn put_packet(
         None if names_statement(packet.payload) => {
             put_named(outbox, (client, backend), packet, flavor)
         }
-        None => put_as_sent(outbox, packet.raw),
+        None => put_as_sent(outbox, packet),
     }
 }
 

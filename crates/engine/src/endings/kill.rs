@@ -9,7 +9,7 @@ use events::{Io, Span};
 use membership::Key;
 use pool::{KeyId, State as BackendState};
 use session::statement::{Kill, Named, PinReason, kill_target};
-use wire::{Command, ErrPacket, HEADER_LEN, OkPacket, code, whole_len};
+use wire::{Command, ErrPacket, HEADER_LEN, OkPacket, code};
 
 use crate::backend::{Due, Purpose};
 use crate::client::{Client, State};
@@ -251,14 +251,14 @@ impl Engine {
 
     /// True if the client's next statement is here, and its backend is still busy with what the one before has
     /// left to do, which nobody can see and no KILL is meant for.
-    fn has_yet_to_begin(&self, client: Key) -> bool {
-        let active = self.clients.state(client) == Some(State::Active);
-        let Some(client) = self.clients.get(client).filter(|_| active) else {
+    fn has_yet_to_begin(&self, key: Key) -> bool {
+        let active = self.clients.state(key) == Some(State::Active);
+        let Some(client) = self.clients.get(key).filter(|_| active) else {
             return false;
         };
         let backend = client.backend.and_then(|key| self.pool.get(key));
         let at_rest = backend.is_some_and(|backend| !backend.may_be_ended());
-        let is_complete = whole_len(&client.inbox).is_ok();
+        let is_complete = self.front_len(key, &client.inbox).is_ok();
         at_rest && is_complete && runs_statement(&client.inbox[HEADER_LEN..])
     }
 

@@ -86,13 +86,13 @@ pub(crate) fn put_named(
             false,
             "a statement is executed that its backend does not have"
         );
-        let put = put_as_sent(outbox, packet.raw);
+        let put = put_as_sent(outbox, packet);
         rename(&mut outbox[begin..], NOBODY);
         return put;
     };
     let long = statement.long.take_if(|_| runs);
     if !runs || is_refused(packet.payload, statement) {
-        let put = put_as_sent(outbox, packet.raw);
+        let put = put_as_sent(outbox, packet);
         rename(&mut outbox[begin..], instance.id);
         return put;
     }
@@ -148,7 +148,7 @@ fn put_execution(
             if let Some(types) = statement.types.as_ref().filter(|_| tells) {
                 instance.executed_with(types, flavor);
             }
-            put_as_sent(outbox, packet.raw)
+            put_as_sent(outbox, packet)
         }
     };
     rename(&mut outbox[begin..], instance.id);

@@ -275,8 +275,12 @@ counters! {
     pins_rejected,
     /// Sessions for which a reason to be pinned ended before they did.
     pins_ended,
+    /// Times that a session was to keep more and did without, or kept its backend, because sessions keep too much (session_buffer_total).
+    session_memory_refused,
     /// Lists of conditions of which only the first 256 KiB were kept for SHOW WARNINGS.
     conditions_cut,
+    /// Commands that were too long to be classified by a worker, which a thread of its own has done.
+    long_commands,
     /// Commands that were not read on until there was memory for them (command_buffer_total).
     commands_deferred,
     /// Commands refused because there was no memory for them (command_buffer_total).

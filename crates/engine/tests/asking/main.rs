@@ -14,6 +14,8 @@ mod expired;
 #[cfg(test)]
 mod logins;
 #[cfg(test)]
+mod long_commands;
+#[cfg(test)]
 mod outsiders;
 #[cfg(test)]
 mod nobody;

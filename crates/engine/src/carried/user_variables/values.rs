@@ -138,6 +138,7 @@ impl Engine {
         read: &ReadUserVariables,
         ending: &Ending,
     ) {
+        let has_memory = self.has_session_memory();
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -150,7 +151,8 @@ impl Engine {
             return;
         };
         let before = record.session.user.as_deref().cloned().unwrap_or_default();
-        let values = (*ending == Ending::Ok).then(|| read.values(before));
+        let carries = *ending == Ending::Ok && has_memory;
+        let values = carries.then(|| read.values(before));
         let Some(values) = values.flatten() else {
             return self.pin_late(client, PinReason::UserVariable);
         };
