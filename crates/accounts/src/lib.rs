@@ -17,9 +17,7 @@ mod register;
 mod voucher;
 
 pub use account::{Account, Certain, Origin, Requires, Standing};
-pub use credential::{
-    Credential, MULTI_FACTOR, NativeHash, OtherPlugin, Proof, Secret, Sha2Hash,
-};
+pub use credential::{Credential, MULTI_FACTOR, NativeHash, OtherPlugin, Proof, Secret, Sha2Hash};
 pub use directory::{Configured, Directory, View};
 pub use register::{Found, Reading, Register};
 pub use vault::{Refused, Vault};

@@ -74,7 +74,11 @@ fn parsec(stored: &str) -> Option<Box<[u8]>> {
         return None;
     };
     let (salt, key) = (bytes::<18>(salt)?, bytes::<32>(key)?);
-    Some([&[b'P', iterations - b'0'][..], &salt, &key].concat().into())
+    Some(
+        [&[b'P', iterations - b'0'][..], &salt, &key]
+            .concat()
+            .into(),
+    )
 }
 
 fn bytes<const LEN: usize>(base64: &str) -> Option<[u8; LEN]> {

@@ -188,11 +188,7 @@ impl Unpacker {
         self.next_part(opened, packed)
     }
 
-    fn next_part<'a>(
-        &'a mut self,
-        opened: &mut Opened,
-        packed: &[u8],
-    ) -> Result<Part<'a>, Broken> {
+    fn next_part<'a>(&'a mut self, opened: &mut Opened, packed: &[u8]) -> Result<Part<'a>, Broken> {
         let mut filled = opened.tail.len();
         // One byte more shows content that is longer than its header says.
         self.scratch.resize(filled.max(PART) + 1, 0);
@@ -258,9 +254,7 @@ impl Unpacker {
                 }
                 None => Box::new(Decompress::new(true)),
             }),
-            Compression::Zstd { .. } => {
-                State::Zstd(Box::new(Decoder::new().map_err(|_| Broken)?))
-            }
+            Compression::Zstd { .. } => State::Zstd(Box::new(Decoder::new().map_err(|_| Broken)?)),
         })
     }
 

@@ -280,12 +280,7 @@ impl<H: Handler> Compressed<H> {
         }
     }
 
-    fn withhold<I: Io<H::Mail>>(
-        &mut self,
-        io: &mut I,
-        (tag, bytes): (Tag, usize),
-        now: Timestamp,
-    ) {
+    fn withhold<I: Io<H::Mail>>(&mut self, io: &mut I, (tag, bytes): (Tag, usize), now: Timestamp) {
         let Some(connection) = self.inner.connections.get_mut(tag) else {
             return;
         };
@@ -355,7 +350,14 @@ impl<H: Handler> Handler for Compressed<H> {
     type Mail = H::Mail;
 
     tell_on!(
-        accepted, connected, connect_failed, tls_established, drained, hung_up, mail, finished
+        accepted,
+        connected,
+        connect_failed,
+        tls_established,
+        drained,
+        hung_up,
+        mail,
+        finished
     );
 
     fn recover<I: Io<Self::Mail>>(

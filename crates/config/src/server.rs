@@ -147,20 +147,22 @@ impl Server {
     /// Bytes for what all sessions keep. Unless set, an eighth of the memory that the process may use, as far as that is
     /// known, but 256 MiB at least.
     pub fn session_buffer(&self, memory: Option<u64>) -> usize {
-        let eighth = memory.map_or(0, |memory| usize::try_from(memory / 8).unwrap_or(usize::MAX));
+        let eighth = memory.map_or(0, |memory| {
+            usize::try_from(memory / 8).unwrap_or(usize::MAX)
+        });
         let from_memory = eighth.max(256 * MIB);
-        self.session_buffer_total
-            .map_or(from_memory, NonZero::get)
+        self.session_buffer_total.map_or(from_memory, NonZero::get)
     }
 
     /// Bytes for the commands of all clients that are not complete, or wait. Unless set, an eighth of the memory that the
     /// process may use, as far as that is known, but not less than four commands may need.
     pub fn command_buffer(&self, memory: Option<u64>) -> usize {
-        let eighth = memory.map_or(0, |memory| usize::try_from(memory / 8).unwrap_or(usize::MAX));
+        let eighth = memory.map_or(0, |memory| {
+            usize::try_from(memory / 8).unwrap_or(usize::MAX)
+        });
         let least = LARGEST_COMMANDS * self.max_allowed_packet;
         let from_memory = eighth.min(COMMAND_BUFFER_MAX).max(least);
-        self.command_buffer_total
-            .map_or(from_memory, NonZero::get)
+        self.command_buffer_total.map_or(from_memory, NonZero::get)
     }
 
     pub(crate) fn read(section: &mut Section<'_, '_>) -> Self {
@@ -247,7 +249,9 @@ impl Server {
             client_read_timeout: section.read(
                 "client_read_timeout",
                 self.client_read_timeout,
-                |v| value::duration_above_zero(v, "close every client whose command comes in parts"),
+                |v| {
+                    value::duration_above_zero(v, "close every client whose command comes in parts")
+                },
             ),
             wait_timeout: section.read(
                 "wait_timeout",
@@ -263,7 +267,10 @@ impl Server {
 
     fn check_commands(&self, section: &mut Section<'_, '_>) {
         let least = LARGEST_COMMANDS * self.max_allowed_packet;
-        let Some(total) = self.command_buffer_total.filter(|total| total.get() < least) else {
+        let Some(total) = self
+            .command_buffer_total
+            .filter(|total| total.get() < least)
+        else {
             return;
         };
         let keys = ["command_buffer_total", "max_allowed_packet"];

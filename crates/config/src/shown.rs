@@ -65,8 +65,14 @@ impl Settings {
             ("wait_timeout", or_never(server.wait_timeout)),
             ("answer_buffer", size(server.answer_buffer)),
             ("answer_buffer_total", size(server.answer_buffer_total)),
-            ("command_buffer_total", size_or_zero(server.command_buffer_total)),
-            ("session_buffer_total", size_or_zero(server.session_buffer_total)),
+            (
+                "command_buffer_total",
+                size_or_zero(server.command_buffer_total),
+            ),
+            (
+                "session_buffer_total",
+                size_or_zero(server.session_buffer_total),
+            ),
             ("max_allowed_packet", size(server.max_allowed_packet)),
             ("compression", word(&COMPRESSION, &server.compression)),
             ("drain_timeout", show_duration(server.drain_timeout)),

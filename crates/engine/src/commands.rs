@@ -10,9 +10,9 @@ mod expired;
 mod inbox;
 pub(crate) mod local_infile;
 pub(crate) mod long;
+mod own_status;
 pub(crate) mod pieces;
 pub(crate) mod reservations;
-mod own_status;
 pub(crate) mod rewrite;
 mod sending;
 mod set_option;
@@ -23,9 +23,7 @@ mod unasked;
 use events::{Io, Timestamp};
 use membership::Key;
 use session::statement::Flavor;
-use wire::{
-    Capabilities, Command, ErrPacket, HEADER_LEN, OkPacket,
-};
+use wire::{Capabilities, Command, ErrPacket, HEADER_LEN, OkPacket};
 
 use crate::backend::facts::Anew;
 use crate::client::State;
@@ -343,11 +341,7 @@ impl Engine {
             state_changes: &block,
             ..OkPacket::default()
         };
-        ok.encode(
-            turn.io.outbox(client.handle),
-            client.answer_begins,
-            0x00,
-        );
+        ok.encode(turn.io.outbox(client.handle), client.answer_begins, 0x00);
         self.counters.local_answers += 1;
         self.touch(key, turn.now);
     }

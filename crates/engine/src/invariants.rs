@@ -190,7 +190,12 @@ impl Engine {
             .chain(self.pool.key_ids().flat_map(of_key))
     }
 
-    pub(crate) fn check_client(&self, key: Key, client: &Client, state: State) -> Result<(), String> {
+    pub(crate) fn check_client(
+        &self,
+        key: Key,
+        client: &Client,
+        state: State,
+    ) -> Result<(), String> {
         let attached = match state {
             State::Asking => client.backend.is_some(),
             _ => matches!(state, State::Active | State::Held),

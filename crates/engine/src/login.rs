@@ -22,8 +22,8 @@ pub(crate) mod vouching;
 
 use events::{Close, Compression, Handle, Io, Peer, Tag};
 use membership::Key;
-use session::statement::PinReasons;
 use session::SessionState;
+use session::statement::PinReasons;
 use wire::{
     Capabilities, Command, ExtendedCapabilities, HandshakeResponse, InitialHandshake, Malformed,
     OkPacket, PacketWriter, ServerStatus, whole_packet,
@@ -381,7 +381,10 @@ impl Engine {
             return;
         };
         let tracks = client.dialect().session_track;
-        let is_new = client.login.as_ref().is_some_and(|login| login.greeted.is_some());
+        let is_new = client
+            .login
+            .as_ref()
+            .is_some_and(|login| login.greeted.is_some());
         let mut block = Vec::new();
         if tracks && is_new {
             self.put_told_at_login(client, &mut block);
@@ -392,7 +395,9 @@ impl Engine {
         let Some(login) = client.login.take() else {
             return;
         };
-        client.first.set(First::INIT_CONNECT, may_initiate && is_new);
+        client
+            .first
+            .set(First::INIT_CONNECT, may_initiate && is_new);
         if let (true, Some(schema)) = (tracks, &client.session.schema) {
             client
                 .tracks

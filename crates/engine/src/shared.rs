@@ -158,8 +158,7 @@ impl Shared {
     /// Who prepares long commands, without making the worker wait. Only the first who is named counts; until then workers
     /// do it themselves.
     pub fn prepare_commands_with(&self, preparer: impl Preparer + 'static) {
-        self.preparer
-            .get_or_init(|| Assistant(Box::new(preparer)));
+        self.preparer.get_or_init(|| Assistant(Box::new(preparer)));
     }
 
     pub(crate) fn preparer(&self) -> Option<&dyn Preparer> {

@@ -56,17 +56,27 @@ impl Listeners {
         let mut running = Vec::new();
         if let Some(listener) = self.http {
             let (desk, entrance, end) = (desk.clone(), entrance.clone(), stopped.clone());
-            running.push(keep("admin.http", listener, stopped.clone(), move |listener| {
-                let stop = until(end.clone());
-                control::serve(listener, desk.clone(), entrance.clone(), stop)
-            })?);
+            running.push(keep(
+                "admin.http",
+                listener,
+                stopped.clone(),
+                move |listener| {
+                    let stop = until(end.clone());
+                    control::serve(listener, desk.clone(), entrance.clone(), stop)
+                },
+            )?);
         }
         if let Some(listener) = self.sql {
             let (desk, entrance, end) = (desk.clone(), entrance.clone(), stopped.clone());
-            running.push(keep("admin.sql", listener, stopped.clone(), move |listener| {
-                let stop = until(end.clone());
-                control::serve_sql(listener, desk.clone(), entrance.clone(), stop)
-            })?);
+            running.push(keep(
+                "admin.sql",
+                listener,
+                stopped.clone(),
+                move |listener| {
+                    let stop = until(end.clone());
+                    control::serve_sql(listener, desk.clone(), entrance.clone(), stop)
+                },
+            )?);
         }
         Ok(Serving(running))
     }
@@ -85,11 +95,14 @@ where
     let address = listener.local_addr()?;
     tracing::info!(%address, "{key} listening");
     Ok(tokio::spawn(async move {
-        let begin = || {
-            let (listener, serve) = (listener.try_clone(), &serve);
-            async move { serve(tokio::net::TcpListener::from_std(listener?)?).await }
+        let begin = move || {
+            let again = listener.try_clone();
+            let serving = again
+                .and_then(tokio::net::TcpListener::from_std)
+                .map(&serve);
+            async move { serving?.await }
         };
-        control::lasting(key, begin, async || until(stopped.clone()).await).await;
+        control::lasting(key, begin, || until(stopped.clone())).await;
     }))
 }
 

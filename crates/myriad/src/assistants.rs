@@ -24,7 +24,9 @@ impl Assistants {
             thread.spawn(move || serve(&ordered, &postboxes))?;
             Ok(orders)
         };
-        let orders = (0..workers).map(start).collect::<Result<_, std::io::Error>>()?;
+        let orders = (0..workers)
+            .map(start)
+            .collect::<Result<_, std::io::Error>>()?;
         Ok(Self { orders })
     }
 }

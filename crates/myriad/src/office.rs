@@ -82,7 +82,8 @@ impl Office {
         change: impl FnOnce(&mut Book) -> anyhow::Result<()> + Send + 'static,
     ) -> Result<JoinHandle<Changed>, String> {
         let place = self.places.clone().try_acquire_owned();
-        let place = place.map_err(|_| format!("{WAITING_MAX} changes wait for the disk already"))?;
+        let place =
+            place.map_err(|_| format!("{WAITING_MAX} changes wait for the disk already"))?;
         let office = self.clone();
         Ok(spawn_blocking(move || office.change_now(place, change)))
     }

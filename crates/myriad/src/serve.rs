@@ -100,7 +100,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let desk = (signals, office, ordered);
     let accounts = settings.monitor.as_ref().map(|_| roll.status());
     let administration = (admin, entrance);
-    runtime.block_on(control(&settings, &workers, desk, administration, (reader, accounts)))?;
+    runtime.block_on(control(
+        &settings,
+        &workers,
+        desk,
+        administration,
+        (reader, accounts),
+    ))?;
     runtime.shutdown_timeout(FAREWELL);
     workers.join()?;
     drop(listeners);

@@ -153,7 +153,12 @@ mod tests {
         let chosen = "utf8mb4_uca1400_ai_ci";
         let general = "utf8mb4_general_ci";
         for (number, choice, flavor, expected) in [
-            (45, CHOSEN, Flavor::MariaDb, some("utf8mb4", chosen, Some(chosen))),
+            (
+                45,
+                CHOSEN,
+                Flavor::MariaDb,
+                some("utf8mb4", chosen, Some(chosen)),
+            ),
             (45, b"", Flavor::MariaDb, some("utf8mb4", general, None)),
             // Whoever names another collation than the default gets that.
             (
@@ -162,7 +167,12 @@ mod tests {
                 Flavor::MariaDb,
                 some("utf8mb4", "utf8mb4_bin", Some("utf8mb4_bin")),
             ),
-            (8, CHOSEN, Flavor::MariaDb, some("latin1", "latin1_swedish_ci", None)),
+            (
+                8,
+                CHOSEN,
+                Flavor::MariaDb,
+                some("latin1", "latin1_swedish_ci", None),
+            ),
             (46, b"", Flavor::MySql, some("utf8mb4", "utf8mb4_bin", None)),
             (250, CHOSEN, Flavor::MariaDb, None),
         ] {

@@ -62,7 +62,12 @@ pub(crate) fn collations() -> impl Iterator<Item = [String; 4]> {
     let default = |charset| COLLATIONS.iter().find(|&&(.., of)| of == charset);
     COLLATIONS.iter().map(move |known @ &(id, name, charset)| {
         let is_default = u8::from(default(charset) == Some(known));
-        [id.to_string(), name.into(), charset.into(), is_default.to_string()]
+        [
+            id.to_string(),
+            name.into(),
+            charset.into(),
+            is_default.to_string(),
+        ]
     })
 }
 

@@ -74,7 +74,11 @@ impl World {
             }
             Some(Scenario::HangUps) => {
                 // What comes unasked in a lane looks like the next answer.
-                let strays = if setup.settings.lane_stall.is_none() { 40 } else { 0 };
+                let strays = if setup.settings.lane_stall.is_none() {
+                    40
+                } else {
+                    0
+                };
                 health.incidents.strays = strays;
                 health.service_us = [300, 2_000][rng.usize(..2)];
                 health.slow = (40, 20);
@@ -381,9 +385,8 @@ impl World {
             prepared: self.counted(|counters| counters.prepares_on_demand),
             admitted: self.waited(),
             panics: self.network.panics.count,
-            cut_off: self.counted(|counters| {
-                counters.disconnects[DisconnectReason::Defect as usize]
-            }),
+            cut_off: self
+                .counted(|counters| counters.disconnects[DisconnectReason::Defect as usize]),
             slow_readers: self.counted(|c| c.disconnects[DisconnectReason::SlowReader as usize]),
             read_whole: self.counted(|counters| counters.answers_read_whole),
             lent: self.counted(|counters| counters.slots_lent),

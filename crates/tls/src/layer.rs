@@ -212,7 +212,15 @@ impl<H: Handler> Handler for Secured<H> {
     type Mail = H::Mail;
 
     tell_on!(
-        accepted, connected, connect_failed, drained, hung_up, mail, timer, next_timer, turn_ended,
+        accepted,
+        connected,
+        connect_failed,
+        drained,
+        hung_up,
+        mail,
+        timer,
+        next_timer,
+        turn_ended,
         finished
     );
 

@@ -110,7 +110,10 @@ fn content_comes_in_parts_however_it_is_cut() {
             for step in [1, 2, 100, 10_000, usize::MAX] {
                 let told = packet(&mut codec, method, &out, step).unwrap();
                 let told = told.expect("it is complete");
-                assert!(told == (plain.clone(), 3, out.len()), "{len} {step} {method:?}");
+                assert!(
+                    told == (plain.clone(), 3, out.len()),
+                    "{len} {step} {method:?}"
+                );
             }
         }
     }

@@ -1,5 +1,6 @@
 //! A handler that repeats what it hears, behind the layer: as if nothing were compressed.
 
+use crate::PART;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use events::{Close, Compression, ConnectError, Handle, Peer, Recorder, Span};
@@ -182,10 +183,7 @@ fn turn(layer: &mut Compressed<Echo>, wire: &mut Recorder<()>) {
 fn a_large_packet_is_unpacked_over_several_turns_while_short_ones_pass() {
     const OTHER: (Handle, Tag) = (Handle(8), Tag(80));
     let (mut layer, mut wire) = begin();
-    layer
-        .inner
-        .connections
-        .insert(OTHER, Compression::Zlib);
+    layer.inner.connections.insert(OTHER, Compression::Zlib);
     let large = vec![b'x'; 3 * PER_TURN];
     let bytes = packed_in_one(&large);
     layer.received(&mut wire, TAG, &bytes, NOW);
@@ -217,13 +215,20 @@ fn a_large_packet_is_unpacked_over_several_turns_while_short_ones_pass() {
 fn those_with_large_packets_take_turns() {
     const OTHER: (Handle, Tag) = (Handle(8), Tag(80));
     let (mut layer, mut wire) = begin();
-    layer
-        .inner
-        .connections
-        .insert(OTHER, Compression::Zlib);
+    layer.inner.connections.insert(OTHER, Compression::Zlib);
     layer.turn_ended(&mut wire, NOW);
-    layer.received(&mut wire, TAG, &packed_in_one(&vec![b'a'; 4 * PER_TURN]), NOW);
-    layer.received(&mut wire, OTHER.1, &packed_in_one(&vec![b'b'; 4 * PER_TURN]), NOW);
+    layer.received(
+        &mut wire,
+        TAG,
+        &packed_in_one(&vec![b'a'; 4 * PER_TURN]),
+        NOW,
+    );
+    layer.received(
+        &mut wire,
+        OTHER.1,
+        &packed_in_one(&vec![b'b'; 4 * PER_TURN]),
+        NOW,
+    );
     let mut most = 0;
     for _ in 0..20 {
         turn(&mut layer, &mut wire);

@@ -273,7 +273,8 @@ impl Engine {
         };
         let collation = backend.session.collation;
         let facts = self.facts.as_ref();
-        let stays = |facts: &&Facts| facts.flavor == Flavor::MariaDb && facts.has_collation(collation);
+        let stays =
+            |facts: &&Facts| facts.flavor == Flavor::MariaDb && facts.has_collation(collation);
         let lost = facts.filter(|facts| !stays(facts));
         let lost = lost.and_then(|facts| facts.charset_of_login(collation));
         if let (Some(charset), None) = (lost, self.charsets.get(collation)) {

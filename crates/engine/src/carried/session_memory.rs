@@ -60,7 +60,10 @@ impl Engine {
     pub(crate) fn has_session_memory(&self) -> bool {
         let has = self.session_memory_bytes() < self.settings.session_memory;
         if !has {
-            self.session_memory.0.refused.fetch_add(1, Ordering::Relaxed);
+            self.session_memory
+                .0
+                .refused
+                .fetch_add(1, Ordering::Relaxed);
         }
         has
     }

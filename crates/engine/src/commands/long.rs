@@ -171,7 +171,10 @@ impl Engine {
         }
         let command = bytes.get(HEADER_LEN).copied().and_then(Command::from_byte);
         let has_text = matches!(command, Some(Command::Query | Command::StmtPrepare));
-        let executes = matches!(command, Some(Command::StmtExecute | Command::StmtBulkExecute));
+        let executes = matches!(
+            command,
+            Some(Command::StmtExecute | Command::StmtBulkExecute)
+        );
         let dialect = facts.dialect(&client.session).filter(|_| has_text);
         let has_parts = Header::parse(bytes).is_some_and(|first| HEADER_LEN + first.len < len);
         if dialect.is_none() && !(has_parts && (has_text || executes)) {

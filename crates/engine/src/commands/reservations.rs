@@ -241,12 +241,7 @@ impl Reservations {
         (book.taken, book.waiting)
     }
 
-    fn reservation(
-        self: &Arc<Self>,
-        account: u32,
-        bytes: usize,
-        is_granted: bool,
-    ) -> Reservation {
+    fn reservation(self: &Arc<Self>, account: u32, bytes: usize, is_granted: bool) -> Reservation {
         Reservation {
             all: self.clone(),
             account,
@@ -356,9 +351,14 @@ mod tests {
         }
         let taken = all.totals().0;
         assert!((760..=800).contains(&taken), "{taken}");
-        let first = all.reserve(&need(3, 100), &LIMITS).expect("it is the first");
+        let first = all
+            .reserve(&need(3, 100), &LIMITS)
+            .expect("it is the first");
         assert!(all.reserve(&need(3, 100), &LIMITS).is_none());
-        assert!(all.reserve(&need(4, 100), &LIMITS).is_none(), "one at a time");
+        assert!(
+            all.reserve(&need(4, 100), &LIMITS).is_none(),
+            "one at a time"
+        );
         let urgent = Need {
             urgent: true,
             ..need(4, 100)
@@ -390,7 +390,10 @@ mod tests {
         wait(1, need(1, 10));
         assert!(all.has_news());
         assert!(all.next(&LIMITS).is_none() && !all.has_news());
-        assert!(all.reserve(&need(1, 1), &LIMITS).is_none(), "others wait longer");
+        assert!(
+            all.reserve(&need(1, 1), &LIMITS).is_none(),
+            "others wait longer"
+        );
         wait(2, need(2, 100));
         let (waiter, _second) = all.next(&LIMITS).expect("another account");
         assert_eq!(waiter.client, clients[2]);

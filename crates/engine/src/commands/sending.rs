@@ -6,9 +6,7 @@ use membership::Key;
 use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
-use crate::backend::{
-    Backend, ClientCommand, InsertId, PreparedXa, Purpose, RestorePart,
-};
+use crate::backend::{Backend, ClientCommand, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::carried::effect::sets_global;
 use crate::carried::holdings;
 use crate::carried::insert_id::put_insert_id;
@@ -18,10 +16,10 @@ use crate::carried::told::sets_variables;
 use crate::client::Client;
 use crate::commands::dispatch::put_command_of;
 use crate::commands::own_status::own_status;
+use crate::commands::pieces::{Put, put_as_sent};
 use crate::commands::rewrite::{self, Live, Rewrite, rewrite};
 use crate::commands::settle::defines;
 use crate::commands::statements::shape;
-use crate::commands::pieces::{Put, put_as_sent};
 use crate::commands::{Packet, mentions};
 use crate::conditions::Does;
 use crate::diagnostics::Counts;
@@ -81,7 +79,10 @@ impl Engine {
         put_tracking(outbox, (client, backend), does_so, &self.track_lists);
         let put = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
         let sequence_id = put.last;
-        debug_assert!(backend.rest.is_none(), "it has not got all of the last command");
+        debug_assert!(
+            backend.rest.is_none(),
+            "it has not got all of the last command"
+        );
         backend.rest = put.rest;
         client.holds_unseen(&statement, effect.as_ref());
         self.counters.statements += u64::from(packet.is_statement());
@@ -275,7 +276,11 @@ fn put_packet(
             let command = packet.payload.first().copied();
             let command = command.and_then(Command::from_byte);
             let parts = [packet.attributes(), text];
-            Put::whole(put_command_of(outbox, command.unwrap_or(Command::Query), parts))
+            Put::whole(put_command_of(
+                outbox,
+                command.unwrap_or(Command::Query),
+                parts,
+            ))
         }
         None if names_statement(packet.payload) => {
             put_named(outbox, (client, backend), packet, flavor)

@@ -291,11 +291,7 @@ impl Engine {
                     status: client.status,
                     ..OkPacket::default()
                 };
-                ok.encode(
-                    turn.io.outbox(client.handle),
-                    client.answer_begins,
-                    0x00,
-                );
+                ok.encode(turn.io.outbox(client.handle), client.answer_begins, 0x00);
             }
         }
         self.asked(turn, asker);

@@ -53,7 +53,10 @@ impl Engine {
         suspects: &[Handle],
     ) -> bool {
         let suspects: HashSet<Handle> = suspects.iter().copied().collect();
-        self.end_both_ends(turn, self.clients_that(|_, handle| suspects.contains(&handle)));
+        self.end_both_ends(
+            turn,
+            self.clients_that(|_, handle| suspects.contains(&handle)),
+        );
         for backend in self.backends_that(|backend| suspects.contains(&backend.handle)) {
             self.discard_backend(turn, backend);
         }
@@ -77,7 +80,11 @@ impl Engine {
         self.put_in_order(turn);
         let in_order = self.check_invariants();
         if let Err(what) = &in_order {
-            tracing::error!(worker = self.worker, what, "the records are not in order after a panic");
+            tracing::error!(
+                worker = self.worker,
+                what,
+                "the records are not in order after a panic"
+            );
             return false;
         }
         for id in self.pool.key_ids() {

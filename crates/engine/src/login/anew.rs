@@ -3,7 +3,6 @@
 use events::Io;
 use membership::Key;
 use session::SessionState;
-use session::statement::Flavor;
 use wire::{Capabilities, ChangeUser};
 
 use crate::backend::facts::Anew;

@@ -172,7 +172,8 @@ impl Engine {
         match (refused, account) {
             (None, Some(account)) => {
                 let proved = Proved {
-                    awaits_word: plugin == AuthPlugin::CachingSha2Password && proves(claim.response),
+                    awaits_word: plugin == AuthPlugin::CachingSha2Password
+                        && proves(claim.response),
                     ..Proved::by(&account, plugin)
                 };
                 self.let_in(turn, key, &proved, claim);

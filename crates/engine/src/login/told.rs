@@ -6,8 +6,8 @@ use session::{Charset, SessionState};
 use wire::{OkPacket, ServerStatus, StateChange};
 
 use crate::Engine;
-use crate::client::Client;
 use crate::carried::track_filter::put_variable;
+use crate::client::Client;
 
 /// The variables of the last login, in the order of the server.
 #[derive(Debug, Default)]

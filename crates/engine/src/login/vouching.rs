@@ -44,8 +44,15 @@ impl Engine {
         let Some(client) = self.clients.get_mut(key).filter(|_| is_mariadb) else {
             return;
         };
-        let shown = client.origin.tls.as_ref().and_then(|tls| tls.shown.as_ref());
-        let login = client.login.as_mut().filter(|login| login.greeted.is_some());
+        let shown = client
+            .origin
+            .tls
+            .as_ref()
+            .and_then(|tls| tls.shown.as_ref());
+        let login = client
+            .login
+            .as_mut()
+            .filter(|login| login.greeted.is_some());
         let kept = proved.account.credential.kept(proved.plugin);
         if let (Some(shown), Some(login), Some(kept)) = (shown, login, kept) {
             let nonce = proved.nonce.as_ref().unwrap_or(&client.origin.nonce);

@@ -70,7 +70,10 @@ fn an_account_that_has_its_share_waits_and_others_do_not() {
     for &client in &app {
         begin(&mut stage, client, MIB - 100);
     }
-    let paused: Vec<_> = app.iter().map(|c| stage.wire.paused.contains(&c.0)).collect();
+    let paused: Vec<_> = app
+        .iter()
+        .map(|c| stage.wire.paused.contains(&c.0))
+        .collect();
     assert_eq!(paused, [false, false, true, true]);
     let other = client(&mut stage, "other");
     begin(&mut stage, other, MIB - 100);
@@ -174,7 +177,10 @@ fn whoever_waits_for_memory_is_told_so_in_the_end() {
     assert!(stage.wire.has_closed(app[2].0));
     let counters = stage.engine.report().counters;
     assert_eq!(
-        (counters.commands_deferred, counters.commands_refused_for_memory),
+        (
+            counters.commands_deferred,
+            counters.commands_refused_for_memory
+        ),
         (1, 1)
     );
 }
@@ -187,7 +193,10 @@ fn what_layers_hold_back_counts() {
         let (wire, now) = (&mut stage.wire, stage.now);
         stage.engine.withheld(wire, client.1, MIB, now);
     }
-    let paused: Vec<_> = app.iter().map(|c| stage.wire.paused.contains(&c.0)).collect();
+    let paused: Vec<_> = app
+        .iter()
+        .map(|c| stage.wire.paused.contains(&c.0))
+        .collect();
     assert_eq!(paused, [false, false, true, true]);
     for client in &app {
         let (wire, now) = (&mut stage.wire, stage.now);

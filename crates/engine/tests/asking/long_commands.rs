@@ -90,7 +90,12 @@ fn a_long_command_is_prepared_elsewhere_and_sent_in_pieces() {
 
 #[test]
 fn a_command_of_several_packets_arrives_as_it_was_sent() {
-    for len in [MAX_PAYLOAD - 1, MAX_PAYLOAD, MAX_PAYLOAD + 1, 2 * MAX_PAYLOAD] {
+    for len in [
+        MAX_PAYLOAD - 1,
+        MAX_PAYLOAD,
+        MAX_PAYLOAD + 1,
+        2 * MAX_PAYLOAD,
+    ] {
         let (mut session, preparer) = begin();
         let mut payload = b"\x03INSERT INTO t VALUES ('".to_vec();
         payload.resize(len - 2, b'x');
@@ -101,7 +106,11 @@ fn a_command_of_several_packets_arrives_as_it_was_sent() {
         prepare(&mut session, &preparer);
         assert!(sent(&mut session) == command, "{len}");
         let last = command[command.len() - 4..].to_vec();
-        let sequence_id = if len.is_multiple_of(MAX_PAYLOAD) { last[3] } else { (len / MAX_PAYLOAD) as u8 };
+        let sequence_id = if len.is_multiple_of(MAX_PAYLOAD) {
+            last[3]
+        } else {
+            (len / MAX_PAYLOAD) as u8
+        };
         session.stage.say(session.backend, &ok(sequence_id + 1, 0));
         let told = session.stage.wire.take(session.client.0);
         assert_eq!(told[3], sequence_id + 1);
@@ -122,7 +131,10 @@ fn a_client_that_leaves_while_its_command_is_prepared_leaves_nothing() {
     send(&mut session, &insert(1 << 20));
     let (wire, now) = (&mut session.stage.wire, session.stage.now);
     let client = session.client.1;
-    session.stage.engine.hung_up(wire, client, HangUp::Closed, now);
+    session
+        .stage
+        .engine
+        .hung_up(wire, client, HangUp::Closed, now);
     session.stage.turn();
     prepare(&mut session, &preparer);
     assert!(session.stage.sent().is_empty());

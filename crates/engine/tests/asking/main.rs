@@ -16,9 +16,9 @@ mod logins;
 #[cfg(test)]
 mod long_commands;
 #[cfg(test)]
-mod outsiders;
-#[cfg(test)]
 mod nobody;
+#[cfg(test)]
+mod outsiders;
 #[cfg(test)]
 mod relays;
 #[cfg(test)]

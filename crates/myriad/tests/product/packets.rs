@@ -5,7 +5,8 @@
 //! session-track blocks are laid out.
 
 use wire::{
-    Capabilities, ExtendedCapabilities, HEADER_LEN, OkPacket, ServerStatus, StateChange, is_server_proof,
+    Capabilities, ExtendedCapabilities, HEADER_LEN, OkPacket, ServerStatus, StateChange,
+    is_server_proof,
 };
 
 use crate::support::{

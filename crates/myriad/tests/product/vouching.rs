@@ -42,7 +42,10 @@ fn log_in(port: u16, (user, password): (&str, &str), arguments: &[&str]) -> Outp
         .args([format!("--port={port}"), format!("--user={user}")])
         .args(arguments)
         .env("MYSQL_PWD", password);
-    run(&mut command, "SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1)")
+    run(
+        &mut command,
+        "SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1)",
+    )
 }
 
 fn is_let_in(output: &Output, user: &str) -> bool {
@@ -99,10 +102,16 @@ fn a_client_that_verifies_needs_no_file() {
         for account in &accounts {
             for more in [&[][..], &["--compress"], &["--database=information_schema"]] {
                 let output = log_in(port, (account, "right"), more);
-                assert!(is_let_in(&output, account), "{account} {more:?}: {output:?}");
+                assert!(
+                    is_let_in(&output, account),
+                    "{account} {more:?}: {output:?}"
+                );
             }
             let output = log_in(port, (account, "wrong"), &[]);
-            assert!(output.stderr.contains("ERROR 1045"), "{account}: {output:?}");
+            assert!(
+                output.stderr.contains("ERROR 1045"),
+                "{account}: {output:?}"
+            );
         }
         // An account of the configuration.
         let output = log_in(port, ("app", "secret"), &[]);

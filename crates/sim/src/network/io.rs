@@ -22,11 +22,7 @@ pub(crate) struct WorkerIo<'a> {
 
 impl<'a> WorkerIo<'a> {
     /// For one event.
-    pub(crate) fn new(
-        network: &'a mut Network,
-        schedule: &'a mut Schedule,
-        worker: usize,
-    ) -> Self {
+    pub(crate) fn new(network: &'a mut Network, schedule: &'a mut Schedule, worker: usize) -> Self {
         Self {
             network,
             schedule,

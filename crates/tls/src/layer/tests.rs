@@ -442,7 +442,11 @@ fn what_is_written_to_others_before_a_panic_costs_those_too() {
     });
     assert!(catch_unwind(event).is_err());
     let mut suspects = Vec::new();
-    assert!(pair.server.layer.recover(&mut pair.server.wire, &mut suspects, NOW));
+    assert!(
+        pair.server
+            .layer
+            .recover(&mut pair.server.wire, &mut suspects, NOW)
+    );
     assert_eq!(suspects, [HANDLE]);
     assert_eq!(pair.server.takes(), b"");
 }
