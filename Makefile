@@ -6,20 +6,30 @@ SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
-# Random sessions, for longer than as one of the product tests, and with nothing else beside them. How many there
-# were is told.
+# Many tests wait for a server or a timer most of their time.
+export RUST_TEST_THREADS ?= 6
+
+# Random sessions alone, for longer than the product tests play them. The output says how many were compared.
 DIFFERENTIAL := MYRIAD_DIFFERENTIAL_SECONDS=$(or $(MYRIAD_DIFFERENTIAL_SECONDS),300) \
 	MYRIAD_DIFFERENTIAL_TESTERS=$(or $(MYRIAD_DIFFERENTIAL_TESTERS),6) \
 	MYRIAD_DIFFERENTIAL_CROWD=$(or $(MYRIAD_DIFFERENTIAL_CROWD),4) \
-	cargo test --package myriad --test product differential:: -- --nocapture
+	cargo test --workspace --test product differential:: -- --nocapture
 
 # All files of a suite, or those that the environment names.
 SUITES := MYRIAD_SUITE_EVERY=$(or $(MYRIAD_SUITE_EVERY),1) MYRIAD_SUITE_PLAYERS=$(or $(MYRIAD_SUITE_PLAYERS),4) \
-	cargo test --package myriad --test product suites:: -- --nocapture
+	cargo test --workspace --test product suites:: -- --nocapture
+
+# What depends on how a server runs its connections.
+SHARED := -- carried kills kinds lanes lifecycle packets session_state sharing tracked
+
+# $(1): a server that scripts/setup fetches, $(2): what to run on it. Status 3 of setup: not on a machine of this kind.
+define if-possible
+scripts/setup $(1); case $$? in 0) $(2) ;; 3) echo "WARNING: nothing was tested on $(1); see above" >&2 ;; *) exit 1 ;; esac
+endef
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help challenge serve bench test setup lint test-unit test-atomics fuzz test-product test-drivers test-differential test-suites test-mysql test-mysql-if-possible
+.PHONY: help challenge serve bench test test-deep setup lint licences test-unit test-atomics fuzz test-product test-drivers test-differential test-suites test-mariadb-11.8 test-mysql
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,24 +50,30 @@ bench: ## What single parts cost, in ns: understanding a statement, relaying an 
 	cargo bench --package wire --bench relay
 	cargo bench --package admission --bench admission
 
-test: setup lint ## Everything: setup, lint, unit tests, fuzzing, product tests on a real MariaDB and MySQL
-	cargo test --workspace
-	@$(MAKE) --no-print-directory test-atomics
-	@$(MAKE) --no-print-directory fuzz
-	@$(MAKE) --no-print-directory test-mysql-if-possible
+test: setup lint ## Before each change: setup, lint, unit tests, simulation, product tests on MariaDB (25 minutes on a new machine)
+	cargo test --workspace --lib --bins --tests
+
+test-deep: ## What CI runs besides: MariaDB 11.8, MySQL, random sessions, fuzzing, atomics, licences (35 minutes)
+	@$(MAKE) --no-print-directory licences test-atomics
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(or $(FUZZ_SECONDS),15)
+	@$(MAKE) --no-print-directory test-mariadb-11.8 test-mysql
+	@$(MAKE) --no-print-directory test-differential MYRIAD_DIFFERENTIAL_SECONDS=$(or $(MYRIAD_DIFFERENTIAL_SECONDS),60)
 
 setup: ## Install what the other targets need and the machine lacks
 	@scripts/setup rust lint database clients drivers suites
 
-lint: ## Formatting, clippy, the rules of style, licences and sources of dependencies
+lint: ## Formatting, clippy, the rules of style
 	@scripts/setup rust lint
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- --deny warnings
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	cargo clippy --manifest-path fuzz/Cargo.toml --locked -- --deny warnings
 	cargo xtask tidy
+	cargo clippy --workspace --all-targets -- --deny warnings
+
+licences: ## Licences and sources of dependencies, and clippy of the fuzz targets
+	@scripts/setup rust lint licences
 	cargo deny check bans licenses sources
 	cargo deny --manifest-path fuzz/Cargo.toml --config deny.toml check bans licenses sources
+	cargo clippy --manifest-path fuzz/Cargo.toml --locked -- --deny warnings
 
 test-unit: ## Only the tests that need no database
 	@scripts/setup rust
@@ -74,36 +90,29 @@ fuzz: ## Fuzz each target for FUZZ_SECONDS (60), from the inputs in fuzz/corpus
 
 test-product: ## Only the tests that run a real MariaDB
 	@scripts/setup rust database clients drivers suites
-	cargo test --package localdb --package load --package myriad
+	cargo test --workspace --test product
+	cargo test --package localdb --package load
 
 test-drivers: ## Only the clients of Python, Java, Node.js, Go, Rust, PHP and C
 	@scripts/setup rust database drivers
-	cargo test --package myriad --test product drivers::
+	cargo test --workspace --test product drivers::
 
-test-differential: ## Random sessions, directly and through, for MYRIAD_DIFFERENTIAL_SECONDS (300) on each of MariaDB and MySQL
+test-differential: ## Random sessions, directly and through, for MYRIAD_DIFFERENTIAL_SECONDS (300) on MariaDB, MariaDB 11.8 and MySQL
 	@scripts/setup rust database
 	$(DIFFERENTIAL)
-	@scripts/setup mysql; case $$? in \
-	0) MYRIAD_TEST_SERVER=mysql $(DIFFERENTIAL) ;; \
-	3) echo "WARNING: no random sessions on MySQL; see above" >&2 ;; \
-	*) exit 1 ;; esac
+	@$(call if-possible,mariadb-11.8,MYRIAD_TEST_SERVER=mariadb-11.8 $(DIFFERENTIAL))
+	@$(call if-possible,mysql,MYRIAD_TEST_SERVER=mysql $(DIFFERENTIAL))
 
 test-suites: ## The servers' own test files, directly and through: the suite MYRIAD_SUITE (main) of MariaDB and of MySQL
 	@scripts/setup rust database suites
 	$(SUITES)
-	@scripts/setup mysql; case $$? in \
-	0) scripts/setup suites && MYRIAD_TEST_SERVER=mysql $(SUITES) ;; \
-	3) echo "WARNING: none of MySQL's own test files; see above" >&2 ;; \
-	*) exit 1 ;; esac
+	@$(call if-possible,mysql,scripts/setup suites && MYRIAD_TEST_SERVER=mysql $(SUITES))
 
-test-mysql: ## The same on MySQL, without and with its thread pool
-	@scripts/setup rust clients drivers mysql suites
-	MYRIAD_TEST_SERVER=mysql cargo test --package localdb --package myriad
-	MYRIAD_DIFFERENTIAL_SECONDS=0 MYRIAD_TEST_SERVER=mysql-thread-pool cargo test --package myriad --test product
+test-mariadb-11.8: ## The product tests on MariaDB 11.8
+	@scripts/setup rust clients drivers
+	@$(call if-possible,mariadb-11.8,MYRIAD_DIFFERENTIAL_SECONDS=0 MYRIAD_TEST_SERVER=mariadb-11.8 cargo test --workspace --test product)
 
-# Status 3 of setup: not on a machine of this kind.
-test-mysql-if-possible:
-	@scripts/setup mysql; case $$? in \
-	0) $(MAKE) --no-print-directory test-mysql ;; \
-	3) echo "WARNING: nothing was tested on MySQL; see above" >&2 ;; \
-	*) exit 1 ;; esac
+test-mysql: ## The product tests on MySQL; with its thread pool those of what sessions share
+	@scripts/setup rust clients drivers
+	@$(call if-possible,mysql,scripts/setup suites && MYRIAD_DIFFERENTIAL_SECONDS=0 MYRIAD_TEST_SERVER=mysql cargo test --workspace --test product)
+	@$(call if-possible,mysql,MYRIAD_DIFFERENTIAL_SECONDS=0 MYRIAD_TEST_SERVER=mysql-thread-pool cargo test --workspace --test product $(SHARED))

@@ -131,6 +131,8 @@ impl Account {
     pub(crate) fn is_as(&self, other: &Self) -> bool {
         let is_told_alike = (self.origin, self.standing, self.privileges)
             == (other.origin, other.standing, other.privileges);
-        is_told_alike && self.requires == other.requires && self.credential.is_as(&other.credential)
+        let is_proved_alike = self.credential.is_as(&other.credential)
+            && self.credential.vouches_as(&other.credential);
+        is_told_alike && self.requires == other.requires && is_proved_alike
     }
 }

@@ -6,10 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use vault::{Kept, Refused, Shown, Vault};
 use wire::{
-    AuthPlugin, is_stored_password, native_password_hash, native_password_stage1,
+    AuthPlugin, NATIVE_PASSWORD, is_stored_password, native_password_hash, native_password_stage1,
     native_password_with,
 };
 use zeroize::Zeroizing;
+
+use crate::voucher::{self, Vouchers};
 
 /// What stands for an account that must prove itself in several ways, one after the other.
 pub const MULTI_FACTOR: &str = "multi_factor_authentication";
@@ -26,10 +28,29 @@ pub enum Credential {
     Native(NativeHash),
     /// What `caching_sha2_password` keeps of a password.
     Sha2(Sha2Hash),
-    /// That of a plugin with this name, which only the database can check.
-    Other(Box<str>),
+    /// That of a plugin which only the database can check.
+    Other(OtherPlugin),
     /// Nothing proves it.
     Nothing,
+}
+
+/// A plugin that only the database can check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherPlugin {
+    /// Its name.
+    pub name: Box<str>,
+    /// What is known of the passwords that it, and those beside it, would take.
+    pub vouchers: Vouchers,
+}
+
+/// Nothing is known of its passwords.
+impl From<&str> for OtherPlugin {
+    fn from(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            vouchers: Vouchers::default(),
+        }
+    }
 }
 
 /// What a client has proved.
@@ -87,7 +108,7 @@ impl Credential {
         if stored.is_empty() {
             return Self::Password(Zeroizing::default());
         }
-        match stored.strip_prefix('*').and_then(hash) {
+        match voucher::native(stored) {
             Some(hash) => Self::Native(NativeHash {
                 hash,
                 stage1: OnceLock::new(),
@@ -109,7 +130,7 @@ impl Credential {
     /// proved.
     pub fn relayed(&self) -> Option<&str> {
         match self {
-            Self::Other(plugin) => Some(&**plugin).filter(|plugin| !UNRELAYED.contains(plugin)),
+            Self::Other(plugin) => Some(&*plugin.name).filter(|name| !UNRELAYED.contains(name)),
             _ => None,
         }
     }
@@ -183,6 +204,28 @@ impl Credential {
         }
     }
 
+    /// What the database keeps of the password with which a client has logged in by `plugin`, as clients call it. `None` if
+    /// that is not known, or there is no password.
+    pub fn kept(&self, plugin: &[u8]) -> Option<Box<[u8]>> {
+        let is_native = plugin == NATIVE_PASSWORD;
+        match self {
+            Self::Password(password) if is_native && !password.is_empty() => {
+                Some(voucher::native_of(password.as_bytes()).into())
+            }
+            Self::Native(native) if is_native => Some(native.hash.into()),
+            Self::Other(other) => other.vouchers.kept(plugin).map(Into::into),
+            Self::Password(_) | Self::Native(_) | Self::Sha2(_) | Self::Nothing => None,
+        }
+    }
+
+    /// True if the same is known of passwords that only the database can check.
+    pub(crate) fn vouches_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Other(one), Self::Other(other)) => one.vouchers == other.vouchers,
+            _ => true,
+        }
+    }
+
     /// Takes over what clients have proved to know; the same proves both.
     pub(crate) fn take_learned(&mut self, before: &Self) {
         match (self, before) {
@@ -198,7 +241,8 @@ impl Credential {
             (Self::Password(one), Self::Password(other)) => one == other,
             (Self::Native(one), Self::Native(other)) => one.hash == other.hash,
             (Self::Sha2(one), Self::Sha2(other)) => one.stored == other.stored,
-            (Self::Other(one), Self::Other(other)) => one == other,
+            // Whoever has logged in with another password stays: the database has let it in.
+            (Self::Other(one), Self::Other(other)) => one.name == other.name,
             (Self::Nothing, Self::Nothing) => true,
             _ => false,
         }
@@ -289,15 +333,4 @@ impl fmt::Debug for Credential {
             Self::Nothing => "Nothing",
         })
     }
-}
-
-fn hash(digits: &str) -> Option<[u8; 20]> {
-    let mut hash = [0; 20];
-    if digits.len() != 2 * hash.len() || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    for (place, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(digits.get(2 * place..2 * place + 2)?, 16).ok()?;
-    }
-    Some(hash)
 }

@@ -14,12 +14,14 @@ mod account;
 mod credential;
 mod directory;
 mod register;
+mod voucher;
 
 pub use account::{Account, Certain, Origin, Requires, Standing};
-pub use credential::{Credential, MULTI_FACTOR, NativeHash, Proof, Secret, Sha2Hash};
+pub use credential::{Credential, MULTI_FACTOR, NativeHash, OtherPlugin, Proof, Secret, Sha2Hash};
 pub use directory::{Configured, Directory, View};
 pub use register::{Found, Reading, Register};
 pub use vault::{Refused, Vault};
+pub use voucher::Vouchers;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,11 @@
-//! What stands in compressed packets, packed and unpacked. Owns what zlib and zstd need to work with: made when
-//! first needed, one of each per worker.
+//! The content of compressed packets, packed and unpacked. Owns what zlib and zstd need to work with. Content is unpacked
+//! in parts of bounded size, so that one packet of 16 MiB never takes a turn of its worker for itself.
 
 use events::Compression;
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
+use zstd::stream::raw::{Decoder, Operation};
 
-use crate::packet::{HEADER_LEN, Header};
+use crate::packet::Header;
 
 /// Shorter content is not packed; nor is it by the servers.
 const PACKED_MIN: usize = 50;
@@ -19,31 +20,54 @@ const ZSTD_LEVEL_MAX: u8 = 3;
 /// More is not kept for the next packet.
 const SCRATCH_MAX: usize = 256 << 10;
 
-/// What the beginning of a client's bytes is.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Unpacked<'a> {
-    /// A packet, of which there is more to come.
-    Incomplete,
-    /// A packet.
-    Packet {
-        /// What is in it: bytes of ordinary packets, cut anywhere.
-        plain: &'a [u8],
-        /// Its sequence id.
-        sequence_id: u8,
-        /// Bytes that it took.
-        consumed: usize,
-    },
-}
+/// Bytes that are unpacked at a time.
+pub const PART: usize = 64 << 10;
+
+/// Packed content is this much longer at most than what is in it: no compressor does worse.
+const OVERHEAD: usize = 1 << 10;
+
+/// Decoders that wait for the next packet.
+const SPARES: usize = 4;
 
 /// Content that is not what its header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a compressed packet does not hold what its header says")]
 pub struct Broken;
 
+/// A packet whose content is being unpacked.
+pub struct Opened {
+    method: Compression,
+    is_packed: bool,
+    /// Bytes of the content that are still to come.
+    left: usize,
+    /// Bytes that are still to be unpacked.
+    plain_left: usize,
+    state: State,
+    /// The last bytes, which count only once the content has ended as it should.
+    tail: Vec<u8>,
+}
+
+/// What is needed to go on with a packet.
+enum State {
+    Begins,
+    Zlib(Box<Decompress>),
+    Zstd(Box<Decoder<'static>>),
+}
+
+/// A part of a packet's content.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// Bytes of ordinary packets, cut anywhere.
+    pub plain: &'a [u8],
+    /// Packed bytes that it took.
+    pub consumed: usize,
+}
+
 /// Unpacks the packets of all connections of a worker.
 #[derive(Default)]
 pub struct Unpacker {
-    inflate: Option<Decompress>,
+    spares: Vec<Box<Decompress>>,
+    /// For packets of one part, which need no window.
     zstd: Option<zstd::bulk::Decompressor<'static>>,
     scratch: Vec<u8>,
 }
@@ -56,71 +80,191 @@ pub struct Packer {
     scratch: Vec<u8>,
 }
 
-impl Unpacker {
-    /// The packet at the beginning of `bytes`. No more is unpacked than its header says, which can be no
-    /// more than 16 MiB.
+/// What one step of a decoder did.
+struct Step {
+    consumed: usize,
+    made: usize,
+    has_ended: bool,
+}
+
+impl Opened {
+    /// The packet with this header.
     ///
     /// # Errors
-    /// [`Broken`] if it is not what its header says.
-    pub fn unpack<'a>(
+    /// [`Broken`] if no content can be so long.
+    pub fn new(method: Compression, header: Header) -> Result<Self, Broken> {
+        let is_packed = header.plain_len > 0;
+        if is_packed && header.len > header.plain_len + header.plain_len / 8 + OVERHEAD {
+            return Err(Broken);
+        }
+        Ok(Self {
+            method,
+            is_packed,
+            left: header.len,
+            plain_left: header.plain_len,
+            state: State::Begins,
+            tail: Vec::new(),
+        })
+    }
+
+    /// True once all of it has been unpacked.
+    pub fn is_done(&self) -> bool {
+        self.left == 0 && self.plain_left == 0 && self.tail.is_empty()
+    }
+
+    /// Bytes that are still to be told of it.
+    pub fn plain_left(&self) -> usize {
+        let plain = if self.is_packed {
+            self.plain_left
+        } else {
+            self.left
+        };
+        plain + self.tail.len()
+    }
+
+    /// Unpacks into `out`, and counts what that took.
+    fn step(&mut self, packed: &[u8], out: &mut [u8]) -> Result<Step, Broken> {
+        let step = match &mut self.state {
+            State::Begins => return Err(Broken),
+            State::Zlib(inflate) => inflates(inflate, packed, out)?,
+            State::Zstd(decoder) => {
+                let status = decoder.run_on_buffers(packed, out).map_err(|_| Broken)?;
+                Step {
+                    consumed: status.bytes_read,
+                    made: status.bytes_written,
+                    has_ended: status.remaining == 0,
+                }
+            }
+        };
+        self.left -= step.consumed;
+        self.plain_left = self.plain_left.checked_sub(step.made).ok_or(Broken)?;
+        match step.has_ended && (self.left > 0 || self.plain_left > 0) {
+            true => Err(Broken),
+            false => Ok(step),
+        }
+    }
+}
+
+fn inflates(inflate: &mut Decompress, packed: &[u8], out: &mut [u8]) -> Result<Step, Broken> {
+    let (before_in, before_out) = (inflate.total_in(), inflate.total_out());
+    let status = inflate.decompress(packed, out, FlushDecompress::None);
+    let since = |total: u64, before: u64| usize::try_from(total - before).unwrap_or_default();
+    Ok(Step {
+        consumed: since(inflate.total_in(), before_in),
+        made: since(inflate.total_out(), before_out),
+        has_ended: status.map_err(|_| Broken)? == Status::StreamEnd,
+    })
+}
+
+impl Unpacker {
+    /// Unpacks the next part of a packet, `packed` being what has come of the rest of its content, and maybe more. A part
+    /// is empty if more must come first. The last one counts only once the end of the content has been verified.
+    ///
+    /// # Errors
+    /// [`Broken`] if the content is not what the header says.
+    pub fn part<'a>(
         &'a mut self,
-        method: Compression,
-        bytes: &'a [u8],
-    ) -> Result<Unpacked<'a>, Broken> {
-        let Some(header) = Header::parse(bytes) else {
-            return Ok(Unpacked::Incomplete);
-        };
-        let consumed = HEADER_LEN + header.len;
-        let Some(content) = bytes.get(HEADER_LEN..consumed) else {
-            return Ok(Unpacked::Incomplete);
-        };
-        let plain = match header.plain_len {
-            0 => content,
-            len => self.content(method, content, len)?,
-        };
-        Ok(Unpacked::Packet {
-            plain,
-            sequence_id: header.sequence_id,
+        opened: &mut Opened,
+        packed: &'a [u8],
+    ) -> Result<Part<'a>, Broken> {
+        let packed = &packed[..packed.len().min(opened.left)];
+        if !opened.is_packed {
+            let plain = &packed[..packed.len().min(PART)];
+            opened.left -= plain.len();
+            return Ok(Part {
+                plain,
+                consumed: plain.len(),
+            });
+        }
+        if matches!(opened.state, State::Begins) {
+            if self.unpacks_whole(opened, packed) {
+                return Ok(Part {
+                    plain: &self.scratch,
+                    consumed: packed.len(),
+                });
+            }
+            opened.state = self.decoder(opened.method)?;
+        }
+        self.next_part(opened, packed)
+    }
+
+    fn next_part<'a>(&'a mut self, opened: &mut Opened, packed: &[u8]) -> Result<Part<'a>, Broken> {
+        let mut filled = opened.tail.len();
+        // One byte more shows content that is longer than its header says.
+        self.scratch.resize(filled.max(PART) + 1, 0);
+        self.scratch[..filled].copy_from_slice(&opened.tail);
+        opened.tail = Vec::new();
+        let mut consumed = 0;
+        loop {
+            let room = (filled + opened.plain_left).min(PART).max(filled) + 1;
+            let step = opened.step(&packed[consumed..], &mut self.scratch[filled..room])?;
+            consumed += step.consumed;
+            filled += step.made;
+            if step.has_ended {
+                self.recycle(opened);
+                break;
+            }
+            let stuck = step.made == 0 && step.consumed == 0;
+            if stuck && opened.left == 0 {
+                return Err(Broken);
+            }
+            if opened.plain_left > 0 && (filled >= PART || consumed == packed.len()) {
+                break;
+            }
+            if opened.plain_left == 0 && (stuck || consumed == packed.len() && opened.left > 0) {
+                opened.tail = self.scratch[..filled].to_vec();
+                filled = 0;
+                break;
+            }
+        }
+        Ok(Part {
+            plain: &self.scratch[..filled],
             consumed,
         })
     }
 
-    /// Gives back a buffer that has become large.
-    pub fn forget(&mut self) {
-        self.scratch.clear();
-        self.scratch.shrink_to(SCRATCH_MAX);
-    }
-
-    fn content(&mut self, method: Compression, packed: &[u8], len: usize) -> Result<&[u8], Broken> {
-        self.forget();
-        // One byte more shows what is longer than it says.
-        self.scratch.reserve(len + 1);
-        let done = match method {
-            Compression::Zlib => self.inflates(packed, len),
-            Compression::Zstd { .. } => self.unpacks_zstd(packed),
-        };
-        match done && self.scratch.len() == len {
-            true => Ok(&self.scratch),
-            false => Err(Broken),
+    /// Unpacks the whole content of a small packet at once, where that is cheaper. False if it was not done.
+    fn unpacks_whole(&mut self, opened: &mut Opened, packed: &[u8]) -> bool {
+        let small = opened.plain_left <= PART && packed.len() == opened.left;
+        if !small || opened.method == Compression::Zlib {
+            return false;
         }
-    }
-
-    fn inflates(&mut self, packed: &[u8], len: usize) -> bool {
-        let inflate = self.inflate.get_or_insert_with(|| Decompress::new(true));
-        inflate.reset(true);
-        self.scratch.resize(len + 1, 0);
-        let status = inflate.decompress(packed, &mut self.scratch, FlushDecompress::Finish);
-        let told = usize::try_from(inflate.total_out()).unwrap_or_default();
-        self.scratch.truncate(told);
-        matches!(status, Ok(Status::StreamEnd)) && inflate.total_in() == packed.len() as u64
-    }
-
-    fn unpacks_zstd(&mut self, packed: &[u8]) -> bool {
         if self.zstd.is_none() {
             self.zstd = zstd::bulk::Decompressor::new().ok();
         }
-        let zstd = self.zstd.as_mut();
-        zstd.is_some_and(|zstd| zstd.decompress_to_buffer(packed, &mut self.scratch).is_ok())
+        let Some(zstd) = &mut self.zstd else {
+            return false;
+        };
+        self.scratch.clear();
+        self.scratch.reserve(opened.plain_left + 1);
+        let done = zstd.decompress_to_buffer(packed, &mut self.scratch).is_ok()
+            && self.scratch.len() == opened.plain_left;
+        if done {
+            (opened.left, opened.plain_left) = (0, 0);
+        }
+        done
+    }
+
+    fn decoder(&mut self, method: Compression) -> Result<State, Broken> {
+        Ok(match method {
+            Compression::Zlib => State::Zlib(match self.spares.pop() {
+                Some(mut spare) => {
+                    spare.reset(true);
+                    spare
+                }
+                None => Box::new(Decompress::new(true)),
+            }),
+            Compression::Zstd { .. } => State::Zstd(Box::new(Decoder::new().map_err(|_| Broken)?)),
+        })
+    }
+
+    /// Takes the decoder of a packet that is unpacked. One of zstd may have a large window, which is given back.
+    fn recycle(&mut self, opened: &mut Opened) {
+        if let State::Zlib(inflate) = std::mem::replace(&mut opened.state, State::Begins)
+            && self.spares.len() < SPARES
+        {
+            self.spares.push(inflate);
+        }
     }
 }
 

@@ -1,21 +1,33 @@
-//! The connections that are compressed, and what of them is under way within a turn.
+//! The connections that are compressed, and what of them is under way.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use events::{Compression, Handle, Tag};
+
+use crate::codec::Opened;
 
 /// A connection that is compressed. It owns no buffer while nothing is under way.
 pub(crate) struct Connection {
     pub(crate) handle: Handle,
     pub(crate) method: Compression,
-    /// What the next compressed packet that leaves is to have.
+    /// What the next compressed packet is to have, whichever end it comes from.
     pub(crate) sequence_id: u8,
-    /// The beginning of a packet, or what came while nobody wants to hear of it.
+    /// Bytes that came and are not unpacked.
     pub(crate) inbox: Vec<u8>,
+    /// The packet that is being unpacked, if it takes more than one step.
+    pub(crate) opened: Option<Box<Opened>>,
     /// What leaves, not yet compressed.
     pub(crate) staged: Vec<u8>,
-    /// Nobody wants to hear of it now.
+    /// The handler is to be told when all of that has left.
+    pub(crate) drain_wanted: bool,
+    /// The handler does not want to hear of it now.
     pub(crate) paused: bool,
+    /// It waits for its turn to go on unpacking.
+    pub(crate) behind: bool,
+    /// Bytes that the handler was told it has not heard of.
+    pub(crate) withheld: usize,
+    /// The same of the layer before this one.
+    pub(crate) withheld_before: usize,
 }
 
 /// All of a worker.
@@ -24,9 +36,20 @@ pub(crate) struct Connections {
     by_tag: HashMap<Tag, Connection>,
     tags: HashMap<Handle, Tag>,
     /// Those with something staged.
-    pub(crate) staged: Vec<Tag>,
+    pub(crate) staged: VecDeque<Tag>,
+    /// Bytes that were left staged when connections were last packed.
+    pub(crate) left_staged: usize,
     /// Those that are to be heard of again.
     pub(crate) resumed: Vec<Tag>,
+    /// Those that have more to unpack than this turn allowed, the first first.
+    pub(crate) behind: VecDeque<Tag>,
+}
+
+impl Connection {
+    /// True if nothing is read from it for now.
+    pub(crate) fn is_held(&self) -> bool {
+        self.paused || self.behind
+    }
 }
 
 impl Connections {
@@ -42,8 +65,13 @@ impl Connections {
             method,
             sequence_id: 0,
             inbox: Vec::new(),
+            opened: None,
             staged: Vec::new(),
+            drain_wanted: false,
             paused: false,
+            behind: false,
+            withheld: 0,
+            withheld_before: 0,
         };
         self.by_tag.insert(tag, connection);
         self.tags.insert(handle, tag);
@@ -65,6 +93,12 @@ impl Connections {
     /// The one with this handle.
     pub(crate) fn find(&self, handle: Handle) -> Option<&Connection> {
         self.by_tag.get(&self.tag(handle)?)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn find_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
+        let tag = self.tag(handle)?;
+        self.by_tag.get_mut(&tag)
     }
 
     /// Takes it out: it is closed.
@@ -89,8 +123,8 @@ impl Connections {
     /// Where what leaves is put.
     pub(crate) fn stage(&mut self, tag: Tag) -> Option<&mut Vec<u8>> {
         let connection = self.by_tag.get_mut(&tag)?;
-        if connection.staged.is_empty() && self.staged.last() != Some(&tag) {
-            self.staged.push(tag);
+        if connection.staged.is_empty() && self.staged.back() != Some(&tag) {
+            self.staged.push_back(tag);
         }
         Some(&mut connection.staged)
     }

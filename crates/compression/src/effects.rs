@@ -13,15 +13,45 @@ pub(crate) struct Effects<'a, I> {
     pub(crate) packer: &'a mut Packer,
 }
 
-/// Compresses what one connection has staged.
-pub(crate) fn flush<M, I: Io<M>>(io: &mut I, connections: &mut Connections, packer: &mut Packer) {
-    while let Some(tag) = connections.staged.pop() {
+/// So much is packed whatever else was packed in the same turn: short answers never wait.
+const SHORT: usize = 16 << 10;
+
+/// Compresses what connections have staged, the first first, as long as `left` bytes more may be packed in this turn. The
+/// rest waits for the next.
+pub(crate) fn flush<M, I: Io<M>>(
+    io: &mut I,
+    connections: &mut Connections,
+    packer: &mut Packer,
+    left: &mut usize,
+) {
+    connections.left_staged = 0;
+    for _ in 0..connections.staged.len() {
+        let Some(tag) = connections.staged.pop_front() else {
+            return;
+        };
         let Some(connection) = connections.get_mut(tag) else {
             continue;
         };
-        let staged = std::mem::take(&mut connection.staged);
-        let to = (connection.sequence_id, io.outbox(connection.handle));
-        connection.sequence_id = packer.pack(connection.method, &staged, to);
+        let handle = connection.handle;
+        let len = match connection.staged.len() {
+            short if short <= SHORT => short,
+            // Nor do a few bytes go alone.
+            _ if *left < SHORT => 0,
+            long => long.min(*left),
+        };
+        let to = (connection.sequence_id, io.outbox(handle));
+        connection.sequence_id = packer.pack(connection.method, &connection.staged[..len], to);
+        *left = left.saturating_sub(len);
+        if len < connection.staged.len() {
+            connection.staged.drain(..len);
+            connections.left_staged += connection.staged.len();
+            connections.staged.push_back(tag);
+            continue;
+        }
+        connection.staged = Vec::new();
+        if std::mem::take(&mut connection.drain_wanted) {
+            io.notify_drained(handle);
+        }
     }
 }
 
@@ -42,22 +72,44 @@ impl<M, I: Io<M>> Io<M> for Effects<'_, I> {
         self.io.unsent(handle) + staged
     }
 
+    fn untaken(&mut self, handle: Handle) -> usize {
+        let staged = self.connections.find(handle);
+        let staged = staged.map_or(0, |connection| connection.staged.len());
+        self.io.untaken(handle) + staged
+    }
+
     fn unsent_total(&self) -> usize {
-        self.io.unsent_total()
+        self.io.unsent_total() + self.connections.left_staged
     }
 
     fn notify_drained(&mut self, handle: Handle) {
-        self.io.notify_drained(handle);
+        match self.connections.find_mut(handle) {
+            Some(connection) if !connection.staged.is_empty() => connection.drain_wanted = true,
+            _ => self.io.notify_drained(handle),
+        }
     }
 
     fn pause_receive(&mut self, handle: Handle) {
         self.io.pause_receive(handle);
-        self.pause(handle, true);
+        if let Some(connection) = self.connections.find_mut(handle) {
+            connection.paused = true;
+        }
     }
 
     fn resume_receive(&mut self, handle: Handle) {
-        self.io.resume_receive(handle);
-        self.pause(handle, false);
+        let Some(tag) = self.connections.tag(handle) else {
+            return self.io.resume_receive(handle);
+        };
+        let Some(connection) = self.connections.get_mut(tag) else {
+            return;
+        };
+        connection.paused = false;
+        // One that is behind is read from once it has caught up.
+        if !connection.behind {
+            let has_more = !connection.inbox.is_empty() || connection.opened.is_some();
+            self.io.resume_receive(handle);
+            self.connections.resumed.extend(has_more.then_some(tag));
+        }
     }
 
     fn connect(&mut self, tag: Tag) -> Handle {
@@ -103,21 +155,12 @@ impl<M, I: Io<M>> Io<M> for Effects<'_, I> {
         Some(connection.sequence_id)
     }
 
+    fn sequence_id(&self, handle: Handle) -> Option<u8> {
+        let connection = self.connections.find(handle)?;
+        Some(connection.sequence_id)
+    }
+
     fn start_tls(&mut self, connection: (Handle, Tag), side: TlsSide, early: &[u8]) {
         self.io.start_tls(connection, side, early);
-    }
-}
-
-impl<I> Effects<'_, I> {
-    fn pause(&mut self, handle: Handle, paused: bool) {
-        let Some(tag) = self.connections.tag(handle) else {
-            return;
-        };
-        if let Some(connection) = self.connections.get_mut(tag) {
-            connection.paused = paused;
-            if !paused && !connection.inbox.is_empty() {
-                self.connections.resumed.push(tag);
-            }
-        }
     }
 }

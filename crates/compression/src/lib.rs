@@ -14,7 +14,7 @@
 //! | `effects` | what the handler asks of the driver, on its way there |
 //!
 //! Pure: no socket, no clock. A connection that is silent owns no buffer; those to compress with belong to the
-//! worker. It does not decide who may compress, nor know what packets say.
+//! worker, which does a bounded part of the work in each turn. It does not decide who may compress, nor know what packets say.
 
 mod codec;
 mod connections;
@@ -22,6 +22,6 @@ mod effects;
 mod layer;
 mod packet;
 
-pub use codec::{Broken, Packer, Unpacked, Unpacker};
+pub use codec::{Broken, Opened, PART, Packer, Part, Unpacker};
 pub use layer::Compressed;
 pub use packet::{HEADER_LEN, Header};

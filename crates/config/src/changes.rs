@@ -18,9 +18,9 @@ impl Settings {
         let old = self;
         let keys = differing!(old, new:
             server {
-                listen listen_backlog workers max_connections max_logins max_connect_errors core_dump memlock
-                default_authentication_plugin login_timeout idle_transaction_timeout client_write_timeout wait_timeout answer_buffer
-                answer_buffer_total max_allowed_packet compression drain_timeout on_disconnect driver
+                listen listen_backlog workers max_connections max_logins max_connect_errors connect_errors_exempt core_dump memlock
+                default_authentication_plugin login_timeout idle_transaction_timeout client_write_timeout client_read_timeout
+                wait_timeout answer_buffer answer_buffer_total command_buffer_total session_buffer_total max_allowed_packet compression drain_timeout on_disconnect driver
             }
             tls { mode certificate key client_ca }
             proxy_protocol { networks }
@@ -54,6 +54,10 @@ impl Settings {
                 .clone_from(&new.backend.tls_certificate);
             backend.tls_key.clone_from(&new.backend.tls_key);
         }
+        let mut server = self.server.clone();
+        server
+            .connect_errors_exempt
+            .clone_from(&new.server.connect_errors_exempt);
         // Without it nothing reads the database's accounts, and that is begun with the process.
         let monitor = self.monitor.as_ref().zip(new.monitor.as_ref());
         let monitor = monitor.map_or(&self.monitor, |_| &new.monitor);
@@ -61,6 +65,7 @@ impl Settings {
             monitor: monitor.clone(),
             tls: new.tls.clone(),
             proxy_protocol: new.proxy_protocol.clone(),
+            server,
             backend,
             accounts: new.accounts.clone(),
             quotas: new.quotas.clone(),
@@ -86,7 +91,7 @@ mod tests {
         let old = settings("[server]\nworkers = 2\n[[quota]]\nmax_queued = 4\n");
         assert_eq!(old.changes(&old), [""; 0]);
         let new = settings(
-            "[server]\nworkers = 3\n[tls]\nmode = \"require\"\n[proxy_protocol]\nnetworks = [\"10.0.0.0/8\"]\n\
+            "[server]\nworkers = 3\nconnect_errors_exempt = [\"10.0.0.0/8\"]\n[tls]\nmode = \"require\"\n[proxy_protocol]\nnetworks = [\"10.0.0.0/8\"]\n\
              [monitor]\nuser = \"m\"\n[[account]]\nuser = \"a\"\n[[quota]]\nmax_queued = 5\n\
              [[schema]]\nname = \"s\"\n",
         );
@@ -94,6 +99,7 @@ mod tests {
         assert_eq!(
             old.changes(&in_force),
             [
+                "server.connect_errors_exempt",
                 "tls.mode",
                 "proxy_protocol.networks",
                 "account",

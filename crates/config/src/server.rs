@@ -8,6 +8,7 @@ use toml::de::DeValue;
 
 use crate::address::Listen;
 use crate::error::Wrong;
+use crate::network::{self, Network};
 use crate::section::{Section, Written};
 use crate::units::{GIB, KIB, MIB, show_size};
 use crate::value;
@@ -16,6 +17,10 @@ const WORKERS_MAX: u32 = 1_024;
 const CONNECTIONS_MAX: u32 = 16_000_000;
 const ERRORS_MAX: u32 = 1_000_000_000;
 const BACKLOG_MAX: u32 = 16_000_000;
+/// So many commands of the largest size must fit into the memory for commands.
+const LARGEST_COMMANDS: usize = 4;
+/// More of the machine's memory is not taken for commands by itself.
+const COMMAND_BUFFER_MAX: usize = 16 * GIB;
 const LISTEN_FIX: &str = "write a list such as [\"127.0.0.1:6033\"]";
 pub(crate) const DRIVERS: [(&str, Driver); 3] = [
     ("auto", Driver::Auto),
@@ -59,6 +64,8 @@ pub struct Server {
     pub max_logins: Option<NonZero<u32>>,
     /// After so many broken handshakes in a row an address gets ERR 1129; `None` = never.
     pub max_connect_errors: Option<NonZero<u32>>,
+    /// From where broken handshakes are not counted; at most 64.
+    pub connect_errors_exempt: Vec<Network>,
     /// The kernel may write the process's memory to a file when it crashes.
     pub core_dump: bool,
     /// All of the process's memory is kept out of swap space.
@@ -72,12 +79,18 @@ pub struct Server {
     pub idle_transaction_timeout: Option<Duration>,
     /// How long a client may take no byte of its answer before it is closed; never zero.
     pub client_write_timeout: Duration,
+    /// How long a client may send nothing in the middle of a command before it is closed; never zero.
+    pub client_read_timeout: Duration,
     /// How long a client may be idle before it is closed; `None` = for ever.
     pub wait_timeout: Option<Duration>,
     /// How many bytes of one answer are taken from the backend ahead of the client.
     pub answer_buffer: usize,
     /// The same over the whole process, in bytes; never less than `answer_buffer`.
     pub answer_buffer_total: usize,
+    /// What was set for [`Server::command_buffer`]; `None` = what follows from the memory.
+    pub command_buffer_total: Option<NonZero<usize>>,
+    /// What was set for [`Server::session_buffer`]; `None` = what follows from the memory.
+    pub session_buffer_total: Option<NonZero<usize>>,
     /// The longest command, in bytes; a longer one gets ERR 1153.
     pub max_allowed_packet: usize,
     /// Clients are offered the compressed protocols that the backend offers.
@@ -131,11 +144,33 @@ impl Server {
         self.max_logins.map_or(tenth, NonZero::get)
     }
 
+    /// Bytes for what all sessions keep. Unless set, an eighth of the memory that the process may use, as far as that is
+    /// known, but 256 MiB at least.
+    pub fn session_buffer(&self, memory: Option<u64>) -> usize {
+        let eighth = memory.map_or(0, |memory| {
+            usize::try_from(memory / 8).unwrap_or(usize::MAX)
+        });
+        let from_memory = eighth.max(256 * MIB);
+        self.session_buffer_total.map_or(from_memory, NonZero::get)
+    }
+
+    /// Bytes for the commands of all clients that are not complete, or wait. Unless set, an eighth of the memory that the
+    /// process may use, as far as that is known, but not less than four commands may need.
+    pub fn command_buffer(&self, memory: Option<u64>) -> usize {
+        let eighth = memory.map_or(0, |memory| {
+            usize::try_from(memory / 8).unwrap_or(usize::MAX)
+        });
+        let least = LARGEST_COMMANDS * self.max_allowed_packet;
+        let from_memory = eighth.min(COMMAND_BUFFER_MAX).max(least);
+        self.command_buffer_total.map_or(from_memory, NonZero::get)
+    }
+
     pub(crate) fn read(section: &mut Section<'_, '_>) -> Self {
         let default = Self::default();
         let mut server = default.read_limits(section);
         server.listen = read_listen(section).unwrap_or(server.listen);
         server.check_buffers(section);
+        server.check_commands(section);
         server.read_timeouts(section)
     }
 
@@ -156,6 +191,7 @@ impl Server {
             max_connect_errors: section.read("max_connect_errors", self.max_connect_errors, |v| {
                 value::number_unless_zero(v, ERRORS_MAX)
             }),
+            connect_errors_exempt: network::list(section, "connect_errors_exempt"),
             core_dump: section.read("core_dump", self.core_dump, |v| value::choice(v, &SWITCH)),
             memlock: section.read("memlock", self.memlock, |v| value::choice(v, &SWITCH)),
             default_authentication_plugin: section.read(
@@ -170,6 +206,16 @@ impl Server {
                 "answer_buffer_total",
                 self.answer_buffer_total,
                 |v| value::size(v, KIB..=1_024 * GIB),
+            ),
+            command_buffer_total: section.read(
+                "command_buffer_total",
+                self.command_buffer_total,
+                |v| value::size_unless_zero(v, 1_024 * GIB),
+            ),
+            session_buffer_total: section.read(
+                "session_buffer_total",
+                self.session_buffer_total,
+                |v| value::size_unless_zero(v, 1_024 * GIB),
             ),
             max_allowed_packet: section.read("max_allowed_packet", self.max_allowed_packet, |v| {
                 value::size(v, KIB..=GIB)
@@ -200,6 +246,13 @@ impl Server {
                 self.client_write_timeout,
                 |v| value::duration_above_zero(v, "close every client that has to be waited for"),
             ),
+            client_read_timeout: section.read(
+                "client_read_timeout",
+                self.client_read_timeout,
+                |v| {
+                    value::duration_above_zero(v, "close every client whose command comes in parts")
+                },
+            ),
             wait_timeout: section.read(
                 "wait_timeout",
                 self.wait_timeout,
@@ -210,6 +263,27 @@ impl Server {
             }),
             ..self
         }
+    }
+
+    fn check_commands(&self, section: &mut Section<'_, '_>) {
+        let least = LARGEST_COMMANDS * self.max_allowed_packet;
+        let Some(total) = self
+            .command_buffer_total
+            .filter(|total| total.get() < least)
+        else {
+            return;
+        };
+        let keys = ["command_buffer_total", "max_allowed_packet"];
+        let Some(at) = section.place_if_sound(&keys) else {
+            return;
+        };
+        let what = format!(
+            "{} for all commands is less than {LARGEST_COMMANDS} times max_allowed_packet, {}",
+            show_size(total.get()),
+            show_size(self.max_allowed_packet),
+        );
+        let fix = format!("write {} or more, or 0", show_size(least));
+        section.blame(keys[0], at, Wrong::new(what, fix));
     }
 
     fn check_buffers(&self, section: &mut Section<'_, '_>) {
@@ -242,15 +316,19 @@ impl Default for Server {
             max_connections: 1_000_000,
             max_logins: None,
             max_connect_errors: NonZero::new(100),
+            connect_errors_exempt: Vec::new(),
             core_dump: false,
             memlock: false,
             default_authentication_plugin: None,
             login_timeout: Duration::from_secs(10),
             idle_transaction_timeout: Some(Duration::from_secs(60)),
             client_write_timeout: Duration::from_secs(60),
+            client_read_timeout: Duration::from_secs(60),
             wait_timeout: Some(Duration::from_secs(8 * 3_600)),
             answer_buffer: 64 * KIB,
             answer_buffer_total: 256 * MIB,
+            command_buffer_total: None,
+            session_buffer_total: None,
             max_allowed_packet: 64 * MIB,
             compression: true,
             drain_timeout: Duration::from_secs(30),

@@ -41,6 +41,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether nobody can log in: there is no account, and none is read from the database.
+    pub fn has_no_accounts(&self) -> bool {
+        self.accounts.is_empty() && self.monitor.is_none()
+    }
+
     /// How many workers share the work on a machine with so many processors. Unless the configuration
     /// says it: one for each, or for every second if the database has to live on the same processors.
     pub fn workers(&self, processors: NonZero<usize>) -> usize {

@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::time::Duration;
 
 use crate::Settings;
+use crate::network::Network;
 use crate::server::{COMPRESSION, DRIVERS, ON_DISCONNECT, PLUGINS, SWITCH};
 use crate::tls::{BACKEND, MODES, show};
 use crate::units::{show_duration, show_size};
@@ -38,6 +39,10 @@ impl Settings {
             ("max_connections", server.max_connections.to_string()),
             ("max_logins", or_zero(server.max_logins)),
             ("max_connect_errors", or_zero(server.max_connect_errors)),
+            (
+                "connect_errors_exempt",
+                networks(&server.connect_errors_exempt),
+            ),
             ("core_dump", word(&SWITCH, &server.core_dump)),
             ("memlock", word(&SWITCH, &server.memlock)),
             (
@@ -53,9 +58,21 @@ impl Settings {
                 "client_write_timeout",
                 show_duration(server.client_write_timeout),
             ),
+            (
+                "client_read_timeout",
+                show_duration(server.client_read_timeout),
+            ),
             ("wait_timeout", or_never(server.wait_timeout)),
             ("answer_buffer", size(server.answer_buffer)),
             ("answer_buffer_total", size(server.answer_buffer_total)),
+            (
+                "command_buffer_total",
+                size_or_zero(server.command_buffer_total),
+            ),
+            (
+                "session_buffer_total",
+                size_or_zero(server.session_buffer_total),
+            ),
             ("max_allowed_packet", size(server.max_allowed_packet)),
             ("compression", word(&COMPRESSION, &server.compression)),
             ("drain_timeout", show_duration(server.drain_timeout)),
@@ -75,9 +92,7 @@ impl Settings {
     }
 
     fn proxy_protocol_entries(&self) -> Vec<(&'static str, String)> {
-        let networks = self.proxy_protocol.networks.iter();
-        let networks: Vec<_> = networks.map(ToString::to_string).collect();
-        vec![("networks", networks.join(", "))]
+        vec![("networks", networks(&self.proxy_protocol.networks))]
     }
 
     fn backend_entries(&self) -> Vec<(&'static str, String)> {
@@ -135,8 +150,17 @@ impl Settings {
     }
 }
 
+fn networks(networks: &[Network]) -> String {
+    let written: Vec<_> = networks.iter().map(ToString::to_string).collect();
+    written.join(", ")
+}
+
 fn or_zero(number: Option<NonZero<u32>>) -> String {
     number.map_or(0, NonZero::get).to_string()
+}
+
+fn size_or_zero(bytes: Option<NonZero<usize>>) -> String {
+    bytes.map_or_else(|| "0".to_owned(), |bytes| size(bytes.get()))
 }
 
 fn or_never(duration: Option<Duration>) -> String {

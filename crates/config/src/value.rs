@@ -53,6 +53,14 @@ pub(crate) fn size(value: &DeValue<'_>, range: RangeInclusive<usize>) -> Result<
     bytes.ok_or_else(|| Wrong::new(format!("{written} is out of range"), fix))
 }
 
+/// A size in bytes up to `max`, of which 0 is `None`.
+pub(crate) fn size_unless_zero(
+    value: &DeValue<'_>,
+    max: usize,
+) -> Result<Option<NonZero<usize>>, Wrong> {
+    size(value, 0..=max).map(NonZero::new)
+}
+
 /// A duration of which 0 is `None`.
 pub(crate) fn duration_unless_zero(value: &DeValue<'_>) -> Result<Option<Duration>, Wrong> {
     Ok(Some(duration(value)?).filter(|duration| !duration.is_zero()))

@@ -47,7 +47,7 @@ impl Desk {
         facts: Facts,
     ) -> Arc<Self> {
         Arc::new(Self {
-            watch: Watch::new(Arc::clone(&workers), answer_time),
+            watch: Watch::new(Arc::clone(&workers), answer_time, facts.accounts.clone()),
             workers,
             answer_time,
             facts,

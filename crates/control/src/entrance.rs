@@ -111,7 +111,8 @@ impl Entrance {
 
 /// Has a connection speak TLS from here on.
 pub(crate) async fn secure(socket: Socket, server: &tls::Server) -> io::Result<Socket> {
-    let secured = TlsAcceptor::from(server.config()).accept(socket).await?;
+    let (config, _) = server.config();
+    let secured = TlsAcceptor::from(config).accept(socket).await?;
     Ok(Box::new(secured))
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use engine::Shared;
 
+use crate::credentials::AccountsStatus;
 use crate::office::Office;
 
 /// Name, meaning and value of something that the driver counts, over all workers, or the process. `/metrics` shows
@@ -19,6 +20,15 @@ pub struct Facts {
     pub(crate) pin_reasons: Vec<&'static str>,
     pub(crate) office: Option<Arc<dyn Office>>,
     pub(crate) variables: Box<dyn Fn() -> Vec<(String, String)> + Send + Sync>,
+    pub(crate) accounts: Option<Accounts>,
+}
+
+/// The accounts of the database, where they are read.
+#[derive(Clone)]
+pub(crate) struct Accounts {
+    pub(crate) status: Arc<AccountsStatus>,
+    /// Whether there are none besides, so that nobody can log in until they are read.
+    pub(crate) are_all: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl Facts {
@@ -36,6 +46,7 @@ impl Facts {
             pin_reasons: Vec::new(),
             office: None,
             variables: Box::new(Vec::new),
+            accounts: None,
         }
     }
 
@@ -72,6 +83,21 @@ impl Facts {
         variables: impl Fn() -> Vec<(String, String)> + Send + Sync + 'static,
     ) -> Self {
         self.variables = Box::new(variables);
+        self
+    }
+
+    /// What became of reading the database's accounts, and whether there are no others. Unless this is said, none are
+    /// read.
+    #[must_use]
+    pub fn with_accounts(
+        mut self,
+        status: Arc<AccountsStatus>,
+        are_all: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.accounts = Some(Accounts {
+            status,
+            are_all: Arc::new(are_all),
+        });
         self
     }
 

@@ -20,23 +20,24 @@ pub(crate) struct Panicked;
 /// Waits for a future. It is dropped if it panics.
 pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, Panicked> {
     let mut future = pin!(future);
-    poll_fn(|context| {
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+    poll_fn(
+        |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(polled) => polled.map(Ok),
             Err(_) => Poll::Ready(Err(Panicked)),
-        }
-    })
+        },
+    )
     .await
 }
 
 /// Serves until that ends by itself. Should it fail or panic, this is logged, and it begins anew after a second, unless
 /// `stopped` says that the end has come.
-pub async fn lasting<F>(
+pub async fn lasting<F, S>(
     name: &'static str,
     mut begin: impl FnMut() -> F,
-    stopped: impl AsyncFn(),
+    stopped: impl Fn() -> S,
 ) where
     F: Future<Output = io::Result<()>>,
+    S: Future<Output = ()>,
 {
     loop {
         match caught(async { begin().await }).await {

@@ -48,7 +48,9 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
-pub use credentials::{Database, Notice, Orders, Succession, Successor, read_accounts};
+pub use credentials::{
+    AccountsStatus, Database, Notice, Orders, Succession, Successor, read_accounts,
+};
 pub use desk::Desk;
 pub use entrance::{Administrator, Encryption, Entrance};
 pub use facts::{DriverCount, Facts};

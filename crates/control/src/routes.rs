@@ -104,7 +104,7 @@ async fn metrics(State(desk): State<Arc<Desk>>) -> Response {
 
 async fn health(State(desk): State<Arc<Desk>>) -> Response {
     let sighting = desk.watch.look().await;
-    let health = Health::new(&sighting, (desk.facts.draining)());
+    let health = Health::new(&sighting, &desk.facts);
     ([(CACHE_CONTROL, "no-store")], health).into_response()
 }
 

@@ -8,12 +8,15 @@ use engine::Counters;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::credentials::Attempts;
+use crate::facts::Accounts;
 use crate::outlook::{Backend, Outlook};
 use crate::workers::{Collected, Inquiry, Workers};
 
 /// Remembers between the rounds.
 pub(crate) struct Watch {
     answer_time: Duration,
+    accounts: Option<Accounts>,
     state: Mutex<State>,
 }
 
@@ -24,6 +27,8 @@ pub(crate) struct Sighting {
     pub(crate) collected: Collected,
     /// What all of it tells of the backend.
     pub(crate) backend: Backend,
+    /// The attempts to read the database's accounts, where they are read.
+    pub(crate) accounts: Option<Attempts>,
     ended: Instant,
 }
 
@@ -41,7 +46,11 @@ struct Told {
 }
 
 impl Watch {
-    pub(crate) fn new(workers: Arc<dyn Workers>, answer_time: Duration) -> Self {
+    pub(crate) fn new(
+        workers: Arc<dyn Workers>,
+        answer_time: Duration,
+        accounts: Option<Accounts>,
+    ) -> Self {
         let told = Told {
             counters: Counters::default(),
             responding: true,
@@ -54,6 +63,7 @@ impl Watch {
         };
         Self {
             answer_time,
+            accounts,
             state: Mutex::new(state),
         }
     }
@@ -68,14 +78,16 @@ impl Watch {
             return Arc::clone(latest);
         }
         let collected = state.inquiry.collect(self.answer_time).await;
-        let sighting = Arc::new(state.remember(collected));
+        let accounts = self.accounts.as_ref();
+        let accounts = accounts.map(|accounts| accounts.status.attempts());
+        let sighting = Arc::new(state.remember(collected, accounts));
         state.latest = Some(Arc::clone(&sighting));
         sighting
     }
 }
 
 impl State {
-    fn remember(&mut self, mut collected: Collected) -> Sighting {
+    fn remember(&mut self, mut collected: Collected, accounts: Option<Attempts>) -> Sighting {
         let answers = self.told.iter_mut().zip(&collected.reports).enumerate();
         for (worker, (told, report)) in answers {
             if told.responding != report.is_some() {
@@ -87,11 +99,14 @@ impl State {
                 None => collected.total.counters.add(&told.counters),
             }
         }
-        let backend = self.outlook.update(&collected.total);
+        let ended = Instant::now();
+        let last = accounts.as_ref().map(|accounts| accounts.last);
+        let backend = self.outlook.update(&collected.total, last, ended);
         Sighting {
             collected,
             backend,
-            ended: Instant::now(),
+            accounts,
+            ended,
         }
     }
 }

@@ -23,7 +23,7 @@ mod text;
 mod tree;
 
 pub use adjust::{AdjustError, Adjusted, Change, Refusal, Setting, set};
-pub use database::{Facts, Ours, examine_database, unreachable_database};
+pub use database::{Facts, Ours, Tracking, examine_database, unreachable_database};
 pub use explain::{Explanation, Kind, explain, explain_os, explain_server, explanations};
 pub use finding::{Finding, Group, Observation, Severity};
 pub use host::{Host, Unknown, Uring};

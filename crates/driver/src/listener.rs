@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use events::Peer;
 use rustix::io::Errno;
@@ -60,6 +61,22 @@ impl Listeners {
         Ok(Self {
             sockets: sockets?.into(),
         })
+    }
+
+    /// Has the kernel keep clients that take no bytes for at least so long. Without this it gives them up after a minute.
+    /// Counts for connections that are accepted from now on.
+    pub fn keep_slow_clients(&self, limit: Duration) -> Result<(), BindError> {
+        for listener in &*self.sockets {
+            let kept = match listener.address {
+                Address::Tcp(_) => socket::keep_slow_peer(&listener.fd, limit),
+                Address::Unix(_) => Ok(()),
+            };
+            kept.map_err(|errno| BindError::System {
+                address: listener.address.clone(),
+                source: errno.into(),
+            })?;
+        }
+        Ok(())
     }
 
     /// The addresses as bound, in the order of the call: a port 0 has become a real one.

@@ -49,6 +49,12 @@ pub(crate) fn bind(fd: &OwnedFd, address: &Address) -> Result<(), Errno> {
     }
 }
 
+/// Has the kernel give up a peer that takes no bytes after `limit`, if that is longer than usual.
+pub(crate) fn keep_slow_peer(fd: &OwnedFd, limit: Duration) -> Result<(), Errno> {
+    let limit = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
+    sockopt::set_tcp_user_timeout(fd, limit.max(USER_TIMEOUT_MS))
+}
+
 fn set_tcp_options(fd: impl AsFd) -> Result<(), Errno> {
     let fd = fd.as_fd();
     sockopt::set_tcp_nodelay(fd, true)?;
@@ -70,6 +76,7 @@ mod tests {
         let listener = open(&address).unwrap();
         bind(&listener, &address).unwrap();
         listen(&listener, 1).unwrap();
+        keep_slow_peer(&listener, Duration::from_secs(1)).unwrap();
         let target = SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
         let client = std::net::TcpStream::connect(target).unwrap();
         let (accepted, peer) = acceptfrom_with(&listener, FLAGS).unwrap();
@@ -89,5 +96,9 @@ mod tests {
             sockopt::tcp_user_timeout(&accepted).unwrap(),
             USER_TIMEOUT_MS
         );
+        keep_slow_peer(&listener, Duration::from_secs(300)).unwrap();
+        let _slow = std::net::TcpStream::connect(target).unwrap();
+        let (accepted, _) = acceptfrom_with(&listener, FLAGS).unwrap();
+        assert_eq!(sockopt::tcp_user_timeout(&accepted).unwrap(), 300_000);
     }
 }

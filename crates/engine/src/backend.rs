@@ -7,10 +7,12 @@ pub(crate) mod key_state;
 pub(crate) mod lending;
 mod login;
 pub(crate) mod setup;
+pub(crate) mod shares;
 mod unfit;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use admission::Permit;
 use events::{Handle, Timestamp};
@@ -27,9 +29,12 @@ use crate::carried::retrack::Retrack;
 use crate::carried::routines::ReadRoutine;
 use crate::carried::sequences::ReadSequence;
 use crate::carried::stored_objects::ReadStored;
-use crate::carried::user_variables::ReadVariables;
+use crate::carried::told::{ReadVariables, Untold};
+use crate::carried::trust::Probe;
+use crate::carried::user_variables::ReadUserVariables;
 use crate::carried::views::Unsure;
 use crate::commands::local_infile::Upload;
+use crate::commands::pieces::Rest;
 use crate::conditions::{Does, ReadWarnings};
 use crate::diagnostics::Counts;
 use crate::lanes::digests::Digest;
@@ -133,13 +138,15 @@ pub(crate) struct Backend {
     pub statements: BackendStatements,
     /// Commands that were sent and whose answers are not complete, the oldest first.
     pub exchanges: VecDeque<Exchange>,
+    /// Of the worker's loop.
+    pub turns: TurnCounter,
     /// Bytes of an incomplete packet.
     pub inbox: Vec<u8>,
     /// The session that it is attached to.
     pub client: Option<Key>,
-    /// Reading is paused, because the client does not keep up.
-    pub paused: bool,
-    /// When it was opened.
+    /// How its answers are read.
+    pub reading: Reading,
+    /// When it was ready for its first statement; until then, when it began to be opened.
     pub opened: Timestamp,
     /// Since when the oldest command under way may have been worked on.
     pub head_since: Timestamp,
@@ -147,12 +154,16 @@ pub(crate) struct Backend {
     pub retired: bool,
     /// What must happen before the session can be detached.
     pub due: Due,
+    /// Variables that its session has set, and that are to be asked for.
+    pub untold: Vec<Box<[u8]>>,
     /// What is to be asked about global variables that its session has changed.
     pub changed_globals: Vec<GlobalQuestion>,
     /// Only it knows the attached session's `FOUND_ROWS()`: rows were counted that were never sent.
     pub counted_rows: bool,
     /// The last rows that it has counted are those of the attached session.
     pub counted_own: bool,
+    /// What it is still to be sent of the command under way.
+    pub rest: Option<Box<Rest>>,
     /// A file that the client is sending.
     pub upload: Option<Upload>,
     /// The command under way, as long as it may be sent again elsewhere.
@@ -168,7 +179,7 @@ pub(crate) struct Backend {
     /// How many KILLs of what it runs were answered while it went on.
     pub kills: u8,
     /// Its session has said what is tracked, which is not carried yet.
-    pub retrack: Option<Box<Retrack>>,
+    pub retrack: Option<Retrack>,
     /// The session that is attached, or was, may have left more behind than `session` tells: a
     /// reset is due before anybody else gets it.
     pub dirty: bool,
@@ -185,6 +196,18 @@ pub(crate) struct Backend {
     pub leftovers: Leftovers,
     /// What is to be asked about when its session leaves it.
     pub unsure: Option<Box<Unsure>>,
+}
+
+/// How the answers of a backend are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// As they come, up to `answer_buffer` ahead of the client.
+    #[default]
+    Bounded,
+    /// Not now: the client does not keep up.
+    Paused,
+    /// As they come, into memory, because others wait for the backend.
+    Whole,
 }
 
 /// Whether an XA transaction was prepared, which outlives its session. COM_RESET_CONNECTION would spoil that: on
@@ -226,6 +249,10 @@ bitflags::bitflags! {
         const SEQUENCES = 1 << 9;
         /// The session has said what is tracked, and its backend goes by that.
         const TRACKING = 1 << 10;
+        /// Variables were set, and the server has not told what they are.
+        const VARIABLES = 1 << 11;
+        /// Variables may have been set that no text names, and the server may not have told which.
+        const ALL_VARIABLES = 1 << 12;
     }
 }
 
@@ -248,9 +275,37 @@ pub(crate) struct Exchange {
     pub purpose: Purpose,
     /// Bytes of the answer that came so far.
     pub bytes: usize,
+    /// The turn in which it was written. It leaves at the end of that turn.
+    pub turn: u32,
+}
+
+/// Counts the turns of a worker's loop: for its engine, and for the backends of that.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TurnCounter(Arc<AtomicU32>);
+
+impl TurnCounter {
+    /// The number of the turn that goes on.
+    pub(crate) fn now(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The turn ends: what was written in it leaves.
+    pub(crate) fn end(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Backend {
+    /// Notes that the answer to a command will come, which was just written.
+    pub(crate) fn owe(&mut self, walk: ResponseWalk, purpose: Purpose) {
+        self.exchanges.push_back(Exchange {
+            walk,
+            purpose,
+            bytes: 0,
+            turn: self.turns.now(),
+        });
+    }
+
     /// True if answers are due.
     pub(crate) fn is_working(&self) -> bool {
         !self.exchanges.is_empty()
@@ -284,6 +339,10 @@ pub(crate) enum Purpose {
     /// The settings that Myriad needs on each backend connection; and whether its answer tells of variables that they
     /// have set.
     Setup(bool),
+    /// Whether the server tells what is set.
+    Probe(Probe),
+    /// What variables sessions have, and what they begin with, on a server that does not.
+    ReadBeginning(TextResultSet),
     /// What the session begins with: character sets, sql_mode and so on.
     ReadFacts(TextResultSet),
     /// Whether the account may end what others run.
@@ -294,6 +353,8 @@ pub(crate) enum Purpose {
     ReadFoundRows(TextResultSet),
     /// The character sets of the attached session.
     ReadCharset(TextResultSet),
+    /// Variables that the attached session has set, and nobody has told.
+    ReadVariables(Box<ReadVariables>),
     /// The role of the attached session.
     ReadRole(TextResultSet),
     /// Which user variables there are.
@@ -307,7 +368,7 @@ pub(crate) enum Purpose {
     /// What a global variable is and was.
     ReadGlobal(Box<GlobalQuestion>),
     /// User variables that the attached session may have assigned.
-    ReadUserVariables(Box<ReadVariables>),
+    ReadUserVariables(Box<ReadUserVariables>),
     /// The last value of a sequence that the attached session may have drawn.
     ReadSequence(Box<ReadSequence>),
     /// The warnings of the attached session, as the answer has them.
@@ -320,8 +381,8 @@ pub(crate) enum Purpose {
     ReadTables(Box<ReadTables>),
     /// What a procedure does.
     ReadRoutine(Box<ReadRoutine>),
-    /// The character sets that this collation stands for.
-    ReadCollation(u8, TextResultSet),
+    /// The server's collations.
+    ReadCollations(TextResultSet),
     /// What leaves something in a session unseen.
     ReadStored(Box<ReadStored>),
     /// A read whose warnings are asked for: its answer was told before.
@@ -410,6 +471,8 @@ pub(crate) struct ClientCommand {
     pub does: Does,
     /// What it takes hold of or lets go of; boxed, because few do.
     pub effect: Option<Box<Effect>>,
+    /// What it sets of its session that no answer has told yet; boxed, because few do.
+    pub untold: Option<Box<Untold>>,
     /// What it does to texts that are prepared by name; boxed, because few do.
     pub texts: Option<Box<TextEffect>>,
     /// True once part of the answer went to the client.

@@ -7,11 +7,13 @@ use session::statement::PinReasons;
 use session::{Interner, SessionState};
 use wire::{
     AuthPlugin, Capabilities, ClientDialect, Command, ExtendedCapabilities, Malformed,
-    ServerStatus, query_attributes,
+    SERVER_PROOF_LEN, ServerStatus, query_attributes,
 };
 
 use admission::Seat;
 
+use crate::backend::facts::Facts;
+use crate::carried::globals::WAIT_TIMEOUT;
 use crate::carried::holdings::Holdings;
 use crate::carried::last_gtid::Gtid;
 use crate::carried::track_filter::TrackFilter;
@@ -79,6 +81,19 @@ bitflags::bitflags! {
     }
 }
 
+bitflags::bitflags! {
+    /// Why a client is not read from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Pauses: u8 {
+        /// It sent ahead while a command runs.
+        const AHEAD = 1;
+        /// Its file comes faster than its backend takes it.
+        const UPLOAD = 1 << 1;
+        /// Its command waits for memory.
+        const MEMORY = 1 << 2;
+    }
+}
+
 /// A client connection. Small: there may be a million of them.
 pub(crate) struct Client {
     /// The driver's name for the socket.
@@ -138,8 +153,8 @@ pub(crate) struct Client {
     /// Bytes that came and are not dealt with: an incomplete command, one that waits, or those
     /// that were sent ahead. Without capacity while there are none.
     pub inbox: Vec<u8>,
-    /// Reading is paused, because it sent ahead while a command runs.
-    pub paused: bool,
+    /// Why it is not read from.
+    pub paused: Pauses,
     /// Where it came from.
     pub(crate) origin: Box<Origin>,
     /// The connection phase, until it is over.
@@ -158,6 +173,9 @@ pub(crate) struct Origin {
     pub changes_refused: u8,
     /// The collation that it asked for last, at login or with COM_CHANGE_USER, even if that was refused.
     pub asked_collation: u8,
+    /// It logged in with CLIENT_IGNORE_SPACE; whether its capabilities have the flag still depends on how it began
+    /// anew.
+    pub ignores_space: bool,
     /// How many changes of global variables there had been when its session began.
     pub global_changes: u32,
     /// `@@last_gtid`
@@ -178,6 +196,23 @@ pub(crate) struct Login {
     pub zstd_level: u8,
     /// Who it is meanwhile, in COM_CHANGE_USER.
     pub former: Option<Former>,
+    /// What proves to the client that Myriad knows what the server keeps of its password.
+    pub proof: Option<Box<[u8; SERVER_PROOF_LEN]>>,
+}
+
+impl Login {
+    /// One of a client that is connected, or begins anew: our next packet has this sequence id.
+    pub(crate) fn new(step: LoginStep, sequence_id: u8) -> Box<Self> {
+        Box::new(Self {
+            step,
+            sequence_id,
+            greeted: None,
+            place: None,
+            zstd_level: 0,
+            former: None,
+            proof: None,
+        })
+    }
 }
 
 /// How far a login has come.
@@ -338,6 +373,15 @@ impl Client {
         }
     }
 
+    /// An interactive client's session begins with a `wait_timeout` of its own, if it asked for that.
+    pub(crate) fn begin_interactively(&mut self, facts: &Facts, interner: &mut Interner) {
+        if self.capabilities.contains(Capabilities::INTERACTIVE)
+            && let Some(timeout) = facts.interactive_wait_timeout()
+        {
+            self.session.set_variable(WAIT_TIMEOUT, timeout, interner);
+        }
+    }
+
     /// It counts as having turned it off itself.
     pub(crate) fn begin_without_autocommit(&mut self, interner: &mut Interner) {
         self.status -= ServerStatus::AUTOCOMMIT;
@@ -348,6 +392,11 @@ impl Client {
     pub(crate) fn compresses(&self) -> bool {
         self.capabilities
             .intersects(Capabilities::COMPRESS | Capabilities::ZSTD_COMPRESSION)
+    }
+
+    /// True if that is done with zstd: of two methods it is zlib.
+    pub(crate) fn compresses_with_zstd(&self) -> bool {
+        self.compresses() && !self.capabilities.contains(Capabilities::COMPRESS)
     }
 
     /// True if its backend must stay attached although nothing runs.

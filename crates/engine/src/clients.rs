@@ -196,6 +196,11 @@ impl Clients {
         Some(self.get(self.first(state)?)?.since)
     }
 
+    /// Since when the last of `state` is there.
+    pub(crate) fn newest(&self, state: State) -> Option<Timestamp> {
+        Some(self.get(self.roster.last(list(state))?)?.since)
+    }
+
     /// How many are in `state`.
     pub(crate) fn count(&self, state: State) -> usize {
         self.lists(state).map(|list| self.roster.len_of(list)).sum()

@@ -3,26 +3,29 @@
 
 pub(crate) mod answers;
 mod attach;
+pub(crate) mod buffering;
 mod detach;
 pub(crate) mod dispatch;
 mod expired;
 mod inbox;
 pub(crate) mod local_infile;
+pub(crate) mod long;
 mod own_status;
+pub(crate) mod pieces;
+pub(crate) mod reservations;
 pub(crate) mod rewrite;
 mod sending;
 mod set_option;
 pub(crate) mod settle;
 mod statements;
+mod unasked;
 
 use events::{Io, Timestamp};
 use membership::Key;
 use session::statement::Flavor;
-use wire::{
-    Capabilities, Command, Complete, ErrPacket, HEADER_LEN, Header, OkPacket, Payload,
-    whole_packet, write_packet,
-};
+use wire::{Capabilities, Command, ErrPacket, HEADER_LEN, OkPacket};
 
+use crate::backend::facts::Anew;
 use crate::client::State;
 use crate::conditions::binary_rows::Form;
 use crate::errors::ClientError;
@@ -38,8 +41,6 @@ pub(crate) struct Packet<'a> {
     pub payload: &'a [u8],
     /// How many bytes of query attributes are between command byte and text.
     pub attributes: usize,
-    /// Sequence id of its last packet.
-    pub sequence_id: u8,
 }
 
 impl<'a> Packet<'a> {
@@ -65,7 +66,6 @@ impl<'a> Packet<'a> {
         other.map_or(self, |raw| Self {
             raw,
             payload: &raw[HEADER_LEN..],
-            sequence_id: 0,
             ..self
         })
     }
@@ -154,20 +154,15 @@ impl Engine {
         key: Key,
         bytes: &[u8],
     ) -> Option<usize> {
-        // The longest command with the headers of its packets.
-        let longest =
-            self.settings.max_allowed_packet + (self.settings.max_allowed_packet >> 20) + 16;
-        if bytes.get(3).is_some_and(|&sequence_id| sequence_id != 0) {
-            self.fail(
-                turn,
-                key,
-                &ClientError::packets_out_of_order(),
-                DisconnectReason::Malformed,
-            );
+        let longest = self.settings.longest_command();
+        // Of a client that compresses the servers check the ids of compressed packets only, and so does that layer.
+        let counts = !self.clients.get(key)?.compresses();
+        if counts && bytes.get(3).is_some_and(|&sequence_id| sequence_id != 0) {
+            self.out_of_order(turn, key);
             return None;
         }
-        let packet = match whole_packet(bytes) {
-            Ok(packet) if packet.consumed <= longest => packet,
+        let consumed = match self.front_len(key, bytes) {
+            Ok(len) if len <= longest => len,
             Err(needed) if needed <= longest => return Some(0),
             Ok(_) | Err(_) => {
                 let error = ClientError::packet_too_large();
@@ -175,23 +170,30 @@ impl Engine {
                 return None;
             }
         };
-        let consumed = packet.consumed;
+        if self.prepares_first(turn, key, (bytes, consumed)) {
+            return Some(0);
+        }
+        let packet = self.front(key, bytes).ok()?;
         let client = self.clients.get_mut(key)?;
-        client.answer_begins = packet.sequence_id.wrapping_add(1);
+        let next = turn.io.sequence_id(client.handle);
+        client.answer_begins = next.unwrap_or(packet.sequence_id.wrapping_add(1));
         let Ok(attributes) = client.attributes(packet.payload.bytes()) else {
             self.answer_err(turn, key, &ClientError::malformed_packet(self.flavor()));
             self.touch(key, turn.now);
             return Some(consumed);
         };
-        let mut renumbered = Vec::new();
         let packet = Packet {
+            raw: &bytes[..consumed],
+            payload: packet.payload.bytes(),
             attributes,
-            ..as_sent(&packet, bytes, &mut renumbered)
         };
         let question = self.question_by_name(key, packet);
         let packet = packet.or(question.as_deref());
         match self.command(turn, key, packet) {
-            Taken::Now => Some(consumed),
+            Taken::Now => {
+                self.long.forget(key);
+                Some(consumed)
+            }
             Taken::Later => Some(0),
         }
     }
@@ -255,7 +257,7 @@ impl Engine {
             }
             Command::ResetConnection => {
                 let collation = self.collation_after_reset(key);
-                self.reset_session(key, collation);
+                self.reset_session(key, collation, Anew::Reset);
                 self.answer_ok(turn, key);
             }
             Command::ChangeUser => self.change_user(turn, key, &packet.payload[1..]),
@@ -339,7 +341,7 @@ impl Engine {
             state_changes: &block,
             ..OkPacket::default()
         };
-        ok.encode(turn.io.outbox(client.handle), 1, 0x00);
+        ok.encode(turn.io.outbox(client.handle), client.answer_begins, 0x00);
         self.counters.local_answers += 1;
         self.touch(key, turn.now);
     }
@@ -402,6 +404,15 @@ impl Engine {
         self.close_client(turn, key, reason);
     }
 
+    /// The client's packets do not follow each other: it is told so, and closed.
+    pub(crate) fn out_of_order<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.answer_begins = turn.io.sequence_id(client.handle).unwrap_or(1);
+        }
+        let error = ClientError::packets_out_of_order();
+        self.fail(turn, key, &error, DisconnectReason::Malformed);
+    }
+
     /// Tells a client an error that answers nothing: the servers do so before they close.
     pub(crate) fn tell_unasked<I: Io<Mail>>(
         &self,
@@ -421,43 +432,6 @@ impl Engine {
             self.clients.renew(key, state, now);
         }
     }
-}
-
-/// A command and the packets that it is sent on in. Those of a client that compresses are not counted, as nobody
-/// looks at their sequence ids: where there are several, they are made anew.
-fn as_sent<'a>(packet: &'a Complete<'_>, bytes: &'a [u8], own: &'a mut Vec<u8>) -> Packet<'a> {
-    let raw = &bytes[..packet.consumed];
-    let as_it_is = Packet {
-        raw,
-        payload: packet.payload.bytes(),
-        attributes: 0,
-        sequence_id: packet.sequence_id,
-    };
-    match &packet.payload {
-        Payload::Joined(payload) if !is_counted(raw) => {
-            let next = write_packet(own, 0, payload);
-            let sequence_id = next.wrapping_sub(1);
-            Packet {
-                raw: own,
-                sequence_id,
-                ..as_it_is
-            }
-        }
-        _ => as_it_is,
-    }
-}
-
-/// True if the sequence ids of packets are those that they must have.
-fn is_counted(mut packets: &[u8]) -> bool {
-    let mut next = 0_u8;
-    while let Some(header) = Header::parse(packets) {
-        if header.sequence_id != next {
-            return false;
-        }
-        next = next.wrapping_add(1);
-        packets = packets.get(HEADER_LEN + header.len..).unwrap_or_default();
-    }
-    true
 }
 
 /// True if a text has `name` in it, in any case, alone or as a part of a word.

@@ -160,7 +160,7 @@ impl Backend {
         } else if told {
             self.counted_rows = false;
         }
-        self.counted_own = told && command.client.is_some();
+        self.counted_own = told;
     }
 
     /// Before a CALL, or the EXECUTE of a text that is not known well, which may count rows or not: then FOUND_ROWS()

@@ -7,38 +7,24 @@ pub(crate) mod leaving;
 pub(crate) mod orphans;
 pub(crate) mod panics;
 pub(crate) mod retry;
+pub(crate) mod stalls;
 
-use events::{Close, HangUp, Io, Span, Timestamp};
+use events::{Close, HangUp, Io, Span};
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::PinReasons;
-use wire::{Capabilities, Piece, Told};
+use wire::{Capabilities, HEADER_LEN, Piece, Told};
 use zeroize::Zeroize;
 
-use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose};
-use crate::client::{Client, State};
+use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose, Reading};
+use crate::client::State;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
-/// How often clients that do not take their answers are looked at.
-const LOOK_AT_STALLS: Span = Span::from_secs(1);
-
 /// The table of ids never becomes smaller than for about so many.
 const IDS_MIN: usize = 256;
-
-/// A client that does not take its answer, which holds a backend.
-pub(crate) struct Stall {
-    /// Who.
-    pub client: Key,
-    /// Bytes that were unsent when last looked at.
-    pub unsent: usize,
-    /// Since when the client has taken none.
-    pub since: Timestamp,
-    /// When it is to be looked at next.
-    pub look_at: Timestamp,
-}
 
 impl Engine {
     /// Ends a client connection, whatever it is doing. What stands in its outbox is still sent, unless nobody knows what
@@ -54,6 +40,8 @@ impl Engine {
         self.leave_queue(key, reason);
         self.leave_relay(turn, key);
         self.forget_intent(key);
+        self.forget_memory(key);
+        self.long.forget(key);
         self.kept.remove(&key);
         self.last_values.remove(&key);
         let lane = match state {
@@ -79,7 +67,7 @@ impl Engine {
         self.forget_id(client.id);
         self.counters.disconnected(reason);
         self.counters.abandoned += u64::from(waits);
-        self.stalls.retain(|stall| stall.client != key);
+        self.stalls.forget(key);
         if let Some(backend) = client.backend {
             if let Some(backend) = self
                 .pool
@@ -98,38 +86,6 @@ impl Engine {
             client.inbox.zeroize();
         }
         self.recycle(client.inbox);
-    }
-
-    /// Counts the client if it ended instead of logging in, as the servers do. Who was not greeted yet is not to
-    /// blame.
-    fn count_broken<I: Io<Mail>>(
-        &mut self,
-        turn: &Turn<'_, I>,
-        state: Option<State>,
-        client: &Client,
-        reason: DisconnectReason,
-    ) {
-        let begun = client
-            .login
-            .as_ref()
-            .is_some_and(|login| login.place.is_some());
-        let broken = matches!(
-            reason,
-            DisconnectReason::ClientClosed
-                | DisconnectReason::ClientFailed
-                | DisconnectReason::Malformed
-                | DisconnectReason::LoginTimeout
-        );
-        if !begun || !broken || !state.is_some_and(|state| State::LOGINS.contains(&state)) {
-            return;
-        }
-        self.counters.handshakes_broken += 1;
-        let peer = client.origin.peer;
-        let mut proxies = self.settings.proxy_networks.iter();
-        // A load balancer looks whether this is alive, and must not lock itself out.
-        if !proxies.any(|network| network.contains(peer)) {
-            self.shared.strangers.broke(peer, turn.now);
-        }
     }
 
     /// No client has the id any more. After a peak the table gives back what is far too much.
@@ -152,20 +108,8 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        backend.client = None;
-        backend.dirty |= backend.forget_unread() || !pins.is_empty();
-        backend.retired |= backend.prepared_xa == PreparedXa::Certain;
-        let mut passing = Due::TABLES;
-        // A command that waits for what it needs was not sent, and leaves nothing.
-        passing.set(Due::COMMAND, backend.brings_only());
-        backend.dirty |= !(backend.due - passing).is_empty();
-        backend.due = Due::empty();
-        for exchange in &mut backend.exchanges {
-            if let Purpose::Command(command) = &mut exchange.purpose {
-                command.client = None;
-            }
-        }
-        if std::mem::take(&mut backend.paused) {
+        backend.lose_session(pins);
+        if std::mem::take(&mut backend.reading) == Reading::Paused {
             turn.io.resume_receive(backend.handle);
         }
         if backend.upload.is_some() {
@@ -250,6 +194,7 @@ impl Engine {
         self.discard_backend(turn, key);
         self.send_kills(turn, id);
         self.serve_all(turn);
+        self.find_out(turn.now);
     }
 
     /// Ends a backend connection that cannot be used any more, and what runs there. Whoever waits is not served yet.
@@ -350,30 +295,6 @@ impl Engine {
         self.slot_returned(turn);
     }
 
-    /// Clients that took something get another `client_write_timeout`; the others are closed.
-    pub(crate) fn stalls_due<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let mut stuck = Vec::new();
-        for stall in self
-            .stalls
-            .iter_mut()
-            .filter(|stall| turn.now >= stall.look_at)
-        {
-            let Some(client) = self.clients.get(stall.client) else {
-                continue;
-            };
-            stall.look_at = turn.now + LOOK_AT_STALLS;
-            let unsent = turn.io.unsent(client.handle);
-            if unsent < stall.unsent {
-                (stall.unsent, stall.since) = (unsent, turn.now);
-            } else if turn.now >= stall.since + self.settings.client_write_timeout {
-                stuck.push(stall.client);
-            }
-        }
-        for client in stuck {
-            self.close_client(turn, client, DisconnectReason::WriteTimeout);
-        }
-    }
-
     /// The command at the front of a waiting client's inbox was answered without being run.
     pub(crate) fn drop_waiting_command<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.drop_first_command(key);
@@ -385,28 +306,21 @@ impl Engine {
     pub(crate) fn drop_first_command(&mut self, key: Key) {
         self.forget_intent(key);
         drop(self.take_permit(key));
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let first = self.front_len(key, &client.inbox);
+        self.long.forget(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let mut inbox = std::mem::take(&mut client.inbox);
-        if let Ok(packet) = wire::whole_packet(&inbox) {
-            client.drop_long_data(packet.payload.bytes());
-            let consumed = packet.consumed;
-            drop(packet);
+        if let Ok(consumed) = first {
+            client.drop_long_data(&inbox[HEADER_LEN..consumed]);
             inbox.drain(..consumed);
             client.retry = Retry::Fresh;
         }
         client.inbox = inbox;
-    }
-
-    /// Remembers a client that must take something before its backend can go on.
-    pub(crate) fn stall<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key, unsent: usize) {
-        self.stalls.push(Stall {
-            client,
-            unsent,
-            since: turn.now,
-            look_at: turn.now + LOOK_AT_STALLS,
-        });
     }
 
     /// Takes no new clients, ends those that do nothing, and lets the others finish.

@@ -94,13 +94,30 @@ impl ClientError {
         Self::new(code::INACTIVITY, b"HY000", text)
     }
 
+    /// The client sent no more of its command for `client_read_timeout`.
+    pub(crate) fn read_timeout() -> Self {
+        let text = "Got timeout reading communication packets";
+        Self::new(code::READ_TIMEOUT, b"08S01", text)
+    }
+
+    /// There is no memory for the command.
+    pub(crate) fn out_of_command_memory(total: usize) -> Self {
+        let text = format!(
+            "there is no memory for this command: those under way fill what all accounts share, or this one may have \
+             of the {} MiB (command_buffer_total); it was not run",
+            total >> 20
+        );
+        Self::new(code::OUT_OF_RESOURCES, b"HY000", text)
+    }
+
     /// The handshake response cannot be read.
     pub(crate) fn bad_handshake() -> Self {
         Self::new(code::BAD_HANDSHAKE, b"08S01", "Bad handshake")
     }
 
     /// A login with a character set in which no statement can be read.
-    pub(crate) fn unreadable_charset(charset: &str) -> Self {
+    pub(crate) fn unreadable_charset(charset: &[u8]) -> Self {
+        let charset = String::from_utf8_lossy(charset);
         let text =
             format!("Variable 'character_set_client' can't be set to the value of '{charset}'");
         Self::new(code::WRONG_VALUE_FOR_VAR, b"42000", text)
@@ -373,6 +390,12 @@ impl ClientError {
             }
         };
         Self::new(code, b"42000", rejection.to_string())
+    }
+
+    /// The server behind is one on which nobody can be served.
+    pub(crate) fn server_unfit(why: &str) -> Self {
+        let text = format!("Myriad cannot use the database behind it: {why}");
+        Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
     }
 
     /// The backend was lost while it worked for the client, or the front door is closing.

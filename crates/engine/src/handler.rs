@@ -58,6 +58,12 @@ impl Handler for Engine {
         }
     }
 
+    fn withheld<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, bytes: usize, now: Timestamp) {
+        if let Owner::Client(key) = Owner::of(tag) {
+            self.client_withheld(&mut Turn { io, now }, key, bytes);
+        }
+    }
+
     fn tls_established<I: Io<Mail>>(
         &mut self,
         io: &mut I,
@@ -82,13 +88,11 @@ impl Handler for Engine {
     fn hung_up<I: Io<Mail>>(&mut self, io: &mut I, tag: Tag, how: HangUp, now: Timestamp) {
         let turn = &mut Turn { io, now };
         match Owner::of(tag) {
-            Owner::Client(key) => {
-                let reason = match how {
-                    HangUp::Closed => DisconnectReason::ClientClosed,
-                    HangUp::Failed(_) => DisconnectReason::ClientFailed,
-                };
-                self.close_client(turn, key, reason);
-            }
+            Owner::Client(key) => match how {
+                HangUp::Closed => self.close_client(turn, key, DisconnectReason::ClientClosed),
+                HangUp::Failed(_) => self.close_client(turn, key, DisconnectReason::ClientFailed),
+                HangUp::OutOfOrder => self.out_of_order(turn, key),
+            },
             Owner::Backend(key) => self.backend_lost(turn, key, how),
         }
     }
@@ -115,7 +119,14 @@ impl Handler for Engine {
             Mail::RulesChanged => self.rules_changed(),
             Mail::RelayPlace(place) => self.relay_place_came(turn, place),
             Mail::RelayWanted => self.relays_due(turn),
-            Mail::SettingsChanged(settings) => self.settings = settings,
+            Mail::SettingsChanged(settings) => {
+                let exempt = &settings.connect_errors_exempt;
+                self.shared.strangers.exempt(exempt);
+                self.settings = settings;
+                self.shared.commands.look_again();
+            }
+            Mail::CommandPrepared(prepared) => self.command_prepared(turn, *prepared),
+            Mail::Memory(client, reservation) => self.memory_came(turn, client, reservation),
             Mail::PasswordChecked(client, proof) => self.password_checked(turn, client, &proof),
             Mail::PublicKey(client) => self.send_public_key(turn, client),
             Mail::AccountsChanged => self.follow_accounts(turn),
@@ -149,9 +160,11 @@ impl Handler for Engine {
         self.tell_locked_out(turn);
         self.open_gate(turn);
         self.admit_waiters(turn);
+        self.hand_memory_out(turn);
         self.publish_need(turn);
         self.leave(turn);
         self.doze();
+        self.loop_turns.end();
     }
 
     fn recover<I: Io<Mail>>(

@@ -7,6 +7,7 @@ use membership::Key;
 use pool::{KeyId, State as BackendState};
 
 use crate::Engine;
+use crate::backend::Reading;
 use crate::client::{Client, State};
 use crate::lanes::LANE_DEPTH;
 
@@ -64,7 +65,7 @@ impl Engine {
             )?;
         }
         self.check_queued()?;
-        let stalled = self.stalls.iter().map(|stall| stall.client);
+        let stalled = self.stalls.clients();
         let remembered = stalled.chain(self.clients.untold.keys().copied());
         let mut remembered = remembered.chain(self.last_values.keys().copied());
         ensure(
@@ -113,6 +114,14 @@ impl Engine {
             let id = self.clients.get(waiting.who)?.id;
             Some((waiting.account, waiting.since, id))
         })
+    }
+
+    /// Since when statements wait for a backend, and the connection ids of their clients. For tests.
+    pub fn waiting_for_backends(&self) -> impl Iterator<Item = (Timestamp, u32)> {
+        let lists = |id| [State::Waiting(id), State::ForLane(id)];
+        let lists = self.pool.key_ids().flat_map(lists);
+        let waiting = lists.flat_map(|state| self.clients.iter(state));
+        waiting.map(|(_, client)| (client.since, client.id))
     }
 
     /// True if somebody waits for a permit, nobody waits for the backends that it would use, and one is
@@ -181,7 +190,12 @@ impl Engine {
             .chain(self.pool.key_ids().flat_map(of_key))
     }
 
-    pub(crate) fn check_client(&self, key: Key, client: &Client, state: State) -> Result<(), String> {
+    pub(crate) fn check_client(
+        &self,
+        key: Key,
+        client: &Client,
+        state: State,
+    ) -> Result<(), String> {
         let attached = match state {
             State::Asking => client.backend.is_some(),
             _ => matches!(state, State::Active | State::Held),
@@ -218,21 +232,21 @@ impl Engine {
             State::Waiting(id) | State::ForLane(id) => {
                 ensure(client.key == id, "it waits on another key's list")?;
                 ensure(
-                    wire::whole_packet(&client.inbox).is_ok(),
+                    self.front_len(key, &client.inbox).is_ok(),
                     "it waits without a complete command",
                 )
             }
             State::Queued => {
                 ensure(!client.holds_backend(), "it must not wait for a permit")?;
                 ensure(
-                    wire::whole_packet(&client.inbox).is_ok(),
+                    self.front_len(key, &client.inbox).is_ok(),
                     "it is queued without a complete command",
                 )
             }
             State::InLane => {
                 ensure(self.place_in_lane(key).is_some(), "no lane has its command")?;
                 ensure(
-                    wire::whole_packet(&client.inbox).is_ok(),
+                    self.front_len(key, &client.inbox).is_ok(),
                     "its command was not kept",
                 )
             }
@@ -297,11 +311,15 @@ impl Engine {
                 ensure(backend.client.is_none(), "a session is attached")?;
                 ensure(!backend.is_working(), "an answer is due")?;
                 ensure(!backend.dirty && backend.due.is_empty(), "it is not clean")?;
+                ensure(!backend.notes_session(), "it notes something of a session")?;
                 ensure(
                     !backend.transaction.holds_transaction(),
                     "a transaction is counted",
                 )?;
-                ensure(!backend.paused, "reading is paused")
+                ensure(
+                    backend.reading == Reading::Bounded,
+                    "its answers are not read as usual",
+                )
             }
             BackendState::Lane | BackendState::Draining => self.check_lane(key, state),
             BackendState::Active => ensure(

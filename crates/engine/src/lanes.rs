@@ -16,9 +16,10 @@ use pool::{Choice, Fit, KeyId, Preference, State as BackendState};
 use session::statement::{Kind, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, ServerStatus, Shape, Translation};
 
-use crate::backend::{Backend, ClientCommand, Exchange, Purpose};
+use crate::backend::{Backend, ClientCommand, Purpose, Reading};
 use crate::client::{Client, State};
 use crate::commands::Packet;
+use crate::commands::pieces::put_as_sent;
 use crate::conditions::{Answer, Does};
 use crate::diagnostics::Counts;
 use crate::endings::retry::{COMMAND_MAX, Retry};
@@ -42,7 +43,9 @@ impl Backend {
     /// True if a lane may get one more read.
     fn takes_more(&self, now: Timestamp, max_age: Option<events::Span>) -> bool {
         let too_old = max_age.is_some_and(|max| now.since(self.opened) > max);
-        !(self.retired || self.dirty || self.paused || self.kill_outstanding || too_old)
+        let bounded = self.reading == Reading::Bounded;
+        bounded
+            && !(self.retired || self.dirty || self.kill_outstanding || too_old)
             && self.due.is_empty()
     }
 }
@@ -181,7 +184,9 @@ impl Engine {
             }
         };
         if count < self.lane_limit.limit()
-            && let Choice::Attach(idle) = self.pool.choose(id, 1, Preference::Fitting, fit)
+            && let Choice::Attach(idle) =
+                self.pool
+                    .choose(id, (1, turn.now), Preference::Fitting, fit)
         {
             self.pool.move_to(idle, BackendState::Lane, turn.now);
             self.wake(id);
@@ -189,7 +194,7 @@ impl Engine {
             return Some(idle);
         }
         let (lane, depth) = best?;
-        (depth <= FILL_AT && !self.must_yield(turn, id)).then_some(lane)
+        (depth <= FILL_AT && !self.must_yield(turn, (id, lane))).then_some(lane)
     }
 
     /// True if a lane is in the state of this client's session.
@@ -218,12 +223,12 @@ impl Engine {
         }
         self.counters.lane_followers += u64::from(!backend.exchanges.is_empty());
         let outbox = turn.io.outbox(backend.handle);
-        outbox.extend_from_slice(packet.raw);
-        backend.exchanges.push_back(Exchange {
-            walk: ResponseWalk::shaped(Shape::Results, true, packet.sequence_id),
-            purpose: Purpose::Command(lane_command(key, client, allowance)),
-            bytes: 0,
-        });
+        let sequence_id = put_as_sent(outbox, packet).last;
+        let walk = ResponseWalk::shaped(Shape::Results, true, sequence_id);
+        let command = lane_command(key, client, allowance);
+        let id = client.key;
+        backend.owe(walk, Purpose::Command(command));
+        self.served(id, turn.now);
         self.clients.move_to(key, State::InLane, turn.now);
         self.counters.statements += 1;
         self.counters.lane_statements += 1;
@@ -263,7 +268,7 @@ impl Engine {
         };
         let waiting =
             [State::ForLane(id), State::Waiting(id)].map(|queue| self.clients.count(queue));
-        if waiting == [0, 0] || self.must_yield(turn, id) {
+        if waiting == [0, 0] || self.must_yield(turn, (id, lane)) {
             return;
         }
         let max_age = self.settings.backend_max_age;
@@ -322,7 +327,6 @@ impl Engine {
                 payload: packet.payload.bytes(),
                 // Nobody looks into it any more.
                 attributes: 0,
-                sequence_id: packet.sequence_id,
             };
             self.counters.queue_wait.record(waited);
             self.put_in_lane(turn, (lane, key), packet);
@@ -393,7 +397,7 @@ impl Engine {
         if self.draining.is_some() {
             return self.close_client(turn, key, DisconnectReason::Drain);
         }
-        if client.inbox.is_empty() && !client.paused {
+        if client.inbox.is_empty() && client.paused.is_empty() {
             let inbox = std::mem::take(&mut client.inbox);
             return self.recycle(inbox);
         }
@@ -404,13 +408,14 @@ impl Engine {
 fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientCommand {
     ClientCommand {
         client: Some(key),
-        translation: Translation::new(client.dialect(), 0),
+        translation: Translation::new(client.dialect(), client.answer_begins.wrapping_sub(1)),
         kind: Kind::Select,
         traits: Traits::PURE_READ,
         pins: PinReasons::NONE,
         counts: Counts::default(),
         does: client.digest.does(),
         effect: None,
+        untold: None,
         texts: None,
         answered: false,
         permit: allowance.permit,

@@ -22,6 +22,7 @@
 //! | `report` | what somebody who looks in is told |
 //! | `handler`, `owner` | the events that drivers tell, whose connection each is about, and what deals with it |
 //! | `timers`, `awake` | everything that is due at some time, and the keys for which something may be |
+//! | `standstill` | all backends held by silent sessions while statements wait: noticed, and told |
 //! | `settings`, `shared` | what an engine is told at its start; what the workers of a process share |
 //! | `errors` | the errors that Myriad itself tells a client |
 
@@ -45,6 +46,7 @@ mod prepared;
 mod report;
 mod settings;
 mod shared;
+mod standstill;
 mod timers;
 
 use std::collections::{HashMap, VecDeque};
@@ -55,7 +57,7 @@ use accounts::Directory;
 use admission::Scheduler;
 use events::Timestamp;
 use membership::Key;
-use pool::{Bounds, Concurrency, KeyId, Pool};
+use pool::{Bounds, Concurrency, KeyId, Pool, Turns};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use session::Interner;
@@ -63,16 +65,22 @@ use session::statement::Flavor;
 
 use crate::backend::facts::{Charsets, Facts};
 use crate::backend::key_state::KeyState;
-use crate::backend::{Backend, PoolKey};
+use crate::backend::shares::Share;
+use crate::backend::{Backend, PoolKey, TurnCounter};
 use crate::clients::Clients;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
+pub use backend::setup::TRACK_ALL;
 pub use carried::globals::ChangedGlobal;
+pub use carried::trust::{tracker_probe, untold_by_probe};
+pub use commands::long::{LongCommand, PreparedCommand, Preparer};
+pub use commands::reservations::Reservation;
 pub use commands::rewrite::PublicAddress;
 pub use endings::kill::{KillOrder, KillOutcome, Victim};
+pub use login::address::Network;
 pub use login::directory::AccountsOrder;
 pub use login::full_exchange::{Checker, PasswordCheck, Sent};
-pub use login::proxied::ProxyNetwork;
+pub use login::strangers::BrokenHost;
 pub use permits::limits::{LimitsChange, LimitsOrder};
 pub use pool::Preference;
 pub use report::counters::{Counters, DisconnectReason, Histogram};
@@ -81,6 +89,7 @@ pub use report::{Gauges, Report};
 pub use session::statement::{Limit, Limits, PinReason};
 pub use settings::{OnDisconnect, Settings, TlsMode};
 pub use shared::{FIRST_CONNECTION_ID, Mail, Shared};
+pub use standstill::Standstill;
 pub use wire::AuthPlugin;
 
 /// One worker's state machine.
@@ -102,11 +111,21 @@ pub struct Engine {
     /// How many clients of this worker are counted among those of all.
     counted: usize,
     pool: Pool<PoolKey, Backend>,
+    /// Of the loop, as its backends know it, too.
+    loop_turns: TurnCounter,
     /// One per key of the pool.
     keys: Vec<KeyState>,
+    /// One per account that has keys.
+    shares: Vec<Share>,
+    /// Their places by account.
+    places_of_shares: HashMap<u32, usize>,
+    /// How often accounts have turns.
+    turns: Turns,
     /// Backends that wait for what another one of their key is asked, and until when.
     parked: Vec<(Key, Timestamp)>,
     interner: Interner,
+    /// What sessions keep besides.
+    session_memory: carried::session_memory::SessionMemory,
     /// What sessions have prepared.
     templates: prepared::templates::Templates,
     /// Bytes of long data that waits for the execution that uses it.
@@ -114,9 +133,11 @@ pub struct Engine {
     /// `None` until a backend was reached or could not be.
     facts: Option<Facts>,
     charsets: Charsets,
+    /// What the server tells with the OK of a login.
+    told_at_login: login::told::ToldAtLogin,
     former_globals: carried::globals::FormerGlobals,
     known_schemas: carried::schemas::KnownSchemas,
-    stalls: Vec<endings::Stall>,
+    stalls: endings::stalls::Stalls,
     /// Clients by connection id, for KILL.
     ids: HashMap<u32, Key>,
     /// Backends that run something for clients that hung up, the first first.
@@ -144,6 +165,12 @@ pub struct Engine {
     idle_due: Option<Timestamp>,
     /// When the first idle backend must be closed because of the `wait_timeout` it carries.
     short_idle: Option<Timestamp>,
+    /// What other workers were told last of those who hold backends and of those who wait.
+    holders_published: (usize, Timestamp, usize),
+    /// When was last looked for a standstill.
+    standstill_seen: Option<Timestamp>,
+    /// When to look whether the database is still there, since the last connection to it was lost.
+    find_out_at: Option<Timestamp>,
     /// Backends whose statement is to be ended, the first first.
     kills: VecDeque<Key>,
     /// Which statements may run, and who is next.
@@ -171,6 +198,10 @@ pub struct Engine {
     random: ChaCha20Rng,
     /// Buffers without content, for clients' inboxes.
     spares: Vec<Vec<u8>>,
+    /// Commands that are too long to be looked at here.
+    long: commands::long::LongCommands,
+    /// Memory for clients' commands.
+    buffering: commands::buffering::Buffering,
     lending: backend::lending::Lending,
     /// Wrong passwords that are told later.
     denials: login::denial::Denials,
@@ -214,6 +245,10 @@ impl Engine {
         let scheduler = Scheduler::new(&shared.admission, worker, settings.queue_timeout);
         let lane_stall = settings.lane_stall.unwrap_or_default();
         let (busy, lanes) = bounds(&settings, &shared);
+        let turns = Turns {
+            weights: 0,
+            slots: shared.ledger.total() / shared.ledger.workers().max(1),
+        };
         Self {
             accounts: settings.accounts.clone(),
             asking: login::directory::Asking::default(),
@@ -226,16 +261,22 @@ impl Engine {
             clients: Clients::new(),
             counted: 0,
             pool: Pool::default(),
+            loop_turns: TurnCounter::default(),
             parked: Vec::new(),
             keys: Vec::new(),
+            shares: Vec::new(),
+            places_of_shares: HashMap::new(),
+            turns,
             interner: Interner::default(),
+            session_memory: carried::session_memory::SessionMemory::default(),
             templates: prepared::templates::Templates::default(),
             long_data: Arc::default(),
             facts: None,
             charsets: Charsets::new(),
+            told_at_login: login::told::ToldAtLogin::default(),
             former_globals: carried::globals::FormerGlobals::default(),
             known_schemas: carried::schemas::KnownSchemas::default(),
-            stalls: Vec::new(),
+            stalls: endings::stalls::Stalls::default(),
             ids: HashMap::new(),
             orphans: VecDeque::new(),
             killed_orphans: VecDeque::new(),
@@ -250,6 +291,9 @@ impl Engine {
             lane_due: None,
             idle_due: None,
             short_idle: None,
+            holders_published: Default::default(),
+            standstill_seen: None,
+            find_out_at: None,
             kills: VecDeque::new(),
             scheduler,
             intents: HashMap::new(),
@@ -264,6 +308,8 @@ impl Engine {
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),
             spares: Vec::new(),
+            long: commands::long::LongCommands::default(),
+            buffering: commands::buffering::Buffering::default(),
             lending: backend::lending::Lending::default(),
             denials: login::denial::Denials::default(),
             at_hand: endings::panics::AtHand::default(),
@@ -282,9 +328,24 @@ impl Engine {
     fn key_id(&mut self, key: &PoolKey) -> KeyId {
         let id = self.pool.key_id(key);
         self.clients.add_key(id);
-        while self.keys.len() <= id.0 as usize {
-            self.keys.push(KeyState::default());
+        if self.keys.len() <= id.0 as usize {
+            let share = self.place_of_share(key.account);
+            self.shares[share].keys.push(id);
+            self.keys.push(KeyState {
+                share,
+                ..KeyState::default()
+            });
         }
         id
+    }
+
+    /// The place of the share of an account.
+    fn place_of_share(&mut self, account: u32) -> usize {
+        let shares = &mut self.shares;
+        let place = self.places_of_shares.entry(account);
+        *place.or_insert_with(|| {
+            shares.push(Share::of(account));
+            shares.len() - 1
+        })
     }
 }

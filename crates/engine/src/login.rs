@@ -1,7 +1,8 @@
 //! The connection phase of clients.
 
-mod address;
+pub(crate) mod address;
 mod anew;
+mod broken;
 mod dawdlers;
 pub(crate) mod denial;
 pub(crate) mod directory;
@@ -16,21 +17,22 @@ pub(crate) mod relay_places;
 mod relayed;
 pub(crate) mod strangers;
 pub(crate) mod tls;
+pub(crate) mod told;
+pub(crate) mod vouching;
 
 use events::{Close, Compression, Handle, Io, Peer, Tag};
 use membership::Key;
+use session::SessionState;
 use session::statement::PinReasons;
-use session::{SessionState, unreadable_charset};
 use wire::{
     Capabilities, Command, ExtendedCapabilities, HandshakeResponse, InitialHandshake, Malformed,
     OkPacket, PacketWriter, ServerStatus, whole_packet,
 };
 
 use crate::backend::facts::Facts;
-use crate::carried::globals::WAIT_TIMEOUT;
 use crate::carried::last_gtid::Gtid;
 use crate::carried::track_filter::TrackFilter;
-use crate::client::{Client, First, Login, LoginStep, Origin, State};
+use crate::client::{Client, First, Login, LoginStep, Origin, Pauses, State};
 use crate::diagnostics::capture::Capture;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
@@ -58,10 +60,8 @@ impl Engine {
             let error = ClientError::too_many_connections();
             return self.turn_away(turn, handle, (&error, DisconnectReason::TooManyConnections));
         }
-        let max = self.settings.max_connect_errors;
-        if self.shared.strangers.is_blocked(peer, max) {
+        if let Some(error) = self.blocked(peer) {
             self.client_gone();
-            let error = ClientError::host_blocked(peer, self.flavor());
             return self.turn_away(turn, handle, (&error, DisconnectReason::HostBlocked));
         }
         let Some(slot) = self.place_to_log_in(turn, peer) else {
@@ -129,16 +129,9 @@ impl Engine {
             tls: None,
             changes_refused: 0,
             asked_collation: 0,
+            ignores_space: false,
             global_changes: 0,
             last_gtid: Gtid::default(),
-        };
-        let login = Login {
-            step: LoginStep::Beginning,
-            sequence_id: 0,
-            greeted: None,
-            place: None,
-            zstd_level: 0,
-            former: None,
         };
         Client {
             handle,
@@ -168,10 +161,10 @@ impl Engine {
             backend: None,
             since: turn.now,
             inbox: Vec::new(),
-            paused: false,
+            paused: Pauses::empty(),
             answer_begins: 1,
             origin: Box::new(origin),
-            login: Some(Box::new(login)),
+            login: Some(Login::new(LoginStep::Beginning, 0)),
         }
     }
 
@@ -226,15 +219,15 @@ impl Engine {
                 return bytes.len();
             }
         };
-        let Some(login) = self
-            .clients
-            .get_mut(key)
-            .and_then(|client| client.login.as_deref_mut())
-        else {
+        let Some(client) = self.clients.get_mut(key) else {
             return bytes.len();
         };
-        let in_order = packet.sequence_id == login.sequence_id;
-        login.sequence_id = packet.sequence_id.wrapping_add(1);
+        let counted = turn.io.sequence_id(client.handle);
+        let Some(login) = client.login.as_deref_mut() else {
+            return bytes.len();
+        };
+        let in_order = counted.is_some() || packet.sequence_id == login.sequence_id;
+        login.sequence_id = counted.unwrap_or(packet.sequence_id.wrapping_add(1));
         let payload = packet.payload.bytes();
         let relays = matches!(login.step, LoginStep::Relay(_));
         let step = match relays {
@@ -320,14 +313,9 @@ impl Engine {
         let global_changes = self.shared.global_changes();
         client.begin_with(facts.begins_with(), global_changes, &mut self.interner);
         client.tracks = self.track_lists.first();
-        if client.capabilities.contains(Capabilities::INTERACTIVE)
-            && let Some(timeout) = facts.interactive_wait_timeout()
-        {
-            let session = &mut client.session;
-            session.set_variable(WAIT_TIMEOUT, timeout, &mut self.interner);
-        }
-        if let Some(charset) = unreadable_charset(response.collation, self.flavor()) {
-            let error = ClientError::unreadable_charset(charset);
+        client.origin.ignores_space = client.capabilities.contains(Capabilities::IGNORE_SPACE);
+        client.begin_interactively(facts, &mut self.interner);
+        if let Some(error) = self.unreadable(response.collation) {
             self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
             return Ok(());
         }
@@ -343,6 +331,12 @@ impl Engine {
         };
         self.identify(turn, key, response.auth_plugin, &claim);
         Ok(())
+    }
+
+    /// What a client is told whose login names a collation of a character set in which no statement can be read.
+    pub(crate) fn unreadable(&self, collation: u8) -> Option<ClientError> {
+        let charset = self.facts.as_ref()?.unreadable_charset(collation)?;
+        Some(ClientError::unreadable_charset(charset))
     }
 
     /// Only a backend can say whether the schema is there and open to this account: the client's
@@ -383,16 +377,28 @@ impl Engine {
     /// The login succeeded. The caller moves the client on.
     pub(crate) fn welcome<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let may_initiate = self.may_initiate();
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let tracks = client.dialect().session_track;
+        let is_new = client
+            .login
+            .as_ref()
+            .is_some_and(|login| login.greeted.is_some());
+        let mut block = Vec::new();
+        if tracks && is_new {
+            self.put_told_at_login(client, &mut block);
+        }
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let Some(login) = client.login.take() else {
             return;
         };
-        let initiates = may_initiate && login.greeted.is_some();
-        client.first.set(First::INIT_CONNECT, initiates);
-        let mut block = Vec::new();
-        if let (true, Some(schema)) = (client.dialect().session_track, &client.session.schema) {
+        client
+            .first
+            .set(First::INIT_CONNECT, may_initiate && is_new);
+        if let (true, Some(schema)) = (tracks, &client.session.schema) {
             client
                 .tracks
                 .put_login(schema, &self.track_lists, &mut block);
@@ -402,13 +408,14 @@ impl Engine {
             ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS | ServerStatus::NO_BACKSLASH_ESCAPES;
         let ok = OkPacket {
             status: client.status & told,
+            info: login.proof.as_ref().map_or(&[][..], |proof| &proof[..]),
             state_changes: &block,
             ..OkPacket::default()
         };
         ok.encode(turn.io.outbox(client.handle), login.sequence_id, 0x00);
         // COM_CHANGE_USER changes nothing about that.
         let method = compression(client.capabilities, login.zstd_level);
-        if let Some(method) = method.filter(|_| login.greeted.is_some()) {
+        if let Some(method) = method.filter(|_| is_new) {
             let connection = (client.handle, Owner::Client(key).tag());
             turn.io.compress(connection, method);
         }

@@ -18,6 +18,7 @@ use session::statement::{Kind, Statement, Traits};
 use wire::ServerStatus;
 
 use crate::backend::busy::Busy;
+use crate::backend::shares::Share;
 use crate::backend::{Backend, ClientCommand, Due, PoolKey};
 use crate::client::{Client, State};
 use crate::clients::Clients;
@@ -59,6 +60,7 @@ impl Engine {
             pool: &self.pool,
             busy: &self.busy,
             keys: &self.keys,
+            shares: &self.shares,
         };
         let arrival = Arrival {
             who: key,
@@ -219,6 +221,7 @@ impl Engine {
                 pool: &self.pool,
                 busy: &self.busy,
                 keys: &self.keys,
+                shares: &self.shares,
             };
             let capacity = |group| match backends.has_room(KeyId(group)) {
                 true => Capacity::Here,
@@ -277,7 +280,9 @@ impl Engine {
         self.take_place(key);
         let id = self.clients.get(key).map(|client| client.key);
         let error = match (rejection.why, id) {
-            (Why::Timeout(waited), Some(id)) if self.is_unreachable(id) => {
+            (Why::Timeout(waited), Some(id))
+                if self.is_unreachable(id) || self.shared.standstill().is_some() =>
+            {
                 ClientError::queue_timeout(waited, &self.why_none_is_free(id))
             }
             _ => ClientError::rejected(rejection),
@@ -359,6 +364,7 @@ struct Backends<'a> {
     pool: &'a Pool<PoolKey, Backend>,
     busy: &'a Busy,
     keys: &'a [KeyState],
+    shares: &'a [Share],
 }
 
 impl Backends<'_> {
@@ -368,10 +374,9 @@ impl Backends<'_> {
     fn has_room(&self, id: KeyId) -> bool {
         let count = |list| self.clients.count(list);
         let ahead = count(State::Waiting(id)) + count(State::ForLane(id));
-        let key = &self.keys[id.0 as usize];
-        let alone = self
-            .busy
-            .room(self.pool, (id, key), &[BackendState::Active]);
+        let account = &self.shares[self.keys[id.0 as usize].share];
+        let pool = (self.pool, self.keys);
+        let alone = self.busy.room(pool, account, &[BackendState::Active]);
         let idle = self.pool.count(id, BackendState::Idle).min(alone);
         if ahead < idle {
             return true;

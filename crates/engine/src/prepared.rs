@@ -293,7 +293,8 @@ impl Engine {
             statements.forget_last();
             statements.len()
         });
-        if count < STATEMENTS_MAX && self.templates.bytes() < TEXTS_MAX {
+        let has_room = count < STATEMENTS_MAX && self.templates.bytes() < TEXTS_MAX;
+        if has_room && self.has_session_memory() {
             return false;
         }
         self.counters.prepares_refused += 1;
@@ -368,7 +369,7 @@ impl Engine {
         let status = self.pool.get(backend).map(|backend| backend.status);
         let says = |flag| !failed && status.is_some_and(|status| status.contains(flag));
         let (id, open) = match effect.act() {
-            Act::Text(_) | Act::Signals(_) | Act::SetsGlobals(_) | Act::Retracks(_) => return,
+            Act::Text(_) | Act::Signals(_) | Act::SetsGlobals(_) | Act::Retracks => return,
             Act::Prepares(preparing) => {
                 let who = (backend, command.client);
                 return self.statement_prepared(who, preparing, failed);
@@ -434,6 +435,9 @@ impl Engine {
         let id = client.map(|client| {
             let statements = client.statements.get_or_insert_default();
             let id = statements.add(template.clone(), told.parameters);
+            statements
+                .kept
+                .count(statements.bytes(), &self.session_memory);
             if let Some(statement) = statements.get_mut(id) {
                 statement.definitions = preparing.definitions;
             }

@@ -63,6 +63,8 @@ pub struct Gauges {
     pub prepared_on_backends: u64,
     /// Bytes of long data that waits for the execution that uses it.
     pub long_data_bytes: u64,
+    /// Bytes of what sessions keep: prepared statements, texts, conditions, variables.
+    pub session_bytes: u64,
     /// Bytes of the client records.
     pub client_bytes: u64,
     /// Bytes of the table that finds clients by their ids.
@@ -112,6 +114,7 @@ impl Gauges {
         self.prepared_text_bytes += other.prepared_text_bytes;
         self.prepared_on_backends += other.prepared_on_backends;
         self.long_data_bytes += other.long_data_bytes;
+        self.session_bytes += other.session_bytes;
         self.client_bytes += other.client_bytes;
         self.client_id_bytes += other.client_id_bytes;
         self.client_inbox_bytes += other.client_inbox_bytes;
@@ -150,6 +153,7 @@ impl Engine {
             prepared_text_bytes: self.templates.bytes() as u64,
             prepared_on_backends: self.prepared_on_backends(),
             long_data_bytes: self.long_data.load(Ordering::Relaxed) as u64,
+            session_bytes: self.session_memory_bytes() as u64,
             client_bytes: self.clients.bytes() as u64,
             client_id_bytes: self.client_id_bytes(),
             client_inbox_bytes: self.client_inbox_bytes(),
@@ -157,7 +161,10 @@ impl Engine {
         let version = self.facts.as_ref().map_or(&b""[..], |facts| &facts.version);
         Report {
             gauges,
-            counters: self.counters.clone(),
+            counters: Counters {
+                session_memory_refused: self.session_memory_refused(),
+                ..self.counters.clone()
+            },
             accounts: self.scheduler.accounts().collect(),
             server_version: String::from_utf8_lossy(version).into_owned(),
         }

@@ -7,7 +7,7 @@ use events::Span;
 use pool::Preference;
 use wire::AuthPlugin;
 
-use crate::{ProxyNetwork, PublicAddress};
+use crate::{Network, PublicAddress};
 
 /// Checked settings of the front door. `None` means "never" or "no limit".
 #[derive(Clone, Debug)]
@@ -25,8 +25,10 @@ pub struct Settings {
     pub max_relayed_per_account: usize,
     /// After so many broken handshakes in a row an address gets ERR 1129; `None` = never.
     pub max_connect_errors: Option<u32>,
+    /// From where broken handshakes are not counted.
+    pub connect_errors_exempt: Vec<Network>,
     /// Who is believed about for whom it connects.
-    pub proxy_networks: Vec<ProxyNetwork>,
+    pub proxy_networks: Vec<Network>,
     /// The plugin that clients are greeted with; `None` = what a server like the backend would do.
     pub default_auth_plugin: Option<AuthPlugin>,
     /// How long the connection phase may take.
@@ -41,6 +43,13 @@ pub struct Settings {
     pub answer_buffer: usize,
     /// The same over all clients of this worker.
     pub answer_buffer_total: usize,
+    /// How long a client may send nothing in the middle of a command.
+    pub client_read_timeout: Span,
+    /// Bytes for commands that are not complete or wait, over all clients of the process; at least four times
+    /// `max_allowed_packet`.
+    pub command_buffer_total: usize,
+    /// Bytes that the sessions of this worker may keep: prepared statements, texts, conditions, variables.
+    pub session_memory: usize,
     /// The longest command, in bytes.
     pub max_allowed_packet: usize,
     /// Clients are offered the compressed protocols that the server offers.
@@ -116,6 +125,7 @@ impl Default for Settings {
             max_relays: 4,
             max_relayed_per_account: 8,
             max_connect_errors: None,
+            connect_errors_exempt: Vec::new(),
             proxy_networks: Vec::new(),
             default_auth_plugin: None,
             login_timeout: Span::from_secs(10),
@@ -124,6 +134,9 @@ impl Default for Settings {
             client_write_timeout: Span::from_secs(60),
             answer_buffer: 64 << 10,
             answer_buffer_total: 256 << 20,
+            client_read_timeout: Span::from_secs(60),
+            command_buffer_total: 512 << 20,
+            session_memory: 256 << 20,
             max_allowed_packet: 64 << 20,
             compression: false,
             tls: TlsMode::Off,

@@ -1,6 +1,8 @@
 //! What the workers of one process share, and what they write to each other.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use accounts::{Directory, Proof};
@@ -10,15 +12,18 @@ use membership::Key;
 use pool::Ledger;
 
 use crate::carried::globals::ChangedGlobal;
+use crate::commands::long::{PreparedCommand, Preparer};
+use crate::commands::reservations::{Reservation, Reservations};
 use crate::endings::kill::{KillOrder, KillOutcome, Victim};
 use crate::login::directory::{AccountsOrder, Published};
 use crate::login::full_exchange::Checker;
 use crate::login::relay_places::{RelayPlace, RelayPlaces};
-use crate::login::strangers::Strangers;
+use crate::login::strangers::{BrokenHost, Strangers};
 use crate::permits::limits::LimitsOrder;
 use crate::report::Report;
 use crate::report::look::Look;
 use crate::settings::Settings;
+use crate::standstill::{Standstill, Standstills};
 
 /// Client connection ids begin here, so that none is ever a backend's (rule 15).
 pub const FIRST_CONNECTION_ID: u32 = 1 << 30;
@@ -32,18 +37,25 @@ pub struct Shared {
     pub admission: Arc<admission::Ledger>,
     keeper: OnceLock<Keeper>,
     checker: OnceLock<Guard>,
+    preparer: OnceLock<Assistant>,
     /// Who may log in, as it was read last.
     pub(crate) accounts: Published,
     /// Addresses that failed to log in.
     pub(crate) strangers: Strangers,
     /// Logins that backends decide.
     pub(crate) relays: Arc<RelayPlaces>,
+    /// Memory for commands.
+    pub(crate) commands: Arc<Reservations>,
+    /// Whether silent sessions hold all backend connections while statements wait.
+    pub(crate) standstills: Standstills,
     clients: AtomicUsize,
     logins: AtomicUsize,
     pinned: Arc<AtomicUsize>,
     next_id: AtomicU32,
     /// How often somebody has changed global variables.
     global_changes: AtomicU32,
+    /// Of which server it was said that its session tracker is not sound: a hash of its version.
+    unsound: AtomicU64,
 }
 
 impl Shared {
@@ -54,14 +66,18 @@ impl Shared {
             admission: admission::Ledger::new(workers, Rules::default()),
             keeper: OnceLock::new(),
             checker: OnceLock::new(),
+            preparer: OnceLock::new(),
             accounts: Published::default(),
             strangers: Strangers::default(),
             relays: RelayPlaces::new(workers),
+            commands: Arc::default(),
+            standstills: Standstills::new(workers),
             clients: AtomicUsize::new(0),
             logins: AtomicUsize::new(0),
             pinned: Arc::default(),
             next_id: AtomicU32::new(0),
             global_changes: AtomicU32::new(0),
+            unsound: AtomicU64::new(0),
         })
     }
 
@@ -80,14 +96,47 @@ impl Shared {
         true
     }
 
-    /// Forgets which addresses failed to log in: `FLUSH HOSTS`.
-    pub fn flush_hosts(&self) {
-        self.strangers.forget();
+    /// Forgets which addresses failed to log in: `FLUSH HOSTS`. Returns how many had.
+    pub fn flush_hosts(&self) -> usize {
+        self.strangers.forget()
     }
 
-    /// How many addresses are known that failed to log in, and how many were forgotten to make room for others.
+    /// The same of one address: `FLUSH HOSTS 'address'`. True if it had failed.
+    pub fn flush_host(&self, address: IpAddr) -> bool {
+        self.strangers.forget_one(address)
+    }
+
+    /// How many addresses failed to log in and are remembered, and how many were forgotten to make room for others.
     pub fn hosts_failed(&self) -> (usize, u64) {
-        (self.strangers.len(), self.strangers.driven_out())
+        (self.strangers.len(), self.strangers.evicted())
+    }
+
+    /// How many addresses are blocked because of broken handshakes.
+    pub fn hosts_blocked(&self) -> usize {
+        self.strangers.blocked()
+    }
+
+    /// Where handshakes broke, in no order.
+    pub fn broken_hosts(&self) -> Vec<BrokenHost> {
+        self.strangers.broken()
+    }
+
+    /// The standstill, if silent sessions hold all backend connections while statements wait.
+    pub fn standstill(&self) -> Option<Standstill> {
+        self.standstills.now()
+    }
+
+    /// The session tracker of a server is not sound: true for the first worker that finds so.
+    pub(crate) fn tracker_is_news(&self, version: &[u8]) -> bool {
+        let mut hasher = DefaultHasher::new();
+        version.hash(&mut hasher);
+        let hash = hasher.finish();
+        self.unsound.swap(hash, Ordering::Relaxed) != hash
+    }
+
+    /// Bytes that are reserved for commands, and how many clients wait for such.
+    pub fn command_memory(&self) -> (usize, usize) {
+        self.commands.totals()
     }
 
     /// Client connections of all workers.
@@ -104,6 +153,16 @@ impl Shared {
     /// counts; until then none can be checked.
     pub fn check_passwords_with(&self, checker: impl Checker + 'static) {
         self.checker.get_or_init(|| Guard(Box::new(checker)));
+    }
+
+    /// Who prepares long commands, without making the worker wait. Only the first who is named counts; until then workers
+    /// do it themselves.
+    pub fn prepare_commands_with(&self, preparer: impl Preparer + 'static) {
+        self.preparer.get_or_init(|| Assistant(Box::new(preparer)));
+    }
+
+    pub(crate) fn preparer(&self) -> Option<&dyn Preparer> {
+        self.preparer.get().map(|Assistant(preparer)| &**preparer)
     }
 
     pub(crate) fn checker(&self) -> Option<&dyn Checker> {
@@ -228,6 +287,15 @@ impl std::fmt::Debug for Guard {
     }
 }
 
+/// Whoever prepares long commands.
+struct Assistant(Box<dyn Preparer>);
+
+impl std::fmt::Debug for Assistant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Assistant")
+    }
+}
+
 /// Whoever keeps limits.
 struct Keeper(Box<dyn Fn(LimitsOrder) + Send + Sync>);
 
@@ -267,6 +335,10 @@ pub enum Mail {
     RelayPlace(RelayPlace),
     /// Another worker is short of such places.
     RelayWanted,
+    /// A long command that is prepared.
+    CommandPrepared(Box<PreparedCommand>),
+    /// Memory for the command of a client that waits for it.
+    Memory(Key, Reservation),
     /// Other settings hold from now on: for who comes, and whatever is looked up when it is needed. What is only
     /// looked at when an engine is made stays as it was then.
     SettingsChanged(Arc<Settings>),
@@ -310,6 +382,8 @@ impl std::fmt::Debug for Mail {
             Mail::RulesChanged => "RulesChanged",
             Mail::RelayPlace(_) => "RelayPlace",
             Mail::RelayWanted => "RelayWanted",
+            Mail::CommandPrepared(_) => "CommandPrepared",
+            Mail::Memory(..) => "Memory",
             Mail::SettingsChanged(_) => "SettingsChanged",
             Mail::PasswordChecked(..) => "PasswordChecked",
             Mail::PublicKey(_) => "PublicKey",

@@ -7,7 +7,7 @@ use membership::Key;
 use pool::State as BackendState;
 use session::statement::Flavor;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Reading};
 use crate::client::State;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
@@ -16,6 +16,11 @@ use crate::{Engine, Mail, Turn};
 
 /// How long setting up or cleaning a backend connection may take, rolling back included.
 const RESET_TIMEOUT: Span = Span::from_secs(30);
+
+/// How long after its last backend was lost a worker looks whether the database is still there: a database that is shut
+/// down closes its connections before it refuses others, and one that closes each connection at once is not to be
+/// asked in a loop.
+const FIND_OUT_AFTER: Span = Span::from_ms(500);
 
 impl Engine {
     /// The next time at which something may be due.
@@ -37,10 +42,11 @@ impl Engine {
             client(State::Held, settings.idle_transaction_timeout),
             self.idle_due,
             self.lane_due,
-            self.lending
-                .ask_at()
-                .filter(|_| self.shared.ledger.workers() > 1 || self.keys.len() > 1),
-            self.stalls.iter().map(|stall| stall.look_at).min(),
+            self.lending.ask_at().filter(|_| {
+                let alone = self.shared.ledger.workers() == 1 && self.keys.len() == 1;
+                !alone || !self.stalls.is_empty()
+            }),
+            self.stalls.due(),
             self.orphan_due(),
             self.surviving_due(),
             self.short_idle,
@@ -49,7 +55,10 @@ impl Engine {
             self.busy.due(),
             self.draining,
             self.denials.due(),
+            self.unfinished_due(),
             self.parked_due(),
+            self.find_out_at,
+            self.standstill_due(),
         ]
         .into_iter()
         .flatten()
@@ -94,6 +103,7 @@ impl Engine {
         while let Some(key) = self.due(turn, State::Held, settings.idle_transaction_timeout) {
             self.end_silent(turn, key, DisconnectReason::IdleTransactionTimeout);
         }
+        self.end_unfinished(turn);
         self.each_awake(|engine, id| engine.key_due(turn, id));
         self.lanes_due(turn);
         self.overtime_is_due(turn);
@@ -107,6 +117,13 @@ impl Engine {
         }
         if self.lending.ask_at().is_some_and(|at| turn.now >= at) {
             self.ask_for_slots(turn);
+        }
+        self.standstill_is_due(turn.now);
+        if self.find_out_at.is_some_and(|at| turn.now >= at) {
+            self.find_out_at = None;
+            if self.pool.is_empty() {
+                self.probe(turn);
+            }
         }
         if self.draining.is_some_and(|deadline| turn.now >= deadline) {
             self.end_all(turn);
@@ -185,12 +202,21 @@ impl Engine {
 
     /// What is told to whoever waited for a backend in vain.
     pub(crate) fn why_none_is_free(&self, id: pool::KeyId) -> String {
-        match self.is_unreachable(id) {
-            false => format!("all {} are in use", self.shared.ledger.total()),
-            true => {
-                let error = &self.keys[id.0 as usize].last_error;
-                format!("the backend cannot be reached: {error}")
-            }
+        if self.is_unreachable(id) {
+            let error = &self.keys[id.0 as usize].last_error;
+            return format!("the backend cannot be reached: {error}");
+        }
+        match self.shared.standstill() {
+            Some(standstill) => standstill.to_string(),
+            None => format!("all {} are in use", self.shared.ledger.total()),
+        }
+    }
+
+    /// A backend was lost. If it was the last one, nothing may be asked of the database for long; whether it is still
+    /// there is found out by a connection.
+    pub(crate) fn find_out(&mut self, now: Timestamp) {
+        if self.pool.is_empty() && self.draining.is_none() {
+            self.find_out_at = Some(now + FIND_OUT_AFTER);
         }
     }
 
@@ -283,6 +309,9 @@ impl Engine {
     /// that was free first stands until it has come.
     pub(crate) fn rest<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, key: Key) {
         self.pool.move_to(key, BackendState::Idle, turn.now);
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.reading = Reading::default();
+        }
         let limit = self.settings.backend_idle_timeout;
         self.idle_due = self.idle_due.or(limit.map(|limit| turn.now + limit));
     }

@@ -32,6 +32,8 @@ pub enum HangUp {
     Closed,
     /// The connection failed with this `errno` (ECONNRESET, ETIMEDOUT, …).
     Failed(i32),
+    /// A layer cannot go on: the peer's packets do not follow each other. The peer is still there to be told.
+    OutOfOrder,
 }
 
 /// A state machine that lives on one worker thread and is told of everything that happens there.
@@ -70,6 +72,17 @@ pub trait Handler {
 
     /// Bytes arrived. The slice is the worker's shared buffer: what is needed later must be copied.
     fn received<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp);
+
+    /// Layers hold back so many bytes of what the peer sent, or are about to: the beginning of something that cannot be told
+    /// in part, or of something that is told part by part from now on. Told when that becomes much, and when it is over.
+    fn withheld<I: Io<Self::Mail>>(
+        &mut self,
+        _io: &mut I,
+        _tag: Tag,
+        _bytes: usize,
+        _now: Timestamp,
+    ) {
+    }
 
     /// A connection for which [`Io::start_tls`] was asked speaks TLS. What the peer sends from here on comes
     /// over it.

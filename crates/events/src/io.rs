@@ -60,7 +60,13 @@ pub trait Io<M> {
     /// Bytes of the outbox that the kernel has not taken yet.
     fn unsent(&self, handle: Handle) -> usize;
 
-    /// The same over all connections of this worker.
+    /// Bytes that the peer has not taken yet: those of the outbox, and those that the kernel keeps for it. Costs a few
+    /// system calls.
+    fn untaken(&mut self, handle: Handle) -> usize {
+        self.unsent(handle)
+    }
+
+    /// [`Io::unsent`] over all connections of this worker.
     fn unsent_total(&self) -> usize;
 
     /// Asks for one [`drained`](crate::Handler::drained) as soon as the outbox is empty.
@@ -94,6 +100,12 @@ pub trait Io<M> {
     /// leaves in packets of its own, and the sequence id of the next one is returned: the next packet within has it, too,
     /// and clients rely on that (`net_flush` of the servers).
     fn end_part(&mut self, _handle: Handle) -> Option<u8> {
+        None
+    }
+
+    /// The sequence id that the next compressed packet to this connection has, if it is compressed. The servers begin
+    /// each answer with it, too, and do not look at the ids of the packets within.
+    fn sequence_id(&self, _handle: Handle) -> Option<u8> {
         None
     }
 

@@ -1,11 +1,20 @@
 //! What a layer between a driver and a handler need not write: it tells each event on.
 
-/// The methods of a [`Handler`](crate::Handler) in front of another one, but for `received` and `recover`, which are what
-/// layers differ in. Each is told on through `self.tell((io, now), |handler, effects| …)`, which says what becomes of
+/// The methods of a [`Handler`](crate::Handler) in front of another one, by name: those that a layer has nothing of its own
+/// to do for. Each is told on through `self.tell((io, now), |handler, effects| …)`, which says what becomes of
 /// the handler's effects; `self.handler()` is asked what there is to ask.
 #[macro_export]
-macro_rules! tell_on_all_but_received {
-    () => {
+macro_rules! tell_on {
+    ($($event:ident),+ $(,)?) => {
+        $($crate::tell_on_one!($event);)+
+    };
+}
+
+/// One of them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! tell_on_one {
+    (accepted) => {
         fn accepted<I: $crate::Io<Self::Mail>>(
             &mut self,
             io: &mut I,
@@ -18,7 +27,8 @@ macro_rules! tell_on_all_but_received {
                 handler.accepted(effects, handle, peer, nonce, now)
             })
         }
-
+    };
+    (connected) => {
         fn connected<I: $crate::Io<Self::Mail>>(
             &mut self,
             io: &mut I,
@@ -29,7 +39,8 @@ macro_rules! tell_on_all_but_received {
                 handler.connected(effects, tag, now);
             });
         }
-
+    };
+    (connect_failed) => {
         fn connect_failed<I: $crate::Io<Self::Mail>>(
             &mut self,
             io: &mut I,
@@ -41,7 +52,8 @@ macro_rules! tell_on_all_but_received {
                 handler.connect_failed(effects, tag, error, now);
             });
         }
-
+    };
+    (tls_established) => {
         fn tls_established<I: $crate::Io<Self::Mail>>(
             &mut self,
             io: &mut I,
@@ -53,7 +65,8 @@ macro_rules! tell_on_all_but_received {
                 handler.tls_established(effects, tag, facts, now);
             });
         }
-
+    };
+    (drained) => {
         fn drained<I: $crate::Io<Self::Mail>>(
             &mut self,
             io: &mut I,
@@ -64,7 +77,8 @@ macro_rules! tell_on_all_but_received {
                 handler.drained(effects, tag, now);
             });
         }
-
+    };
+    (hung_up) => {
         fn hung_up<I: $crate::Io<Self::Mail>>(
             &mut self,
             io: &mut I,
@@ -76,7 +90,8 @@ macro_rules! tell_on_all_but_received {
                 handler.hung_up(effects, tag, how, now);
             });
         }
-
+    };
+    (mail) => {
         fn mail<I: $crate::Io<Self::Mail>>(
             &mut self,
             io: &mut I,
@@ -87,21 +102,25 @@ macro_rules! tell_on_all_but_received {
                 handler.mail(effects, mail, now);
             });
         }
-
+    };
+    (timer) => {
         fn timer<I: $crate::Io<Self::Mail>>(&mut self, io: &mut I, now: $crate::Timestamp) {
             self.tell((io, now), |handler, effects| handler.timer(effects, now));
         }
-
+    };
+    (next_timer) => {
         fn next_timer(&self) -> Option<$crate::Timestamp> {
             self.handler().next_timer()
         }
-
+    };
+    (turn_ended) => {
         fn turn_ended<I: $crate::Io<Self::Mail>>(&mut self, io: &mut I, now: $crate::Timestamp) {
             self.tell((io, now), |handler, effects| {
                 handler.turn_ended(effects, now);
             });
         }
-
+    };
+    (finished) => {
         fn finished(&self) -> bool {
             self.handler().finished()
         }

@@ -6,7 +6,7 @@
 //! front door and the load generator. This crate holds no logic and touches no socket, no clock
 //! and no randomness: time and random bytes are arguments.
 //!
-//! For those who stand between the two there is [`tell_on_all_but_received!`]; for their tests, with the feature
+//! For those who stand between the two there is [`tell_on!`]; for their tests, with the feature
 //! `recorder`, a driver that only writes down what it is asked.
 
 mod handler;
@@ -22,4 +22,4 @@ pub use io::{Close, Compression, Handle, Io, Tag, TlsSide};
 #[cfg(feature = "recorder")]
 pub use recorder::Recorder;
 pub use time::{Span, Timestamp};
-pub use tls::{PeerCertificate, TlsFacts};
+pub use tls::{CertificateDigest, PeerCertificate, TlsFacts};

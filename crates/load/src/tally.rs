@@ -146,7 +146,9 @@ impl Tally {
     pub(crate) fn hung_up_at_login(&mut self, how: HangUp) {
         match how {
             HangUp::Failed(errno) => self.os_error(errno),
-            HangUp::Closed => self.error(ErrorNumber::ClosedAtLogin, || "by the target".into()),
+            HangUp::Closed | HangUp::OutOfOrder => {
+                self.error(ErrorNumber::ClosedAtLogin, || "by the target".into());
+            }
         }
     }
 

@@ -1,14 +1,13 @@
 //! Sends statements through the command-line client: root, over the socket, in batch mode.
 
-use std::fs::File;
 use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::LocalDbError;
 use crate::programs::Program;
-use crate::{Family, LocalDbError};
 
-/// Host settings that must not reach the client; `--no-defaults` covers only files.
+/// Host settings that must not reach the client; its first arguments cover only files.
 const FOREIGN_ENVIRONMENT: [&str; 4] = [
     "MYSQL_HOST",
     "MYSQL_PWD",
@@ -20,7 +19,6 @@ const FOREIGN_ENVIRONMENT: [&str; 4] = [
 #[derive(Debug)]
 pub(crate) struct Client<'a> {
     pub(crate) program: &'a Program,
-    pub(crate) family: Family,
     pub(crate) socket: &'a Path,
     /// Where the statements' text may lie while the client reads it.
     pub(crate) scratch: &'a Path,
@@ -31,7 +29,7 @@ impl Client<'_> {
     /// The first failing statement ends the batch and becomes the error.
     pub(crate) fn execute(&self, sql: &str) -> Result<String, LocalDbError> {
         let mut command = self.command();
-        command.stdin(Stdio::from(self.input(sql)?));
+        command.stdin(input(self.scratch, sql.as_bytes())?);
         let output = command
             .output()
             .map_err(LocalDbError::system("run", &self.program.path))?;
@@ -45,7 +43,6 @@ impl Client<'_> {
     fn command(&self) -> Command {
         let mut command = self.program.command();
         command
-            .args(self.family.no_settings())
             .args(["--batch", "--skip-column-names", "--skip-reconnect"])
             .args([
                 "--user=root",
@@ -59,14 +56,14 @@ impl Client<'_> {
         }
         command
     }
+}
 
-    /// A file rather than a pipe: with a pipe, a long batch with long answers blocks both sides.
-    fn input(&self, sql: &str) -> Result<File, LocalDbError> {
-        let mut file = tempfile::tempfile_in(self.scratch)
-            .map_err(LocalDbError::system("create a file in", self.scratch))?;
-        file.write_all(sql.as_bytes())
-            .and_then(|()| file.rewind())
-            .map_err(LocalDbError::system("write a file in", self.scratch))?;
-        Ok(file)
-    }
+/// A file rather than a pipe: with a pipe, a long batch with long answers blocks both sides.
+pub(crate) fn input(scratch: &Path, sql: &[u8]) -> Result<Stdio, LocalDbError> {
+    let mut file = tempfile::tempfile_in(scratch)
+        .map_err(LocalDbError::system("create a file in", scratch))?;
+    file.write_all(sql)
+        .and_then(|()| file.rewind())
+        .map_err(LocalDbError::system("write a file in", scratch))?;
+    Ok(Stdio::from(file))
 }

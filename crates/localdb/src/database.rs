@@ -42,8 +42,8 @@ impl LocalDb {
     /// # Errors
     /// Programs are missing, the folder is in use, or the server does not come up within 60 s.
     pub fn start(options: Options) -> Result<Self, LocalDbError> {
-        let programs = Programs::find(options.family)?;
-        let folder = Folder::claim(&options.folder, options.family)?;
+        let programs = Programs::find(options.installation)?;
+        let folder = Folder::claim(&options.folder, options.installation.family())?;
         end_leftovers(&[folder.data(), folder.unfinished_data()])?;
         ensure_installed(&programs, &folder)?;
         let mut database = Self {
@@ -87,7 +87,6 @@ impl LocalDb {
         let (program, socket) = (&self.programs.client, self.socket());
         Client {
             program,
-            family: self.options.family,
             socket,
             scratch: &scratch,
         }
@@ -166,14 +165,13 @@ impl LocalDb {
             .map_err(LocalDbError::system("open", &self.log))?;
         let mut command = self.programs.server_command();
         command
-            .arg("--no-defaults")
             .arg(argument(&self.folder.data()))
             .arg(format!("--socket={}", self.socket().display()))
             .arg(format!("--pid-file={}", run.join("server.pid").display()))
             .arg(format!("--tmpdir={}", run.display()))
             .arg("--skip-name-resolve")
             .args(network_arguments(self.options.port))
-            .args(self.options.family.server_arguments())
+            .args(self.folder.family.server_arguments())
             .args(user_argument())
             .args(&self.options.server_args)
             .process_group(0)

@@ -10,9 +10,14 @@ pub enum LocalDbError {
     /// A program of MariaDB is not installed.
     #[error("{0} not found; run: apt-get install mariadb-server-core mariadb-client-core")]
     ProgramMissing(&'static str),
-    /// MySQL has not been fetched; the path says where it would lie.
-    #[error("no complete MySQL in {}; run: scripts/setup mysql", .0.display())]
-    MySqlMissing(PathBuf),
+    /// A server that is not this machine's own has not been fetched.
+    #[error("no complete server in {}; run: scripts/setup {group}", path.display())]
+    NotFetched {
+        /// Where it would lie.
+        path: PathBuf,
+        /// What `scripts/setup` calls it.
+        group: &'static str,
+    },
     /// Another owner runs a database in this folder.
     #[error("a local database already runs in {}; stop it or choose another folder", .0.display())]
     FolderInUse(PathBuf),

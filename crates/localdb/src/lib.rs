@@ -17,6 +17,7 @@ mod error;
 mod family;
 mod folder;
 mod install;
+mod installation;
 mod leftover;
 mod options;
 mod process;
@@ -26,6 +27,7 @@ mod tree;
 pub use database::LocalDb;
 pub use error::LocalDbError;
 pub use family::Family;
+pub use installation::Installation;
 pub use options::Options;
 pub use programs::{client_command, command_of};
 

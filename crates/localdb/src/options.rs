@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::Family;
+use crate::Installation;
 
 /// Where a local database lives and how it may be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Which server it is. A folder belongs to one family.
-    pub family: Family,
+    /// Which server it is. A folder belongs to one server.
+    pub installation: Installation,
     /// Holds data, socket and log; created when missing. A relative path starts at the current directory.
     pub folder: PathBuf,
     /// TCP port on 127.0.0.1; 0 means that only the unix socket is open.
@@ -26,10 +26,10 @@ impl Options {
         }
     }
 
-    /// Runs a server of this family.
+    /// Runs this server.
     #[must_use]
-    pub fn family(mut self, family: Family) -> Self {
-        self.family = family;
+    pub fn installation(mut self, installation: Installation) -> Self {
+        self.installation = installation;
         self
     }
 
@@ -49,10 +49,10 @@ impl Options {
 }
 
 impl Default for Options {
-    /// MariaDB in `var/mariadb`, no TCP port, no further arguments.
+    /// This machine's MariaDB in `var/mariadb`, no TCP port, no further arguments.
     fn default() -> Self {
         Self {
-            family: Family::MariaDb,
+            installation: Installation::default(),
             folder: PathBuf::from("var/mariadb"),
             port: 0,
             server_args: Vec::new(),

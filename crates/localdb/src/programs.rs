@@ -1,4 +1,4 @@
-//! Finds the installed programs that a local database is made of.
+//! Finds the programs that a local database is made of, and how each is run.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -6,66 +6,84 @@ use std::process::{Command, Stdio};
 
 use rustix::fs::{Access, access};
 
-use crate::tree::Tree;
-use crate::{Family, LocalDbError};
+use crate::family::system_tables;
+use crate::installation::Found;
+use crate::tree::{Loader, Tree};
+use crate::{Family, Installation, LocalDbError};
 
 /// Debian keeps servers here, and the PATH of an ordinary user leaves it out.
 const SERVER_DIRECTORY: &str = "/usr/sbin";
 
-/// A command that runs a client program of this family, such as `mariadb-dump` or `mysqldump`, and
+/// A command that runs a client program of this installation, such as `mariadb-dump` or `mysqldump`, and
 /// has been told to read no settings of this machine.
 ///
 /// # Errors
 /// The program is not installed.
-pub fn client_command(family: Family, name: &'static str) -> Result<Command, LocalDbError> {
-    let mut command = Source::of(family)?.find(name)?.command();
-    command.args(family.no_settings());
-    Ok(command)
+pub fn client_command(
+    installation: Installation,
+    name: &'static str,
+) -> Result<Command, LocalDbError> {
+    Ok(client(installation, name)?.command())
 }
 
-/// A command that runs a program of this family which lies elsewhere than the family's others, yet
-/// without arguments.
+/// A command that runs a program which was built for this installation but lies elsewhere, yet without
+/// arguments.
 ///
 /// # Errors
-/// MySQL, whose libraries it needs, has not been fetched.
-pub fn command_of(family: Family, path: &Path) -> Result<Command, LocalDbError> {
-    let tree = match family {
-        Family::MariaDb => None,
-        Family::MySql => Some(Tree::find()?),
+/// The installation, whose libraries the program needs, has not been fetched.
+pub fn command_of(installation: Installation, path: &Path) -> Result<Command, LocalDbError> {
+    let program = Program {
+        path: path.to_owned(),
+        loader: installation.tree()?.and_then(|tree| tree.loader),
+        arguments: Vec::new(),
     };
-    let path = path.to_owned();
-    Ok(Program { path, tree }.command())
+    Ok(program.command())
 }
 
-/// Where everything that we run is installed.
+/// Everything that we run.
 #[derive(Debug)]
 pub(crate) struct Programs {
     /// The server, `mariadbd` or `mysqld`.
     pub(crate) server: Program,
-    /// Fills a fresh data directory. MySQL's server does so itself.
-    pub(crate) install: Program,
+    /// Fills a fresh data directory.
+    pub(crate) install: Install,
     /// The command-line client.
     pub(crate) client: Program,
     /// `setpriv`, if it can tie the server's life to ours.
     setpriv: Option<PathBuf>,
 }
 
-impl Programs {
-    /// Looks where programs of this family lie.
-    pub(crate) fn find(family: Family) -> Result<Self, LocalDbError> {
-        Self::find_in(family, &Source::of(family)?)
-    }
+/// What fills a fresh data directory.
+#[derive(Debug)]
+pub(crate) enum Install {
+    /// MariaDB's script, which looks for the server of this machine.
+    Script(Program),
+    /// MariaDB's server, which is given these statements.
+    Bootstrap(Vec<PathBuf>),
+    /// MySQL's server, which has the statements in itself.
+    Initialize,
+}
 
-    fn find_in(family: Family, source: &Source) -> Result<Self, LocalDbError> {
+impl Programs {
+    /// Looks where the programs of this installation lie.
+    pub(crate) fn find(installation: Installation) -> Result<Self, LocalDbError> {
+        let family = installation.family();
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let install = match family {
-            Family::MariaDb => "mariadb-install-db",
-            Family::MySql => family.server(),
+        let server = installation.find(family.server())?;
+        let install = match (family, &server.tree) {
+            (Family::MySql, _) => Install::Initialize,
+            (Family::MariaDb, Some(tree)) => Install::Bootstrap(system_tables(&tree.share())),
+            (Family::MariaDb, None) => {
+                let script = installation.find("mariadb-install-db")?;
+                Install::Script(Program::of(script, &["--no-defaults"], |_| Vec::new()))
+            }
         };
         Ok(Self {
-            server: source.find(family.server())?,
-            install: source.find(install)?,
-            client: source.find(family.client())?,
+            server: Program::of(server, &["--no-defaults"], |tree| {
+                family.server_places(tree)
+            }),
+            install,
+            client: client(installation, family.client())?,
             setpriv: look_up("setpriv", &path).filter(|setpriv| knows_pdeathsig(setpriv)),
         })
     }
@@ -86,69 +104,64 @@ impl Programs {
     }
 }
 
+fn client(installation: Installation, name: &'static str) -> Result<Program, LocalDbError> {
+    let family = installation.family();
+    let found = installation.find_client(name)?;
+    Ok(Program::of(found, family.no_settings(), |tree| {
+        family.client_places(tree)
+    }))
+}
+
 /// One program, and how it is run.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
-    /// The folder that it lies in, if it needs that folder's loader.
-    tree: Option<Tree>,
+    /// `None` if this machine's own loads it.
+    loader: Option<Loader>,
+    /// Come before all others: it must read no settings of this machine, and find the files of its tree.
+    arguments: Vec<OsString>,
 }
 
 impl Program {
-    /// A command for it, yet without arguments.
-    pub(crate) fn command(&self) -> Command {
-        let Some(tree) = &self.tree else {
-            return Command::new(&self.path);
-        };
-        let mut command = Command::new(&tree.loader);
-        command
-            .arg("--library-path")
-            .arg(&tree.libraries)
-            .arg(&self.path);
-        command
-    }
-}
-
-/// Where to look for programs.
-enum Source {
-    /// This machine's directories of programs, as PATH has them.
-    Path(OsString),
-    Tree(Tree),
-}
-
-impl Source {
-    fn of(family: Family) -> Result<Self, LocalDbError> {
-        Ok(match family {
-            Family::MariaDb => Self::Path(std::env::var_os("PATH").unwrap_or_default()),
-            Family::MySql => Self::Tree(Tree::find()?),
-        })
-    }
-
-    fn find(&self, name: &'static str) -> Result<Program, LocalDbError> {
-        match self {
-            Self::Path(path) => {
-                let path = look_up(name, path).ok_or(LocalDbError::ProgramMissing(name))?;
-                Ok(Program { path, tree: None })
-            }
-            Self::Tree(tree) => {
-                let directories = ["usr/sbin", "usr/bin"].map(|below| tree.root.join(below));
-                let path = first_in(directories, name)
-                    .ok_or_else(|| LocalDbError::MySqlMissing(tree.root.clone()))?;
-                let tree = Some(tree.clone());
-                Ok(Program { path, tree })
-            }
+    fn of(found: Found, no_settings: &[&str], places: impl FnOnce(&Tree) -> Vec<OsString>) -> Self {
+        let places = found.tree.as_ref().map(places).unwrap_or_default();
+        let no_settings = no_settings.iter().map(OsString::from);
+        Self {
+            path: found.path,
+            arguments: no_settings.chain(places).collect(),
+            loader: found.tree.and_then(|tree| tree.loader),
         }
     }
+
+    /// A command for it, yet without further arguments.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = match &self.loader {
+            None => Command::new(&self.path),
+            Some(loader) => {
+                let mut command = Command::new(&loader.path);
+                command.arg("--library-path").arg(&loader.libraries);
+                command.arg(&self.path);
+                command
+            }
+        };
+        command.args(&self.arguments);
+        command
+    }
 }
 
-fn look_up(name: &str, path: &OsStr) -> Option<PathBuf> {
+/// A program of this machine, in the directories of `path` or where servers lie.
+pub(crate) fn look_up(name: &str, path: &OsStr) -> Option<PathBuf> {
     first_in(
         std::env::split_paths(path).chain([PathBuf::from(SERVER_DIRECTORY)]),
         name,
     )
 }
 
-fn first_in(directories: impl IntoIterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
+/// The first program of this name in these directories.
+pub(crate) fn first_in(
+    directories: impl IntoIterator<Item = PathBuf>,
+    name: &str,
+) -> Option<PathBuf> {
     directories
         .into_iter()
         .map(|directory| directory.join(name))
@@ -176,14 +189,5 @@ mod tests {
             look_up("mariadbd", OsStr::new("/nowhere")),
             Some("/usr/sbin/mariadbd".into())
         );
-    }
-
-    #[test]
-    fn a_missing_program_says_what_to_install() {
-        let error = Programs::find_in(Family::MariaDb, &Source::Path("/nowhere".into()))
-            .unwrap_err()
-            .to_string();
-        assert!(error.starts_with("mariadb-install-db not found"), "{error}");
-        assert!(error.contains("apt-get install"), "{error}");
     }
 }

@@ -12,21 +12,21 @@ use rustix::process::{Pid, PidfdFlags, getpgid, pidfd_open};
 
 use super::*;
 
-/// `MYRIAD_TEST_SERVER` chooses what the tests run on; MariaDB if it is not set.
-fn family() -> Family {
+/// `MYRIAD_TEST_SERVER` chooses what the tests run on; this machine's MariaDB if it is not set.
+fn installation() -> Installation {
     match std::env::var("MYRIAD_TEST_SERVER").as_deref() {
-        Ok("mysql" | "mysql-thread-pool") => Family::MySql,
-        Ok("mariadb") | Err(_) => Family::MariaDb,
-        Ok(other) => panic!("MYRIAD_TEST_SERVER={other} is not known"),
+        Ok("mysql-thread-pool") => Installation::usual(Family::MySql),
+        Ok(name) => Installation::named(name).unwrap_or_else(|| panic!("no server '{name}'")),
+        Err(_) => Installation::default(),
     }
 }
 
 fn programs() -> programs::Programs {
-    programs::Programs::find(family()).unwrap()
+    programs::Programs::find(installation()).unwrap()
 }
 
 fn options(folder: &Path) -> Options {
-    Options::in_folder(folder).family(family())
+    Options::in_folder(folder).installation(installation())
 }
 
 fn start(folder: &Path) -> LocalDb {
@@ -91,7 +91,7 @@ fn the_sample_loads_once_and_the_account_may_use_it() {
         "7\n"
     );
     let accounts = "SELECT host, plugin FROM mysql.user WHERE user = 'app' ORDER BY host";
-    let plugin = match family() {
+    let plugin = match installation().family() {
         Family::MariaDb => "mysql_native_password",
         Family::MySql => "caching_sha2_password",
     };
@@ -191,21 +191,18 @@ fn leftovers_of_a_killed_owner_do_not_hinder() {
     drop(start(directory.path()));
     std::fs::create_dir(directory.path().join("data.unfinished")).unwrap();
     let data = directory.path().canonicalize().unwrap().join("data");
-    let mut orphan = Command::new(
-        programs::Programs::find(Family::MariaDb)
-            .unwrap()
-            .server
-            .path,
-    )
-    .args(["--no-defaults", "--skip-networking", "--user=root"])
-    .arg(leftover::argument(&data))
-    .arg(format!(
-        "--socket={}",
-        directory.path().join("orphan.sock").display()
-    ))
-    .stderr(Stdio::null())
-    .spawn()
-    .unwrap();
+    let mut orphan = programs()
+        .server
+        .command()
+        .args(["--skip-networking", "--user=root"])
+        .arg(leftover::argument(&data))
+        .arg(format!(
+            "--socket={}",
+            directory.path().join("orphan.sock").display()
+        ))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let database = start(directory.path());
     assert_eq!(database.execute("SELECT 1").unwrap(), "1\n");
     assert!(!orphan.wait().unwrap().success());
@@ -223,19 +220,8 @@ fn a_port_is_open_on_loopback_and_not_for_root() {
     assert_eq!(database.port(), port);
     database.load_sample().unwrap();
     let ask = |account: &[&str]| {
-        let mut client = Command::new(
-            programs::Programs::find(Family::MariaDb)
-                .unwrap()
-                .client
-                .path,
-        );
-        client.args([
-            "--no-defaults",
-            "--protocol=tcp",
-            "--host=127.0.0.1",
-            "-Ne",
-            "SELECT USER()",
-        ]);
+        let mut client = client_command(Installation::default(), "mariadb").unwrap();
+        client.args(["--protocol=tcp", "--host=127.0.0.1", "-Ne", "SELECT USER()"]);
         client
             .arg(format!("--port={port}"))
             .args(account)

@@ -1,17 +1,22 @@
 //! The listeners for administrators: HTTP and SQL. Owns where they listen and who may log in; what they
 //! answer is `control`'s matter.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context;
 use control::{Administrator, Desk, Encryption, Entrance};
-use tokio::net::TcpListener;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 
-/// The listeners, running.
-pub(crate) struct Listeners(Vec<JoinHandle<()>>);
+/// The listeners, bound; whoever connects waits until they serve.
+pub(crate) struct Listeners {
+    http: Option<TcpListener>,
+    sql: Option<TcpListener>,
+}
+
+/// The listeners, serving.
+pub(crate) struct Serving(Vec<JoinHandle<()>>);
 
 /// Who may come in there by these settings, and what is shown to those who speak TLS.
 pub(crate) fn entrance(admin: &config::Admin, server: &Arc<tls::Server>) -> Arc<Entrance> {
@@ -29,61 +34,79 @@ pub(crate) fn entrance(admin: &config::Admin, server: &Arc<tls::Server>) -> Arc<
     Arc::new(Entrance::new(encryption, administrators))
 }
 
-/// Starts those that the settings name; they end when `stopped` says so.
-pub(crate) async fn start(
-    admin: &config::Admin,
-    desk: &Arc<Desk>,
-    entrance: &Arc<Entrance>,
-    stopped: &Receiver<bool>,
-) -> anyhow::Result<Listeners> {
-    let mut running = Vec::new();
-    if let Some(address) = admin.http {
-        let listener = bind("admin.http", address).await?;
-        let (desk, entrance, stopped) = (desk.clone(), entrance.clone(), stopped.clone());
-        running.push(keep("admin.http", listener, stopped.clone(), move |listener| {
-            let stop = until(stopped.clone());
-            control::serve(listener, desk.clone(), entrance.clone(), stop)
-        })?);
+impl Listeners {
+    /// Binds those that the settings name.
+    pub(crate) fn bind(admin: &config::Admin) -> anyhow::Result<Self> {
+        let bind = |key, address: Option<SocketAddr>| {
+            address.map(|address| bind(key, address)).transpose()
+        };
+        Ok(Self {
+            http: bind("admin.http", admin.http)?,
+            sql: bind("admin.sql", admin.sql)?,
+        })
     }
-    if let Some(address) = admin.sql {
-        let listener = bind("admin.sql", address).await?;
-        let (desk, entrance, stopped) = (desk.clone(), entrance.clone(), stopped.clone());
-        running.push(keep("admin.sql", listener, stopped.clone(), move |listener| {
-            let stop = until(stopped.clone());
-            control::serve_sql(listener, desk.clone(), entrance.clone(), stop)
-        })?);
+
+    /// Begins to serve, within a runtime, until `stopped` says so.
+    pub(crate) fn serve(
+        self,
+        desk: &Arc<Desk>,
+        entrance: &Arc<Entrance>,
+        stopped: &Receiver<bool>,
+    ) -> anyhow::Result<Serving> {
+        let mut running = Vec::new();
+        if let Some(listener) = self.http {
+            let (desk, entrance, end) = (desk.clone(), entrance.clone(), stopped.clone());
+            running.push(keep(
+                "admin.http",
+                listener,
+                stopped.clone(),
+                move |listener| {
+                    let stop = until(end.clone());
+                    control::serve(listener, desk.clone(), entrance.clone(), stop)
+                },
+            )?);
+        }
+        if let Some(listener) = self.sql {
+            let (desk, entrance, end) = (desk.clone(), entrance.clone(), stopped.clone());
+            running.push(keep(
+                "admin.sql",
+                listener,
+                stopped.clone(),
+                move |listener| {
+                    let stop = until(end.clone());
+                    control::serve_sql(listener, desk.clone(), entrance.clone(), stop)
+                },
+            )?);
+        }
+        Ok(Serving(running))
     }
-    Ok(Listeners(running))
 }
 
-/// Has a listener served until the end, also if that fails: then there is another one at the same address.
+/// Has a listener served until the end. If that fails, it begins anew with the same socket.
 fn keep<F>(
     key: &'static str,
     listener: TcpListener,
     stopped: Receiver<bool>,
-    serve: impl Fn(TcpListener) -> F + Send + 'static,
+    serve: impl Fn(tokio::net::TcpListener) -> F + Send + 'static,
 ) -> anyhow::Result<JoinHandle<()>>
 where
     F: Future<Output = std::io::Result<()>> + Send,
 {
     let address = listener.local_addr()?;
-    let mut first = Some(listener);
+    tracing::info!(%address, "{key} listening");
     Ok(tokio::spawn(async move {
-        let begin = || {
-            let (listener, serve) = (first.take(), &serve);
-            async move {
-                let listener = match listener {
-                    Some(listener) => listener,
-                    None => TcpListener::bind(address).await?,
-                };
-                serve(listener).await
-            }
+        let begin = move || {
+            let again = listener.try_clone();
+            let serving = again
+                .and_then(tokio::net::TcpListener::from_std)
+                .map(&serve);
+            async move { serving?.await }
         };
-        control::lasting(key, begin, async || until(stopped.clone()).await).await;
+        control::lasting(key, begin, || until(stopped.clone())).await;
     }))
 }
 
-impl Listeners {
+impl Serving {
     /// Waits until all have ended.
     pub(crate) async fn ended(self) -> anyhow::Result<()> {
         for serving in self.0 {
@@ -93,10 +116,10 @@ impl Listeners {
     }
 }
 
-async fn bind(key: &'static str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listener = TcpListener::bind(address).await;
+fn bind(key: &'static str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address);
     let listener = listener.with_context(|| format!("{key}: cannot listen on {address}"))?;
-    tracing::info!(%address, "{key} listening");
+    listener.set_nonblocking(true)?;
     Ok(listener)
 }
 

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use accounts::{Configured, Directory, Register, Requires};
-use control::{Database, Orders, Succession, Successor};
+use control::{AccountsStatus, Database, Orders, Succession, Successor};
 use driver::Postboxes;
 use engine::{AccountsOrder, Mail, Shared};
 use tokio::sync::watch;
@@ -26,6 +26,7 @@ pub(crate) struct Reader {
 pub(crate) struct Roll {
     register: Arc<Mutex<Register>>,
     succession: Arc<Succession>,
+    status: Arc<AccountsStatus>,
 }
 
 impl Roll {
@@ -36,7 +37,13 @@ impl Roll {
         Self {
             register: Arc::new(Mutex::new(register)),
             succession: Arc::default(),
+            status: Arc::default(),
         }
+    }
+
+    /// What became of reading the database's.
+    pub(crate) fn status(&self) -> Arc<AccountsStatus> {
+        self.status.clone()
     }
 
     /// Those that are known now.
@@ -133,6 +140,7 @@ impl Reader {
             self.roll.register,
             self.database,
             (self.orders, self.roll.succession),
+            self.roll.status,
             self.notice,
             stop,
         )

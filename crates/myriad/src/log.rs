@@ -29,7 +29,10 @@ pub(crate) const WORKER: &str = "worker-";
 /// Starts logging.
 pub(crate) fn start(log: &config::Log) -> anyhow::Result<()> {
     let tell_lost = |lines| {
-        tracing::error!(lines, "lines of the log were lost: it could not be written in time");
+        tracing::error!(
+            lines,
+            "lines of the log were lost: it could not be written in time"
+        );
     };
     let started = Outlet::start("log", Descriptor(std::io::stderr()), tell_lost);
     let outlet = LOG.get_or_init({
@@ -84,13 +87,21 @@ fn tell_panic(panic: &PanicHookInfo<'_>) {
         PANICS.fetch_add(1, Ordering::Relaxed);
     }
     let message = panic.payload_as_str().unwrap_or("no text");
-    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let place = panic
+        .location()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     // Only where RUST_BACKTRACE asks for it: it takes long.
     let backtrace = Backtrace::capture();
     match backtrace.status() {
         BacktraceStatus::Captured => {
             tracing::error!(thread, place, message, %backtrace, "panic: this is a defect of Myriad; report it");
         }
-        _ => tracing::error!(thread, place, message, "panic: this is a defect of Myriad; report it"),
+        _ => tracing::error!(
+            thread,
+            place,
+            message,
+            "panic: this is a defect of Myriad; report it"
+        ),
     }
 }

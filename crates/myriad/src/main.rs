@@ -1,6 +1,7 @@
 //! The `myriad` command: one file per subcommand.
 
 mod admin;
+mod assistants;
 mod certificates;
 mod challenge;
 mod config_command;

@@ -54,14 +54,16 @@ impl Office {
     pub(crate) fn carry_out(&self, order: LimitsOrder) {
         let LimitsOrder { change, asker } = order;
         let changing = self.change(move |book| book.keep(&change));
-        let (postboxes, (worker, client)) = (self.postboxes.clone(), asker);
+        let postboxes = self.postboxes.clone();
         tokio::spawn(async move {
             let kept = told(changing).await;
             if let Err(error) = &kept {
                 tracing::error!("limits could not be kept: {error}");
             }
-            // If that worker has ended, so has whoever asked.
-            let _ended = postboxes.post(worker, Mail::LimitsKept(client, kept));
+            if let Some((worker, client)) = asker {
+                // If that worker has ended, so has the client.
+                let _ended = postboxes.post(worker, Mail::LimitsKept(client, kept));
+            }
         });
     }
 
@@ -80,7 +82,8 @@ impl Office {
         change: impl FnOnce(&mut Book) -> anyhow::Result<()> + Send + 'static,
     ) -> Result<JoinHandle<Changed>, String> {
         let place = self.places.clone().try_acquire_owned();
-        let place = place.map_err(|_| format!("{WAITING_MAX} changes wait for the disk already"))?;
+        let place =
+            place.map_err(|_| format!("{WAITING_MAX} changes wait for the disk already"))?;
         let office = self.clone();
         Ok(spawn_blocking(move || office.change_now(place, change)))
     }

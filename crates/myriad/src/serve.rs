@@ -59,14 +59,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .build()?;
     let signals = runtime.block_on(async { Signals::new() })?;
     let backlog = i32::try_from(settings.server.listen_backlog).unwrap_or(i32::MAX);
+    // All of them before anything is begun: who finds an address taken leaves no client half served.
     let listeners = Listeners::bind(&listen_addresses(&settings), backlog)?;
+    listeners.keep_slow_clients(settings.server.client_write_timeout)?;
+    let admin = admin::Listeners::bind(&settings.admin)?;
     let mut database = None;
     if arguments.local {
         let folder = arguments.local_folder.display();
         words.put(format!("Starting a private MariaDB in {folder} …\n").as_bytes());
         database = Some(local::start(&arguments.local_folder, &mut settings)?);
     }
-    if settings.accounts.is_empty() && settings.monitor.is_none() {
+    if settings.has_no_accounts() {
         tracing::warn!("nobody can log in: the configuration has no [monitor] and no [[account]]");
     }
     let roll = credentials::Roll::new(&settings);
@@ -77,13 +80,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let shared = (rules, roll.directory());
     let entrance = admin::entrance(&settings.admin, certificates.server());
     let workers = Workers::start(&settings, &listeners, shared, &certificates.parties())?;
-    for address in listeners.local_addresses() {
-        tracing::info!(%address, backend = %settings.backend.address, "listening");
-    }
-    if arguments.local {
-        let invitation = local::invitation(&listeners.local_addresses());
-        words.put(format!("{invitation}\n").as_bytes());
-    }
     let read = (sources, settings.clone());
     let book = Book::new(read, &workers, certificates, roll.clone());
     let (orders, ordered) = unbounded_channel();
@@ -93,9 +89,24 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let _ending = orders.send(order);
     });
     let office = Office::new(book, workers.postboxes.clone());
-    let reader = credentials::Reader::new(&settings, &workers, roll)?;
+    let reader = credentials::Reader::new(&settings, &workers, roll.clone())?;
+    for address in listeners.local_addresses() {
+        tracing::info!(%address, backend = %settings.backend.address, "listening");
+    }
+    if arguments.local {
+        let invitation = local::invitation(&listeners.local_addresses());
+        words.put(format!("{invitation}\n").as_bytes());
+    }
     let desk = (signals, office, ordered);
-    runtime.block_on(control(&settings, &workers, desk, (reader, entrance)))?;
+    let accounts = settings.monitor.as_ref().map(|_| roll.status());
+    let administration = (admin, entrance);
+    runtime.block_on(control(
+        &settings,
+        &workers,
+        desk,
+        administration,
+        (reader, accounts),
+    ))?;
     runtime.shutdown_timeout(FAREWELL);
     workers.join()?;
     drop(listeners);
@@ -113,16 +124,25 @@ async fn control(
     settings: &config::Settings,
     workers: &Workers,
     (mut signals, office, ordered): (Signals, Office, UnboundedReceiver<LimitsOrder>),
-    (reader, entrance): (Option<credentials::Reader>, Arc<control::Entrance>),
+    (admin, entrance): (admin::Listeners, Arc<control::Entrance>),
+    (reader, accounts): (
+        Option<credentials::Reader>,
+        Option<Arc<control::AccountsStatus>>,
+    ),
 ) -> anyhow::Result<()> {
     let draining = Arc::new(AtomicBool::new(false));
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let in_force = office.clone();
-    let facts = facts(workers, draining.clone())
+    let mut facts = facts(workers, draining.clone())
         .with_office(Arc::new(office.clone()))
         .with_variables(move || in_force.settings().entries());
+    if let Some(status) = accounts {
+        let in_force = office.clone();
+        let are_all = move || in_force.settings().accounts.is_empty();
+        facts = facts.with_accounts(status, are_all);
+    }
     let desk = control::Desk::new(Arc::new(Posts(workers.postboxes.clone())), facts);
-    let listeners = admin::start(&settings.admin, &desk, &entrance, &stopped).await?;
+    let listeners = admin.serve(&desk, &entrance, &stopped)?;
     let reading = reader.map(|reader| tokio::spawn(reader.run(stopped.clone())));
     tokio::select! {
         () = signals.end(&office, ordered) => {}

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use accounts::Directory;
 use anyhow::Context;
 use compression::Compressed;
+use doctor::{Host, Uring};
 use driver::{
     Address, Clock, Driver, DriverCounters, DriverError, Listeners, Postboxes, Wanted, Worker,
 };
@@ -18,6 +19,8 @@ use tls::Secured;
 use tokio::sync::{Semaphore, watch};
 
 use crate::log;
+
+use crate::assistants::Assistants;
 
 /// All workers, running.
 pub(crate) struct Workers {
@@ -47,6 +50,7 @@ impl Workers {
         let (inboxes, postboxes) = driver::mailboxes(count)?;
         let shared = Shared::new(count, settings.backend.max_connections as usize);
         shared.admission.set_rules(rules);
+        shared.prepare_commands_with(Assistants::start(count, &postboxes)?);
         let engine_settings = Arc::new(engine_settings(settings, count, accounts));
         let driver = Driver::choose(wanted(settings.server.driver))?;
         let clock = Clock::start();
@@ -161,6 +165,7 @@ pub(crate) fn engine_settings(
     accounts: Arc<Directory>,
 ) -> engine::Settings {
     let (server, backend) = (&settings.server, &settings.backend);
+    let memory = Host::here(Uring::Works).memory_limit();
     let default = engine::Settings::default();
     engine::Settings {
         accounts,
@@ -170,12 +175,16 @@ pub(crate) fn engine_settings(
         max_relays: (backend.max_connections as usize / 8).max(1),
         max_relayed_per_account: backend.max_relayed_per_account as usize,
         max_connect_errors: server.max_connect_errors.map(std::num::NonZero::get),
-        proxy_networks: proxy_networks(&settings.proxy_protocol),
+        connect_errors_exempt: networks(&server.connect_errors_exempt),
+        proxy_networks: networks(&settings.proxy_protocol.networks),
         default_auth_plugin: server.default_authentication_plugin.map(auth_plugin),
         login_timeout: server.login_timeout.into(),
         idle_transaction_timeout: server.idle_transaction_timeout.map(Into::into),
         wait_timeout: server.wait_timeout.map(Into::into),
         client_write_timeout: server.client_write_timeout.into(),
+        client_read_timeout: server.client_read_timeout.into(),
+        command_buffer_total: server.command_buffer(memory),
+        session_memory: server.session_buffer(memory) / workers,
         answer_buffer: server.answer_buffer,
         answer_buffer_total: server.answer_buffer_total / workers,
         max_allowed_packet: server.max_allowed_packet,
@@ -216,12 +225,12 @@ pub(crate) fn engine_settings(
     }
 }
 
-fn proxy_networks(proxies: &config::ProxyProtocol) -> Vec<engine::ProxyNetwork> {
+fn networks(networks: &[config::Network]) -> Vec<engine::Network> {
     let network = |network: &config::Network| match *network {
-        config::Network::Ip(ip, bits) => engine::ProxyNetwork::Ip(ip, bits),
-        config::Network::Unix => engine::ProxyNetwork::Unix,
+        config::Network::Ip(ip, bits) => engine::Network::Ip(ip, bits),
+        config::Network::Unix => engine::Network::Unix,
     };
-    proxies.networks.iter().map(network).collect()
+    networks.iter().map(network).collect()
 }
 
 fn auth_plugin(plugin: config::AuthPlugin) -> AuthPlugin {

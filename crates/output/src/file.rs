@@ -32,7 +32,9 @@ fn replace_file(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
         let _gone = fs::remove_file(&beside);
         return written;
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
@@ -49,11 +51,7 @@ fn write_new(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
         _ => {}
     }
     let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)?;
+    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(content)?;
     file.sync_all()
 }

@@ -86,7 +86,8 @@ impl Outlet {
         };
         let thread = thread::Builder::new().name(name.to_owned());
         // Should it ever panic, it goes on with what it has in hand.
-        thread.spawn(move || while catch_unwind(AssertUnwindSafe(|| scribe.serve())).is_err() {})?;
+        thread
+            .spawn(move || while catch_unwind(AssertUnwindSafe(|| scribe.serve())).is_err() {})?;
         Ok(Self(desk))
     }
 

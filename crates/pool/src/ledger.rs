@@ -27,6 +27,25 @@ struct Row {
     waiting_since_us: AtomicU64,
     /// Since when it has had such waiters without a break, or [`NOBODY`].
     short_since_us: AtomicU64,
+    /// When the next turn of one of its accounts is due, or [`NOBODY`].
+    due_us: AtomicU64,
+    /// The account of the oldest waiter, and in the upper half its weight.
+    account: AtomicU64,
+}
+
+/// What a worker is short of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// When the oldest of its waiters that find neither a backend nor a slot began to wait.
+    pub waiting_since: Timestamp,
+    /// Since when it has had such waiters without a break.
+    pub short_since: Timestamp,
+    /// When the next turn of one of its accounts is due ([`crate::Turns`]).
+    pub due: Option<Timestamp>,
+    /// The account of the oldest waiter.
+    pub account: u32,
+    /// The weight of that account.
+    pub weight: u32,
 }
 
 impl Ledger {
@@ -36,6 +55,8 @@ impl Ledger {
             owned: AtomicUsize::new(0),
             waiting_since_us: AtomicU64::new(NOBODY),
             short_since_us: AtomicU64::new(NOBODY),
+            due_us: AtomicU64::new(NOBODY),
+            account: AtomicU64::new(0),
         };
         Arc::new(Self {
             total,
@@ -67,46 +88,73 @@ impl Ledger {
         }
     }
 
-    /// Says since when `worker`'s oldest waiter has found neither a backend nor a slot, and since
-    /// when it has had such waiters without a break. Whoever says so must try [`Ledger::take`] once
-    /// more afterwards: a slot given back in between saw nobody waiting.
-    pub fn set_waiting(
-        &self,
-        worker: usize,
-        since: Option<Timestamp>,
-        short_since: Option<Timestamp>,
-    ) {
+    /// Publishes what `worker` is short of. It must try [`Ledger::take`] once more afterwards: whoever gave a slot
+    /// back in between saw nobody waiting.
+    pub fn set_need(&self, worker: usize, need: Option<Need>) {
         let us = |since: Option<Timestamp>| since.map_or(NOBODY, Timestamp::as_us);
         let row = &self.rows[worker];
-        row.short_since_us.store(us(short_since), Ordering::SeqCst);
-        row.waiting_since_us.store(us(since), Ordering::SeqCst);
+        let account = need.map_or(0, |need| {
+            u64::from(need.weight) << 32 | u64::from(need.account)
+        });
+        row.account.store(account, Ordering::SeqCst);
+        row.due_us
+            .store(us(need.and_then(|need| need.due)), Ordering::SeqCst);
+        row.short_since_us
+            .store(us(need.map(|need| need.short_since)), Ordering::SeqCst);
+        row.waiting_since_us
+            .store(us(need.map(|need| need.waiting_since)), Ordering::SeqCst);
     }
 
     /// What `worker` has and needs.
     pub fn claim(&self, worker: usize) -> Claim {
         let row = &self.rows[worker];
-        let since = |us: &AtomicU64| {
-            let us = us.load(Ordering::SeqCst);
-            (us != NOBODY).then(|| Timestamp::from_us(us))
-        };
         Claim {
             owned: row.owned.load(Ordering::SeqCst),
             weight: 1,
             waiting_since: since(&row.waiting_since_us),
             short_since: since(&row.short_since_us),
+            due: since(&row.due_us),
         }
     }
 
-    /// The worker other than `worker` whose oldest waiter has waited the longest.
-    pub fn neediest(&self, worker: usize) -> Option<(usize, Claim)> {
-        let others = (0..self.rows.len()).filter(|&other| other != worker);
-        let waiting = others.filter_map(|other| {
+    /// What `worker` is short of. Its parts may be of two moments.
+    pub fn need(&self, worker: usize) -> Option<Need> {
+        let row = &self.rows[worker];
+        let waiting_since = since(&row.waiting_since_us)?;
+        let account = row.account.load(Ordering::SeqCst);
+        Some(Need {
+            waiting_since,
+            short_since: since(&row.short_since_us).unwrap_or(waiting_since),
+            due: since(&row.due_us),
+            account: account as u32,
+            weight: (account >> 32) as u32,
+        })
+    }
+
+    /// The worker other than `worker` that comes first: the one whose turn has been due for longest, or else the one
+    /// whose oldest waiter has waited for longest.
+    pub fn neediest(&self, worker: usize, now: Timestamp) -> Option<(usize, Claim)> {
+        let waiting = self.others(worker).filter_map(|other| {
             let claim = self.claim(other);
-            claim.waiting_since.map(|since| (since, other, claim))
+            let since = claim.waiting_since?;
+            let due = claim.due.filter(|&due| due <= now);
+            Some(((due.is_none(), due, since, other), claim))
         });
-        waiting
-            .min_by_key(|&(since, other, _)| (since, other))
-            .map(|(_, other, claim)| (other, claim))
+        let first = waiting.min_by_key(|&(order, _)| order);
+        first.map(|((.., other), claim)| (other, claim))
+    }
+
+    /// Whether a turn of another worker has been due for longer than `own`: a slot that is free is for that one.
+    pub fn is_owed_elsewhere(&self, worker: usize, own: Option<Timestamp>, now: Timestamp) -> bool {
+        let until = own.unwrap_or(now);
+        self.others(worker).any(|other| {
+            let due = since(&self.rows[other].due_us);
+            due.is_some_and(|due| due <= now && due < until)
+        })
+    }
+
+    fn others(&self, worker: usize) -> impl Iterator<Item = usize> + use<> {
+        (0..self.rows.len()).filter(move |&other| other != worker)
     }
 
     /// Slots in all.
@@ -123,6 +171,11 @@ impl Ledger {
     pub fn workers(&self) -> usize {
         self.rows.len()
     }
+}
+
+fn since(us: &AtomicU64) -> Option<Timestamp> {
+    let us = us.load(Ordering::SeqCst);
+    (us != NOBODY).then(|| Timestamp::from_us(us))
 }
 
 /// The right to one backend connection. Dropping it gives it back.
@@ -159,15 +212,46 @@ mod tests {
         assert_eq!((ledger.taken(), ledger.claim(0).owned), (0, 0));
     }
 
+    fn need(waiting_us: u64, due_us: Option<u64>) -> Option<Need> {
+        Some(Need {
+            waiting_since: Timestamp::from_us(waiting_us),
+            short_since: Timestamp::from_us(waiting_us),
+            due: due_us.map(Timestamp::from_us),
+            account: 7,
+            weight: 3,
+        })
+    }
+
     #[test]
-    fn the_neediest_has_waited_longest() {
+    fn the_neediest_has_waited_longest_unless_a_turn_is_due() {
         let ledger = Ledger::new(3, 3);
-        assert_eq!(ledger.neediest(0), None);
-        ledger.set_waiting(1, Some(Timestamp::from_us(20)), None);
-        ledger.set_waiting(2, Some(Timestamp::from_us(10)), None);
-        assert_eq!(ledger.neediest(0).map(|(worker, _)| worker), Some(2));
-        assert_eq!(ledger.neediest(2).map(|(worker, _)| worker), Some(1));
-        ledger.set_waiting(2, None, None);
-        assert_eq!(ledger.neediest(0).map(|(worker, _)| worker), Some(1));
+        let neediest = |worker, now| {
+            let now = Timestamp::from_us(now);
+            ledger.neediest(worker, now).map(|(worker, _)| worker)
+        };
+        assert_eq!(neediest(0, 30), None);
+        ledger.set_need(1, need(20, Some(40)));
+        ledger.set_need(2, need(10, None));
+        assert_eq!((neediest(0, 39), neediest(2, 39)), (Some(2), Some(1)));
+        assert_eq!((neediest(0, 40), neediest(1, 40)), (Some(1), Some(2)));
+        ledger.set_need(2, need(10, Some(39)));
+        assert_eq!(neediest(0, 40), Some(2));
+        ledger.set_need(2, None);
+        assert_eq!((neediest(0, 40), neediest(1, 40)), (Some(1), None));
+        assert_eq!(ledger.need(1), need(20, Some(40)));
+        assert_eq!(ledger.need(2), None);
+    }
+
+    #[test]
+    fn a_free_slot_is_for_the_worker_whose_turn_has_been_due_for_longest() {
+        let ledger = Ledger::new(3, 3);
+        ledger.set_need(1, need(20, Some(40)));
+        let owed = |worker, own: Option<u64>, now| {
+            let own = own.map(Timestamp::from_us);
+            ledger.is_owed_elsewhere(worker, own, Timestamp::from_us(now))
+        };
+        assert!(!owed(0, None, 39) && !owed(0, None, 40));
+        assert!(owed(0, None, 41) && owed(2, Some(41), 41));
+        assert!(!owed(0, Some(40), 50) && !owed(1, None, 50));
     }
 }

@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use events::Timestamp;
+use events::{Span, Timestamp};
 use membership::{Key, ListId, Roster};
 
 use crate::ledger::Slot;
 
 /// How many idle connections are looked at for one that needs no restore.
 const LOOK_AT: usize = 32;
+
+/// A connection that is being cleaned for longer is not counted on: it may be rolling back what took hours.
+const CLEANED_SOON: Span = Span::from_ms(100);
 
 /// How many states there are.
 const STATES: usize = State::Reserved as usize + 1;
@@ -282,7 +285,7 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
     pub fn choose(
         &self,
         key: KeyId,
-        waiters: usize,
+        (waiters, now): (usize, Timestamp),
         preference: Preference,
         fit: impl Fn(&B) -> Fit,
     ) -> Choice {
@@ -293,7 +296,7 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
         let found = self.first_idle(key, wanted, fit);
         match found {
             Some(member) => Choice::Attach(member),
-            None if self.coming(key) < waiters => Choice::Open,
+            None if self.coming(key, now) < waiters => Choice::Open,
             None => Choice::Wait,
         }
     }
@@ -412,9 +415,12 @@ impl<K: Clone + Eq + Hash, B> Pool<K, B> {
         self.members.is_empty()
     }
 
-    /// Connections that will be idle without anybody's doing.
-    fn coming(&self, key: KeyId) -> usize {
-        self.count(key, State::Connecting) + self.count(key, State::Resetting)
+    /// Connections that will soon be idle without anybody's doing.
+    pub fn coming(&self, key: KeyId, now: Timestamp) -> usize {
+        let resetting = self.iter_since(key, State::Resetting);
+        let late = resetting.take_while(|&since| now.since(since) > CLEANED_SOON);
+        let resetting = self.count(key, State::Resetting) - late.count();
+        self.count(key, State::Connecting) + resetting
     }
 
     fn list(&self, key: KeyId, state: State) -> ListId {

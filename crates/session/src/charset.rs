@@ -1,7 +1,5 @@
 //! The character sets of a connection.
 
-use crate::statement::Flavor;
-
 /// What `SET NAMES` sets. Source: MySQL manual, "Connection Character Sets and Collations".
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Charset {
@@ -27,27 +25,20 @@ pub struct ResultsCollation {
     pub name: Option<Box<[u8]>>,
 }
 
-/// The collations that MariaDB's character sets have by default. Source: `information_schema.COLLATIONS` of 10.11;
-/// what `character_set_collations` puts in their place since 11.1 changes none of these.
-const OF_MARIADB: [u16; 40] = [
-    1, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 16, 18, 19, 22, 24, 25, 26, 28, 30, 32, 33, 35, 36, 37,
-    38, 39, 40, 41, 45, 51, 54, 56, 57, 59, 60, 63, 92, 95, 97,
-];
-
 impl ResultsCollation {
-    /// What `charset`, but for this, and the number in a column definition make it, in a session that had the character
-    /// sets `before`. Another one that has no number has come with that of the connection.
+    /// The collation of results in a session with the other fields of `charset`, by the number in a column definition;
+    /// `takes_number`: the server takes that number for `character_set_results`. One that it does not take has come with
+    /// the collation of the connection, now or with the character sets that the session had `before`.
     #[must_use]
     pub fn told(
-        number: u16,
+        (number, takes_number): (u16, bool),
         charset: &Charset,
         before: Option<&Charset>,
-        flavor: Flavor,
     ) -> Option<Self> {
         let results = charset.results.as_ref();
-        // Of what is not converted, column definitions tell something else.
+        // Column definitions of results that are not converted tell the collations of their columns.
         let results = results.filter(|results| ***results != *b"binary")?;
-        if flavor == Flavor::MySql || OF_MARIADB.binary_search(&number).is_ok() {
+        if takes_number {
             return Some(Self { number, name: None });
         }
         let before = before.filter(|before| before.results.as_ref() == Some(results));
@@ -75,24 +66,24 @@ impl Charset {
         WIDE.iter().any(|name| self.collation.starts_with(name))
     }
 
+    /// `character_set_connection`: servers call a collation by its character set, and what it is besides.
+    pub fn of_connection(&self) -> &[u8] {
+        let name = &self.collation;
+        let end = name.iter().position(|&byte| byte == b'_');
+        &name[..end.unwrap_or(name.len())]
+    }
+
     /// True if the collation is one of the client's character set.
     pub(crate) fn is_of_client(&self) -> bool {
         is_of(&self.collation, &self.client)
     }
 }
 
-/// The character set of a collation with which no client is let in, by the number that a login names it by: no statement
-/// can be read in it. Source: `information_schema.COLLATIONS` of MySQL 9.7 and MariaDB 10.11, which agree, and what they
-/// answer to logins.
-pub fn unreadable_charset(collation: u8, flavor: Flavor) -> Option<&'static str> {
-    match collation {
-        17 if flavor == Flavor::MariaDb => Some("filename"),
-        35 | 90 | 128..=151 | 159 => Some("ucs2"),
-        54 | 55 | 101..=124 => Some("utf16"),
-        56 | 62 => Some("utf16le"),
-        60 | 61 | 160..=183 => Some("utf32"),
-        _ => None,
-    }
+/// True of a character set in which no statement can be read, so that the servers let no client in with it: its
+/// characters have at least two bytes, or stand for names of files.
+pub fn is_unreadable(charset: &[u8]) -> bool {
+    const UNREADABLE: [&[u8]; 5] = [b"filename", b"ucs2", b"utf16", b"utf16le", b"utf32"];
+    UNREADABLE.contains(&charset)
 }
 
 #[cfg(test)]
@@ -110,26 +101,24 @@ mod tests {
 
     #[test]
     fn the_collation_of_results_has_a_name_where_its_number_is_not_taken() {
-        let told = |number, collation: &str, before: Option<&Charset>, flavor| {
+        let told = |number, collation: &str, before: Option<&Charset>| {
             let charset = charset(collation, None);
-            let told = ResultsCollation::told(number, &charset, before, flavor)?;
+            let told = ResultsCollation::told((number, number == 45), &charset, before)?;
             Some(
                 told.name
                     .map(|name| String::from_utf8(name.into()).unwrap()),
             )
         };
         let named = |name: &str| Some(Some(name.to_owned()));
-        let maria = Flavor::MariaDb;
-        assert_eq!(told(46, "utf8mb4_bin", None, Flavor::MySql), Some(None));
-        assert_eq!(told(45, "utf8mb4_bin", None, maria), Some(None));
-        assert_eq!(told(46, "utf8mb4_bin", None, maria), named("utf8mb4_bin"));
+        assert_eq!(told(45, "utf8mb4_bin", None), Some(None));
+        assert_eq!(told(46, "utf8mb4_bin", None), named("utf8mb4_bin"));
         // SET NAMES utf8mb4 COLLATE utf8mb4_bin; SET collation_connection = latin1_bin
         let name = Some(b"utf8mb4_bin"[..].into());
         let before = charset("utf8mb4_bin", Some(ResultsCollation { number: 46, name }));
-        let then = told(46, "latin1_bin", Some(&before), maria);
+        let then = told(46, "latin1_bin", Some(&before));
         assert_eq!(then, named("utf8mb4_bin"));
-        assert_eq!(told(46, "latin1_bin", None, maria), None);
-        let other = told(224, "utf8mb4_unicode_ci", Some(&before), maria);
+        assert_eq!(told(46, "latin1_bin", None), None);
+        let other = told(224, "utf8mb4_unicode_ci", Some(&before));
         assert_eq!(other, named("utf8mb4_unicode_ci"));
     }
 
@@ -140,7 +129,7 @@ mod tests {
                 results: results.map(Into::into),
                 ..charset("utf8mb4_bin", None)
             };
-            let told = ResultsCollation::told(33, &charset, None, Flavor::MySql);
+            let told = ResultsCollation::told((33, true), &charset, None);
             assert_eq!(told, None);
         }
     }

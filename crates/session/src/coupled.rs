@@ -1,6 +1,6 @@
 //! Variables by which others change without a word from the server: the tracker tells of the one that was set.
 //!
-//! Found by setting each variable of a session and comparing all of them, on MariaDB 10.11 and MySQL 9.7.
+//! Found by setting each variable of a session and comparing all of them, on MariaDB 10.5 to 11.8 and MySQL 8.0 and 9.7.
 
 /// Variables that belong together.
 pub(crate) struct Coupled {
@@ -17,7 +17,7 @@ enum Tie {
     Part,
 }
 
-const COUPLED: [Coupled; 13] = [
+const COUPLED: [Coupled; 15] = [
     Coupled::new(Tie::Same, &[b"alter_algorithm", b"old_alter_table"]),
     Coupled::new(Tie::Same, &[b"character_set_server", b"collation_server"]),
     Coupled::new(Tie::Same, &[b"default_storage_engine", b"storage_engine"]),
@@ -35,6 +35,8 @@ const COUPLED: [Coupled; 13] = [
         &[b"max_delayed_threads", b"max_insert_delayed_threads"],
     ),
     Coupled::new(Tie::Same, &[b"tmp_memory_table_size", b"tmp_table_size"]),
+    Coupled::new(Tie::Same, &[b"transaction_isolation", b"tx_isolation"]),
+    Coupled::new(Tie::Same, &[b"transaction_read_only", b"tx_read_only"]),
     Coupled::new(Tie::Same, &[b"wsrep_causal_reads", b"wsrep_sync_wait"]),
     Coupled::new(
         Tie::Part,
@@ -87,9 +89,37 @@ impl Coupled {
     }
 }
 
+/// True if a variable that the tracker tells is the one of this name: it may tell a synonym, in other letters.
+#[must_use]
+pub fn is_told_as(name: &[u8], told: &[u8]) -> bool {
+    let same = |known: &[u8]| known.eq_ignore_ascii_case(told);
+    // Its character set does not say which collation it is.
+    let has_synonyms = name != b"collation_server";
+    same(name) || has_synonyms && Coupled::of_one(name).any(same)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_told_under_another_name() {
+        for (name, told, expected) in [
+            ("long_query_time", "log_slow_query_time", true),
+            ("tx_isolation", "transaction_isolation", true),
+            ("wsrep_osu_method", "wsrep_OSU_method", true),
+            ("foreign_key_checks", "autocommit", false),
+            ("collation_server", "character_set_server", false),
+            // Each says a part of the other.
+            ("log_slow_filter", "log_queries_not_using_indexes", false),
+        ] {
+            assert_eq!(
+                is_told_as(name.as_bytes(), told.as_bytes()),
+                expected,
+                "{name}"
+            );
+        }
+    }
 
     #[test]
     fn the_one_that_says_it_all_replaces_the_others() {

@@ -5,6 +5,7 @@
 
 mod binding;
 mod charset;
+mod collations;
 mod coupled;
 mod restore;
 mod seldom;
@@ -15,7 +16,9 @@ mod user_variables;
 mod variables;
 
 pub use binding::{Binding, as_bound};
-pub use charset::{Charset, ResultsCollation, unreadable_charset};
+pub use charset::{Charset, ResultsCollation, is_unreadable};
+pub use collations::{ASK_FOR_COLLATIONS, Collations};
+pub use coupled::is_told_as;
 pub use restore::{
     NARROW, Restore, Role, can_be_refused, is_restorable, meaningless, misreads, plan,
     set_client_charset,

@@ -259,8 +259,9 @@ pub fn meaningless<'a>(state: &'a SessionState, code: u16, words: &[u8]) -> Opti
 /// reported. All others may need a privilege.
 #[must_use]
 pub fn can_be_refused(name: &[u8]) -> bool {
-    const FREE: [&[u8]; 20] = [
+    const FREE: [&[u8]; 21] = [
         b"autocommit",
+        b"character_set_collations",
         b"character_set_server",
         b"collation_server",
         b"foreign_key_checks",

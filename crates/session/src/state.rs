@@ -82,6 +82,17 @@ impl SessionState {
         }
     }
 
+    /// Takes over what several variables are now, in whatever order they were set.
+    pub fn set_variables(&mut self, values: &[(&[u8], &[u8])], interner: &mut Interner) {
+        for late in [false, true] {
+            for (name, value) in values {
+                if Coupled::is_late(name) == late {
+                    self.set_variable(name, value, interner);
+                }
+            }
+        }
+    }
+
     /// True if the variable was set, or the one that says the same.
     pub fn has_set(&self, name: &[u8]) -> bool {
         let is_set = |name: &[u8]| self.variables.get(name).is_some();
@@ -186,6 +197,12 @@ impl Interner {
         self.user.get(Arc::new(user))
     }
 
+    /// Bytes of all that is shared; what nobody holds any more is among it until the sets are swept, which is when they
+    /// have doubled.
+    pub fn bytes(&self) -> usize {
+        self.schemas.bytes + self.charsets.bytes + self.variables.bytes + self.user.bytes
+    }
+
     /// How many different sets of variables are known.
     pub fn variables_len(&self) -> usize {
         self.variables.set.len()
@@ -206,14 +223,45 @@ impl Default for Interner {
     }
 }
 
-/// A set that forgets what nobody else holds whenever it has doubled.
-#[derive(Debug)]
-struct Shared<T: ?Sized + Eq + Hash> {
-    set: HashSet<Arc<T>>,
-    sweep_at: usize,
+/// What may be shared, and the memory that it takes, roughly.
+trait Part: Eq + Hash {
+    fn bytes(&self) -> usize;
 }
 
-impl<T: ?Sized + Eq + Hash> Shared<T> {
+impl Part for [u8] {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Part for Charset {
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+}
+
+impl Part for Variables {
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+}
+
+impl Part for UserVariables {
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+}
+
+/// A set that forgets what nobody else holds whenever it has doubled.
+#[derive(Debug)]
+struct Shared<T: ?Sized + Part> {
+    set: HashSet<Arc<T>>,
+    sweep_at: usize,
+    /// Of all that are in it.
+    bytes: usize,
+}
+
+impl<T: ?Sized + Part> Shared<T> {
     const SWEEP_MIN: usize = 64;
 
     fn get(&mut self, value: Arc<T>) -> Arc<T> {
@@ -223,17 +271,20 @@ impl<T: ?Sized + Eq + Hash> Shared<T> {
         if self.set.len() >= self.sweep_at {
             self.set.retain(|known| Arc::strong_count(known) > 1);
             self.sweep_at = (self.set.len() * 2).max(Self::SWEEP_MIN);
+            self.bytes = self.set.iter().map(|known| known.bytes()).sum();
         }
+        self.bytes += value.bytes();
         self.set.insert(value.clone());
         value
     }
 }
 
-impl<T: ?Sized + Eq + Hash> Default for Shared<T> {
+impl<T: ?Sized + Part> Default for Shared<T> {
     fn default() -> Self {
         Self {
             set: HashSet::new(),
             sweep_at: Self::SWEEP_MIN,
+            bytes: 0,
         }
     }
 }
@@ -254,6 +305,19 @@ mod tests {
         assert!(a.matches(&b) && Arc::ptr_eq(&a.variables, &b.variables));
         a.set_schema(b"shop", &mut interner);
         assert!(b.can_become(&a) && !a.can_become(&b));
+    }
+
+    #[test]
+    fn what_is_part_of_another_variable_is_taken_over_behind_it() {
+        let mut interner = Interner::default();
+        let mut state = SessionState::new(45, &interner);
+        let values: [(&[u8], &[u8]); 2] = [(b"sql_big_selects", b"ON"), (b"max_join_size", b"7")];
+        state.set_variables(&values, &mut interner);
+        let both = state.variables.iter().count();
+        assert_eq!(
+            (both, state.variables.get(b"sql_big_selects")),
+            (2, Some(&b"ON"[..]))
+        );
     }
 
     #[test]

@@ -20,6 +20,12 @@ impl Variables {
         }
     }
 
+    /// Bytes that names and values take.
+    pub(crate) fn bytes(&self) -> usize {
+        let values = self.values.iter();
+        values.map(|(name, value)| name.len() + value.len()).sum()
+    }
+
     /// The same with one value changed; `None` if that is what it was.
     pub fn with(&self, name: &[u8], value: &[u8]) -> Option<Self> {
         if self.get(name) == Some(value) {
@@ -79,7 +85,8 @@ impl Variables {
 /// True for the variables that [`Charset`](crate::Charset) stands for. The tracker does not name
 /// all of those that a `SET NAMES … COLLATE …` changes, so they are read back instead.
 pub fn is_charset_variable(name: &[u8]) -> bool {
-    const BY_THEMSELVES: [&[u8]; 3] = [
+    const BY_THEMSELVES: [&[u8]; 4] = [
+        b"character_set_collations",
         b"character_set_filesystem",
         b"character_set_server",
         b"collation_server",
@@ -188,6 +195,8 @@ mod tests {
         assert!(
             is_carried(b"autocommit") && is_carried(b"sql_mode") && is_carried(b"wait_timeout")
         );
+        // Reading the character sets back does not tell it.
+        assert!(is_carried(b"character_set_collations"));
         // The connection of whoever sets it tells of its commits.
         assert!(is_carried(b"session_track_gtids"));
         for name in [

@@ -57,6 +57,31 @@ pub(crate) fn collation(number: u8) -> Option<(&'static str, &'static str)> {
     known.map(|&(_, name, charset)| (name, charset))
 }
 
+/// Number, name and character set of all collations, and whether each is the first of its character set, which is the default.
+pub(crate) fn collations() -> impl Iterator<Item = [String; 4]> {
+    let default = |charset| COLLATIONS.iter().find(|&&(.., of)| of == charset);
+    COLLATIONS.iter().map(move |known @ &(id, name, charset)| {
+        let is_default = u8::from(default(charset) == Some(known));
+        [
+            id.to_string(),
+            name.into(),
+            charset.into(),
+            is_default.to_string(),
+        ]
+    })
+}
+
+/// What is asked of a session besides variables, and the answers.
+pub(crate) const CALLED: [(&str, &str); 4] = [
+    ("CURRENT_ROLE()", NULL),
+    ("HEX(@@global.init_connect)", ""),
+    ("COLLATION(USER())", "utf8mb3_general_ci"),
+    (
+        "CASE WHEN 0 THEN '' /*M!110201 ELSE @@global.character_set_collations*/ END",
+        NULL,
+    ),
+];
+
 /// What `session_track_system_variables` is at first.
 const TRACKED: &str =
     "autocommit,character_set_client,character_set_connection,character_set_results,time_zone";
@@ -64,12 +89,14 @@ const TRACKED: &str =
 /// What a session's variables are at its beginning.
 pub(crate) fn defaults(collation: u8) -> Variables {
     let plain = [
-        ("CURRENT_ROLE()", NULL),
         ("autocommit", "ON"),
         ("foreign_key_checks", "ON"),
         ("group_concat_max_len", "1048576"),
         ("global.autocommit", "ON"),
-        ("HEX(@@global.init_connect)", ""),
+        ("innodb_lock_wait_timeout", "50"),
+        ("myisam_sort_buffer_size", "134216704"),
+        ("sql_notes", "ON"),
+        ("unique_checks", "ON"),
         ("global.log_bin", "OFF"),
         ("global.session_track_schema", "ON"),
         ("global.session_track_state_change", "OFF"),
@@ -92,6 +119,7 @@ pub(crate) fn defaults(collation: u8) -> Variables {
     ];
     let mut variables: Variables = plain
         .into_iter()
+        .chain(CALLED)
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     let (name, charset) = self::collation(collation).unwrap_or((COLLATIONS[0].1, COLLATIONS[0].2));
@@ -163,6 +191,15 @@ pub(crate) fn selected(name: &str, value: &str) -> String {
     }
 }
 
+/// What a tracker that is not sound tells in place of a variable: another flag, or nothing of one of a plugin.
+pub(crate) fn mixed_up(name: &str) -> Option<&str> {
+    match name {
+        "foreign_key_checks" | "sql_notes" | "unique_checks" => Some("autocommit"),
+        "innodb_lock_wait_timeout" | "myisam_sort_buffer_size" | "sort_buffer_size" => None,
+        name => Some(name),
+    }
+}
+
 /// The variables without those that only the front door sets.
 pub(crate) fn without_tracking(variables: &Variables) -> Variables {
     let others = variables
@@ -204,5 +241,7 @@ fn is_switch(name: &str) -> bool {
             | "session_track_schema"
             | "session_track_state_change"
             | "sql_auto_is_null"
+            | "sql_notes"
+            | "unique_checks"
     )
 }

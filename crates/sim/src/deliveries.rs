@@ -51,13 +51,7 @@ impl World {
     }
 
     /// From now on, what of the client was not sent must never run.
-    fn hung_up(
-        &mut self,
-        (worker, handle): (usize, Handle),
-        peer: Peer,
-        tag: Tag,
-        how: HangUp,
-    ) {
+    fn hung_up(&mut self, (worker, handle): (usize, Handle), peer: Peer, tag: Tag, how: HangUp) {
         let now = self.schedule.now();
         self.trace.line(now, || {
             format!("worker {worker} hears that {peer:?} hung up: {how:?}")

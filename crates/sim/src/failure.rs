@@ -21,6 +21,8 @@ pub enum Rule {
     Moved,
     /// More statements of an account ran than may, or a later one before an earlier one.
     Quota,
+    /// A statement ran long before one of its account that had waited for longer, or an account had no turn in time.
+    Fairness,
     /// Somebody waited beside free slots, or something never ended.
     Liveness,
     /// Something was left over at the end.

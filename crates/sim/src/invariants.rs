@@ -7,6 +7,7 @@ use session::statement::PinReason;
 
 use crate::client::{Client, Phase};
 use crate::failure::{Broken, Rule, ensure};
+use crate::fairness_watch::FairnessWatch;
 use crate::quota_watch::QuotaWatch;
 use crate::world::World;
 
@@ -36,6 +37,7 @@ pub(crate) struct Watch {
     /// Since when somebody has waited beside free slots.
     unserved_since: Option<Timestamp>,
     pub(crate) quotas: QuotaWatch,
+    pub(crate) fairness: FairnessWatch,
 }
 
 impl Watch {
@@ -74,6 +76,7 @@ impl Watch {
         })?;
         self.check_pins(world, &gauges)?;
         self.check_waiting(world, &gauges)?;
+        self.fairness.check_turn(world)?;
         self.quotas.check_turn(world)
     }
 

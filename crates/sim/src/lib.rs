@@ -9,6 +9,7 @@ mod client;
 mod database;
 mod deliveries;
 mod failure;
+mod fairness_watch;
 mod invariants;
 mod network;
 mod panics;

@@ -220,7 +220,7 @@ impl World {
     }
 
     /// The statements that run on connections which the front door has not given up.
-    fn running(&self) -> impl Iterator<Item = (usize, &Running)> {
+    pub(crate) fn running(&self) -> impl Iterator<Item = (usize, &Running)> {
         let running = self.database.running();
         running
             .filter(|(_, handle, _)| self.network.link(*handle).is_engines())
@@ -235,7 +235,7 @@ impl World {
     }
 
     /// True if the session of a statement may not wait, or nothing is known of it any more.
-    fn is_bound(&self, tag: &str) -> bool {
+    pub(crate) fn is_bound(&self, tag: &str) -> bool {
         let client = tag.strip_prefix('c').and_then(|tag| tag.split(' ').next());
         let client = client.and_then(|number| number.parse().ok());
         let Some(id) = client.and_then(|client| self.kills.id_of(client)) else {
@@ -247,7 +247,7 @@ impl World {
     }
 
     /// When the client sent a statement.
-    fn sent_at(&self, tag: &str) -> Option<Timestamp> {
+    pub(crate) fn sent_at(&self, tag: &str) -> Option<Timestamp> {
         let mut clients = self.clients.iter();
         clients.find_map(|client| client.sent_at(tag))
     }

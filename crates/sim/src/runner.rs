@@ -36,6 +36,12 @@ pub enum Scenario {
     Texts,
     /// The database itself asks most clients who they are, who answer, are wrong, or leave.
     Questions,
+    /// Sessions hold backends by transactions, pins, long reads and slow reading; clients of two accounts, with several
+    /// keys each, are busy with those that are left.
+    Holders,
+    /// Most clients hang up while a statement of theirs runs, or in the middle of its answer. Where there are no lanes, the
+    /// database also sends packets that nobody asked for.
+    HangUps,
 }
 
 /// How much a run did.
@@ -75,6 +81,16 @@ pub struct Stats {
     pub panics: u64,
     /// Clients that were cut off for that.
     pub cut_off: u64,
+    /// Clients that were closed because they held backends by reading slowly.
+    pub slow_readers: u64,
+    /// Answers that were read whole, however slowly their clients took them.
+    pub read_whole: u64,
+    /// Connections that were closed so that others could be opened.
+    pub lent: u64,
+    /// The longest time for which no client of an account and worker got a backend that some waited for, in µs.
+    pub unserved_us: u64,
+    /// Backend connections closed for a packet that nobody asked for.
+    pub unasked: u64,
     /// How long it took in the world's own time, in µs.
     pub simulated_us: u64,
 }
@@ -99,6 +115,11 @@ impl Stats {
         self.admitted += other.admitted;
         self.panics += other.panics;
         self.cut_off += other.cut_off;
+        self.slow_readers += other.slow_readers;
+        self.read_whole += other.read_whole;
+        self.lent += other.lent;
+        self.unserved_us = self.unserved_us.max(other.unserved_us);
+        self.unasked += other.unasked;
         self.simulated_us += other.simulated_us;
     }
 }

@@ -17,6 +17,8 @@ pub enum Sabotage {
     LoseInsertId,
     /// User variables are told to be NULL when the front door asks for them.
     LoseUserVariables,
+    /// Variables that the tracker has not told are what sessions begin with when the front door asks for them.
+    LoseUntold,
     /// COM_PING does not take a KILL that came late.
     PingMissesKill,
     /// A row count is told as that of the backend's last statement, whosever that was.

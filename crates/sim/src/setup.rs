@@ -13,6 +13,7 @@ use crate::catalog::ACCOUNTS;
 use crate::client::{Client, Profile};
 use crate::database::{Health, Incidents};
 use crate::quotas::Quotas;
+use admission::Quota;
 
 /// One world.
 pub(crate) struct Setup {
@@ -30,6 +31,8 @@ pub(crate) struct Setup {
     pub(crate) quotas: Quotas,
     /// When that changes.
     pub(crate) changes_us: Vec<u64>,
+    /// So many clients hold backends for long; if as many as there are slots, all of them by reading slowly.
+    pub(crate) holders: Option<usize>,
 }
 
 /// Who comes.
@@ -43,8 +46,12 @@ pub(crate) enum Cast {
     Readers,
     /// Those who prepare texts by name.
     Texts,
+    /// Those who ask about their statements, and mostly hang up while one runs.
+    Abrupt,
     /// Those whom the database asks itself, and some whom it does not.
     Questioned,
+    /// So many come first and hold backends, in as many ways as are known; the others are busy.
+    Holders(usize),
 }
 
 impl Setup {
@@ -60,6 +67,7 @@ impl Setup {
             settings: settings(rng, clients),
             quotas: Quotas::default(),
             changes_us: Vec::new(),
+            holders: None,
         }
     }
 }
@@ -72,7 +80,9 @@ impl Setup {
             Scenario::Readers => Self::readers(rng),
             Scenario::Quotas => Self::quotas(rng),
             Scenario::Questions => Self::questions(rng),
+            Scenario::Holders => Self::holders(rng),
             Scenario::Texts => Self::texts(rng),
+            Scenario::HangUps => Self::hang_ups(rng),
             Scenario::ChangingQuotas => {
                 let setup = Self::quotas(rng);
                 let within = [10_000, 100_000, 800_000][rng.usize(..3)];
@@ -141,6 +151,26 @@ impl Setup {
         }
     }
 
+    /// Many sessions of two keys, one of which has CLIENT_FOUND_ROWS, over few backends.
+    fn hang_ups(rng: &mut Rng) -> Self {
+        let setup = Self::new(rng);
+        let settings = Settings {
+            max_connections: 1_000_000,
+            max_pinned: usize::MAX,
+            lane_stall: setup.settings.lane_stall.filter(|_| rng.bool()),
+            ..setup.settings
+        };
+        Self {
+            workers: rng.usize(1..=2),
+            slots: rng.usize(2..=4),
+            clients: rng.usize(20..60),
+            arrivals_us: [30_000, 300_000][rng.usize(..2)],
+            cast: Cast::Abrupt,
+            settings,
+            ..setup
+        }
+    }
+
     fn quotas(rng: &mut Rng) -> Self {
         let readers = rng.u8(0..3) == 0;
         let setup = match readers {
@@ -150,6 +180,48 @@ impl Setup {
         Self {
             workers: rng.usize(1..=3),
             quotas: Quotas::new(rng),
+            ..setup
+        }
+    }
+
+    fn holders(rng: &mut Rng) -> Self {
+        let setup = Self::new(rng);
+        let slots = rng.usize(2..=8);
+        // The others are busy with at least one; or slow clients have all, until some are closed.
+        let holders = match rng.u8(0..4) {
+            0 => slots + rng.usize(0..4),
+            _ => rng.usize(0..slots),
+        };
+        let settings = Settings {
+            max_connections: 1_000_000,
+            idle_transaction_timeout: Some(Span::from_ms(1_500)),
+            wait_timeout: None,
+            client_write_timeout: Span::from_secs(60),
+            // None of a slow client's answers fits, or some do.
+            answer_buffer: 300,
+            answer_buffer_total: [1_000, 100_000, 1 << 28][rng.usize(..3)],
+            max_pinned: usize::MAX,
+            connect_timeout: Span::from_secs(1),
+            queue_timeout: Span::from_secs(5),
+            ..setup.settings
+        };
+        let weight = |weight| Quota {
+            weight,
+            ..Quota::NONE
+        };
+        Self {
+            workers: rng.usize(1..=2),
+            slots,
+            clients: holders + rng.usize(2..12),
+            cast: Cast::Holders(holders),
+            arrivals_us: 20_000,
+            drain_at_us: None,
+            settings,
+            quotas: Quotas {
+                accounts: vec![weight(rng.u32(1..4)), weight(rng.u32(1..4))],
+                schema: None,
+            },
+            holders: Some(holders),
             ..setup
         }
     }
@@ -182,11 +254,15 @@ impl Setup {
             Cast::Anybody => return Client::new(rng, number),
             Cast::Readers => Profile::reader(&mut rng, number),
             Cast::Texts => Profile::with_texts(&mut rng, number),
+            Cast::Abrupt => Profile::abrupt(&mut rng, number),
             Cast::Questioned => Profile::questioned(&mut rng, number),
             Cast::IdleInTransaction(first) if number < first => {
                 Profile::idle_in_transaction(&mut rng, number)
             }
             Cast::IdleInTransaction(_) => Profile::well_behaved(&mut rng, number),
+            Cast::Holders(first) if number >= first => Profile::busy(&mut rng, number),
+            Cast::Holders(first) if first >= self.slots => Profile::slow_reader(&mut rng, number),
+            Cast::Holders(_) => Profile::holder(&mut rng, number),
         };
         Client::with_profile(rng, profile)
     }
@@ -194,7 +270,9 @@ impl Setup {
     /// When it comes at the earliest.
     pub(crate) fn arrives_after_us(&self, number: usize) -> u64 {
         match self.cast {
-            Cast::IdleInTransaction(first) if number >= first => self.arrivals_us,
+            Cast::IdleInTransaction(first) | Cast::Holders(first) if number >= first => {
+                self.arrivals_us
+            }
             _ => 0,
         }
     }
@@ -228,6 +306,7 @@ pub(crate) fn health(rng: &mut Rng) -> Health {
     let incidents = Incidents {
         dies_before: often[rng.usize(..4)],
         dies_after: often[rng.usize(..4)],
+        strays: 0,
         every_us: [0, 0, 20_000, 200_000][rng.usize(..4)],
         until_us: rng.u64(100_000..3_000_000),
     };
@@ -251,12 +330,16 @@ fn settings(rng: &mut Rng, clients: usize) -> Settings {
         max_relayed_per_account: 8,
         // Chance breaks more handshakes than a host may.
         max_connect_errors: None,
+        connect_errors_exempt: Vec::new(),
         proxy_networks: Vec::new(),
         default_auth_plugin: None,
         login_timeout: Span::from_secs(10),
         idle_transaction_timeout: sometimes(rng, Span::from_ms(100)),
         wait_timeout: sometimes(rng, Span::from_ms(300)),
         client_write_timeout: Span::from_ms([1_500, 60_000][rng.usize(..2)]),
+        client_read_timeout: Span::from_secs(60),
+        command_buffer_total: 512 << 20,
+        session_memory: 256 << 20,
         answer_buffer: [0, 300, 4_096, 65_536][rng.usize(..4)],
         answer_buffer_total: [1_000, 1 << 28][rng.usize(..2)],
         max_allowed_packet: 1 << 24,

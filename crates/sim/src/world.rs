@@ -68,6 +68,21 @@ impl World {
             Some(Scenario::IdleTransactions) => health.incidents = Incidents::default(),
             Some(Scenario::Quotas | Scenario::ChangingQuotas) => {}
             Some(Scenario::Readers) => (health.service_us, health.slow) = (40, (1, 200)),
+            Some(Scenario::Holders) => {
+                health.incidents = Incidents::default();
+                health.service_us = health.service_us.min(300);
+            }
+            Some(Scenario::HangUps) => {
+                // What comes unasked in a lane looks like the next answer.
+                let strays = if setup.settings.lane_stall.is_none() {
+                    40
+                } else {
+                    0
+                };
+                health.incidents.strays = strays;
+                health.service_us = [300, 2_000][rng.usize(..2)];
+                health.slow = (40, 20);
+            }
             Some(Scenario::Questions | Scenario::Texts) | None => {}
         }
         let shared = Shared::new(setup.workers, setup.slots);
@@ -370,9 +385,13 @@ impl World {
             prepared: self.counted(|counters| counters.prepares_on_demand),
             admitted: self.waited(),
             panics: self.network.panics.count,
-            cut_off: self.counted(|counters| {
-                counters.disconnects[DisconnectReason::Defect as usize]
-            }),
+            cut_off: self
+                .counted(|counters| counters.disconnects[DisconnectReason::Defect as usize]),
+            slow_readers: self.counted(|c| c.disconnects[DisconnectReason::SlowReader as usize]),
+            read_whole: self.counted(|counters| counters.answers_read_whole),
+            lent: self.counted(|counters| counters.slots_lent),
+            unserved_us: self.watch.fairness.longest_us,
+            unasked: self.counted(|counters| counters.backend_unasked_packets),
             simulated_us: self.schedule.now().as_us(),
         }
     }

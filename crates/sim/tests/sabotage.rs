@@ -66,6 +66,11 @@ mod tests {
     }
 
     #[test]
+    fn variables_that_are_not_told_and_not_asked_for() {
+        assert_noticed(Sabotage::LoseUntold, &[Rule::State]);
+    }
+
+    #[test]
     fn a_late_kill_that_no_ping_takes() {
         assert_noticed(Sabotage::PingMissesKill, &[Rule::Reason]);
     }

@@ -96,6 +96,27 @@ mod tests {
         println!("{total:?}");
     }
 
+    /// `MYRIAD_SIM_HOLDERS=first..end` runs other seeds, with the whole trace of what fails.
+    #[test]
+    fn no_client_and_no_account_starves_beside_holders_of_any_kind() {
+        let (worlds, total) = run_all(Scenario::Holders, ("MYRIAD_SIM_HOLDERS", "1..300"));
+        let enough = total.lent > worlds && total.slow_readers > 0 && total.read_whole > 0;
+        assert!(enough || worlds < 100, "nobody stood in the way: {total:?}");
+        println!("{total:?}");
+    }
+
+    /// `MYRIAD_SIM_HANG_UPS=first..end` runs other seeds, with the whole trace of what fails.
+    #[test]
+    fn a_session_is_told_nothing_of_statements_whose_clients_hung_up() {
+        let (worlds, total) = run_all(Scenario::HangUps, ("MYRIAD_SIM_HANG_UPS", "1..400"));
+        let enough = total.answers > 100 * worlds && total.unasked > 0;
+        assert!(
+            enough || worlds < 100,
+            "hardly anything was asked: {total:?}"
+        );
+        println!("{total:?}");
+    }
+
     #[test]
     fn seeds_of_questions_that_failed_once_do_not_fail_again() {
         let options = Options {

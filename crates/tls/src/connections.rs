@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use events::{Handle, Tag};
 
-use crate::session::Session;
+use crate::session::{RECORD_MAX, Session};
 
 /// A connection that speaks TLS. It owns no buffer while nothing is under way.
 pub(crate) struct Connection {
@@ -18,6 +18,25 @@ pub(crate) struct Connection {
     pub(crate) staged: Vec<u8>,
     /// The handler is to be told when what is staged has left.
     pub(crate) drain_wanted: bool,
+    /// The handler knows that much of a record is here.
+    withholds: bool,
+}
+
+/// The handler need not know of less.
+const FLOOR: usize = 4 << 10;
+
+impl Connection {
+    /// How much is held back of a record, if the handler is to be told: when that has become much, or nothing again.
+    pub(crate) fn withheld(&mut self) -> Option<usize> {
+        let len = self.inbox.len();
+        let changes = match self.withholds {
+            true => len == 0,
+            false => len > FLOOR,
+        };
+        self.withholds ^= changes;
+        let bytes = if self.withholds { RECORD_MAX } else { 0 };
+        changes.then_some(bytes)
+    }
 }
 
 /// How far it has come.
@@ -57,6 +76,7 @@ impl Connections {
             inbox: early.to_vec(),
             staged: Vec::new(),
             drain_wanted: false,
+            withholds: false,
         };
         self.by_handle.insert(handle, Box::new(connection));
         self.handles.insert(tag, handle);

@@ -90,8 +90,9 @@ impl Desk {
     fn session(&self, side: TlsSide) -> Option<Session> {
         let session = match side {
             TlsSide::Server => {
-                let config = self.parties.server.as_ref()?.config();
-                UnbufferedServerConnection::new(config).map(Session::Server)
+                let (config, shown) = self.parties.server.as_ref()?.config();
+                let connection = UnbufferedServerConnection::new(config);
+                connection.map(|connection| Session::Server(connection, shown))
             }
             TlsSide::Client => {
                 let (config, name) = self.parties.client.as_ref()?.config();
@@ -131,6 +132,12 @@ impl<M, I: Io<M>> Io<M> for Effects<'_, I> {
         let connection = self.desk.connections.get(handle);
         let staged = connection.map_or(0, |connection| connection.staged.len());
         self.io.unsent(handle) + staged
+    }
+
+    fn untaken(&mut self, handle: Handle) -> usize {
+        let connection = self.desk.connections.get(handle);
+        let staged = connection.map_or(0, |connection| connection.staged.len());
+        self.io.untaken(handle) + staged
     }
 
     fn unsent_total(&self) -> usize {

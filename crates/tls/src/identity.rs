@@ -1,8 +1,12 @@
 //! A certificate with its key: from PEM, or made here. Owns no file.
 
+use std::sync::Arc;
+
+use events::CertificateDigest;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use sha2::{Digest, Sha256};
 
 use crate::TlsError;
 
@@ -33,6 +37,12 @@ impl Identity {
         let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|error| TlsError::Pem("the key", error.to_string()))?;
         Ok(Self { chain, key })
+    }
+
+    /// The digest of the own certificate.
+    pub(crate) fn digest(&self) -> CertificateDigest {
+        let own = self.chain.first().map_or(&[][..], |own| own.as_ref());
+        Arc::new(Sha256::digest(own).into())
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use events::{Handle, Handler, HangUp, Io, Tag, Timestamp, TlsFacts, tell_on_all_but_received};
+use events::{Handle, Handler, HangUp, Io, Tag, Timestamp, TlsFacts, tell_on};
 
 use crate::client::Client;
 use crate::connections::Phase;
@@ -147,6 +147,14 @@ impl<H: Handler> Secured<H> {
         let Some(connection) = self.desk.connections.get_mut(handle) else {
             return;
         };
+        if let Some(bytes) = connection.withheld() {
+            self.tell_only(io, |handler, effects| {
+                handler.withheld(effects, tag, bytes, now);
+            });
+        }
+        let Some(connection) = self.desk.connections.get_mut(handle) else {
+            return;
+        };
         match came.reached {
             Reached::End => {}
             Reached::PeerEnded => self.tell_only(io, |handler, effects| {
@@ -204,7 +212,18 @@ impl<H: Handler> Secured<H> {
 impl<H: Handler> Handler for Secured<H> {
     type Mail = H::Mail;
 
-    tell_on_all_but_received!();
+    tell_on!(
+        accepted,
+        connected,
+        connect_failed,
+        drained,
+        hung_up,
+        mail,
+        timer,
+        next_timer,
+        turn_ended,
+        finished
+    );
 
     fn recover<I: Io<Self::Mail>>(
         &mut self,

@@ -1,13 +1,13 @@
 //! What the servers, and OpenSSL, call versions, ciphers and distinguished names.
 
-use events::{PeerCertificate, TlsFacts};
+use events::{CertificateDigest, PeerCertificate, TlsFacts};
 use rustls::pki_types::CertificateDer;
 use rustls::{CipherSuite, CommonState, ProtocolVersion};
 use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::x509::X509Name;
 
-/// What was agreed upon, once it was.
-pub(crate) fn facts(connection: &CommonState) -> TlsFacts {
+/// What was agreed upon, once it was, with a peer that we have `shown` a certificate.
+pub(crate) fn facts(connection: &CommonState, shown: Option<CertificateDigest>) -> TlsFacts {
     let suite = connection.negotiated_cipher_suite();
     let certificate = connection
         .peer_certificates()
@@ -17,6 +17,7 @@ pub(crate) fn facts(connection: &CommonState) -> TlsFacts {
         version: version(connection.protocol_version()),
         cipher: suite.map_or("", |suite| cipher(suite.suite())),
         certificate: certificate.map(Box::new),
+        shown,
     }
 }
 

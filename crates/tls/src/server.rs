@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use events::CertificateDigest;
 use rustls::RootCertStore;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -21,6 +22,8 @@ pub struct Server {
 
 struct Offer {
     config: Arc<ServerConfig>,
+    /// Of the certificate.
+    shown: CertificateDigest,
     tickets: Arc<dyn ProducesTickets>,
     /// Of those who vouch for clients; a ticket tells of a certificate that was verified then.
     client_ca: Option<Vec<u8>>,
@@ -58,10 +61,10 @@ impl Server {
         Ok(())
     }
 
-    /// For the next connection.
-    pub fn config(&self) -> Arc<ServerConfig> {
+    /// For the next connection, and the digest of the certificate that it shows.
+    pub fn config(&self) -> (Arc<ServerConfig>, CertificateDigest) {
         let now = self.now.read().unwrap_or_else(PoisonError::into_inner);
-        now.config.clone()
+        (now.config.clone(), now.shown.clone())
     }
 }
 
@@ -93,6 +96,7 @@ impl Offer {
         config.send_tls13_tickets = TICKETS;
         Ok(Self {
             config: Arc::new(config),
+            shown: identity.digest(),
             tickets,
             client_ca: client_ca.map(<[u8]>::to_vec),
         })

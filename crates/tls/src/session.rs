@@ -1,7 +1,7 @@
 //! One connection's end of the protocol: rustls without buffers of its own. It is fed what came and says what is to
 //! leave; it owns no bytes.
 
-use events::TlsFacts;
+use events::{CertificateDigest, TlsFacts};
 use rustls::client::UnbufferedClientConnection;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{
@@ -12,12 +12,12 @@ use crate::names;
 
 /// What a record adds to what is in it, at most, with its header.
 const RECORD_OVERHEAD: usize = 64;
-const RECORD_MAX: usize = 16 << 10;
+pub(crate) const RECORD_MAX: usize = 16 << 10;
 
 /// One end.
 pub(crate) enum Session {
-    /// Ours is the server.
-    Server(UnbufferedServerConnection),
+    /// Ours is the server, which shows the certificate with this digest.
+    Server(UnbufferedServerConnection, CertificateDigest),
     /// Ours is the client.
     Client(UnbufferedClientConnection),
 }
@@ -103,7 +103,7 @@ impl Session {
     /// True until something can be said.
     pub(crate) fn is_handshaking(&self) -> bool {
         match self {
-            Session::Server(server) => server.is_handshaking(),
+            Session::Server(server, _) => server.is_handshaking(),
             Session::Client(client) => client.is_handshaking(),
         }
     }
@@ -112,7 +112,7 @@ impl Session {
     #[cfg(test)]
     pub(crate) fn is_resumed(&self) -> bool {
         let kind = match self {
-            Session::Server(server) => server.handshake_kind(),
+            Session::Server(server, _) => server.handshake_kind(),
             Session::Client(client) => client.handshake_kind(),
         };
         kind == Some(rustls::HandshakeKind::Resumed)
@@ -121,8 +121,8 @@ impl Session {
     /// What was agreed upon.
     pub(crate) fn facts(&self) -> TlsFacts {
         match self {
-            Session::Server(server) => names::facts(server),
-            Session::Client(client) => names::facts(client),
+            Session::Server(server, shown) => names::facts(server, Some(shown.clone())),
+            Session::Client(client) => names::facts(client, None),
         }
     }
 
@@ -156,7 +156,7 @@ impl Session {
         desk: &mut Desk<'_>,
     ) -> (usize, Result<Step, rustls::Error>) {
         match self {
-            Session::Server(server) => step(server.process_tls_records(input), desk),
+            Session::Server(server, _) => step(server.process_tls_records(input), desk),
             Session::Client(client) => step(client.process_tls_records(input), desk),
         }
     }

@@ -48,6 +48,8 @@ pub mod code {
     pub const PACKET_TOO_LARGE: u16 = 1153;
     /// `ER_NET_PACKETS_OUT_OF_ORDER`.
     pub const PACKETS_OUT_OF_ORDER: u16 = 1156;
+    /// `ER_NET_READ_INTERRUPTED`.
+    pub const READ_TIMEOUT: u16 = 1159;
     /// `ER_NEW_ABORTING_CONNECTION`: `init_connect` has failed.
     pub const NEW_ABORTING_CONNECTION: u16 = 1184;
     /// `ER_TOO_MANY_USER_CONNECTIONS`: an account's limit on what runs at once.

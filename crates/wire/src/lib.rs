@@ -30,8 +30,9 @@ mod translate;
 pub use attributes::encode_attributes;
 pub use auth::{
     AuthMoreData, AuthPlugin, CACHING_SHA2_PASSWORD, NATIVE_PASSWORD, PrivateKey, PublicKeyError,
-    REQUEST_PUBLIC_KEY, caching_sha2_password, encrypt_password, is_stored_password,
-    native_password, native_password_hash, native_password_stage1, native_password_with,
+    REQUEST_PUBLIC_KEY, SERVER_PROOF_LEN, caching_sha2_password, encrypt_password, is_server_proof,
+    is_stored_password, native_password, native_password_hash, native_password_stage1,
+    native_password_with, server_proof,
 };
 pub use capabilities::{Capabilities, ExtendedCapabilities};
 pub use change_user::ChangeUser;
@@ -45,7 +46,8 @@ pub use execute::{
 pub use handshake::{AuthSwitchRequest, HandshakeResponse, InitialHandshake, SslRequest};
 pub use ok::{OkPacket, encode_eof};
 pub use packet::{
-    Complete, HEADER_LEN, Header, MAX_PAYLOAD, PacketWriter, Payload, whole_packet, write_packet,
+    Complete, HEADER_LEN, Header, MAX_PAYLOAD, PacketWriter, Payload, join_packets, number_packets,
+    whole_len, whole_packet, write_packet,
 };
 pub use proxy_header::{Beginning, ProxyHeader, proxy_header};
 pub use query_attributes::{NO_ATTRIBUTES, query_attributes};

@@ -3,8 +3,6 @@
 //!
 //! Source: MySQL manual, "MySQL Packets".
 
-use std::ops::Range;
-
 /// Bytes of a packet's header: three of length, one sequence id.
 pub const HEADER_LEN: usize = 4;
 
@@ -65,43 +63,88 @@ pub struct Complete<'a> {
     pub consumed: usize,
 }
 
-/// Cuts the first complete payload off `bytes`.
+/// Bytes that the first complete payload of `bytes` takes, the headers of all its packets included.
 ///
 /// `Err` holds the number of bytes the buffer must have at least before asking again is of use.
-pub fn whole_packet(bytes: &[u8]) -> Result<Complete<'_>, usize> {
+pub fn whole_len(bytes: &[u8]) -> Result<usize, usize> {
     let mut at = 0;
-    let mut parts: Vec<Range<usize>> = Vec::new();
     loop {
         let header = Header::parse(&bytes[at..]).ok_or(at + HEADER_LEN)?;
-        let body = at + HEADER_LEN..at + HEADER_LEN + header.len;
-        if body.end > bytes.len() {
-            return Err(body.end);
+        at += HEADER_LEN + header.len;
+        if at > bytes.len() {
+            return Err(at);
         }
-        at = body.end;
-        let last = header.len < MAX_PAYLOAD;
-        if last && parts.is_empty() {
-            let payload = Payload::Whole(&bytes[body]);
-            return Ok(Complete {
-                payload,
-                sequence_id: header.sequence_id,
-                consumed: at,
-            });
-        }
-        parts.push(body);
-        if last {
-            let joined = parts
-                .into_iter()
-                .flat_map(|part| &bytes[part])
-                .copied()
-                .collect();
-            let payload = Payload::Joined(joined);
-            return Ok(Complete {
-                payload,
-                sequence_id: header.sequence_id,
-                consumed: at,
-            });
+        if header.len < MAX_PAYLOAD {
+            return Ok(at);
         }
     }
+}
+
+/// Cuts the first complete payload off `bytes`. `Err` as of [`whole_len`].
+pub fn whole_packet(bytes: &[u8]) -> Result<Complete<'_>, usize> {
+    let consumed = whole_len(bytes)?;
+    let mut packets = Packets(&bytes[..consumed]);
+    let (first, mut sequence_id) = packets.next().ok_or(HEADER_LEN)?;
+    if HEADER_LEN + first.len() == consumed {
+        return Ok(Complete {
+            payload: Payload::Whole(first),
+            sequence_id,
+            consumed,
+        });
+    }
+    let mut joined = Vec::with_capacity(consumed);
+    joined.extend_from_slice(first);
+    for (part, id) in packets {
+        joined.extend_from_slice(part);
+        sequence_id = id;
+    }
+    Ok(Complete {
+        payload: Payload::Joined(joined),
+        sequence_id,
+        consumed,
+    })
+}
+
+/// The packets of which a buffer consists: what is in each, and its sequence id.
+struct Packets<'a>(&'a [u8]);
+
+impl<'a> Iterator for Packets<'a> {
+    type Item = (&'a [u8], u8);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let header = Header::parse(self.0)?;
+        let (packet, rest) = self.0.split_at_checked(HEADER_LEN + header.len)?;
+        self.0 = rest;
+        Some((&packet[HEADER_LEN..], header.sequence_id))
+    }
+}
+
+/// Joins the packets of one command in place: behind the header of the first stands the whole payload. Returns the length
+/// of both; what is behind that is of no use any more.
+pub fn join_packets(command: &mut [u8]) -> usize {
+    let (mut at, mut end) = (0, 0);
+    while let Some(header) = command.get(at..).and_then(Header::parse) {
+        let from = if at == 0 { 0 } else { at + HEADER_LEN };
+        let to = command.len().min(at + HEADER_LEN + header.len);
+        command.copy_within(from..to, end);
+        end += to - from;
+        at = to;
+    }
+    end
+}
+
+/// Numbers the packets of one command from 0 on, as a server expects that counts them. Returns the last number.
+pub fn number_packets(command: &mut [u8]) -> u8 {
+    let (mut rest, mut next) = (command, 0_u8);
+    while let Some(header) = Header::parse(rest) {
+        rest[HEADER_LEN - 1] = next;
+        next = next.wrapping_add(1);
+        let Some((_, behind)) = rest.split_at_mut_checked(HEADER_LEN + header.len) else {
+            break;
+        };
+        rest = behind;
+    }
+    next.wrapping_sub(1)
 }
 
 /// Appends `payload` to `out` as one packet, or as several where it is too long for one.
@@ -198,6 +241,28 @@ mod tests {
                 needed > cut && needed <= out.len(),
                 "cut {cut} asks for {needed}"
             );
+        }
+    }
+
+    #[test]
+    fn packets_are_numbered_whatever_their_numbers_were() {
+        let mut out = Vec::new();
+        write_packet(&mut out, 77, &vec![1; 2 * MAX_PAYLOAD + 5]);
+        assert_eq!(whole_len(&out), Ok(out.len()));
+        assert_eq!(number_packets(&mut out), 2);
+        let ids: Vec<u8> = Packets(&out).map(|(_, id)| id).collect();
+        assert_eq!(ids, [0, 1, 2]);
+    }
+
+    #[test]
+    fn joined_packets_are_the_payload() {
+        for len in [0, 5, MAX_PAYLOAD, 2 * MAX_PAYLOAD + 5] {
+            let payload: Vec<u8> = (0..len).map(|i| (i / 3) as u8).collect();
+            let mut out = Vec::new();
+            write_packet(&mut out, 0, &payload);
+            let joined = join_packets(&mut out);
+            assert_eq!(joined, HEADER_LEN + len);
+            assert!(out[HEADER_LEN..joined] == payload);
         }
     }
 

@@ -23,6 +23,8 @@ struct Definition {
     /// The number of the collation; 0 if nothing was said of it.
     collation: u16,
     is_number: bool,
+    /// One digit wide.
+    is_switch: bool,
 }
 
 /// Bytes at the end of a column definition that hold its fixed part. Source: "Column Definition" in the
@@ -76,6 +78,12 @@ impl TextResultSet {
         (first != 0).then_some(first)
     }
 
+    /// True if a column is said to be a BIGINT of one digit: so servers tell a variable that is ON or OFF.
+    pub fn is_switch(&self, column: usize) -> bool {
+        let definition = self.definitions.get(column);
+        definition.is_some_and(|definition| definition.is_switch)
+    }
+
     fn complete_definition(&mut self) {
         if self.definition.is_empty() {
             return;
@@ -85,6 +93,7 @@ impl TextResultSet {
             collation: u16::from_le_bytes([fixed[0], fixed[1]]),
             // DECIMAL, the integers and floats, YEAR.
             is_number: matches!(fixed[6], 0..=5 | 8 | 9 | 13 | 246),
+            is_switch: fixed[6] == 8 && fixed[2..6] == [1, 0, 0, 0],
         });
         self.definitions.push(definition.unwrap_or_default());
         self.definition.clear();
@@ -151,7 +160,7 @@ mod tests {
         ] {
             let column = Definition {
                 collation,
-                is_number: false,
+                ..Definition::default()
             };
             let text = "a\u{e4}".as_bytes();
             assert_eq!(narrow(value, column), text, "{collation}");
@@ -161,6 +170,7 @@ mod tests {
             let column = Definition {
                 collation: 63,
                 is_number,
+                ..Definition::default()
             };
             assert_eq!(narrow(b"\x007", column), expected);
         }

@@ -3,9 +3,35 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::packet::LEN_MAX;
+use crate::packet::{HEADER_LEN, LEN_MAX};
 
 const METHODS: [Compression; 2] = [Compression::Zlib, Compression::Zstd { level: 3 }];
+
+/// What is in the packet at the beginning of `bytes`, of which each step sees `step` bytes at most, its sequence id, and
+/// its length. `None` if it is not complete.
+fn packet(
+    codec: &mut Unpacker,
+    method: Compression,
+    bytes: &[u8],
+    step: usize,
+) -> Result<Option<(Vec<u8>, u8, usize)>, Broken> {
+    let Some(header) = Header::parse(bytes) else {
+        return Ok(None);
+    };
+    let mut opened = Opened::new(method, header)?;
+    let (mut at, mut plain) = (HEADER_LEN, Vec::new());
+    while !opened.is_done() {
+        let rest = &bytes[at..];
+        let part = codec.part(&mut opened, &rest[..rest.len().min(step)])?;
+        if part.plain.is_empty() && part.consumed == 0 {
+            return Ok(None);
+        }
+        assert!(part.plain.len() <= PART + 1, "{}", part.plain.len());
+        plain.extend_from_slice(part.plain);
+        at += part.consumed;
+    }
+    Ok(Some((plain, header.sequence_id, at)))
+}
 
 /// All that is in the packets, and the sequence ids that they have.
 fn unpacked(
@@ -14,19 +40,10 @@ fn unpacked(
     mut bytes: &[u8],
 ) -> Result<(Vec<u8>, Vec<u8>), Broken> {
     let (mut plain, mut ids) = (Vec::new(), Vec::new());
-    while !bytes.is_empty() {
-        match codec.unpack(method, bytes)? {
-            Unpacked::Incomplete => break,
-            Unpacked::Packet {
-                plain: part,
-                sequence_id,
-                consumed,
-            } => {
-                plain.extend_from_slice(part);
-                ids.push(sequence_id);
-                bytes = &bytes[consumed..];
-            }
-        }
+    while let Some((part, id, len)) = packet(codec, method, bytes, usize::MAX)? {
+        plain.extend_from_slice(&part);
+        ids.push(id);
+        bytes = &bytes[len..];
     }
     Ok((plain, ids))
 }
@@ -46,7 +63,6 @@ fn content_survives_at_each_length_that_matters() {
             assert!(ids.iter().zip(254..).all(|(&id, nth)| id == nth as u8));
         }
     }
-    codec.forget();
     assert!(codec.scratch.capacity() <= SCRATCH_MAX);
     assert!(packer.scratch.capacity() <= SCRATCH_MAX);
 }
@@ -77,9 +93,58 @@ fn a_packet_that_is_more_or_less_than_it_says_is_broken() {
             let mut header = Header::parse(&out).unwrap();
             header.plain_len = says;
             out[..HEADER_LEN].copy_from_slice(&header.to_bytes());
-            assert_eq!(codec.unpack(method, &out), Err(Broken), "{says} {method:?}");
+            let told = packet(&mut codec, method, &out, usize::MAX);
+            assert_eq!(told, Err(Broken), "{says} {method:?}");
         }
     }
+}
+
+#[test]
+fn content_comes_in_parts_however_it_is_cut() {
+    let (mut packer, mut codec) = (Packer::default(), Unpacker::default());
+    for method in METHODS {
+        for len in [100, PART - 1, PART, PART + 1, 2 * PART, 5 * PART + 7] {
+            let plain: Vec<u8> = (0..len).map(|i| (i * i / 11) as u8).collect();
+            let mut out = Vec::new();
+            packer.pack(method, &plain, (3, &mut out));
+            for step in [1, 2, 100, 10_000, usize::MAX] {
+                let told = packet(&mut codec, method, &out, step).unwrap();
+                let told = told.expect("it is complete");
+                assert!(
+                    told == (plain.clone(), 3, out.len()),
+                    "{len} {step} {method:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_part_waits_for_the_end_to_be_verified() {
+    let mut codec = Unpacker::default();
+    let plain = vec![b'x'; PART + 100];
+    let mut out = Vec::new();
+    Packer::default().pack(Compression::Zlib, &plain, (0, &mut out));
+    let end = out.len() - 1;
+    out[end] ^= 1;
+    let header = Header::parse(&out).unwrap();
+    let mut opened = Opened::new(Compression::Zlib, header).unwrap();
+    let first = codec.part(&mut opened, &out[HEADER_LEN..end]).unwrap();
+    let (first, at) = (first.plain.len(), HEADER_LEN + first.consumed);
+    let rest = codec.part(&mut opened, &out[at..end]).unwrap();
+    assert_eq!((first, rest.plain.len()), (PART, 0));
+    let at = at + rest.consumed;
+    assert_eq!(codec.part(&mut opened, &out[at..]), Err(Broken));
+}
+
+#[test]
+fn content_that_is_longer_packed_than_it_can_be_is_broken() {
+    let header = Header {
+        len: 5_000,
+        sequence_id: 0,
+        plain_len: 100,
+    };
+    assert!(Opened::new(Compression::Zlib, header).is_err());
 }
 
 #[test]
@@ -97,8 +162,9 @@ fn a_bomb_takes_no_more_than_it_says() {
         plain_len: 1_000,
     };
     let bytes = [&header.to_bytes()[..], &packed].concat();
-    assert_eq!(codec.unpack(Compression::Zlib, &bytes), Err(Broken));
-    assert!(codec.scratch.capacity() < 10_000);
+    let told = packet(&mut codec, Compression::Zlib, &bytes, usize::MAX);
+    assert_eq!(told, Err(Broken));
+    assert!(codec.scratch.capacity() <= 2 * PART);
 }
 
 proptest! {
@@ -110,9 +176,9 @@ proptest! {
     ) {
         let method = METHODS[usize::from(zstd)];
         let header = Header { len: bytes.len(), sequence_id: 7, plain_len };
-        let packet = [&header.to_bytes()[..], &bytes].concat();
-        if let Ok(Unpacked::Packet { plain, consumed, .. }) = Unpacker::default().unpack(method, &packet) {
-            prop_assert_eq!(consumed, packet.len());
+        let all = [&header.to_bytes()[..], &bytes].concat();
+        if let Ok(Some((plain, _, consumed))) = packet(&mut Unpacker::default(), method, &all, usize::MAX) {
+            prop_assert_eq!(consumed, all.len());
             prop_assert_eq!(plain.len(), if plain_len == 0 { bytes.len() } else { plain_len });
         }
     }
@@ -129,7 +195,7 @@ proptest! {
         packer.pack(method, &plain, (0, &mut out));
         let place = HEADER_LEN + place % (out.len() - HEADER_LEN);
         out[place] = byte;
-        if let Ok(Unpacked::Packet { plain: told, .. }) = codec.unpack(method, &out) {
+        if let Ok(Some((told, ..))) = packet(&mut codec, method, &out, usize::MAX) {
             prop_assert_eq!(told.len(), plain.len());
         }
     }
@@ -141,7 +207,7 @@ proptest! {
         let mut out = Vec::new();
         packer.pack(method, &plain, (0, &mut out));
         for cut in 0..out.len() {
-            prop_assert_eq!(codec.unpack(method, &out[..cut]), Ok(Unpacked::Incomplete));
+            prop_assert_eq!(packet(&mut codec, method, &out[..cut], usize::MAX), Ok(None));
         }
     }
 }

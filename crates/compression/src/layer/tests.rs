@@ -1,5 +1,6 @@
 //! A handler that repeats what it hears, behind the layer: as if nothing were compressed.
 
+use crate::PART;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use events::{Close, Compression, ConnectError, Handle, Peer, Recorder, Span};
@@ -15,7 +16,12 @@ const NOW: Timestamp = Timestamp::ZERO;
 struct Echo {
     heard: Vec<u8>,
     gone: bool,
+    ended: Option<HangUp>,
     resumes: bool,
+    /// Stops listening when it is told of more that it has not heard.
+    patience: Option<usize>,
+    withheld: Vec<usize>,
+    drained: u32,
 }
 
 impl Handler for Echo {
@@ -58,10 +64,19 @@ impl Handler for Echo {
         }
     }
 
-    fn drained<I: Io<()>>(&mut self, _io: &mut I, _tag: Tag, _now: Timestamp) {}
+    fn drained<I: Io<()>>(&mut self, _io: &mut I, _tag: Tag, _now: Timestamp) {
+        self.drained += 1;
+    }
 
-    fn hung_up<I: Io<()>>(&mut self, io: &mut I, _tag: Tag, _how: HangUp, _now: Timestamp) {
-        self.gone = true;
+    fn withheld<I: Io<()>>(&mut self, io: &mut I, _tag: Tag, bytes: usize, _now: Timestamp) {
+        self.withheld.push(bytes);
+        if self.patience.is_some_and(|patience| bytes > patience) {
+            io.pause_receive(HANDLE);
+        }
+    }
+
+    fn hung_up<I: Io<()>>(&mut self, io: &mut I, _tag: Tag, how: HangUp, _now: Timestamp) {
+        (self.gone, self.ended) = (true, Some(how));
         io.close(HANDLE, Close::Abort);
     }
 
@@ -108,14 +123,14 @@ fn packed(plain: &[u8], sequence_id: u8) -> Vec<u8> {
 
 fn unpacked(mut bytes: &[u8]) -> Vec<u8> {
     let (mut unpacker, mut plain) = (Unpacker::default(), Vec::new());
-    while let Ok(Unpacked::Packet {
-        plain: part,
-        consumed,
-        ..
-    }) = unpacker.unpack(Compression::Zlib, bytes)
-    {
-        plain.extend_from_slice(part);
-        bytes = &bytes[consumed..];
+    while let Some(header) = Header::parse(bytes) {
+        let mut opened = Opened::new(Compression::Zlib, header).expect("it can be so long");
+        bytes = &bytes[HEADER_LEN..];
+        while !opened.is_done() {
+            let part = unpacker.part(&mut opened, bytes).expect("it is as it says");
+            plain.extend_from_slice(part.plain);
+            bytes = &bytes[part.consumed..];
+        }
     }
     assert_eq!(bytes, b"");
     plain
@@ -145,10 +160,135 @@ fn it_is_as_if_nothing_were_compressed_wherever_it_is_cut() {
 #[test]
 fn answers_count_on_from_what_they_answer() {
     let (mut layer, mut wire) = begin();
-    layer.received(&mut wire, TAG, &packed(b"one", 4), NOW);
-    layer.received(&mut wire, TAG, &packed(b"two", 0), NOW);
+    layer.received(&mut wire, TAG, &packed(b"one", 0), NOW);
+    layer.received(&mut wire, TAG, &packed(b"two", 2), NOW);
+    layer.received(&mut wire, TAG, &packed(b"new", 0), NOW);
     let told = &wire.outboxes[&HANDLE];
-    assert_eq!((told[3], told[7 + 3 + 3]), (5, 1));
+    assert_eq!((told[3], told[10 + 3], told[20 + 3]), (1, 3, 1));
+}
+
+#[test]
+fn packets_that_do_not_follow_each_other_end_the_connection() {
+    let (mut layer, mut wire) = begin();
+    layer.received(&mut wire, TAG, &packed(b"one", 0), NOW);
+    layer.received(&mut wire, TAG, &packed(b"two", 7), NOW);
+    assert_eq!(layer.inner.handler.ended, Some(HangUp::OutOfOrder));
+    assert_eq!(layer.inner.handler.heard, b"one");
+}
+
+/// A turn of the driver in which nothing comes.
+fn turn(layer: &mut Compressed<Echo>, wire: &mut Recorder<()>) {
+    if layer.next_timer().is_some_and(|at| at <= NOW) {
+        layer.timer(wire, NOW);
+    }
+    layer.turn_ended(wire, NOW);
+}
+
+#[test]
+fn a_large_packet_is_unpacked_over_several_turns_while_short_ones_pass() {
+    const OTHER: (Handle, Tag) = (Handle(8), Tag(80));
+    let (mut layer, mut wire) = begin();
+    layer.inner.connections.insert(OTHER, Compression::Zlib);
+    let large = vec![b'x'; 3 * PER_TURN];
+    let bytes = packed_in_one(&large);
+    layer.received(&mut wire, TAG, &bytes, NOW);
+    let heard = layer.inner.handler.heard.len();
+    assert!((PER_TURN..PER_TURN + 2 * PART).contains(&heard), "{heard}");
+    assert!(wire.paused.contains(&HANDLE), "no more of it is read");
+    layer.received(&mut wire, OTHER.1, &packed(b"short", 0), NOW);
+    assert!(layer.inner.handler.heard.ends_with(b"short"));
+    let mut turns = 0;
+    while wire.paused.contains(&HANDLE) {
+        let before = layer.inner.handler.heard.len();
+        turn(&mut layer, &mut wire);
+        let more = layer.inner.handler.heard.len() - before;
+        assert!(more < PER_TURN + 2 * PART, "{more} in one turn");
+        turns += 1;
+        assert!(turns < 10);
+    }
+    assert!(turns >= 2);
+    assert_eq!(layer.inner.handler.heard.len(), large.len() + 5);
+    // So is what leaves.
+    while layer.is_behind() {
+        turn(&mut layer, &mut wire);
+    }
+    assert_eq!(unpacked(&wire.take(HANDLE)).len(), large.len() + 5);
+    assert_eq!(layer.next_timer(), Some(NOW + Span::from_ms(1)));
+}
+
+#[test]
+fn those_with_large_packets_take_turns() {
+    const OTHER: (Handle, Tag) = (Handle(8), Tag(80));
+    let (mut layer, mut wire) = begin();
+    layer.inner.connections.insert(OTHER, Compression::Zlib);
+    layer.turn_ended(&mut wire, NOW);
+    layer.received(
+        &mut wire,
+        TAG,
+        &packed_in_one(&vec![b'a'; 4 * PER_TURN]),
+        NOW,
+    );
+    layer.received(
+        &mut wire,
+        OTHER.1,
+        &packed_in_one(&vec![b'b'; 4 * PER_TURN]),
+        NOW,
+    );
+    let mut most = 0;
+    for _ in 0..20 {
+        turn(&mut layer, &mut wire);
+        let heard = &layer.inner.handler.heard;
+        let of = |byte| heard.iter().filter(|&&heard| heard == byte).count();
+        most = most.max(of(b'a').abs_diff(of(b'b')));
+    }
+    assert_eq!(layer.inner.handler.heard.len(), 8 * PER_TURN);
+    assert!(most < 2 * PER_TURN, "one is {most} bytes ahead");
+}
+
+#[test]
+fn the_handler_knows_of_a_large_packet_before_it_comes() {
+    let (mut layer, mut wire) = begin();
+    layer.inner.handler.patience = Some(100_000);
+    let bytes = packed_in_one(&vec![b'x'; 200_000]);
+    let (beginning, rest) = bytes.split_at(50);
+    layer.received(&mut wire, TAG, beginning, NOW);
+    assert_eq!(layer.inner.handler.withheld, [200_000 + 50]);
+    assert_eq!(layer.inner.handler.heard, b"", "it did not want to hear");
+    layer.received(&mut wire, TAG, rest, NOW);
+    layer.timer(&mut wire, NOW + Span::from_ms(1));
+    while layer.is_behind() {
+        turn(&mut layer, &mut wire);
+    }
+    assert_eq!(layer.inner.handler.heard.len(), 200_000);
+    assert_eq!(layer.inner.handler.withheld.last(), Some(&0));
+}
+
+#[test]
+fn whoever_wants_to_know_when_all_has_left_waits_for_what_is_not_packed() {
+    let (mut layer, mut wire) = begin();
+    layer.may_pack = 0;
+    layer.inner.tell(&mut wire, |_, effects| {
+        effects.outbox(HANDLE).resize(100_000, b'x');
+        effects.notify_drained(HANDLE);
+    });
+    layer.goes_on(&mut wire, NOW);
+    assert_eq!(wire.drains_wanted, 0, "it would be told too early");
+    layer.turn_ended(&mut wire, NOW);
+    assert_eq!(wire.drains_wanted, 1);
+}
+
+fn packed_in_one(plain: &[u8]) -> Vec<u8> {
+    let mut deflate = flate2::Compress::new(flate2::Compression::fast(), true);
+    let mut content = Vec::with_capacity(plain.len() + 1_000);
+    deflate
+        .compress_vec(plain, &mut content, flate2::FlushCompress::Finish)
+        .expect("it can be packed");
+    let header = Header {
+        len: content.len(),
+        sequence_id: 0,
+        plain_len: plain.len(),
+    };
+    [&header.to_bytes()[..], &content].concat()
 }
 
 #[test]
@@ -158,7 +298,7 @@ fn who_does_not_want_to_hear_is_told_later() {
     layer.received(&mut wire, TAG, &bytes, NOW);
     assert!(wire.paused.contains(&HANDLE));
     assert_eq!(layer.inner.handler.heard, b"p");
-    layer.timer(&mut wire, NOW);
+    layer.timer(&mut wire, NOW + Span::from_ms(1));
     assert_eq!(layer.inner.handler.heard, b"platerq");
     assert!(wire.has_closed(HANDLE) && layer.inner.connections.is_empty());
     assert_eq!(unpacked(&wire.outboxes[&HANDLE]), b"platerq");

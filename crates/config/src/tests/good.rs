@@ -37,15 +37,19 @@ fn every_key_of_server_arrives() {
         max_connections = 16_000_000
         max_logins = 70
         max_connect_errors = 71
+        connect_errors_exempt = ["10.0.0.0/8", "fd00::1"]
         core_dump = "on"
         memlock = "on"
         default_authentication_plugin = "caching_sha2_password"
         login_timeout = "250ms"
         idle_transaction_timeout = "5m"
         client_write_timeout = "8h"
+        client_read_timeout = "7m"
         wait_timeout = "1d"
         answer_buffer = 2048
         answer_buffer_total = "1024GiB"
+        command_buffer_total = "5GiB"
+        session_buffer_total = "1GiB"
         max_allowed_packet = "1GiB"
         compression = "off"
         drain_timeout = "1s"
@@ -64,15 +68,22 @@ fn every_key_of_server_arrives() {
         max_connections: 16_000_000,
         max_logins: NonZero::new(70),
         max_connect_errors: NonZero::new(71),
+        connect_errors_exempt: vec![
+            crate::Network::Ip("10.0.0.0".parse().unwrap(), 8),
+            crate::Network::Ip("fd00::1".parse().unwrap(), 128),
+        ],
         core_dump: true,
         memlock: true,
         default_authentication_plugin: Some(AuthPlugin::CachingSha2Password),
         login_timeout: Duration::from_millis(250),
         idle_transaction_timeout: Some(Duration::from_secs(300)),
         client_write_timeout: Duration::from_secs(28_800),
+        client_read_timeout: Duration::from_secs(420),
         wait_timeout: Some(Duration::from_secs(86_400)),
         answer_buffer: 2_048,
         answer_buffer_total: 1 << 40,
+        command_buffer_total: NonZero::new(5 << 30),
+        session_buffer_total: NonZero::new(1 << 30),
         max_allowed_packet: 1 << 30,
         compression: false,
         drain_timeout: Duration::from_secs(1),

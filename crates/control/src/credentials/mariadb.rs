@@ -2,7 +2,7 @@
 //!
 //! Source: "mysql.global_priv Table" in its manual, and its tables.
 
-use accounts::{Certain, Credential, Found, Requires, Standing};
+use accounts::{Certain, Credential, Found, OtherPlugin, Requires, Standing, Vouchers};
 use admission::AccountName;
 use mysql_async::Row;
 use serde_json::Value;
@@ -13,9 +13,9 @@ use super::sums::{Sums, sum};
 
 pub(super) const USERS: &str = "global_priv";
 
-/// Whether there is such a table, or the version says so.
+/// Whether there is such a table, or the version says so; and that.
 pub(super) const IS_MARIADB: &str = "SELECT VERSION() LIKE '%MariaDB%' OR EXISTS(SELECT 1 FROM \
-     information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='global_priv')";
+     information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='global_priv'),VERSION()";
 
 /// Its rows.
 pub(super) const ROWS: &str = "SELECT User,Host,Priv FROM mysql.global_priv";
@@ -71,7 +71,7 @@ fn credential(object: &Value) -> Credential {
         return Credential::Nothing;
     }
     let alternatives = object["auth_or"].as_array();
-    let ways = match alternatives {
+    let ways: Vec<&Value> = match alternatives {
         // An empty one stands for what the account has beside the list.
         Some(list) => list
             .iter()
@@ -92,13 +92,18 @@ fn credential(object: &Value) -> Credential {
             .unwrap_or_default()
             .to_owned()
     };
+    let known: Vec<_> = ways.iter().map(|way| (plugin(way), stored(way))).collect();
     let (natives, others): (Vec<&Value>, Vec<&Value>) =
         ways.into_iter().partition(|way| plugin(way) == NATIVE);
     let mut natives = natives.iter().map(|way| Credential::native(&stored(way)));
     let native = natives.find(|credential| !matches!(credential, Credential::Nothing));
-    let others = others
-        .iter()
-        .map(|way| Credential::Other(plugin(way).into()));
+    let vouchers = Vouchers::stored(known.iter().map(|(plugin, stored)| (&**plugin, &**stored)));
+    let others = others.iter().map(|way| {
+        Credential::Other(OtherPlugin {
+            name: plugin(way).into(),
+            vouchers: vouchers.clone(),
+        })
+    });
     let (relayed, unrelayed): (Vec<_>, Vec<_>) =
         others.partition(|credential| credential.relayed().is_some());
     let relayed = relayed.into_iter().next();
@@ -155,7 +160,7 @@ mod tests {
 
     fn kind(text: &str) -> String {
         match credential(&serde_json::from_str(text).unwrap()) {
-            Credential::Other(plugin) => format!("Other {plugin}"),
+            Credential::Other(plugin) => format!("Other {}", plugin.name),
             credential => format!("{credential:?}"),
         }
     }

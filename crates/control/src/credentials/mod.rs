@@ -8,6 +8,7 @@ mod mariadb;
 mod mysql;
 mod orders;
 mod rows;
+mod status;
 mod succession;
 mod sums;
 mod tables;
@@ -23,6 +24,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::lasting::{Panicked, caught};
 
 pub use orders::Orders;
+pub use status::AccountsStatus;
+pub(crate) use status::{Attempt, Attempts, Unread};
 pub use succession::{Succession, Successor};
 pub use tables::Database;
 
@@ -56,6 +59,7 @@ pub async fn read_accounts(
     register: Arc<Mutex<Register>>,
     database: Database,
     (orders, succession): (Arc<Orders>, Arc<Succession>),
+    status: Arc<AccountsStatus>,
     notice: impl Notice,
     stopped: impl Future<Output = ()>,
 ) {
@@ -67,6 +71,7 @@ pub async fn read_accounts(
         register,
         database,
         notice,
+        status,
         failing: false,
     };
     loop {
@@ -83,8 +88,11 @@ pub async fn read_accounts(
             Ok(told) => told,
             Err(Panicked) => reader.failed("reading them panicked"),
         };
-        // Of a database with very many privileges not much of its time is taken.
-        next = begun + INTERVAL.max(SHARE * begun.elapsed());
+        // Of a database with very many privileges not much of its time is taken. One that does not answer loses none.
+        next = match told {
+            true => begun + INTERVAL.max(SHARE * begun.elapsed()),
+            false => begun + INTERVAL.max(begun.elapsed()),
+        };
         for order in asked {
             reader.notice.read(order, told);
         }
@@ -95,6 +103,7 @@ struct Reader<N> {
     register: Arc<Mutex<Register>>,
     database: Database,
     notice: N,
+    status: Arc<AccountsStatus>,
     failing: bool,
 }
 
@@ -110,7 +119,10 @@ impl<N: Notice> Reader<N> {
 
     /// Reads the accounts once. False if that cannot be done.
     async fn read(&mut self) -> bool {
-        match patiently(&mut self.database).await {
+        let began = Instant::now();
+        let read = patiently(&mut self.database).await;
+        self.status.note(began, read.as_ref().err());
+        match read {
             Ok(reading) => {
                 if std::mem::replace(&mut self.failing, false) {
                     tracing::info!("the database's accounts can be read again");
@@ -118,7 +130,7 @@ impl<N: Notice> Reader<N> {
                 self.publish(|register| register.update(reading?));
                 true
             }
-            Err(error) => self.failed(&error),
+            Err(Unread { error, .. }) => self.failed(&error),
         }
     }
 
@@ -134,10 +146,12 @@ impl<N: Notice> Reader<N> {
     /// Reads the accounts as a successor, which stays if that can be done. False if not: all is as before.
     async fn give_way(&mut self, mut successor: Successor) -> bool {
         let user = successor.login.0.clone();
+        let began = Instant::now();
         match patiently(&mut successor.database).await {
             Ok(reading) => {
                 self.database = successor.database;
                 self.failing = false;
+                self.status.note(began, None);
                 self.publish(|register| register.change_ours(successor.login));
                 self.publish(|register| register.update(reading?));
                 tracing::info!(
@@ -146,7 +160,7 @@ impl<N: Notice> Reader<N> {
                 );
                 true
             }
-            Err(error) => {
+            Err(Unread { error, .. }) => {
                 let stays = "the database's accounts cannot be read with the new settings; \
                              those of before stay";
                 tracing::error!(user, error, "{stays}");
@@ -171,7 +185,12 @@ async fn leave(database: &mut Database) {
 }
 
 /// What the database says, if it does within its time.
-async fn patiently(database: &mut Database) -> Result<Option<Reading>, String> {
+async fn patiently(database: &mut Database) -> Result<Option<Reading>, Unread> {
     let read = timeout(PATIENCE, database.read()).await;
-    read.unwrap_or_else(|_| Err("no answer within 5 s".to_owned()))
+    read.unwrap_or_else(|_| {
+        Err(Unread {
+            error: format!("no answer within {} s", PATIENCE.as_secs()),
+            answered: false,
+        })
+    })
 }

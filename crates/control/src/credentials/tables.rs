@@ -12,11 +12,15 @@ use zeroize::Zeroizing;
 
 use super::facts::Facts;
 use super::rows::text;
+use super::status::Unread;
 use super::sums::Sums;
 use super::{mariadb, mysql};
 
 /// Passwords expire without a change in any table.
 const READ_ANYWAY: Duration = Duration::from_secs(60);
+
+/// Errors of a table that is not there, or not open to the account: no such table, SELECT denied.
+const MISSING: [u16; 2] = [1146, 1142];
 
 /// A database whose accounts are read.
 pub struct Database {
@@ -35,6 +39,8 @@ enum Address {
 struct Connected {
     connection: Conn,
     is_mariadb: bool,
+    /// What the server says of its version.
+    version: String,
     /// Of the tables, when they were read last, and when that was.
     seen: Option<(Vec<Option<String>>, Instant)>,
 }
@@ -71,17 +77,16 @@ impl Database {
     /// # Errors
     ///
     /// Why it cannot be read; [`Database::forget`] is due then.
-    pub(super) async fn read(&mut self) -> Result<Option<Reading>, String> {
-        let text = |error: mysql_async::Error| error.to_string();
+    pub(super) async fn read(&mut self) -> Result<Option<Reading>, Unread> {
         if self.connection.is_none() {
-            self.connection = Some(Connected::new(self.options()).await.map_err(text)?);
+            self.connection = Some(Connected::new(self.options()).await?);
         }
         let our_address = self.address.ours();
         let Some(connected) = &mut self.connection else {
             return Ok(None);
         };
         let read = connected.read(our_address).await;
-        read.map_err(text)
+        read.map_err(|error| connected.explain(error))
     }
 
     /// The connection may be in any state.
@@ -132,11 +137,12 @@ impl Connected {
     async fn new(options: Opts) -> mysql_async::Result<Self> {
         let mut connection = Conn::new(options).await?;
         // The version is whatever `--version` says.
-        let found: Option<u64> = connection.query_first(mariadb::IS_MARIADB).await?;
-        let is_mariadb = found.is_some_and(|found| found > 0);
+        let found: Option<(u64, String)> = connection.query_first(mariadb::IS_MARIADB).await?;
+        let (found, version) = found.unwrap_or_default();
         Ok(Self {
             connection,
-            is_mariadb,
+            is_mariadb: found > 0,
+            version,
             seen: None,
         })
     }
@@ -175,6 +181,25 @@ impl Connected {
             accounts,
             view: facts.view(our_address, roles),
         }))
+    }
+
+    /// What a refusal means: which grant is missing, or that the server is too old to have such a table.
+    fn explain(&self, error: mysql_async::Error) -> Unread {
+        let missing =
+            matches!(&error, mysql_async::Error::Server(error) if MISSING.contains(&error.code));
+        let mut unread = Unread::from(error);
+        if missing {
+            let oldest = match self.is_mariadb {
+                true => "MariaDB 10.4",
+                false => "MySQL 8.0",
+            };
+            unread.error = format!(
+                "{}; [monitor] needs {oldest} or newer, and SELECT on the tables that docs/ACCOUNTS.md lists; this \
+                 server is {}",
+                unread.error, self.version,
+            );
+        }
+        unread
     }
 
     /// Of each table, and last the variables that [`Facts`] has of the server.

@@ -12,6 +12,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 
+use crate::credentials::Attempt;
 use crate::desk::Desk;
 use crate::facts::DriverCount;
 use crate::outlook::Backend;
@@ -36,12 +37,17 @@ pub(crate) struct Scrape {
     pin_reasons: Vec<&'static str>,
     listeners: [DriverCount; 5],
     hosts_failed: u64,
+    command_bytes: u64,
+    clients_deferred: u64,
+    hosts_blocked: u64,
+    standstill: bool,
 }
 
 impl Scrape {
     /// Puts together what the workers told and what the process knows.
     pub(crate) fn new(sighting: Arc<Sighting>, desk: &Desk) -> Self {
         let facts = &desk.facts;
+        let (command_bytes, clients_deferred) = facts.shared.command_memory();
         Self {
             sighting,
             process: Process::read(),
@@ -54,6 +60,10 @@ impl Scrape {
             pin_reasons: facts.pin_reasons.clone(),
             listeners: desk.counts(),
             hosts_failed: facts.shared.hosts_failed().0 as u64,
+            command_bytes: command_bytes as u64,
+            clients_deferred: clients_deferred as u64,
+            hosts_blocked: facts.shared.hosts_blocked() as u64,
+            standstill: facts.shared.standstill().is_some(),
         }
     }
 
@@ -89,6 +99,21 @@ impl Scrape {
             "myriad_hosts_failed",
             "Addresses that failed to log in and are remembered for that",
             self.hosts_failed,
+        )?;
+        page.gauge(
+            "myriad_command_buffer_bytes",
+            "Memory that is reserved for commands of clients (command_buffer_total)",
+            self.command_bytes,
+        )?;
+        page.gauge(
+            "myriad_clients_deferred",
+            "Clients that are not read from until there is memory for their command",
+            self.clients_deferred,
+        )?;
+        page.gauge(
+            "myriad_hosts_blocked",
+            "Addresses that are blocked because handshakes broke there (server.max_connect_errors)",
+            self.hosts_blocked,
         )
     }
 
@@ -99,6 +124,7 @@ impl Scrape {
             ("client_inboxes", gauges.client_inbox_bytes),
             ("prepared_texts", gauges.prepared_text_bytes),
             ("long_data", gauges.long_data_bytes),
+            ("sessions", gauges.session_bytes),
         ];
         let kinds = clients.into_iter().chain(self.driver_memory.clone());
         page.gauges(
@@ -116,6 +142,13 @@ impl Scrape {
             "1 if a backend connection is open or the last one asked for could be opened",
             u64::from(reachable),
         )?;
+        let accounts = self.sighting.accounts.as_ref();
+        let readable = accounts.is_none_or(|accounts| accounts.last == Attempt::Read);
+        page.gauge(
+            "myriad_accounts_readable",
+            "1 unless [monitor] could not read the accounts of the database last",
+            u64::from(readable),
+        )?;
         page.gauge(
             "myriad_backend_slots_total",
             "Backend connections that there may be",
@@ -125,6 +158,11 @@ impl Scrape {
             "myriad_backend_slots_taken",
             "Backend connections that there are or that are being made",
             self.slots_taken,
+        )?;
+        page.gauge(
+            "myriad_standstill",
+            "1 while silent sessions hold all backend connections and statements wait",
+            u64::from(self.standstill),
         )
     }
 

@@ -1,5 +1,6 @@
 //! The command phase: what a command is answered with.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -109,10 +110,7 @@ impl Session {
                 return Ok(self.change(change).await);
             }
             Statement::Reload => return Ok(self.change(|office| office.reload()).await),
-            Statement::FlushHosts => {
-                self.desk.facts.shared.flush_hosts();
-                self.ok();
-            }
+            Statement::FlushHosts(address) => self.flush_hosts(address),
             Statement::Nothing => self.ok(),
         }
         Ok(Ok(()))
@@ -213,6 +211,28 @@ impl Session {
         }
         tracing::info!(id, query = victim.query, administrator = %self.visitor.user, "killed");
         Ok(())
+    }
+
+    fn flush_hosts(&mut self, address: Option<IpAddr>) {
+        let shared = &self.desk.facts.shared;
+        let forgotten = match address {
+            Some(address) => usize::from(shared.flush_host(address)),
+            None => shared.flush_hosts(),
+        };
+        if let (Some(address), 0) = (address, forgotten) {
+            self.warnings.push(format!(
+                "{address} had not failed to log in; SHOW HOSTS lists the addresses that did"
+            ));
+        }
+        let host = address.map_or("all".to_owned(), |address| address.to_string());
+        tracing::info!(host, forgotten, administrator = %self.visitor.user, "hosts flushed");
+        let ok = OkPacket {
+            affected_rows: forgotten as u64,
+            status: STATUS,
+            warnings: self.warnings.len() as u16,
+            ..OkPacket::default()
+        };
+        ok.encode(&mut self.stream.out, self.stream.sequence_id, 0x00);
     }
 
     async fn change(

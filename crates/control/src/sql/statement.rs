@@ -1,5 +1,7 @@
 //! The language: a text in, a statement out. Owns the grammar; nothing is carried out here.
 
+use std::net::IpAddr;
+
 use engine::{FIRST_CONNECTION_ID, Victim};
 use session::statement::Limits;
 use wire::code;
@@ -28,8 +30,8 @@ pub(super) enum Statement {
     Limit(Vec<Whose>, Limits, Lasts),
     /// The configuration is to be read again.
     Reload,
-    /// Addresses that failed to log in are to be forgotten.
-    FlushHosts,
+    /// One address that failed to log in, or all of them, are to be forgotten.
+    FlushHosts(Option<IpAddr>),
     /// Expressions.
     Select(Vec<Item>),
     /// What clients say by themselves and what has no effect here.
@@ -40,7 +42,7 @@ impl Statement {
     /// Whether it is more than looking.
     pub(super) fn changes(&self) -> bool {
         match self {
-            Self::Kill(_) | Self::Limit(..) | Self::Reload | Self::FlushHosts => true,
+            Self::Kill(_) | Self::Limit(..) | Self::Reload | Self::FlushHosts(_) => true,
             Self::Show(..)
             | Self::ShowWarnings
             | Self::ShowNothing(_)
@@ -72,8 +74,8 @@ pub(super) const OTHERS: [(&str, &str); 8] = [
     ),
     ("RELOAD", "reads the configuration again; trials end"),
     (
-        "FLUSH HOSTS",
-        "forgets which addresses failed to log in: none is blocked any more",
+        "FLUSH HOSTS ['address']",
+        "forgets that the address failed to log in, or all that did: it is not blocked any more",
     ),
     ("SHOW HELP", "this list"),
 ];
@@ -91,7 +93,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Statement, SqlError> {
         "set" if cursor.accept("quota") => quota::trial(&mut cursor),
         "set" => set(&mut cursor),
         "grant" | "revoke" | "create" | "alter" | "drop" | "rename" => quota::kept(text),
-        "flush" if cursor.accept("hosts") => cursor_end(&cursor, Statement::FlushHosts),
+        "flush" if cursor.accept("hosts") => flush_hosts(&mut cursor),
         "reload" => cursor_end(&cursor, Statement::Reload),
         // Nothing is open here, so there is nothing to end.
         "begin" | "start" | "commit" | "rollback" => Ok(Statement::Nothing),
@@ -156,6 +158,18 @@ fn kill(cursor: &mut Cursor) -> Result<Statement, SqlError> {
         SqlError::new(code::NO_SUCH_THREAD, b"HY000", text)
     })?;
     cursor_end(cursor, Statement::Kill(Victim { id, query }))
+}
+
+fn flush_hosts(cursor: &mut Cursor) -> Result<Statement, SqlError> {
+    if cursor.at_end() {
+        return Ok(Statement::FlushHosts(None));
+    }
+    let written = cursor.text("the address behind FLUSH HOSTS")?;
+    let address = written.parse().map_err(|_| {
+        let text = format!("'{written}' is no IP address; SHOW HOSTS lists those that failed");
+        SqlError::syntax(text)
+    })?;
+    cursor_end(cursor, Statement::FlushHosts(Some(address)))
 }
 
 fn is_client(id: u32) -> bool {

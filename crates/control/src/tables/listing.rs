@@ -7,7 +7,7 @@ use engine::{BackendLine, ClientLine, Look, Whom};
 use super::queue::Oldest;
 use super::walk::Walk;
 use super::{Column, Row, Subject, Value};
-use super::{accounts, backends, pins, schemas, sessions, status, variables};
+use super::{accounts, backends, hosts, pins, schemas, sessions, status, variables};
 use crate::desk::Desk;
 use crate::like::like;
 
@@ -66,6 +66,7 @@ impl Listing {
             Subject::Backends => Source::Backends(desk.walk(Look::Backends)),
             Subject::Queue => Source::Ready(listing.queue(desk).await),
             Subject::Pins => Source::Ready(listing.pins(desk).await),
+            Subject::Hosts => Source::Ready(hosts::rows(desk.facts.shared.broken_hosts())),
             Subject::Variables => Source::Ready(variables::rows((desk.facts.variables)())),
             Subject::Accounts => {
                 let sighting = desk.watch.look().await;

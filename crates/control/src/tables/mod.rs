@@ -6,6 +6,7 @@
 
 mod accounts;
 mod backends;
+mod hosts;
 mod listing;
 mod pins;
 mod queue;
@@ -66,19 +67,21 @@ pub(crate) enum Subject {
     Queue,
     Backends,
     Pins,
+    Hosts,
     Variables,
     Status,
 }
 
 impl Subject {
     /// All of them, in the order in which they are listed.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Accounts,
         Self::Schemas,
         Self::Sessions,
         Self::Queue,
         Self::Backends,
         Self::Pins,
+        Self::Hosts,
         Self::Variables,
         Self::Status,
     ];
@@ -92,6 +95,7 @@ impl Subject {
             Self::Queue => "queue",
             Self::Backends => "backends",
             Self::Pins => "pins",
+            Self::Hosts => "hosts",
             Self::Variables => "variables",
             Self::Status => "status",
         }
@@ -112,6 +116,7 @@ impl Subject {
             Self::Queue => "statements that wait, the oldest first",
             Self::Backends => "connections to the database",
             Self::Pins => "why sessions are pinned, with the first statement that did it",
+            Self::Hosts => "addresses where handshakes broke, and whether they are blocked",
             Self::Variables => "the configuration in force",
             Self::Status => "what there is and what has happened, as in /metrics",
         }
@@ -126,6 +131,7 @@ impl Subject {
             Self::Queue => queue::COLUMNS,
             Self::Backends => backends::COLUMNS,
             Self::Pins => pins::COLUMNS,
+            Self::Hosts => hosts::COLUMNS,
             Self::Variables | Self::Status => variables::COLUMNS,
         }
     }
@@ -137,6 +143,7 @@ impl Subject {
             Self::Schemas => "schema",
             Self::Sessions | Self::Backends => "user",
             Self::Pins => "reason",
+            Self::Hosts => "host",
             Self::Variables | Self::Status => "Variable_name",
         };
         let mut columns = self.columns().iter();
@@ -211,7 +218,15 @@ mod tests {
             );
             let column = subject.columns()[subject.like_column()];
             assert!(
-                ["account", "schema", "user", "reason", "Variable_name"].contains(&column.name)
+                [
+                    "account",
+                    "schema",
+                    "user",
+                    "reason",
+                    "host",
+                    "Variable_name"
+                ]
+                .contains(&column.name)
             );
         }
         assert_eq!(Subject::named("tables"), None);

@@ -3,6 +3,7 @@
 use engine::{DisconnectReason, PinReason};
 
 use super::Row;
+use crate::credentials::Attempt;
 use crate::desk::Desk;
 use crate::metrics;
 use crate::outlook::Backend;
@@ -19,11 +20,20 @@ pub(super) fn rows(desk: &Desk, sighting: &Sighting) -> Vec<Row> {
     page.add("draining", u64::from((desk.facts.draining)()));
     let reachable = sighting.backend == Backend::Reachable;
     page.add("backend_reachable", u64::from(reachable));
+    let accounts = sighting.accounts.as_ref();
+    let readable = accounts.is_none_or(|accounts| accounts.last == Attempt::Read);
+    page.add("accounts_readable", u64::from(readable));
     let ledger = &desk.facts.shared.ledger;
     page.add("backend_slots_total", ledger.total() as u64);
     page.add("backend_slots_taken", ledger.taken() as u64);
+    let standstill = desk.facts.shared.standstill().is_some();
+    page.add("standstill", u64::from(standstill));
     let (hosts_failed, _) = desk.facts.shared.hosts_failed();
     page.add("hosts_failed", hosts_failed as u64);
+    let (command_bytes, clients_deferred) = desk.facts.shared.command_memory();
+    page.add("command_buffer_bytes", command_bytes as u64);
+    page.add("clients_deferred", clients_deferred as u64);
+    page.add("hosts_blocked", desk.facts.shared.hosts_blocked() as u64);
     page.all("clients", metrics::clients(gauges));
     page.all("backends", metrics::backends(gauges));
     page.add("busy_limit", gauges.busy_limit);

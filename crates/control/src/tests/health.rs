@@ -1,11 +1,16 @@
 //! What `/health` decides.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::Report;
 
+use tokio::time::Instant;
+
 use super::stage::{Mood, Stage, answers, report};
+use crate::AccountsStatus;
+use crate::credentials::Unread;
 use crate::serve::Limits;
 
 const IMPATIENT: Duration = Duration::from_millis(20);
@@ -96,4 +101,57 @@ async fn some_workers_are_enough_but_none_are_not() {
     let answer = stage.get("/health").await;
     assert_eq!(answer.status, 503);
     assert!(answer.body.contains("no worker answers"), "{}", answer.body);
+}
+
+/// What `/health` answers behind attempts to read the accounts that ended so, the last one last.
+async fn behind_attempts(
+    attempts: &[Option<Unread>],
+    are_all: bool,
+) -> (u16, serde_json::Value, f64) {
+    let status = Arc::<AccountsStatus>::default();
+    for attempt in attempts {
+        status.note(Instant::now(), attempt.as_ref());
+    }
+    let stage = Stage::with_accounts(status, are_all).await;
+    let answer = stage.get("/health").await;
+    let readable = stage.get("/metrics").await;
+    let told = serde_json::from_str(&answer.body).unwrap();
+    (
+        answer.status,
+        told,
+        readable.sample("myriad_accounts_readable"),
+    )
+}
+
+#[tokio::test]
+async fn accounts_that_cannot_be_read_are_told() {
+    let refused = || {
+        Some(Unread {
+            error: "SELECT command denied".into(),
+            answered: true,
+        })
+    };
+    for (attempts, are_all, status, word, readable) in [
+        (vec![], true, 503, "failing", false),
+        (vec![refused()], true, 503, "failing", false),
+        (vec![refused()], false, 200, "degraded", false),
+        (vec![None, refused()], true, 200, "degraded", false),
+        (vec![refused(), None], true, 200, "ok", true),
+    ] {
+        let (code, told, metric) = behind_attempts(&attempts, are_all).await;
+        assert_eq!((code, &told["status"]), (status, &word.into()), "{told}");
+        assert_eq!(told["accounts"]["readable"], readable, "{told}");
+        assert_eq!(metric, f64::from(u8::from(readable)), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_answer_is_not_reachable() {
+    let unanswered = Unread {
+        error: "no answer within 5 s".into(),
+        answered: false,
+    };
+    let (status, told, _) = behind_attempts(&[None, Some(unanswered)], true).await;
+    assert_eq!(status, 503, "{told}");
+    assert_eq!(told["backend"]["reachable"], false);
 }

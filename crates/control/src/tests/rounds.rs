@@ -56,7 +56,7 @@ async fn counters_of_a_silent_worker_stay_and_it_is_asked_once() {
 async fn whoever_comes_during_a_round_shares_it() {
     let fakes = Fakes::new([Mood::Silent]);
     let workers: Arc<dyn Workers> = fakes.clone();
-    let watch = Watch::new(workers, BOUND);
+    let watch = Watch::new(workers, BOUND, None);
     let late = async { fakes.answer_late(&report()) };
     let (first, second, ()) = tokio::join!(watch.look(), watch.look(), late);
     assert_eq!(first.collected.total, report());

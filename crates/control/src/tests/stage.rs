@@ -19,7 +19,7 @@ use crate::desk::Desk;
 use crate::entrance::{Administrator, Encryption, Entrance};
 use crate::serve::{Limits, serve_within};
 use crate::workers::ANSWER_TIME;
-use crate::{Facts, Workers};
+use crate::{AccountsStatus, Facts, Workers};
 
 /// Longer than anything here takes.
 pub(super) const BOUND: Duration = Duration::from_secs(20);
@@ -216,6 +216,24 @@ impl Stage {
     /// Who may come in is said by `entrance`.
     pub(super) async fn behind(
         entrance: Entrance,
+        times: (Duration, Limits),
+        moods: impl IntoIterator<Item = Mood>,
+    ) -> Self {
+        Self::knowing(|facts| facts, entrance, times, moods).await
+    }
+
+    /// The accounts of the database are read; `are_all`: there are no others.
+    pub(super) async fn with_accounts(status: Arc<AccountsStatus>, are_all: bool) -> Self {
+        let open = Entrance::new(Encryption::Off, Vec::new());
+        let times = (ANSWER_TIME, Limits::default());
+        let moods = [answers(report())];
+        let accounts = |facts: Facts| facts.with_accounts(status, move || are_all);
+        Self::knowing(accounts, open, times, moods).await
+    }
+
+    async fn knowing(
+        more: impl FnOnce(Facts) -> Facts,
+        entrance: Entrance,
         (answer_time, limits): (Duration, Limits),
         moods: impl IntoIterator<Item = Mood>,
     ) -> Self {
@@ -228,6 +246,7 @@ impl Stage {
             .with_draining(move || drains.load(Ordering::Relaxed))
             .with_variables(|| vec![("server.workers".to_owned(), "2".to_owned())])
             .with_pin_reasons(["user_variable", "temporary_table"]);
+        let facts = more(facts);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -10,6 +10,24 @@ pub struct Facts {
     version: String,
     variables: BTreeMap<String, String>,
     status: BTreeMap<String, String>,
+    tracking: Tracking,
+}
+
+/// What its session tracker tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tracking {
+    /// It was not found out, for this reason.
+    Unknown(String),
+    /// It cannot track sessions at all.
+    Never,
+    /// It was asked to tell of a few variables, and did not of these.
+    Untold(Vec<String>),
+}
+
+impl Default for Tracking {
+    fn default() -> Self {
+        Self::Unknown("it was not probed".into())
+    }
 }
 
 impl Facts {
@@ -24,7 +42,25 @@ impl Facts {
             version: version.into(),
             variables: variables.into_iter().map(lower).collect(),
             status: status.into_iter().map(lower).collect(),
+            tracking: Tracking::default(),
         }
+    }
+
+    /// These, and what the session tracker tells.
+    #[must_use]
+    pub fn with_tracking(mut self, tracking: Tracking) -> Self {
+        self.tracking = tracking;
+        self
+    }
+
+    /// What its session tracker tells.
+    pub(super) fn tracking(&self) -> &Tracking {
+        &self.tracking
+    }
+
+    /// The version, as it says.
+    pub(super) fn version(&self) -> &str {
+        &self.version
     }
 
     /// What the database is called.

@@ -15,7 +15,7 @@ mod table_cache;
 mod thread_pool;
 mod wait_timeout;
 
-pub use facts::Facts;
+pub use facts::{Facts, Tracking};
 
 use crate::finding::{Finding, Group, Observation};
 use crate::host::Unknown;

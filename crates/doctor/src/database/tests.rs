@@ -182,6 +182,25 @@ fn sessions_that_are_not_tracked_cannot_be_followed() {
 }
 
 #[test]
+fn what_a_tracker_does_not_tell_is_said() {
+    let name = "database-session-tracking";
+    for (untold, short) in [
+        (vec![], "tracks sessions"),
+        (
+            vec!["sql_notes".to_owned()],
+            "tracks sessions, not all they set",
+        ),
+    ] {
+        let facts = healthy().with_tracking(Tracking::Untold(untold));
+        let found = check(&facts, &through(), name);
+        assert_eq!((&found.short[..], found.severity), (short, Severity::Fine));
+    }
+    let facts = healthy().with_tracking(Tracking::Never);
+    assert_eq!(check(&facts, &through(), name).severity, Severity::Fatal);
+    assert_eq!(check(&facts, &direct(), name).severity, Severity::Fine);
+}
+
+#[test]
 fn a_variable_that_is_not_there_is_unknown() {
     let empty = Facts::new("9.1.0", [], []);
     for finding in examine_database(&empty, &through(), &OURS) {

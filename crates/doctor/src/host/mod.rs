@@ -135,6 +135,13 @@ impl Host {
         self.meminfo("MemTotal").ok()
     }
 
+    /// How much of it the process may use: its control groups may allow less than all.
+    pub fn memory_limit(&self) -> Option<u64> {
+        let group = self.cgroup(Controller::Memory).ok().flatten();
+        let limits = [self.memory_bytes(), group.map(|group| group.max)];
+        limits.into_iter().flatten().min()
+    }
+
     /// Whether this is a container, as far as can be told.
     pub fn in_container(&self) -> bool {
         let marks = ["/.dockerenv", "/run/.containerenv"];

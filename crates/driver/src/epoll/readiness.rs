@@ -11,6 +11,7 @@ use crate::counters::DriverCounts;
 use crate::doors::Doors;
 use crate::error::DriverError;
 use crate::event_loop::{Loop, Multiplexer};
+use crate::uring::queued;
 
 use super::poll::{EVENTS_MAX, Events, Poll, Token};
 
@@ -142,6 +143,12 @@ impl<M> Multiplexer<M> for Readiness {
 
     fn in_flight(&self, _: &Socket) -> usize {
         0
+    }
+
+    fn queued(io: &mut Effects<M>, handle: Handle) -> usize {
+        let socket = io.table.get(handle).map(Connection::socket);
+        let bytes = socket.map(|socket| socket.and_then(queued));
+        bytes.and_then(Result::ok).unwrap_or_default()
     }
 
     fn all_read(connection: &Connection<Socket>) -> bool {

@@ -62,7 +62,9 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
         if connection.outbox.is_some() || marks.contains(Marks::DRAIN_WANTED) {
             self.io.mark_dirty(handle);
         }
-        let told = self.tell(About::Connection(handle), |handler, io| handler.connected(io, tag, now));
+        let told = self.tell(About::Connection(handle), |handler, io| {
+            handler.connected(io, tag, now)
+        });
         told.is_some()
     }
 }

@@ -132,6 +132,10 @@ impl<M, X: Multiplexer<M>> Io<M> for Effects<M, X> {
         })
     }
 
+    fn untaken(&mut self, handle: Handle) -> usize {
+        self.unsent(handle) + X::queued(self, handle)
+    }
+
     fn unsent_total(&self) -> usize {
         self.outgoing.unsent_total(&self.table)
     }

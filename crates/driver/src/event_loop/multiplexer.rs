@@ -61,6 +61,9 @@ pub(crate) trait Multiplexer<M>: Sized {
     /// Bytes that are being sent, and are in no outbox.
     fn in_flight(&self, socket: &Self::Socket) -> usize;
 
+    /// Bytes that were sent, and that the kernel keeps until the peer takes them; 0 if it does not tell.
+    fn queued(io: &mut Effects<M, Self>, handle: Handle) -> usize;
+
     /// Whether the peer has said nothing that is not received.
     fn all_read(connection: &Connection<Self::Socket>) -> bool;
 

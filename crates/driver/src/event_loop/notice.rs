@@ -34,7 +34,9 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
             return;
         }
         let (tag, now) = (connection.tag, self.io.now);
-        self.tell(About::Connection(handle), |handler, io| handler.drained(io, tag, now));
+        self.tell(About::Connection(handle), |handler, io| {
+            handler.drained(io, tag, now)
+        });
     }
 
     fn deliver_connect_failed(&mut self, handle: Handle, error: ConnectError) {

@@ -76,7 +76,9 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
 
     /// Asks the handler what it wants: to end, or to be called at some time.
     fn has_finished(&mut self) -> bool {
-        let wants = self.tell(About::Turn, |handler, _| (handler.finished(), handler.next_timer()));
+        let wants = self.tell(About::Turn, |handler, _| {
+            (handler.finished(), handler.next_timer())
+        });
         self.count_streak();
         // Whoever cannot say so is asked again.
         let (finished, timer) = wants.unwrap_or((false, Some(self.io.now)));

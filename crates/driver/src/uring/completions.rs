@@ -163,6 +163,10 @@ impl<M> Multiplexer<M> for Completions {
         }
     }
 
+    fn queued(io: &mut Effects<M>, handle: Handle) -> usize {
+        io.queued(handle)
+    }
+
     fn all_read(connection: &Connection<Seat>) -> bool {
         let armed = connection.socket.armed;
         let told = armed.intersects(Armed::RECEIVE | Armed::INPUT);

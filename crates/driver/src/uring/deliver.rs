@@ -77,7 +77,8 @@ impl<H: Handler> Loop<H, Completions> {
             Completion::Cancelled { handle, op, found } => self.io.cancelled(handle, op, found),
             Completion::Installed { handle, outcome } => self.installed(handle, outcome),
             Completion::Signal { op, number, more } => self.signalled(op, number, more),
-            Completion::Nothing => {}
+            // Nobody waits for the descriptor any more.
+            Completion::Lent { .. } | Completion::Nothing => {}
         }
     }
 

@@ -26,6 +26,8 @@ use crate::worker::Worker;
 
 use completions::Completions;
 
+pub(crate) use kernel::queued;
+
 /// Tries everything that a worker will need. The error says what is refused.
 pub(crate) fn probe() -> io::Result<()> {
     kernel::Ring::new(rings::slots()).map(drop)

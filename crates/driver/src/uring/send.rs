@@ -10,7 +10,7 @@ use crate::event_loop::Loop;
 use crate::outbox::Outbox;
 
 use super::completions::{Completions, Effects};
-use super::kernel::Completion;
+use super::kernel::{Completion, queued};
 use super::seat::Armed;
 
 impl<M> Effects<M> {
@@ -96,6 +96,33 @@ impl<M> Effects<M> {
                 self.broke(handle, errno);
             }
         }
+    }
+
+    /// Bytes that the kernel keeps for the peer. It tells that of a descriptor only, which it gives at once.
+    pub(super) fn queued(&mut self, handle: Handle) -> usize {
+        let slot = self.table.get(handle).and_then(|c| c.socket.slot());
+        let (Some(connection), Some(slot)) = (self.table.get(handle), slot) else {
+            return 0;
+        };
+        let rings = &mut self.multiplexer.rings;
+        rings.of(&connection.socket).lend(slot, handle);
+        // An error shows itself when the loop waits.
+        let _ = rings.submit();
+        let mut bytes = 0;
+        let mut others = Vec::new();
+        while let Some((ring, completion)) = rings.take_new() {
+            match completion {
+                Completion::Lent {
+                    handle: of,
+                    outcome,
+                } if of == handle => bytes = outcome.and_then(queued).unwrap_or_default(),
+                other => others.push((ring, other)),
+            }
+        }
+        for (ring, completion) in others {
+            rings.put_back(ring, completion);
+        }
+        bytes
     }
 
     /// Has a connection that cannot send find the end of its input behind what is there.

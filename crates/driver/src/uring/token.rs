@@ -28,9 +28,11 @@ pub(super) enum Op {
     Listener = 9,
     /// Waits for another ring to have something to tell.
     Ring = 10,
+    /// Gives a connection's socket a descriptor for a moment.
+    Lend = 11,
 }
 
-const OPS: [Op; 11] = [
+const OPS: [Op; 12] = [
     Op::Receive,
     Op::Poll,
     Op::Send,
@@ -42,6 +44,7 @@ const OPS: [Op; 11] = [
     Op::Wake,
     Op::Listener,
     Op::Ring,
+    Op::Lend,
 ];
 
 /// An operation and its subject. Of a connection's handle the place must be below [`PLACES`].

@@ -28,6 +28,34 @@ fn a_slow_reader_gets_ten_megabytes_and_the_handler_learns_when() {
     stage.end();
 }
 
+/// The kernel takes more of an outbox only when a third of its own buffer is free, which is megabytes.
+#[test]
+fn what_a_slow_reader_takes_shows_before_the_kernel_takes_more() {
+    let stage = Setup::default().start();
+    let (mut client, tag) = stage.client();
+    stage.send(tag, &pattern(20 << 20));
+    let look = || {
+        stage.ask(move |puppet, io| {
+            let handle = puppet.handle(tag);
+            (io.unsent(handle), io.untaken(handle))
+        })
+    };
+    let mut before = look();
+    until("both kernels are full", || {
+        let last = std::mem::replace(&mut before, look());
+        stage.hear_nothing();
+        last == before && before == look()
+    });
+    assert!(before.0 < before.1, "{before:?}");
+    let mut piece = [0; 4_096];
+    until("the kernel says that some was taken", || {
+        client.read_exact(&mut piece).unwrap();
+        look().1 < before.1
+    });
+    assert_eq!(look().0, before.0, "the outbox shows it as well");
+    stage.end();
+}
+
 #[test]
 fn what_is_appended_behind_a_blocked_outbox_follows_in_order() {
     let stage = Setup::default().start();

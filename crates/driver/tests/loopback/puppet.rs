@@ -177,7 +177,9 @@ impl Handler for Puppet {
         suspects: &mut Vec<Handle>,
         _: Timestamp,
     ) -> Option<HashSet<Handle>> {
-        let given_up = self.handles.extract_if(|_, handle| suspects.contains(handle));
+        let given_up = self
+            .handles
+            .extract_if(|_, handle| suspects.contains(handle));
         for (_, handle) in given_up {
             io.close(handle, Close::Abort);
         }

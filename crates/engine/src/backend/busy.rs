@@ -6,13 +6,14 @@
 //! nothing that fewer neighbours would give it sooner, and short ones must not wait for it. Nor do
 //! sessions that have a backend pass the gate: what they hold is given up by letting them go on.
 //!
-//! While all are taken, a key may still have its share by weight, so that neither number of clients
-//! nor earlier arrival decides between accounts.
+//! While all are taken, an account may still have its share by weight, so that neither number of clients
+//! nor earlier arrival decides between accounts. Within an account the oldest waiter passes first, whatever its key.
 
 use events::{Io, Span, Timestamp};
 use membership::Key;
-use pool::{Bounds, Concurrency, KeyId, Pool, State as BackendState};
+use pool::{Bounds, Concurrency, KEEP, KeyId, PATIENCE, Pool, State as BackendState};
 
+use crate::backend::shares::Share;
 use crate::backend::{Backend, PoolKey};
 use crate::client::State;
 use crate::{Engine, KeyState, Mail, Turn};
@@ -29,7 +30,7 @@ pub(crate) struct Busy {
     /// Those that are not counted any more, when that was last looked at.
     long: usize,
     looked: Timestamp,
-    /// The weights of all keys that have waiters.
+    /// The weights of all accounts that have waiters.
     weights: u64,
     /// Somebody was refused; it is looked again then at the latest.
     refused: Option<Timestamp>,
@@ -56,11 +57,11 @@ impl Busy {
         self.refused
     }
 
-    /// How many more sessions of `id` may have a backend of their own, those in `states` being at work.
+    /// How many more sessions of an account may have a backend of their own, those in `states` being at work.
     pub(crate) fn room(
         &self,
-        pool: &Pool<PoolKey, Backend>,
-        (id, key): (KeyId, &KeyState),
+        (pool, keys): (&Pool<PoolKey, Backend>, &[KeyState]),
+        account: &Share,
         states: &[BackendState],
     ) -> usize {
         let all: usize = states.iter().map(|&of| pool.count_all(of)).sum();
@@ -69,11 +70,14 @@ impl Busy {
         if room > 0 {
             return room;
         }
-        let own: usize = states.iter().map(|&of| pool.count(id, of)).sum();
-        let weight = u64::from(key.weight.max(1));
+        let own = account.keys.iter().map(|&id| {
+            let at_work: usize = states.iter().map(|&of| pool.count(id, of)).sum();
+            at_work.saturating_sub(keys[id.0 as usize].long)
+        });
+        let weight = u64::from(account.weight.max(1));
         let share = limit as u64 * weight / self.weights.max(weight);
         let share = usize::try_from(share.max(1)).unwrap_or(usize::MAX);
-        share.saturating_sub(own.saturating_sub(key.long))
+        share.saturating_sub(own.sum())
     }
 
     /// Somebody waits who could go if fewer were at work.
@@ -81,7 +85,12 @@ impl Busy {
         self.refused = self.refused.or(Some(now + LONG));
     }
 
-    /// The weights of keys with waiters are summed up anew.
+    /// A session left the next place to one that has waited for longer, which is looked at when the turn ends.
+    fn leave_place(&mut self, now: Timestamp) {
+        self.refused = Some(now + PATIENCE);
+    }
+
+    /// The weights of accounts with waiters are summed up anew.
     pub(crate) fn weigh(&mut self, weights: u64) {
         self.weights = weights;
     }
@@ -104,23 +113,39 @@ impl Engine {
     }
 
     fn room_for(&self, id: KeyId, states: &[BackendState]) -> usize {
-        let key = &self.keys[id.0 as usize];
-        self.busy.room(&self.pool, (id, key), states)
+        let pool = (&self.pool, &self.keys[..]);
+        self.busy.room(pool, self.share(id), states)
     }
 
     /// The same, for somebody who waits if it is not so.
     pub(crate) fn passes_gate<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, id: KeyId) -> bool {
-        if self.may_go_alone(id) {
-            return true;
-        }
-        if turn.now.since(self.busy.looked) >= LOOK_AGAIN {
+        if !self.may_go_alone(id) && turn.now.since(self.busy.looked) >= LOOK_AGAIN {
             self.look_who_takes_long(turn.now);
-            if self.may_go_alone(id) {
-                return true;
-            }
         }
-        self.busy.refuse(turn.now);
-        false
+        if !self.may_go_alone(id) {
+            self.busy.refuse(turn.now);
+            return false;
+        }
+        if self.busy.refused.is_some() && self.is_behind_at_gate(turn, id) {
+            self.busy.leave_place(turn.now);
+            return false;
+        }
+        true
+    }
+
+    /// True if a waiter of another key of the account was refused that came so much earlier, and that has a backend.
+    fn is_behind_at_gate<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {
+        let keys = &self.share(id).keys;
+        if keys.len() < 2 {
+            return false;
+        }
+        let ours = self.clients.oldest(State::Waiting(id)).unwrap_or(turn.now);
+        let mut others = keys.iter().filter(|&&other| other != id);
+        others.any(|&other| {
+            let theirs = self.clients.oldest(State::Waiting(other));
+            let has_idle = self.pool.count(other, BackendState::Idle) > 0;
+            has_idle && theirs.is_some_and(|theirs| theirs + KEEP <= ours)
+        })
     }
 
     /// A statement that ran alone was answered.

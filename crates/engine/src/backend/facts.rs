@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use session::statement::{Dialect, Flavor, Trail};
-use session::{Charset, SessionState};
+use session::{Charset, Collations, SessionState, is_unreadable};
 use wire::{AuthPlugin, Capabilities, ExtendedCapabilities, InitialHandshake, ServerStatus};
 
+use crate::carried::trust::Tracker;
 use crate::settings::{Settings, TlsMode};
 
 /// What the engine itself can do with a client; the rest is not offered.
@@ -37,8 +38,14 @@ const OFFERED: Capabilities = Capabilities::LONG_PASSWORD
     .union(Capabilities::OPTIONAL_RESULTSET_METADATA)
     .union(Capabilities::QUERY_ATTRIBUTES);
 
+/// The only collation of `filename`, a character set that servers list to nobody.
+const FILENAME: u8 = 17;
+
 /// MariaDB 10.2.
 const MARIADB_OLDEST: u32 = 100_200;
+
+/// From here on sessions of MySQL keep over COM_RESET_CONNECTION what the flags of their login ask for. 8.4 forgets that.
+const FLAGS_OUTLIVE_RESET: u32 = 90_000;
 
 /// Offered only where the settings say so.
 const COMPRESSION: Capabilities = Capabilities::COMPRESS.union(Capabilities::ZSTD_COMPRESSION);
@@ -85,6 +92,30 @@ pub(crate) struct Facts {
     pub interactive_timeout: Box<[u8]>,
     /// Sessions begin with a `sql_select_limit`.
     pub limits_rows: bool,
+    /// Whether it tells what its sessions set.
+    pub tracker: Tracker,
+    /// Its character sets and collations.
+    pub charsets: CharsetFacts,
+}
+
+/// What the server has said of its character sets and collations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CharsetFacts {
+    /// Those that a login can name; `None` until the server has listed them.
+    pub collations: Option<Arc<Collations>>,
+    /// The `character_set_collations` that sessions begin with; empty where there is no such variable.
+    pub chosen: Box<[u8]>,
+    /// The collation of the server's own texts: names, messages. Empty until it is known.
+    pub of_names: Box<[u8]>,
+}
+
+/// How a session begins anew on its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anew {
+    /// COM_RESET_CONNECTION.
+    Reset,
+    /// COM_CHANGE_USER.
+    ChangeUser,
 }
 
 /// The parts of `sql_mode` that change how texts are read.
@@ -145,6 +176,16 @@ impl Facts {
         (self.interactive_timeout != self.wait_timeout).then_some(&self.interactive_timeout)
     }
 
+    /// Whether a session that begins anew has what the flags CLIENT_IGNORE_SPACE and CLIENT_INTERACTIVE ask for, as it
+    /// had at its login.
+    pub(crate) fn heeds_flags(&self, anew: Anew) -> bool {
+        match (self.flavor, anew) {
+            (Flavor::MariaDb, _) => false,
+            (Flavor::MySql, Anew::ChangeUser) => true,
+            (Flavor::MySql, Anew::Reset) => self.version_number >= FLAGS_OUTLIVE_RESET,
+        }
+    }
+
     /// Takes over from other facts what a handshake does not tell.
     pub(crate) fn keep(&mut self, known: &Self) {
         (self.modes, self.binary_log) = (known.modes, known.binary_log);
@@ -154,6 +195,45 @@ impl Facts {
         self.interactive_timeout
             .clone_from(&known.interactive_timeout);
         self.autocommit = self.autocommit.or(known.autocommit);
+        self.charsets.clone_from(&known.charsets);
+        if self.version == known.version {
+            self.tracker.clone_from(&known.tracker);
+        } else {
+            // Another version may have other collations.
+            self.charsets.collations = None;
+        }
+    }
+
+    /// The character sets that a session begins with which names this collation in its login, by the server's list. One
+    /// that the server does not know stands for the server's own.
+    pub(crate) fn charset_of_login(&self, collation: u8) -> Option<Charset> {
+        let (known, chosen) = (self.charsets.collations.as_ref()?, &self.charsets.chosen);
+        let of_login = |collation| known.of_login(collation, chosen, self.flavor);
+        of_login(collation).or_else(|| of_login(self.collation))
+    }
+
+    /// True if the server knows the collation with this number.
+    pub(crate) fn has_collation(&self, collation: u8) -> bool {
+        let known = self.charsets.collations.as_ref();
+        known.is_some_and(|known| known.charset(collation.into()).is_some())
+    }
+
+    /// True if the server takes this number for `character_set_results`.
+    pub(crate) fn takes_collation(&self, number: u16) -> bool {
+        match (&self.charsets.collations, self.flavor) {
+            (Some(known), flavor) => known.takes_number(number, flavor),
+            (None, flavor) => flavor == Flavor::MySql,
+        }
+    }
+
+    /// The character set of a collation with which the server lets no client in. Of one that it has not listed yet, it
+    /// says so itself when a backend is opened.
+    pub(crate) fn unreadable_charset(&self, collation: u8) -> Option<&[u8]> {
+        if collation == FILENAME && self.flavor == Flavor::MariaDb {
+            return Some(b"filename");
+        }
+        let charset = self.charsets.collations.as_ref()?.charset(collation.into());
+        charset.filter(|charset| is_unreadable(charset))
     }
 
     /// Sessions that begin from now on have this `sql_mode`.
@@ -187,6 +267,8 @@ impl Facts {
             init_connect: None,
             wait_timeout: Box::default(),
             interactive_timeout: Box::default(),
+            tracker: Tracker::Unknown,
+            charsets: CharsetFacts::default(),
         }
     }
 
@@ -227,6 +309,8 @@ impl Facts {
             init_connect: None,
             wait_timeout: Box::default(),
             interactive_timeout: Box::default(),
+            tracker: Tracker::Unknown,
+            charsets: CharsetFacts::default(),
         }
     }
 

@@ -19,16 +19,16 @@ pub(crate) struct KeyState {
     pub(crate) stored: StoredObjects,
     /// The credential that its backends were opened with.
     pub(crate) credential_version: u32,
-    /// The share of the backends of its account, relative to others'.
-    pub(crate) weight: u32,
-    /// Since when somebody has waited for its backends without a break.
-    pub(crate) short_since: Option<Timestamp>,
+    /// The place of its account among the shares.
+    pub(crate) share: usize,
     /// How many of its backends have been at work for long.
     pub(crate) long: usize,
     /// Sessions that have it.
     pub(crate) sessions: usize,
     /// Statements that wait for a permit.
     pub(crate) queued: usize,
+    /// The server was found to be one that nobody can be served on: whoever comes before it is tried again is told at once.
+    pub(crate) unfit: bool,
     /// What the last failure was, for whoever waits in vain.
     pub(crate) last_error: String,
     /// The `sql_mode` that sessions begin with, if it is not the server's own (CLIENT_IGNORE_SPACE).

@@ -1,9 +1,9 @@
-//! Slots between workers, and between keys of one worker (rule 2): when they change hands is said by
-//! [`gives_way`]; here is who asks, and who is asked.
+//! Slots between workers, between accounts of one worker, and between keys of one account (rule 2): `pool` says when
+//! they change hands; here is who asks, and who is asked.
 
 use events::{Io, Span, Timestamp};
 use membership::Key;
-use pool::{Claim, KeyId, PATIENCE, gives_way};
+use pool::{Claim, KEEP, KeyId, Need, PATIENCE, Resting, gives_way, is_overtaken};
 
 use crate::client::State;
 use crate::{Engine, Mail, Turn};
@@ -14,10 +14,7 @@ const ASK_AGAIN: Span = Span::from_ms(5);
 /// What a worker has published of its need.
 #[derive(Debug, Default)]
 pub(crate) struct Lending {
-    /// Since when its oldest waiter has waited.
-    waiting_since: Option<Timestamp>,
-    /// Since when it has had waiters without a break.
-    short_since: Option<Timestamp>,
+    need: Option<Need>,
     /// When it last asked the others.
     asked: Option<Timestamp>,
     /// When it last looked at its waiters.
@@ -25,15 +22,25 @@ pub(crate) struct Lending {
 }
 
 impl Lending {
+    /// Since when the oldest waiter has waited.
+    pub(crate) fn waiting_since(&self) -> Option<Timestamp> {
+        self.need.map(|need| need.waiting_since)
+    }
+
     /// How long the oldest waiter has waited.
     pub(crate) fn oldest_wait(&self) -> Span {
-        self.waiting_since
-            .map_or(Span::ZERO, |since| self.seen.since(since))
+        self.need
+            .map_or(Span::ZERO, |need| self.seen.since(need.waiting_since))
+    }
+
+    /// Since when there have been waiters without a break.
+    pub(crate) fn short_since(&self) -> Option<Timestamp> {
+        self.need.map(|need| need.short_since)
     }
 
     /// When the others are to be asked for slots.
     pub(crate) fn ask_at(&self) -> Option<Timestamp> {
-        let since = self.waiting_since?;
+        let since = self.need?.waiting_since;
         Some(
             self.asked
                 .map_or(since + PATIENCE, |asked| asked + ASK_AGAIN),
@@ -42,48 +49,37 @@ impl Lending {
 }
 
 impl Engine {
-    /// Tells the others since when somebody has waited here, at the end of each turn.
+    /// Tells the others what is needed here, at the end of each turn.
     pub(crate) fn publish_need<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let (mut oldest, mut weights) = (None, 0);
-        for at in 0..self.awake.len() {
-            let id = self.awake[at];
-            if self.clients.count(State::Waiting(id)) + self.keys[id.0 as usize].queued > 0 {
-                weights += u64::from(self.keys[id.0 as usize].weight.max(1));
-            }
-            let since = self.in_need_since(id);
-            let short = &mut self.keys[id.0 as usize].short_since;
-            *short = since.map(|_| short.unwrap_or(turn.now));
-            oldest = [oldest, since].into_iter().flatten().min();
-        }
-        self.busy.weigh(weights);
+        let need = self.sum_up_need(turn.now);
+        self.publish_holders(turn.now);
         let lending = &mut self.lending;
         lending.seen = turn.now;
-        let began = oldest.is_some() && lending.waiting_since.is_none();
-        if oldest != lending.waiting_since {
-            lending.waiting_since = oldest;
-            lending.short_since = oldest.map(|_| lending.short_since.unwrap_or(turn.now));
-            if oldest.is_none() {
+        let before = std::mem::replace(&mut lending.need, need);
+        if need != before {
+            if need.is_none() {
                 lending.asked = None;
             }
-            let short_since = lending.short_since;
-            let ledger = &self.shared.ledger;
-            ledger.set_waiting(self.worker, oldest, short_since);
+            self.shared.ledger.set_need(self.worker, need);
         }
-        if began {
+        let Some(need) = need else { return };
+        if before.is_none() {
             // A slot that was given back a moment ago saw nobody waiting.
             self.serve_all(turn);
-        } else if oldest.is_some_and(|since| self.finds_slots(since)) {
+        } else if self.finds_slots(turn, need) {
             self.each_awake(|engine, id| engine.grow(turn, id));
         }
     }
 
-    /// True if there may be slots for whoever has waited here since `since`, and nobody elsewhere has waited
-    /// longer.
-    fn finds_slots(&mut self, since: Timestamp) -> bool {
+    /// True if there may be slots for those who wait here, and no other worker comes first.
+    fn finds_slots<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, need: Need) -> bool {
         let ledger = &self.shared.ledger;
-        let is_first = || {
-            let other = ledger.neediest(self.worker);
-            other.is_none_or(|(_, other)| other.waiting_since >= Some(since))
+        let mine = ledger.claim(self.worker);
+        let is_first = || match ledger.neediest(self.worker, turn.now) {
+            None => true,
+            Some((_, other)) if other.is_due_before(&mine, turn.now) => false,
+            Some((_, other)) if mine.is_due_before(&other, turn.now) => true,
+            Some((_, other)) => other.waiting_since >= Some(need.waiting_since),
         };
         (ledger.taken() < ledger.total() && is_first()) || self.pool.resting() > 0
     }
@@ -92,21 +88,23 @@ impl Engine {
     pub(crate) fn ask_for_slots<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         self.lending.asked = Some(turn.now);
         self.serve_all(turn);
+        self.relieve_backends(turn);
         for other in (0..self.shared.ledger.workers()).filter(|&other| other != self.worker) {
             // A worker that has ended holds no slots.
             let _ended = turn.io.post(other, Mail::SlotWanted);
         }
     }
 
-    /// Somebody asked: gives up an idle connection if nobody here wants it.
+    /// Another worker asked: gives up an idle connection to which that has the better claim.
     pub(crate) fn lend<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let Some((idle, _)) = self.pool.oldest_idle() else {
-            return;
-        };
-        let Some(id) = self.pool.key_of(idle) else {
-            return;
-        };
-        self.give_way(turn, idle, id);
+        self.relieve_backends(turn);
+        for at in 0..self.pool.resting() {
+            if let Some((id, idle, _)) = self.pool.oldest_idle_at(at)
+                && self.give_way(turn, idle, id)
+            {
+                return;
+            }
+        }
     }
 
     /// A backend of `id` is idle: if another key or worker has the better claim to its slot, it is
@@ -117,9 +115,9 @@ impl Engine {
         idle: Key,
         id: KeyId,
     ) -> bool {
-        let rested = self.rested(turn, idle);
-        let other = self.needier_key(turn, id, rested);
-        let is_wanted = other.is_some() || self.worker_is_needier(turn, id, rested);
+        let resting = self.resting(turn, idle);
+        let other = self.needier_key(turn, id, resting);
+        let is_wanted = other.is_some() || self.worker_is_needier(turn, id, resting);
         if !is_wanted || self.is_down_to_one(id) {
             return false;
         }
@@ -136,35 +134,62 @@ impl Engine {
     /// another one is to be opened, or one that its key gives up.
     pub(crate) fn spare<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, id: KeyId) -> Option<Key> {
         let (mut oldest, mut keeps) = (None, None);
-        let claim = self.claim(id);
+        let claim = self.claim(id, turn.now);
         // Those that rest are on one list, which is not in the way of what is asked of their keys.
         for at in 0..self.pool.resting() {
             let Some((of, idle, since)) = self.pool.oldest_idle_at(at) else {
                 continue;
             };
-            let rested = turn.now.since(since);
             let is_older = oldest.is_none_or(|(_, before)| since < before);
-            let is_given = match of == id {
+            let is_given = || match of == id {
                 // A login that fails must not have cost its account a connection.
                 true => !self.is_relayed(id),
-                false => gives_way(self.holder(of), claim, rested, turn.now),
+                false => {
+                    let holder = self.holder(of, turn.now);
+                    self.yields(turn, (of, holder, self.resting(turn, idle)), (id, claim))
+                }
             };
             let mut keeps = || *keeps.get_or_insert_with(|| self.keeps_last_ones());
-            if is_older && is_given && !(self.would_lose_sessions(of) && keeps()) {
+            if is_older && is_given() && !(self.would_lose_sessions(of) && keeps()) {
                 oldest = Some((idle, since));
             }
         }
         oldest.map(|(idle, _)| idle)
     }
 
-    fn rested<I: Io<Mail>>(&self, turn: &Turn<'_, I>, idle: Key) -> Span {
-        let since = self.pool.since(idle);
-        since.map_or(Span::ZERO, |since| turn.now.since(since))
+    /// True if a connection of one key goes to another key.
+    fn yields<I: Io<Mail>>(
+        &self,
+        turn: &Turn<'_, I>,
+        (holder, has, resting): (KeyId, Claim, Resting),
+        (other, needs): (KeyId, Claim),
+    ) -> bool {
+        if !self.are_of_one_account(holder, other) {
+            return gives_way(has, needs, resting, turn.now);
+        }
+        let ours = self.wanted_since(holder);
+        let theirs = match ours.is_none() && resting.idle >= KEEP {
+            true => needs.waiting_since,
+            false => self.calls_since(other, turn.now),
+        };
+        theirs.is_some_and(|theirs| is_overtaken(ours, theirs, resting, turn.now))
     }
 
-    /// True if a lane of `id` gets no more for now: somebody has the better claim to its slot, or
-    /// goes alone and finds none but lanes.
-    pub(crate) fn must_yield<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {
+    fn resting<I: Io<Mail>>(&self, turn: &Turn<'_, I>, idle: Key) -> Resting {
+        let span = |since: Option<Timestamp>| since.map_or(Span::ZERO, |at| turn.now.since(at));
+        Resting {
+            idle: span(self.pool.since(idle)),
+            age: span(self.pool.get(idle).map(|backend| backend.opened)),
+        }
+    }
+
+    /// True if a lane of `id` gets no more for now: another key or worker has the better claim to its slot, or
+    /// a statement that goes alone finds nothing but lanes, or has waited for longer than those that wait for lanes.
+    pub(crate) fn must_yield<I: Io<Mail>>(
+        &self,
+        turn: &Turn<'_, I>,
+        (id, lane): (KeyId, Key),
+    ) -> bool {
         const OTHERS: [pool::State; 4] = [
             pool::State::Active,
             pool::State::Idle,
@@ -172,43 +197,63 @@ impl Engine {
             pool::State::Resetting,
         ];
         let only_lanes = || OTHERS.iter().all(|&state| self.pool.count(id, state) == 0);
+        let at_work = Resting {
+            idle: Span::ZERO,
+            ..self.resting(turn, lane)
+        };
+        let overtaken = |since: Timestamp| {
+            let for_lane = self.clients.oldest(State::ForLane(id));
+            since + KEEP <= for_lane.unwrap_or(turn.now)
+        };
         (self.first_in_need(id).is_some() && only_lanes())
-            || self.needier_key(turn, id, Span::ZERO).is_some()
-            || self.worker_is_needier(turn, id, Span::ZERO)
+            || self.calls_since(id, turn.now).is_some_and(overtaken)
+            || self.needier_key(turn, id, at_work).is_some()
+            || self.worker_is_needier(turn, id, at_work)
     }
 
-    /// The key with a better claim to a slot of `id` that has been idle for `rested`.
+    /// The key with a better claim to the slot of a connection of `id`: the one whose turn is due, or which has waited,
+    /// for longest.
     fn needier_key<I: Io<Mail>>(
         &self,
         turn: &Turn<'_, I>,
         id: KeyId,
-        rested: Span,
+        resting: Resting,
     ) -> Option<KeyId> {
         if self.awake.len() < 2 {
             return None;
         }
-        let holder = self.holder(id);
-        let ids = self.awake.iter().copied().filter(|&other| other != id);
-        let needy = ids.filter(|&other| gives_way(holder, self.claim(other), rested, turn.now));
-        needy.min_by_key(|&other| self.in_need_since(other))
+        let holder = self.holder(id, turn.now);
+        let others = self.awake.iter().copied().filter(|&other| other != id);
+        let needy = others.filter_map(|other| {
+            let claim = self.claim(other, turn.now);
+            let yields = self.yields(turn, (id, holder, resting), (other, claim));
+            let due = claim.due.filter(|&due| due <= turn.now);
+            yields.then_some(((due.is_none(), due, claim.waiting_since), other))
+        });
+        needy.min().map(|(_, other)| other)
     }
 
-    /// True if another worker has a better claim to a slot of `id` that has been idle for `rested`.
-    fn worker_is_needier<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId, rested: Span) -> bool {
+    /// True if another worker has a better claim to the slot of a connection of `id`.
+    fn worker_is_needier<I: Io<Mail>>(
+        &self,
+        turn: &Turn<'_, I>,
+        id: KeyId,
+        resting: Resting,
+    ) -> bool {
         let ledger = &self.shared.ledger;
-        let Some((_, theirs)) = ledger.neediest(self.worker) else {
+        let Some((_, theirs)) = ledger.neediest(self.worker, turn.now) else {
             return false;
         };
         let mine = Claim {
-            waiting_since: self.holder(id).waiting_since,
+            waiting_since: self.holder(id, turn.now).waiting_since,
             ..ledger.claim(self.worker)
         };
-        gives_way(mine, theirs, rested, turn.now)
+        gives_way(mine, theirs, resting, turn.now)
     }
 
     /// A slot went back to the budget: whoever waits elsewhere is told.
     pub(crate) fn slot_returned<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        if let Some((other, _)) = self.shared.ledger.neediest(self.worker) {
+        if let Some((other, _)) = self.shared.ledger.neediest(self.worker, turn.now) {
             let _ended = turn.io.post(other, Mail::SlotFree);
         }
     }
@@ -329,29 +374,6 @@ impl Engine {
                     backend.retired = true;
                 }
             }
-        }
-    }
-
-    /// The claim of a key that has slots: those who wait for its lanes have one, too.
-    fn holder(&self, id: KeyId) -> Claim {
-        let claim = self.claim(id);
-        let queued = self.scheduler.first_without_backend(id.0);
-        let queued = queued.and_then(|key| Some(self.clients.get(key)?.since));
-        let for_lane = self.clients.oldest(State::ForLane(id));
-        let waiting = [claim.waiting_since, for_lane, queued];
-        Claim {
-            waiting_since: waiting.into_iter().flatten().min(),
-            ..claim
-        }
-    }
-
-    fn claim(&self, id: KeyId) -> Claim {
-        let waiting_since = self.in_need_since(id);
-        Claim {
-            owned: self.pool.owned(id),
-            weight: self.keys[id.0 as usize].weight,
-            waiting_since,
-            short_since: self.keys[id.0 as usize].short_since,
         }
     }
 }

@@ -3,9 +3,10 @@
 use events::{Io, Span};
 use membership::Key;
 use pool::{KeyId, State as BackendState};
+use session::statement::Flavor;
 use wire::{
     AuthPlugin, Capabilities, ErrPacket, ExtendedCapabilities, HandshakeResponse, InitialHandshake,
-    Malformed, TextResultSet, code, encode_attributes, whole_packet,
+    Malformed, OkPacket, TextResultSet, code, encode_attributes, whole_packet,
 };
 
 use crate::backend::auth::{BackendLogin, Challenge, Greeted};
@@ -82,8 +83,7 @@ impl Engine {
                 done
             }
             (Some(BackendLogin::Response(_) | BackendLogin::Verdict), Some(0x00)) => {
-                self.backend_ready(turn, key);
-                Ok(())
+                self.backend_let_in(turn, key, payload)
             }
             (Some(BackendLogin::Response(_)), Some(0xfe)) => {
                 self.backend_auth_switch(turn, key, payload, packet.sequence_id)
@@ -110,8 +110,11 @@ impl Engine {
         };
         let wanted = self.pool.key(id).clone();
         if !handshake.capabilities.contains(REQUIRED) {
-            let text = "it cannot track sessions; MariaDB 10.2 or MySQL 5.7 is the oldest that can";
-            self.give_up_connect(turn, key, text.to_owned());
+            let version = String::from_utf8_lossy(handshake.server_version);
+            let text = format!(
+                "{version} cannot track sessions; MariaDB 10.2 and MySQL 5.7 are the oldest that can"
+            );
+            self.server_unfit(turn, key, text);
             return Ok(());
         }
         let lacks = wanted.capabilities - handshake.capabilities;
@@ -184,6 +187,18 @@ impl Engine {
         response.encode(turn.io.outbox(backend.handle), sequence_id);
     }
 
+    /// The backend is logged in to, and tells what a session begins with.
+    pub(crate) fn backend_let_in<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        payload: &[u8],
+    ) -> Result<(), Malformed> {
+        self.told_at_login.learn(&OkPacket::parse(payload)?);
+        self.backend_ready(turn, key);
+        Ok(())
+    }
+
     pub(crate) fn backend_ready<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.counters.backend_connections += 1;
         if self.pool.state(key) == Some(BackendState::Reserved) {
@@ -215,6 +230,11 @@ impl Engine {
         };
         let outbox = turn.io.outbox(backend.handle);
         put_setup(outbox, backend, self.facts.as_ref());
+        self.probe_tracker(turn, key);
+        let Some(backend) = self.pool.get_mut(key) else {
+            return;
+        };
+        let outbox = turn.io.outbox(backend.handle);
         backend.put_query(outbox, PRIVILEGES);
         backend.expect(Purpose::ReadPrivileges(TextResultSet::default()));
         if backend.dirty {
@@ -237,19 +257,29 @@ impl Engine {
             (state.failures, state.retry_at) = (0, None);
             state.hides_variables = false;
         }
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.opened = turn.now;
+        }
         self.relay_done(turn, key, rows.and_then(|rows| rows.first(1)));
         self.clean_if_initiated(turn, key);
     }
 
-    /// The server may have run there what it runs for each session: that is gone with a reset, and with it, on MySQL, what
-    /// the collation of the login stood for.
+    /// The server may have run `init_connect` there: that is gone with a reset. On MySQL so are the character sets that
+    /// the login named; on MariaDB those stay, but for a collation that the server does not know, for which a reset brings
+    /// those of another session. What a reset does not tell of a login is taken from the server's list.
     fn clean_if_initiated<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        let Some(backend) = self.pool.get_mut(key).filter(|backend| backend.dirty) else {
+        let Some(backend) = self.pool.get(key).filter(|backend| backend.dirty) else {
             return;
         };
         let collation = backend.session.collation;
-        if self.charsets.get(collation).is_none() {
-            backend.ask_for_collation(turn.io.outbox(backend.handle), collation);
+        let facts = self.facts.as_ref();
+        let stays =
+            |facts: &&Facts| facts.flavor == Flavor::MariaDb && facts.has_collation(collation);
+        let lost = facts.filter(|facts| !stays(facts));
+        let lost = lost.and_then(|facts| facts.charset_of_login(collation));
+        if let (Some(charset), None) = (lost, self.charsets.get(collation)) {
+            let charset = self.interner.charset(charset);
+            self.charsets.learn(collation, charset);
         }
         self.put_reset(turn, key);
     }
@@ -387,6 +417,7 @@ impl Engine {
         state.failures += 1;
         state.retry_at = Some(turn.now + Span::from_us(step.as_us() / 2 + spread));
         state.last_error = text;
+        state.unfit = false;
         self.wake(id);
         self.learn_nothing(turn);
         self.slot_returned(turn);

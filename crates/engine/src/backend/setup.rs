@@ -1,11 +1,13 @@
 //! What makes a backend one that anybody can get: cleaning it, asking it what a session begins with, and learning
 //! that. Logging in is the matter of `backend_login`.
 
+use std::sync::Arc;
+
 use events::Io;
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::Flavor;
-use session::{Charset, ResultsCollation, misreads};
+use session::{ASK_FOR_COLLATIONS, Charset, Collations, ResultsCollation, misreads};
 use wire::{Command, TextResultSet};
 
 use crate::backend::facts::Facts;
@@ -21,8 +23,8 @@ use crate::{Engine, Mail, Turn};
 const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
     session_track_system_variables='*',session_track_transaction_info=2,autocommit=1";
 
-/// The same but for what is never anything else.
-pub(crate) const TRACK_ALL: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
+/// Has the tracker tell of all that it can: the same but for what is never anything else.
+pub const TRACK_ALL: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
     session_track_system_variables='*'";
 
 /// What sessions begin with, in the order of [`Fact`].
@@ -33,7 +35,8 @@ macro_rules! facts {
             @@global.autocommit,@@global.log_bin,@@sql_auto_is_null,@@global.sql_select_limit,\
             HEX(@@global.init_connect),@@global.wait_timeout,@@global.interactive_timeout,\
             @@global.session_track_system_variables,@@global.session_track_schema,\
-            @@global.session_track_state_change",
+            @@global.session_track_state_change,COLLATION(USER()),\
+            CASE WHEN 0 THEN '' /*M!110201 ELSE @@global.character_set_collations*/ END",
             $role
         )
         .as_bytes()
@@ -57,7 +60,9 @@ enum Fact {
     WaitTimeout,
     InteractiveTimeout,
     Tracking,
-    Role = 14,
+    CollationOfNames = 14,
+    ChosenCollations,
+    Role,
 }
 
 impl Fact {
@@ -108,6 +113,7 @@ impl Engine {
         }
         backend.due = crate::backend::Due::empty();
         backend.changed_globals.clear();
+        backend.untold.clear();
         backend.retrack = None;
         (backend.keeps_locks, backend.keeps_characteristics) = (false, false);
         backend.statements.forget_all();
@@ -145,10 +151,8 @@ impl Engine {
             Some(login) if role == *login => {}
             Some(_) => session.set_role(Some(&role)),
         }
-        session.charset =
-            charset(facts, None, flavor).map(|charset| self.interner.charset(charset));
-        // A collation that MariaDB does not know is the server's default for a new connection, and after
-        // a reset that of whoever had the server's thread before.
+        let charset = charset(facts, None, self.facts.as_ref());
+        session.charset = charset.map(|charset| self.interner.charset(charset));
         let is_new = backend.is_new();
         // What the server has run there is the matter of sessions, each of which has its own.
         let initiated = is_new
@@ -172,6 +176,13 @@ impl Engine {
         }
     }
 
+    /// The backend listed the server's collations.
+    pub(crate) fn learn_collations(&mut self, rows: &TextResultSet) {
+        if let Some(facts) = &mut self.facts {
+            facts.charsets.collations = Some(Arc::new(Collations::told(rows.rows())));
+        }
+    }
+
     /// The backend said what sessions begin with from now on.
     fn learn_globals(&mut self, facts: &TextResultSet) {
         if let Some(autocommit) = Fact::Autocommit.of(facts) {
@@ -185,6 +196,8 @@ impl Engine {
             known.init_connect = unhex(text(Fact::InitConnect)).map(Into::into);
             known.wait_timeout = text(Fact::WaitTimeout).into();
             known.interactive_timeout = text(Fact::InteractiveTimeout).into();
+            known.charsets.of_names = text(Fact::CollationOfNames).into();
+            known.charsets.chosen = text(Fact::ChosenCollations).into();
         }
         self.learn_tracked(Asked::told(facts, Fact::Tracking as usize));
     }
@@ -241,7 +254,13 @@ impl Engine {
     }
 }
 
+/// What each backend needs before a session gets it, whoever had it.
 pub(crate) fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend, facts: Option<&Facts>) {
+    if facts.is_some_and(|facts| facts.charsets.collations.is_none()) {
+        // Before all variables are tracked: see there.
+        backend.put_query(outbox, ASK_FOR_COLLATIONS);
+        backend.expect(Purpose::ReadCollations(TextResultSet::default()));
+    }
     backend.put_query(outbox, SETUP);
     backend.expect(Purpose::Setup(false));
     let roles = facts.is_some_and(Facts::has_roles);
@@ -253,7 +272,7 @@ pub(crate) fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend, facts: Opti
 pub(crate) fn charset(
     rows: &TextResultSet,
     before: Option<&Charset>,
-    flavor: Flavor,
+    facts: Option<&Facts>,
 ) -> Option<Charset> {
     let mut charset = Charset {
         client: rows.first(0)?.into(),
@@ -261,8 +280,8 @@ pub(crate) fn charset(
         results_collation: None,
         collation: rows.first(2)?.into(),
     };
-    let number = rows.collation();
-    charset.results_collation =
-        number.and_then(|number| ResultsCollation::told(number, &charset, before, flavor));
+    let takes = |number| facts.is_some_and(|facts| facts.takes_collation(number));
+    let told = |number| ResultsCollation::told((number, takes(number)), &charset, before);
+    charset.results_collation = rows.collation().and_then(told);
     Some(charset)
 }

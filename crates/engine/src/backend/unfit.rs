@@ -2,14 +2,17 @@
 
 use events::Io;
 use membership::Key;
+use pool::KeyId;
 use wire::{ErrPacket, code};
 
 use crate::backend::Backend;
+use crate::errors::ClientError;
+use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
 /// MariaDB tracks no variables in sessions that begin while its list of them is empty, whatever they set it to
 /// themselves.
-const TRACKS_NOTHING: &str = "it does not tell which variables its sessions set, as session_track_system_variables is \
+const TRACKS_NOTHING: &str = "does not tell which variables its sessions set, as session_track_system_variables is \
     empty there; SET GLOBAL session_track_system_variables = DEFAULT on it, and take the line out of its configuration";
 
 impl Engine {
@@ -51,6 +54,40 @@ impl Engine {
 
     /// It does not tell what its session sets, so that nobody's could be carried.
     pub(crate) fn backend_tracks_nothing<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        self.backend_unfit(turn, key, TRACKS_NOTHING.to_owned());
+        let version = self.facts.as_ref().map_or(&b""[..], |facts| &facts.version);
+        let text = format!("{} {TRACKS_NOTHING}", String::from_utf8_lossy(version));
+        match self.pool.get(key).is_some_and(Backend::is_new) {
+            true => self.server_unfit(turn, key, text),
+            false => self.backend_unfit(turn, key, text),
+        }
+    }
+
+    /// Nobody can be served on the server behind: whoever waits is told so, and so is who comes before it is tried again.
+    pub(crate) fn server_unfit<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        text: String,
+    ) {
+        if let Some(client) = self.login_decided_by(key) {
+            tracing::warn!(error = text, "no login can be handed on");
+            let error = ClientError::server_unfit(&text);
+            return self.refuse(turn, client, &error, DisconnectReason::LoginRefused);
+        }
+        let id = self.pool.key_of(key);
+        self.give_up_connect(turn, key, text);
+        if let Some(id) = id {
+            self.keys[id.0 as usize].unfit = true;
+            self.locked_out.push(id);
+        }
+    }
+
+    /// Tells those who wait for a connection to such a server.
+    pub(crate) fn tell_unfit<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
+        // A server that was replaced may still have connections that are in order.
+        if !self.is_served(id) {
+            let error = ClientError::server_unfit(&self.keys[id.0 as usize].last_error);
+            self.refuse_waiters(turn, id, &error.packet());
+        }
     }
 }

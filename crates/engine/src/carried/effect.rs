@@ -41,8 +41,8 @@ pub(crate) enum Act {
     Signals(Box<[u8]>),
     /// SET of global variables with these names.
     SetsGlobals(Vec<Vec<u8>>),
-    /// SET or SELECT of what is tracked, and what has the other variables told that it sets.
-    Retracks(Box<[u8]>),
+    /// SET or SELECT of what is tracked.
+    Retracks,
 }
 
 /// More of a row is not looked at.
@@ -89,7 +89,7 @@ impl Effect {
 
     /// True for what sets, or asks, what is tracked.
     pub(crate) fn retracks(&self) -> bool {
-        matches!(self.act, Act::Retracks(_))
+        matches!(self.act, Act::Retracks)
     }
 
     /// The text of a SIGNAL.

@@ -2,8 +2,7 @@
 //! server, where each has a copy of the values of then. A backend connection that is opened later has those of its
 //! own time.
 //!
-//! What it began with is asked of the session that makes the change, unless it has set the variable itself: it sets it
-//! to what it is, so that the tracker tells it. Others get the same, if everybody may set it. What a change has made of
+//! What it began with is asked of the session that makes the change, unless it has set the variable itself. Others get the same, if everybody may set it. What a change has made of
 //! the variable is what sessions after it begin with, until the next one.
 
 use std::collections::VecDeque;
@@ -12,13 +11,14 @@ use std::sync::Arc;
 use events::Io;
 use membership::Key;
 use session::{can_be_refused, is_carried, is_restorable};
-use wire::{OkPacket, StateChange, TextResultSet};
+use wire::TextResultSet;
 
 use crate::backend::key_state::with_ignore_space;
 use crate::backend::setup::SQL_MODE;
 use crate::backend::{ClientCommand, Due, Purpose};
 use crate::carried::effect::Act;
 use crate::carried::routines::unhex;
+use crate::carried::told::value_told;
 use crate::carried::track_lists::is_of_tracking;
 use crate::client::Client;
 use crate::{Engine, Mail, Turn};
@@ -60,35 +60,23 @@ pub(crate) struct GlobalQuestion {
 
 enum Asks {
     /// What the session has begun with.
-    Before,
+    Before(TextResultSet),
     /// What the variable is now.
     After(TextResultSet),
 }
 
 impl GlobalQuestion {
-    /// The rows of the answer, if it has some.
-    pub(crate) fn rows(&mut self) -> Option<&mut TextResultSet> {
+    /// The rows of the answer.
+    pub(crate) fn rows(&mut self) -> &mut TextResultSet {
         match &mut self.asks {
-            Asks::Before => None,
-            Asks::After(rows) => Some(rows),
+            Asks::Before(rows) | Asks::After(rows) => rows,
         }
-    }
-
-    /// Takes note of what the server tells of the session.
-    pub(crate) fn told(&mut self, ok: &OkPacket<'_>) {
-        let name = &*self.changed.name;
-        let told = ok.changes().find_map(|change| match change {
-            StateChange::SystemVariable { name: told, value } if told == name => Some(value),
-            _ => None,
-        });
-        let told = told.filter(|value| is_restorable(value));
-        self.changed.before = told.map(Into::into);
     }
 
     fn text(&self) -> Vec<u8> {
         let name = &self.changed.name[..];
         match self.asks {
-            Asks::Before => [b"SET @@session.", name, b"=@@session.", name].concat(),
+            Asks::Before(_) => [b"SELECT @@session.", name, b" LIMIT 1"].concat(),
             // Whatever is sent to the session's client, its bytes are what the server runs.
             Asks::After(_) if *name == *INIT_CONNECT => {
                 b"SELECT HEX(@@global.init_connect) LIMIT 1".to_vec()
@@ -200,14 +188,14 @@ impl Engine {
             };
             let kept = is_kept(name);
             let changed = ChangedGlobal::new(changes, name);
-            let for_others = kept && !can_be_refused(name) || is_learned(name);
+            let for_others = kept && !can_be_refused(name) || self.is_followed(name);
             let for_itself = kept && !own.has_set(name);
             if for_others {
                 self.tell_changed(turn, &changed);
             }
             let asks = [
                 for_others.then(|| Asks::After(TextResultSet::default())),
-                for_itself.then_some(Asks::Before),
+                for_itself.then(|| Asks::Before(TextResultSet::default())),
             ];
             if let Some(backend) = self.pool.get_mut(key) {
                 let questions = asks.into_iter().flatten().map(|asks| GlobalQuestion {
@@ -250,10 +238,18 @@ impl Engine {
         }
         if let Some(value) = &changed.after {
             self.track_lists.global_was(&changed.name, value);
+            self.told_at_login.global_was(&changed.name, value);
         }
-        if !is_learned(&changed.name) {
+        // Not of those that a session could be refused.
+        let is_carried = !is_learned(&changed.name) && !can_be_refused(&changed.name);
+        if is_carried || changed.name.is_empty() {
             self.former_globals.learn(changed);
         }
+    }
+
+    /// True for variables of which it is known what sessions begin with, or are told that they do.
+    fn is_followed(&self, name: &[u8]) -> bool {
+        is_learned(name) || self.told_at_login.names(name)
     }
 
     /// Asks the next question about what the session of the backend has changed.
@@ -280,7 +276,11 @@ impl Engine {
     ) {
         let GlobalQuestion { mut changed, asks } = question;
         match asks {
-            Asks::Before => self.keeps_its_own(key, &changed),
+            Asks::Before(rows) => {
+                let value = value_told(&rows, 0).filter(|value| is_restorable(value));
+                changed.before = value.map(Into::into);
+                self.keeps_its_own(key, &changed);
+            }
             Asks::After(rows) => {
                 let value = rows.first(0).filter(|value| is_restorable(value));
                 changed.after = value.map(Into::into);
@@ -291,7 +291,7 @@ impl Engine {
         // What it has begun with may have changed since, for all that is known.
         let tells = |client: &Client| client.origin.global_changes >= self.former_globals.forgotten;
         changed.before = changed.before.filter(|_| client.is_some_and(tells));
-        if !can_be_refused(&changed.name) || is_learned(&changed.name) {
+        if !can_be_refused(&changed.name) || self.is_followed(&changed.name) {
             self.tell_changed(turn, &changed);
         }
     }

@@ -42,10 +42,11 @@ impl fmt::Display for Gtid {
 }
 
 impl Client {
-    /// The expression for it, where there is such a variable: of the same type and length.
+    /// The expression for it, where there is such a variable: of the same length, and of the variable's own type, collation
+    /// and coercibility, which differ between versions.
     pub(crate) fn last_gtid(&self, flavor: Flavor) -> Option<String> {
         let last = self.origin.last_gtid;
-        (flavor == Flavor::MariaDb).then(|| format!("CONVERT('{last}' USING utf8mb3)"))
+        (flavor == Flavor::MariaDb).then(|| format!("CONCAT(LEFT(@@last_gtid,0),'{last}')"))
     }
 }
 

@@ -59,6 +59,8 @@ impl Engine {
             | Due::NAMES
             | Due::PUT_BACK
             | Due::TRACKING
+            | Due::VARIABLES
+            | Due::ALL_VARIABLES
             | Due::GLOBALS
             | Due::SEQUENCES;
         if !due.contains(Due::PING) && self.answers_nothing(key) {
@@ -91,6 +93,10 @@ impl Engine {
             backend.put_query(turn.io.outbox(backend.handle), READ_CHARSET);
             backend.expect(Purpose::ReadCharset(rows));
             backend.due -= Due::CHARSET;
+        } else if backend.due.intersects(Due::VARIABLES | Due::ALL_VARIABLES) {
+            if !self.ask_for_variables(turn, key) {
+                return false;
+            }
         } else if backend.due.contains(Due::ROLE) {
             backend.put_query(turn.io.outbox(backend.handle), READ_ROLE);
             backend.expect(Purpose::ReadRole(TextResultSet::default()));
@@ -145,17 +151,20 @@ impl Engine {
             Purpose::ReadInsertId(rows) => self.learn_insert_id(key, &rows),
             Purpose::ReadFoundRows(rows) => self.learn_found_rows(key, &rows),
             Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
+            Purpose::ReadBeginning(rows) => self.learn_beginning(&rows),
+            Purpose::ReadVariables(read) => self.learn_variables(key, Some(&read)),
             Purpose::ReadRole(rows) => self.learn_role(key, &rows),
             Purpose::ReadGlobal(question) => self.learn_global(turn, key, *question),
             Purpose::ReadTracking(rows) => self.learn_tracking(turn, key, &rows),
             Purpose::ReadNames(rows) => self.learn_names(key, Ok(&rows)),
             Purpose::ReadWarnings(read) => self.learn_warnings(key, *read),
-            Purpose::ReadCollation(collation, rows) => self.learn_collation(key, collation, &rows),
+            Purpose::ReadCollations(rows) => self.learn_collations(&rows),
             Purpose::ReadViews(rows) => self.learn_views(turn, key, Some(&rows)),
             Purpose::Reset | Purpose::Setup(_) if self.awaits_clean(key) => {}
             Purpose::Reset | Purpose::Setup(_) | Purpose::Ping => self.ping_answered(key),
             Purpose::Command(_)
             | Purpose::ReadPutBack
+            | Purpose::Probe(_)
             | Purpose::Retrack
             | Purpose::Restore(_)
             | Purpose::ReadTables(_)
@@ -175,7 +184,7 @@ impl Engine {
     pub(crate) fn question_told(&mut self, key: Key, purpose: &mut Purpose, ok: &OkPacket<'_>) {
         match purpose {
             Purpose::ReadPutBack => self.put_back_told(key, ok),
-            Purpose::ReadGlobal(question) => question.told(ok),
+            Purpose::Probe(probe) => probe.told(ok),
             Purpose::Retrack => self.retrack_told(key, ok),
             Purpose::Setup(tells) => {
                 let is_variable = |change| matches!(change, StateChange::SystemVariable { .. });
@@ -217,12 +226,11 @@ impl Engine {
     }
 
     fn learn_charset(&mut self, key: Key, rows: &TextResultSet) {
-        let flavor = self.flavor();
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         let before = backend.session.charset.as_deref();
-        let charset = charset(rows, before, flavor);
+        let charset = charset(rows, before, self.facts.as_ref());
         backend.session.charset = charset.map(|charset| self.interner.charset(charset));
         if let Some(client) = backend
             .client

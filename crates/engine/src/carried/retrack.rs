@@ -1,7 +1,7 @@
 //! A session sets, or asks, what the server's session tracker tells (`session_track_…`). Its backend is given the
 //! session's own values for the one statement, so that it answers as it should; then they are read back, and the backend
-//! tracks for the front door again, that is all it can. What else such a SET has set the tracker does not tell, for its list
-//! was another one by then: those variables are set once more, to the values that they have.
+//! tracks for the front door again, that is all it can. What else such a SET has set the tracker may not tell, for its list
+//! was another one by then: `told` asks for it.
 
 use events::Io;
 use membership::Key;
@@ -25,15 +25,11 @@ pub(crate) const READ_TRACKING: &[u8] =
 
 const TRACK_NO_TRANSACTIONS: &[u8] = b"SET session_track_transaction_info=DEFAULT";
 
-/// What a backend is to be asked, and told, before anybody else's changes can be followed there.
-#[derive(Debug)]
+/// A backend tracks what its session asked for.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Retrack {
-    /// What has the tracker tell of variables that were set; empty if there are none.
-    touches: Box<[u8]>,
     /// Others could not have been served there before either.
     dirty: bool,
-    /// Of several statements one has failed: which of those variables were set is not known.
-    unsure: bool,
 }
 
 /// True of a statement that sets or asks what is tracked, and pins nothing for it.
@@ -53,12 +49,9 @@ pub(crate) fn retracks(statement: &Statement) -> bool {
 }
 
 impl ClientCommand {
-    /// What has the tracker tell of variables that this command sets beside what is tracked, if it sets or asks that.
-    pub(crate) fn retracks(&self) -> Option<&[u8]> {
-        match self.effect.as_ref()?.act() {
-            Act::Retracks(touches) => Some(touches),
-            _ => None,
-        }
+    /// True of one that sets, or asks, what is tracked.
+    pub(crate) fn retracks(&self) -> bool {
+        self.effect.as_ref().is_some_and(|effect| effect.retracks())
     }
 }
 
@@ -79,7 +72,7 @@ impl Engine {
             .get(key)
             .filter(|client| sets && !client.tracks.is_own());
         let dialect = client.and_then(|client| self.facts.as_ref()?.dialect(&client.session));
-        if dialect.is_some_and(|dialect| sets_tracked(text, &dialect).is_some()) {
+        if dialect.is_some_and(|dialect| sets_tracked(text, &dialect)) {
             statement.pins.remove(only);
         }
         statement
@@ -97,11 +90,8 @@ impl Engine {
         }
         let client = self.clients.get(key);
         client.filter(|client| !client.tracks.is_own())?;
-        let names = match statement.kind {
-            Kind::Select => Vec::new(),
-            _ => sets_tracked(packet.text(), dialect?)?,
-        };
-        Some(Act::Retracks(touches(&names).into()))
+        let asks = statement.kind == Kind::Select;
+        (asks || sets_tracked(packet.text(), dialect?)).then_some(Act::Retracks)
     }
 
     /// What the session has tracked is known. Its backend tracks for the front door again.
@@ -118,7 +108,6 @@ impl Engine {
             return;
         };
         let tracks = self.track_lists.filter(Asked::told(rows, 0));
-        let tracks = tracks.filter(|_| !retrack.unsure);
         let client = backend.client.and_then(|key| self.clients.get_mut(key));
         match (client, tracks) {
             (Some(client), Some(tracks)) => client.tracks = tracks,
@@ -135,13 +124,8 @@ impl Engine {
             }
             (None, _) => return,
         }
-        let outbox = turn.io.outbox(backend.handle);
-        backend.put_query(outbox, TRACK_ALL);
+        backend.put_query(turn.io.outbox(backend.handle), TRACK_ALL);
         backend.expect(Purpose::Retrack);
-        if !retrack.touches.is_empty() {
-            backend.put_query(outbox, &retrack.touches);
-            backend.expect(Purpose::Retrack);
-        }
         backend.dirty = retrack.dirty;
     }
 
@@ -159,15 +143,9 @@ impl Engine {
 }
 
 impl Backend {
-    /// Notes that a statement has set, or asked, what is tracked. What it has set beside that is not looked at if it failed.
-    pub(crate) fn note_retracked(&mut self, command: &ClientCommand, failed: bool) {
-        if let (Some(touches), Some(retrack)) = (command.retracks(), &mut self.retrack) {
-            retrack.unsure = failed && command.kind == Kind::Multiple && !touches.is_empty();
-            retrack.touches = if failed {
-                Box::default()
-            } else {
-                touches.into()
-            };
+    /// Notes that a statement has set, or asked, what is tracked.
+    pub(crate) fn note_retracked(&mut self, command: &ClientCommand) {
+        if command.retracks() && self.retrack.is_some() {
             self.due |= Due::TRACKING;
         }
     }
@@ -194,44 +172,11 @@ pub(crate) fn put_tracking(
     match pins {
         true => client.tracks.become_own(),
         false => {
-            backend.retrack = Some(Box::new(Retrack {
-                touches: Box::default(),
+            backend.retrack = Some(Retrack {
                 dirty: backend.dirty,
-                unsure: false,
-            }));
+            });
         }
     }
     // Nobody else could be served there, unless what was there before is put back.
     backend.dirty = true;
-}
-
-/// What sets variables to the values that they have.
-fn touches(names: &[Vec<u8>]) -> Vec<u8> {
-    let mut text = Vec::new();
-    for name in names {
-        text.extend_from_slice(if text.is_empty() {
-            b"SET SESSION "
-        } else {
-            b",SESSION "
-        });
-        text.extend_from_slice(name);
-        text.extend_from_slice(b"=@@SESSION.");
-        text.extend_from_slice(name);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn variables_are_set_to_what_they_are() {
-        assert_eq!(touches(&[]), b"");
-        let names = [b"autocommit".to_vec(), b"sql_mode".to_vec()];
-        assert_eq!(
-            touches(&names),
-            b"SET SESSION autocommit=@@SESSION.autocommit,SESSION sql_mode=@@SESSION.sql_mode"
-        );
-    }
 }

@@ -145,10 +145,14 @@ impl Engine {
     pub(crate) fn may_have_set_behind(&mut self, command: &ClientCommand) {
         let client = command.client.and_then(|key| self.clients.get(key));
         let follows = client.is_some_and(|client| !client.pins.contains(PinReason::UserVariable));
-        if let (Some(key), true) = (command.client, follows)
-            && command.traits.contains(Traits::SETS_BEHIND)
-        {
-            self.ask_for_names(key);
+        if !command.traits.contains(Traits::SETS_BEHIND) {
+            return;
+        }
+        if let Some(key) = command.client {
+            self.may_have_set_unseen(key);
+            if follows {
+                self.ask_for_names(key);
+            }
         }
     }
 

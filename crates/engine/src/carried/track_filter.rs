@@ -103,7 +103,7 @@ impl TrackFilter {
     }
 
     /// True if a variable is told.
-    pub(super) fn names(self, name: &[u8], lists: &TrackLists) -> bool {
+    pub(crate) fn names(self, name: &[u8], lists: &TrackLists) -> bool {
         let asked = self.asked(lists);
         self == Self::OWN_VARIABLES
             || asked.map_or_else(|| DEFAULT.contains(&name), |asked| asked.names(name))
@@ -177,9 +177,9 @@ impl Engine {
         let Some(client) = client.filter(|client| client.dialect().session_track) else {
             return;
         };
-        let tracks = match command.retracks() {
-            Some(_) if command.kind != Kind::Select => TrackFilter::AS_TOLD,
-            _ => client.tracks,
+        let tracks = match command.retracks() && command.kind != Kind::Select {
+            true => TrackFilter::AS_TOLD,
+            false => client.tracks,
         };
         tracks.pass(Reader::new(ok.state_changes), &self.track_lists, block);
         let backend = client.backend.and_then(|key| self.pool.get(key));
@@ -199,7 +199,7 @@ impl Engine {
     }
 }
 
-pub(super) fn put_variable((name, value): (&[u8], &[u8]), block: &mut Vec<u8>) {
+pub(crate) fn put_variable((name, value): (&[u8], &[u8]), block: &mut Vec<u8>) {
     let mut entry = Vec::new();
     put_lenenc_bytes(&mut entry, name);
     put_lenenc_bytes(&mut entry, value);

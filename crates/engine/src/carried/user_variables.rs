@@ -7,7 +7,7 @@
 pub(crate) mod names;
 mod values;
 
-pub(crate) use values::ReadVariables;
+pub(crate) use values::ReadUserVariables;
 
 use events::{Io, Timestamp};
 use membership::Key;
@@ -329,6 +329,7 @@ impl Engine {
         client: Key,
         values: Vec<(Box<[u8]>, UserValue)>,
     ) -> bool {
+        let has_memory = self.has_session_memory();
         let Some(client) = self.clients.get_mut(client) else {
             return false;
         };
@@ -337,7 +338,7 @@ impl Engine {
         for (name, value) in values {
             user.set(&name, value);
         }
-        if user.bytes() > UserVariables::BYTES_MAX {
+        if user.bytes() > UserVariables::BYTES_MAX || !has_memory {
             return false;
         }
         client.session.user = Some(self.interner.user_variables(user));

@@ -7,14 +7,13 @@ use session::is_charset_variable;
 use session::statement::{Flavor, Kind, PinReason, Traits};
 use wire::{
     ErrPacket, Fingerprint, OkPacket, Piece, ServerStatus, StateChange, TextResultSet, Told,
-    WalkError, whole_packet,
+    WalkError,
 };
 
-use crate::backend::{ClientCommand, Exchange, Purpose};
+use crate::backend::{ClientCommand, Exchange, InsertId, Purpose, Reading};
 use crate::carried::last_gtid::Gtid;
 use crate::carried::tracking::{self, Tracked};
 use crate::carried::user_variables::names::may_do_unseen;
-use crate::client::State;
 use crate::conditions::Does;
 use crate::{Engine, Mail, Turn};
 
@@ -50,6 +49,7 @@ impl Purpose {
     fn collect(&mut self, piece: &Piece<'_>) -> Result<(), WalkError> {
         match self {
             Self::ReadFacts(rows)
+            | Self::ReadBeginning(rows)
             | Self::ReadInsertId(rows)
             | Self::ReadFoundRows(rows)
             | Self::ReadCharset(rows)
@@ -59,14 +59,11 @@ impl Purpose {
             | Self::ReadPrivileges(rows)
             | Self::ReadRight(rows)
             | Self::ReadViews(rows)
-            | Self::ReadCollation(_, rows) => {
+            | Self::ReadCollations(rows) => {
                 collect(rows, piece)?;
             }
-            Self::ReadGlobal(question) => {
-                if let Some(rows) = question.rows() {
-                    collect(rows, piece)?;
-                }
-            }
+            Self::ReadVariables(read) => collect(&mut read.rows, piece)?,
+            Self::ReadGlobal(question) => collect(question.rows(), piece)?,
             Self::Prepare(preparing) => preparing.note(piece),
             Self::ReadUserVariables(read) => read.piece(piece)?,
             Self::ReadSequence(read) => collect(&mut read.rows, piece)?,
@@ -83,6 +80,7 @@ impl Purpose {
             | Self::Reset
             | Self::Reselect
             | Self::Setup(_)
+            | Self::Probe(_)
             | Self::Kill(_)
             | Self::Ping => {}
         }
@@ -106,11 +104,10 @@ impl Engine {
             inbox.extend_from_slice(bytes);
         }
         let input = if carried_over { &inbox } else { bytes };
-        let used = match self.answers(turn, key, input) {
-            Ok(used) => used,
-            Err(WalkError::AfterEnd) if self.says_goodbye(turn, key, input) => {
-                return self.backend_broken(turn, key);
-            }
+        let (used, read) = self.answers(turn, key, input);
+        match read {
+            Ok(()) => {}
+            Err(WalkError::AfterEnd) => return self.heard_unasked(turn, key, &input[used..]),
             Err(error) => {
                 tracing::warn!(backend = ?key, %error, "backend does not follow the protocol; closed");
                 return self.backend_broken(turn, key);
@@ -127,46 +124,17 @@ impl Engine {
         }
     }
 
-    /// A backend that nothing was asked of says that it closes the connection, and why: so does MySQL if it was silent for
-    /// too long. False if it says something else.
-    fn says_goodbye<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        input: &[u8],
-    ) -> bool {
-        let Ok(packet) = whole_packet(input) else {
-            return false;
-        };
-        let payload = packet.payload.bytes();
-        let Some(backend) = self
-            .pool
-            .get(key)
-            .filter(|_| payload.first() == Some(&0xff))
-        else {
-            return false;
-        };
-        let Ok(error) = ErrPacket::parse(payload) else {
-            return false;
-        };
-        tracing::debug!(backend = ?key, code = error.code, "backend says that it closes");
-        if let Some(client) = backend.client.filter(|_| backend.exchanges.is_empty()) {
-            self.tell_unasked(turn, client, &error);
-        }
-        true
-    }
-
-    /// Deals with all complete pieces of `input`. Returns how many bytes that were.
+    /// Deals with all complete pieces of `input`. Returns how many bytes those were, and whether they could be read.
     fn answers<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
         input: &[u8],
-    ) -> Result<usize, WalkError> {
+    ) -> (usize, Result<(), WalkError>) {
         let mut at = 0;
         while at < input.len() {
             let Some(backend) = self.pool.get(key) else {
-                return Ok(input.len());
+                return (input.len(), Ok(()));
             };
             if backend.login.is_some() {
                 let used = self.backend_login_bytes(turn, key, &input[at..]);
@@ -176,14 +144,22 @@ impl Engine {
                 at += used;
                 continue;
             }
-            let (used, progress) = self.answer(turn, key, &input[at..])?;
+            let (used, progress) = match self.answer(turn, key, &input[at..]) {
+                Ok(went) => went,
+                Err(error) => return (at, Err(error)),
+            };
             at += used;
             match progress {
-                Progress::Complete(ending) => self.answered(turn, key, &ending),
+                Progress::Complete(ending) => {
+                    if let Some(backend) = self.pool.get_mut(key) {
+                        backend.answered_early();
+                    }
+                    self.answered(turn, key, &ending);
+                }
                 Progress::Incomplete => break,
             }
         }
-        Ok(at)
+        (at, Ok(()))
     }
 
     /// Goes through the answer to the oldest command under way.
@@ -196,6 +172,9 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return Ok((input.len(), Progress::Incomplete));
         };
+        if !backend.may_answer(turn.io) {
+            return Err(WalkError::AfterEnd);
+        }
         // Taken out while it is worked on; the queue behind it cannot change meanwhile.
         let Some(mut exchange) = backend.exchanges.pop_front() else {
             return Err(WalkError::AfterEnd);
@@ -334,11 +313,17 @@ impl Engine {
         command.counts.affected = ok.affected_rows;
         command.counts.warnings = ok.warnings;
         command.counts.warned |= ok.warnings > 0;
+        if let Some(untold) = &mut command.untold {
+            untold.answered(ok);
+        }
         let client = command
             .client
             .and_then(|client| self.clients.get_mut(client));
         if ok.last_insert_id != 0 {
-            backend.insert_id = crate::backend::InsertId::OfClient;
+            backend.insert_id = match client {
+                Some(_) => InsertId::OfClient,
+                None => InsertId::Unknown,
+            };
         }
         if ok.status.contains(ServerStatus::DB_DROPPED) {
             self.known_schemas.forget_all();
@@ -350,8 +335,8 @@ impl Engine {
         let changes = ok.changes();
         let changes = changes.filter(|change| !hinted && (kept || !is_variable(change)));
         let Some(client) = client else {
-            // Nobody is left whose state this is: the next session finds the backend reset.
-            // A reset keeps the schema, so that must be known all the same.
+            // No session has this state: the next one finds the backend reset. A reset keeps the schema, so that must be
+            // known all the same.
             let states = &mut [&mut backend.session];
             let tracked = tracking::take_over(changes, states, &mut self.interner);
             backend.dirty |= tracked.changed;
@@ -405,48 +390,31 @@ impl Engine {
         if self.is_lane(key) {
             return self.hold_back_lane(turn, key);
         }
-        let limit = self.answers_ahead(turn);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        let Some((client_key, client)) = backend
-            .client
-            .and_then(|client| Some((client, self.clients.get(client)?)))
-        else {
+        if backend.exchanges.is_empty() {
+            backend.reading = Reading::default();
+            return;
+        }
+        let reading = backend.reading;
+        let client = backend.client;
+        let handle = client.and_then(|client| Some(self.clients.get(client)?.handle));
+        let (Some(client), Some(handle)) = (client, handle) else {
             return;
         };
-        let unsent = turn.io.unsent(client.handle);
-        if unsent > limit && !backend.paused && !backend.exchanges.is_empty() {
-            backend.paused = true;
-            turn.io.pause_receive(backend.handle);
-            turn.io.notify_drained(client.handle);
-            self.counters.answers_held += 1;
-            self.stall(turn, client_key, unsent);
-        }
-    }
-
-    /// Bytes of an answer that may wait for their client now.
-    pub(crate) fn answers_ahead<I: Io<Mail>>(&self, turn: &Turn<'_, I>) -> usize {
-        match turn.io.unsent_total() > self.settings.answer_buffer_total {
-            true => 0,
-            false => self.settings.answer_buffer,
+        if turn.io.unsent(handle) > self.answers_ahead(turn, reading) {
+            self.stall(turn, (key, client));
         }
     }
 
     /// The client took all that was there for it.
     pub(crate) fn client_drained<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
-        self.stalls.retain(|stall| stall.client != client);
-        let lane = match self.clients.state(client) {
-            Some(State::InLane) => self.place_in_lane(client),
-            _ => None,
-        };
-        let lane = lane.filter(|&(_, place)| place == 0).map(|(lane, _)| lane);
-        let attached = self.clients.get(client).and_then(|client| client.backend);
-        let backend = attached.or(lane);
+        self.stalls.forget(client);
+        let backend = self.answering(client);
         if let Some(backend) = backend.and_then(|key| self.pool.get_mut(key))
-            && backend.paused
+            && std::mem::take(&mut backend.reading) == Reading::Paused
         {
-            backend.paused = false;
             turn.io.resume_receive(backend.handle);
         }
     }

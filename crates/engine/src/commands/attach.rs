@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use admission::Permit;
 use events::{Handle, Io, Timestamp};
 use membership::Key;
-use pool::{Choice, Fit, KeyId, Slot, State as BackendState};
+use pool::{Choice, Fit, KEEP, KeyId, Slot, State as BackendState};
 use session::{SessionState, same_user_variables};
 use wire::ServerStatus;
 
 use crate::backend::auth::BackendLogin;
 use crate::backend::facts::Facts;
 use crate::backend::setup::SQL_MODE;
-use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa};
+use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa, Reading};
 use crate::carried::leftovers::Leftovers;
 use crate::client::State;
 use crate::commands::{Packet, Taken};
@@ -59,7 +59,7 @@ impl Engine {
         // Whoever waits already comes first; and a lane is deepened before another backend is woken.
         if self.clients.count(queue) == 0
             && !(eligible && self.has_lane(client))
-            && let Choice::Attach(backend) = self.choose(client)
+            && let Choice::Attach(backend) = self.choose(turn.now, client)
             && self.passes_gate(turn, id)
         {
             self.attach(turn, client, backend);
@@ -90,18 +90,36 @@ impl Engine {
         } else {
             [alone, shared]
         };
-        order
-            .into_iter()
-            .any(|queue| match self.clients.first(queue) {
-                Some(first) if queue == shared => self.serve_lanes(turn, first),
-                Some(first) => self.serve_alone(turn, first),
-                None => false,
-            })
+        for queue in order {
+            let Some(first) = self.clients.first(queue) else {
+                continue;
+            };
+            let served = match queue == shared {
+                true => self.serve_lanes(turn, first),
+                false => self.serve_alone(turn, first),
+            };
+            // Its connection has to be opened, in place of one that others must not have before it.
+            if served || (queue == alone && self.needs_room(turn, first)) {
+                return served;
+            }
+        }
+        false
+    }
+
+    /// True if a client has waited for long, and none of the connections that there are can serve it.
+    fn needs_room<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key) -> bool {
+        let Some(record) = self.clients.get(client) else {
+            return false;
+        };
+        let (id, since) = (record.key, record.since);
+        turn.now >= since + KEEP
+            && self.calls_since(id, turn.now).is_some()
+            && self.choose(turn.now, client) == Choice::Open
     }
 
     /// Sends what waits, if a backend is free for it.
     pub(crate) fn serve_alone<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) -> bool {
-        let Choice::Attach(backend) = self.choose(client) else {
+        let Choice::Attach(backend) = self.choose(turn.now, client) else {
             return false;
         };
         let Some(record) = self.clients.get(client) else {
@@ -165,17 +183,18 @@ impl Engine {
             return;
         };
         let mut inbox = std::mem::take(&mut record.inbox);
-        let Ok(packet) = wire::whole_packet(&inbox) else {
+        let Ok(packet) = self.front(client, &inbox) else {
             debug_assert!(false, "a command waits that is not complete");
             return;
         };
-        let (consumed, sequence_id) = (packet.consumed, packet.sequence_id);
+        let consumed = packet.consumed;
         let payload = packet.payload.bytes();
+        let record = self.clients.get(client);
+        let attributes = record.and_then(|record| record.attributes(payload).ok());
         let raw = Packet {
             raw: &inbox[..consumed],
             payload,
-            attributes: record.attributes(payload).unwrap_or_default(),
-            sequence_id,
+            attributes: attributes.unwrap_or_default(),
         };
         let question = self.question_by_name(client, raw);
         let asked = raw.or(question.as_deref());
@@ -183,12 +202,16 @@ impl Engine {
         let taken = self.dispatch(turn, client, asked, statement);
         if taken == Taken::Now {
             self.drop_long_data(client, payload);
+            self.long.forget(client);
             drop(packet);
-            inbox.drain(..consumed);
+            inbox = self.hand_over(turn, client, inbox, consumed);
         }
         match self.clients.get_mut(client) {
             Some(record) if !inbox.is_empty() => record.inbox = inbox,
             _ => self.recycle(inbox),
+        }
+        if taken == Taken::Now {
+            self.balance_memory(turn, client);
         }
         if self.clients.state(client) == Some(State::Idle) {
             self.consume_inbox(turn, client);
@@ -210,8 +233,14 @@ impl Engine {
 
     /// Opens a connection for a client, and those behind it. False if none is needed, or none can be had.
     fn open_for<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, first: Key) -> bool {
-        let opens = self.choose(first) == Choice::Open && self.passes_gate(turn, id);
-        if !opens || !self.may_open(id) || self.backing_off(turn, id) {
+        let opens = self.choose(turn.now, first) == Choice::Open && self.passes_gate(turn, id);
+        if !opens || !self.may_open(id) {
+            return false;
+        }
+        if self.backing_off(turn.now, id) {
+            if self.keys[id.0 as usize].unfit {
+                self.locked_out.push(id);
+            }
             return false;
         }
         if self.is_unreachable(id) && self.pool.first(id, BackendState::Connecting).is_some() {
@@ -220,9 +249,8 @@ impl Engine {
         }
         if self.is_locked_out(id) {
             // Where only logins bring connections, those that are there have to do.
-            match self.is_relayed(id) && self.is_served(id) {
-                true => self.ask_for_collation(turn, (id, first)),
-                false => self.locked_out.push(id),
+            if !(self.is_relayed(id) && self.is_served(id)) {
+                self.locked_out.push(id);
             }
             return false;
         }
@@ -261,7 +289,7 @@ impl Engine {
         }
     }
 
-    fn choose(&mut self, key: Key) -> Choice {
+    fn choose(&mut self, now: Timestamp, key: Key) -> Choice {
         self.resolve_charset(key);
         let Some(client) = self.clients.get(key) else {
             return Choice::Wait;
@@ -275,9 +303,9 @@ impl Engine {
         };
         let choice = self
             .pool
-            .choose(client.key, waiters, self.settings.preference, suits);
+            .choose(client.key, (waiters, now), self.settings.preference, suits);
         if choice == Choice::Open && self.takes_common_schema(key) {
-            return self.choose(key);
+            return self.choose(now, key);
         }
         choice
     }
@@ -285,6 +313,7 @@ impl Engine {
     /// Says in full what the collation of the handshake, and its flags, stand for, as soon as that is known.
     pub(crate) fn resolve_charset(&mut self, client: Key) {
         self.keep_globals(client);
+        self.learn_charset_of_relayed(client);
         let Some(client) = self.clients.get_mut(client) else {
             return;
         };
@@ -300,11 +329,31 @@ impl Engine {
         }
     }
 
+    /// No connection can be opened with the collation of a session for which only logins bring connections: what it stands
+    /// for is taken from the server's list.
+    fn learn_charset_of_relayed(&mut self, client: Key) {
+        let Some(client) = self.clients.get(client) else {
+            return;
+        };
+        let collation = client.session.collation;
+        let is_known = client.session.charset.is_some() || self.charsets.get(collation).is_some();
+        if is_known || !self.is_relayed(client.key) {
+            return;
+        }
+        let facts = self.facts.as_ref();
+        if let Some(charset) = facts.and_then(|facts| facts.charset_of_login(collation)) {
+            let charset = self.interner.charset(charset);
+            self.charsets.learn(collation, charset);
+        }
+    }
+
     fn attach<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key, backend: Key) {
         self.pool.move_to(backend, BackendState::Active, turn.now);
         self.clients.move_to(client, State::Active, turn.now);
         if let Some(record) = self.clients.get_mut(client) {
             record.backend = Some(backend);
+            let id = record.key;
+            self.served(id, turn.now);
         }
         if let Some(record) = self.pool.get_mut(backend) {
             record.client = Some(client);
@@ -333,18 +382,27 @@ impl Engine {
         self.rest(turn, backend);
     }
 
-    fn backing_off<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {
-        self.keys[id.0 as usize]
-            .retry_at
-            .is_some_and(|at| turn.now < at)
+    /// True if connecting with `id` has failed, and is to be tried again later.
+    pub(crate) fn backing_off(&self, now: Timestamp, id: KeyId) -> bool {
+        let retry_at = self.keys[id.0 as usize].retry_at;
+        retry_at.is_some_and(|at| now < at)
     }
 
-    /// A slot for `id`: from the budget, or that of an idle connection.
+    /// A slot for `id`: from the budget, or that of an idle connection. None while others come first.
     pub(crate) fn slot<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) -> Option<Slot> {
-        if let Some(slot) = self.shared.ledger.take(self.worker) {
-            return Some(slot);
+        let ledger = &self.shared.ledger;
+        if ledger.taken() < ledger.total() {
+            if self.is_owed(turn, id) {
+                return None;
+            }
+            if let Some(slot) = ledger.take(self.worker) {
+                return Some(slot);
+            }
         }
         let victim = self.spare(turn, id)?;
+        if self.is_owed(turn, id) {
+            return None;
+        }
         self.counters.slots_lent += 1;
         self.drop_backend(turn, victim);
         self.shared.ledger.take(self.worker)
@@ -396,16 +454,19 @@ impl Engine {
             insert_id: InsertId::Known(0),
             statements: BackendStatements::default(),
             exchanges: VecDeque::new(),
+            turns: self.loop_turns.clone(),
             inbox: Vec::new(),
             client: None,
-            paused: false,
+            reading: Reading::default(),
             opened: now,
             head_since: now,
             retired: false,
             due: Due::empty(),
+            untold: Vec::new(),
             changed_globals: Vec::new(),
             counted_rows: false,
             counted_own: false,
+            rest: None,
             upload: None,
             replay: Vec::new(),
             orphaned: None,

@@ -6,7 +6,7 @@ use pool::State as BackendState;
 use session::statement::{Kind, PinReason};
 use wire::ServerStatus;
 
-use crate::backend::{Backend, Due, InsertId, PreparedXa, Purpose};
+use crate::backend::{Backend, Due, PreparedXa, Purpose};
 use crate::client::State;
 use crate::report::counters::DisconnectReason;
 use crate::timers::carried_timeout;
@@ -136,13 +136,7 @@ impl Engine {
         if self.ask_for_stored(turn, key) {
             return;
         }
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        if backend.insert_id == InsertId::OfClient {
-            backend.insert_id = InsertId::Unknown;
-        }
-        let carried = carried_timeout(backend);
+        let carried = self.pool.get(key).and_then(carried_timeout);
         self.rest(turn, key);
         self.close_before(carried.map(|timeout| turn.now + timeout));
         let Some(id) = self.pool.key_of(key) else {

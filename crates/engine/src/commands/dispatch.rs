@@ -7,7 +7,7 @@ use session::statement::{Flavor, Kind, Mention, Statement, Traits};
 use session::{NARROW, Restore, SessionState, plan, set_client_charset};
 use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, ServerStatus, write_packet};
 
-use crate::backend::{Backend, Due, Exchange, Purpose, RestorePart};
+use crate::backend::{Backend, Due, Purpose, RestorePart};
 use crate::carried::retrack::retracks;
 use crate::carried::roles::put_role;
 use crate::commands::{Packet, Taken};
@@ -387,18 +387,19 @@ pub(crate) fn put_command(outbox: &mut Vec<u8>, command: Command, argument: &[u8
     put_command_of(outbox, command, [b"", argument]);
 }
 
-/// The same with an argument of two parts.
-pub(crate) fn put_command_of(outbox: &mut Vec<u8>, command: Command, argument: [&[u8]; 2]) {
+/// The same with an argument of two parts. Returns the sequence id of its last packet.
+pub(crate) fn put_command_of(outbox: &mut Vec<u8>, command: Command, argument: [&[u8]; 2]) -> u8 {
     let [first, second] = argument;
-    if first.len() + second.len() < wire::MAX_PAYLOAD - 1 {
+    let next = if first.len() + second.len() < wire::MAX_PAYLOAD - 1 {
         let mut packet = PacketWriter::begin(outbox, 0);
         packet.payload().push(command as u8);
         packet.payload().extend_from_slice(first);
         packet.payload().extend_from_slice(second);
-        packet.finish();
+        packet.finish()
     } else {
-        write_packet(outbox, 0, &[&[command as u8], first, second].concat());
-    }
+        write_packet(outbox, 0, &[&[command as u8], first, second].concat())
+    };
+    next.wrapping_sub(1)
 }
 
 /// A schema that everybody may select.
@@ -450,10 +451,6 @@ impl Backend {
     /// Notes that the answer to a command of ours will come.
     pub(crate) fn expect(&mut self, purpose: Purpose) {
         self.counted_own = false;
-        self.exchanges.push_back(Exchange {
-            walk: ResponseWalk::new(true, 0),
-            purpose,
-            bytes: 0,
-        });
+        self.owe(ResponseWalk::new(true, 0), purpose);
     }
 }

@@ -9,12 +9,12 @@ use membership::Key;
 use wire::{HEADER_LEN, Header};
 use zeroize::Zeroize;
 
-use crate::client::State;
+use crate::client::{Pauses, State};
+use crate::commands::buffering::FLOOR;
 use crate::{Engine, Mail, Turn};
 
-/// Buffers that are kept for the next inbox, and how large one may be to be kept.
+/// Buffers that are kept for the next inbox.
 const SPARES: usize = 4_096;
-const SPARE_CAPACITY: usize = 4 << 10;
 
 impl Engine {
     pub(crate) fn client_received<I: Io<Mail>>(
@@ -28,6 +28,10 @@ impl Engine {
         };
         if client.inbox.is_empty() && !client.may_initiate() {
             let used = self.consume(turn, key, bytes);
+            if self.awaits_buffer(key) {
+                let rest = self.hand_over(turn, key, bytes.to_vec(), used);
+                return self.keep(turn, key, &rest);
+            }
             self.keep(turn, key, &bytes[used..]);
         } else {
             if client.login.is_some() {
@@ -49,13 +53,15 @@ impl Engine {
         let used = self.consume(turn, key, &inbox);
         match is_secret {
             true => forget_front(&mut inbox, used),
-            false => drop(inbox.drain(..used)),
+            false => inbox = self.hand_over(turn, key, inbox, used),
         }
         match inbox.is_empty() {
             true => self.recycle(inbox),
             false => self.put_in_inbox(key, inbox),
         }
         self.balance_receiving(turn, key);
+        self.balance_memory(turn, key);
+        self.prepare_elsewhere(turn, key);
     }
 
     /// Keeps bytes that cannot be dealt with yet.
@@ -67,6 +73,8 @@ impl Engine {
         inbox.extend_from_slice(bytes);
         self.put_in_inbox(key, inbox);
         self.balance_receiving(turn, key);
+        self.balance_memory(turn, key);
+        self.prepare_elsewhere(turn, key);
     }
 
     /// Bytes that stay for later, behind what is there already: the command that stands for the
@@ -83,26 +91,55 @@ impl Engine {
     /// it may leave here is bounded by one read. One that sends a file is read from as its backend keeps up.
     fn balance_receiving<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let busy = self.clients.state(key).is_some_and(State::is_busy);
-        let Some(client) = self.clients.get_mut(key) else {
+        let Some(client) = self.clients.get(key) else {
             return;
         };
         if client.uploading {
             return;
         }
-        let ahead = busy && sent_ahead(&client.inbox);
-        if ahead && !client.paused {
-            turn.io.pause_receive(client.handle);
-        } else if client.paused && !busy {
-            turn.io.resume_receive(client.handle);
-        } else {
-            return;
+        if busy && sent_ahead(&client.inbox) {
+            self.pause_client(turn, key, Pauses::AHEAD);
+        } else if !busy {
+            self.resume_client(turn, key, Pauses::AHEAD);
         }
-        client.paused = ahead;
+    }
+
+    /// Does not read from a client any more, for this reason besides others.
+    pub(crate) fn pause_client<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        why: Pauses,
+    ) {
+        if let Some(client) = self.clients.get_mut(key) {
+            let reads = client.paused.is_empty();
+            client.paused |= why;
+            if reads {
+                turn.io.pause_receive(client.handle);
+            }
+        }
+    }
+
+    /// That is no reason any more.
+    pub(crate) fn resume_client<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        why: Pauses,
+    ) {
+        if let Some(client) = self.clients.get_mut(key)
+            && client.paused.intersects(why)
+        {
+            client.paused -= why;
+            if client.paused.is_empty() {
+                turn.io.resume_receive(client.handle);
+            }
+        }
     }
 
     /// A buffer that is no longer needed.
     pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
-        let keep = buffer.capacity() > 0 && buffer.capacity() <= SPARE_CAPACITY;
+        let keep = buffer.capacity() > 0 && buffer.capacity() <= FLOOR;
         if keep && self.spares.len() < SPARES {
             buffer.clear();
             self.spares.push(buffer);

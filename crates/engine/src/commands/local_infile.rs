@@ -6,6 +6,7 @@ use membership::Key;
 use wire::{HEADER_LEN, Header, write_packet};
 
 use crate::backend::{Backend, Exchange, Purpose};
+use crate::client::Pauses;
 use crate::{Engine, Mail, Turn};
 
 /// How far a file has come that a client sends.
@@ -111,23 +112,22 @@ impl Engine {
         if let Some(sequence_id) = passed.last {
             client.uploading = false;
             backend.file_sent(sequence_id);
-        } else if turn.io.unsent(backend.handle) > self.settings.answer_buffer && !client.paused {
-            client.paused = true;
-            turn.io.pause_receive(client.handle);
+        } else if turn.io.unsent(backend.handle) > self.settings.answer_buffer
+            && client.paused.is_empty()
+        {
             turn.io.notify_drained(backend.handle);
+            self.pause_client(turn, key, Pauses::UPLOAD);
         }
         passed.used
     }
 
-    /// The backend took all that was there of a file.
+    /// The backend took all that was there of a command, or of a file.
     pub(crate) fn backend_drained<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        let client = self.pool.get(key).and_then(|backend| backend.client);
-        if let Some(client) = client.and_then(|client| self.clients.get_mut(client))
-            && client.uploading
-            && client.paused
-        {
-            client.paused = false;
-            turn.io.resume_receive(client.handle);
+        if self.send_next_piece(turn, key) {
+            return;
+        }
+        if let Some(client) = self.pool.get(key).and_then(|backend| backend.client) {
+            self.resume_client(turn, client, Pauses::UPLOAD);
         }
     }
 
@@ -136,17 +136,13 @@ impl Engine {
         let client = self.pool.get(key).and_then(|backend| backend.client);
         let uploading = |client: &Key| {
             self.clients.get(*client).is_some_and(|client| {
-                client.uploading && (client.paused || !client.inbox.is_empty())
+                client.uploading && (!client.paused.is_empty() || !client.inbox.is_empty())
             })
         };
         let Some(key) = client.filter(uploading) else {
             return;
         };
-        if let Some(client) = self.clients.get_mut(key)
-            && std::mem::take(&mut client.paused)
-        {
-            turn.io.resume_receive(client.handle);
-        }
+        self.resume_client(turn, key, Pauses::all());
         self.consume_inbox(turn, key);
     }
 }

@@ -6,17 +6,17 @@ use membership::Key;
 use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
-use crate::backend::{
-    Backend, ClientCommand, Exchange, InsertId, PreparedXa, Purpose, RestorePart,
-};
+use crate::backend::{Backend, ClientCommand, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::carried::effect::sets_global;
 use crate::carried::holdings;
 use crate::carried::insert_id::put_insert_id;
 use crate::carried::read_back::READ_INSERT_ID;
 use crate::carried::retrack::{put_tracking, retracks};
+use crate::carried::told::sets_variables;
 use crate::client::Client;
 use crate::commands::dispatch::put_command_of;
 use crate::commands::own_status::own_status;
+use crate::commands::pieces::{Put, put_as_sent};
 use crate::commands::rewrite::{self, Live, Rewrite, rewrite};
 use crate::commands::settle::defines;
 use crate::commands::statements::shape;
@@ -43,6 +43,7 @@ impl Engine {
         let drawn = self.with_last_values(client_key, &statement, (text, dialect.as_ref()));
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
+        let untold = self.sets(client_key, packet, (&statement, dialect.as_ref()));
         let does = self.does(client_key, packet, &statement);
         let texts = self.text_effect(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
@@ -76,7 +77,13 @@ impl Engine {
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
         let does_so = (&statement, effect.as_ref());
         put_tracking(outbox, (client, backend), does_so, &self.track_lists);
-        let sequence_id = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
+        let put = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
+        let sequence_id = put.last;
+        debug_assert!(
+            backend.rest.is_none(),
+            "it has not got all of the last command"
+        );
+        backend.rest = put.rest;
         client.holds_unseen(&statement, effect.as_ref());
         self.counters.statements += u64::from(packet.is_statement());
         let kept = client.keeps_definitions_of(packet.payload, &statement);
@@ -89,6 +96,7 @@ impl Engine {
             counts: Counts::default(),
             does,
             effect: effect.map(Box::new),
+            untold,
             texts,
             answered: false,
             permit,
@@ -132,6 +140,7 @@ impl Engine {
             || holdings::concerns(statement)
             || sets_global(statement)
             || retracks(statement)
+            || sets_variables(statement)
             || !statement.pins.is_empty();
         let session = &self.clients.get(client).filter(|_| needed)?.session;
         self.facts.as_ref()?.dialect(session)
@@ -220,11 +229,8 @@ impl Backend {
         command: ClientCommand,
     ) {
         self.head_since = now;
-        self.exchanges.push_back(Exchange {
-            walk: ResponseWalk::shaped(shape(packet.payload), true, sequence_id),
-            purpose: Purpose::Command(command),
-            bytes: 0,
-        });
+        let walk = ResponseWalk::shaped(shape(packet.payload), true, sequence_id);
+        self.owe(walk, Purpose::Command(command));
     }
 
     /// What the backend knows of the session's last statement.
@@ -258,26 +264,29 @@ fn in_place_of(
         .or_else(|| drawn.map(Rewrite::of_text))
 }
 
-/// Appends a command, or what is sent in its place. Returns the sequence id of its last packet.
+/// Appends a command, or what is sent in its place.
 fn put_packet(
     outbox: &mut Vec<u8>,
     (client, backend): (&mut Client, &mut Backend),
     (packet, rewritten): (Packet<'_>, Option<&[u8]>),
     flavor: Flavor,
-) -> u8 {
+) -> Put {
     match rewritten {
         Some(text) => {
             let command = packet.payload.first().copied();
             let command = command.and_then(Command::from_byte);
             let parts = [packet.attributes(), text];
-            put_command_of(outbox, command.unwrap_or(Command::Query), parts);
+            Put::whole(put_command_of(
+                outbox,
+                command.unwrap_or(Command::Query),
+                parts,
+            ))
         }
         None if names_statement(packet.payload) => {
-            return put_named(outbox, (client, backend), packet, flavor);
+            put_named(outbox, (client, backend), packet, flavor)
         }
-        None => outbox.extend_from_slice(packet.raw),
+        None => put_as_sent(outbox, packet),
     }
-    packet.sequence_id
 }
 
 impl Client {
@@ -317,8 +326,8 @@ fn translation(
     (sequence_id, keeps_definitions_of, statement): (u8, Option<u32>, &Statement),
 ) -> Translation {
     let login = client.login.as_ref();
-    let sent = packet.sequence_id.wrapping_sub(sequence_id);
-    let offset = login.map_or(sent, |login| login.sequence_id.wrapping_sub(1));
+    let begins = login.map_or(client.answer_begins, |login| login.sequence_id);
+    let offset = begins.wrapping_sub(1).wrapping_sub(sequence_id);
     let mut translation = Translation::new(client.dialect(), offset);
     if statement.kind == Kind::Admin && !statement.traits.contains(Traits::IMPLICIT_COMMIT) {
         // CHECKSUM TABLE.

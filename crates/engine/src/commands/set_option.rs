@@ -47,16 +47,17 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return true;
         };
-        let (status, outbox) = (client.status, turn.io.outbox(client.handle));
+        let (status, begins) = (client.status, client.answer_begins);
+        let outbox = turn.io.outbox(client.handle);
         if client.dialect().deprecate_eof {
             let ok = OkPacket {
                 status,
                 warnings,
                 ..OkPacket::default()
             };
-            ok.encode(outbox, 1, 0xfe);
+            ok.encode(outbox, begins, 0xfe);
         } else {
-            encode_eof(outbox, 1, warnings, status);
+            encode_eof(outbox, begins, warnings, status);
         }
         self.rekey(key);
         self.counters.local_answers += 1;

@@ -5,7 +5,7 @@ use events::Io;
 use membership::Key;
 use pool::State as BackendState;
 use session::statement::{Flavor, Kind, PinReason, Traits};
-use wire::{ErrPacket, ServerStatus, TextResultSet, code};
+use wire::{ErrPacket, ServerStatus, code};
 
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::carried::refused::explained;
@@ -56,8 +56,10 @@ impl Engine {
                 self.command_answered(turn, key, &command, ending);
                 self.end_transaction(turn, key);
                 let keeping = command.keeping.filter(|_| *ending == Ending::Ok);
-                if let Some((client, keeping)) = command.client.zip(keeping) {
-                    self.keep_limits(turn, client, *keeping);
+                match (command.client, keeping) {
+                    (Some(client), Some(keeping)) => self.keep_limits(turn, client, *keeping),
+                    (None, Some(keeping)) => self.keep_limits_for_nobody(*keeping),
+                    (_, None) => {}
                 }
             }
             (Purpose::Kill(victim), ending) => return self.kill_told(turn, key, (victim, ending)),
@@ -97,20 +99,24 @@ impl Engine {
             (Purpose::ReadStored(read), ending) => {
                 self.stored_told(turn, key, (read, *ending == Ending::Ok));
             }
-            (Purpose::ReadCollation(collation, _), Ending::Err(_)) => {
-                self.learn_collation(key, collation, &TextResultSet::default());
-            }
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::ReadSequence(read), ending) => self.learn_sequence(key, *read, ending),
             (Purpose::ReadUserVariables(read), ending) => {
                 self.learn_user_variables(key, &read, ending);
             }
-            // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked.
+            // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked. The next one is.
+            (Purpose::ReadCollations(_), Ending::Err(_)) => {}
             (Purpose::ReadPrivileges(_), Ending::Err(_)) => {
                 self.learn_privileges(turn, key, None);
             }
             // Not in every state of an XA transaction; and not every variable is one of sessions.
             (Purpose::ReadPutBack | Purpose::ReadGlobal(_), Ending::Err(_)) => {}
+            (Purpose::Probe(probe), ending) => {
+                return self.probed(turn, key, (&probe, *ending != Ending::Ok));
+            }
+            // Then it is not known, and what may have changed unseen pins.
+            (Purpose::ReadBeginning(_), Ending::Err(_)) => {}
+            (Purpose::ReadVariables(_), Ending::Err(_)) => self.learn_variables(key, None),
             (Purpose::ReadNames(_), Ending::Err(error)) => self.learn_names(key, Err(error)),
             (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
             // A KILL that came late hit the ping, as it should.
@@ -167,46 +173,18 @@ impl Engine {
         command: &ClientCommand,
         ending: &Ending,
     ) {
-        let (flavor, limits_rows) = (self.flavor(), self.limits_rows());
+        let flavor = self.flavor();
+        let failed = matches!(ending, Ending::Err(_));
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        backend.note_unsaid(command, ending);
-        let failed = matches!(ending, Ending::Err(_));
-        backend.statements.executed(failed);
-        if failed {
-            self.counters.statement_errors += 1;
-            if leaves_transaction_open(command.kind, backend.status) {
-                backend.due |= Due::PING;
-            }
-        }
-        if command
-            .traits
-            .intersects(Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL)
-            || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
-            || generated_unseen(command, ending)
-        {
-            backend.insert_id = InsertId::OfClient;
-        }
-        backend.note_hidden(command, ending);
-        backend.note_locks(command.kind, ending, flavor);
-        backend.note_found_rows(command, ending, (flavor, limits_rows));
-        if let Some(client) = command
-            .client
-            .and_then(|client| self.clients.get_mut(client))
-        {
-            if never_ran(command, ending) {
-                let added = command.pins.iter();
-                added.for_each(|reason| client.pins.remove(reason));
-                client.pin_slot = client.pin_slot.take().filter(|_| !client.pins.is_empty());
-            }
-            client.note_rows(command, ending, flavor);
-            client.retry = Retry::Fresh;
-        }
-        self.note_conditions(command, ending);
-        if failed && !never_ran(command, ending) {
-            self.may_have_set_behind(command);
-            self.may_have_set_in_body(command);
+        backend.note_command(command, ending, flavor);
+        let releases = !failed && backend.releases(command);
+        backend.retired |= releases;
+        self.counters.statement_errors += u64::from(failed);
+        match command.client {
+            Some(client) => self.note_for_session(key, client, (command, ending)),
+            None => backend.note_for_nobody(command),
         }
         self.statement_answered(key, (command, ending));
         if let Some(client) = command.client {
@@ -220,14 +198,42 @@ impl Engine {
         }
         if let Some(client) = command.client {
             self.login_answered(turn, client, ending);
-            if !failed && self.releases(client, command) {
-                // So does the server: nobody else must get the backend.
-                let backend = self.pool.get_mut(key);
-                backend
-                    .into_iter()
-                    .for_each(|backend| backend.retired = true);
+            if releases {
+                // As the server does.
                 self.close_client(turn, client, DisconnectReason::Quit);
             }
+        }
+    }
+
+    /// What an answer says of the session that waited for it. Nothing of this may be noted of an answer that no session
+    /// waits for: the next session of the backend would take it for its own.
+    fn note_for_session(
+        &mut self,
+        key: Key,
+        client: Key,
+        (command, ending): (&ClientCommand, &Ending),
+    ) {
+        let (flavor, limits_rows) = (self.flavor(), self.limits_rows());
+        if let Some(backend) = self.pool.get_mut(key) {
+            backend.note_unsaid(command, ending);
+            backend.note_insert_id(command, ending);
+            backend.note_found_rows(command, ending, (flavor, limits_rows));
+        }
+        self.note_untold(key, command);
+        let unrun = never_ran(command, ending);
+        if let Some(client) = self.clients.get_mut(client) {
+            if unrun {
+                let added = command.pins.iter();
+                added.for_each(|reason| client.pins.remove(reason));
+                client.pin_slot = client.pin_slot.take().filter(|_| !client.pins.is_empty());
+            }
+            client.note_rows(command, ending, flavor);
+            client.retry = Retry::Fresh;
+        }
+        self.note_conditions(command, ending);
+        if *ending != Ending::Ok && !unrun {
+            self.may_have_set_behind(command);
+            self.may_have_set_in_body(command);
         }
     }
 
@@ -262,16 +268,6 @@ impl Engine {
             self.user_variables_flushed(key, command);
         }
         self.may_leave_sandbox(key, command);
-    }
-
-    /// True if the server closes the connection behind the statement.
-    fn releases(&self, client: Key, command: &ClientCommand) -> bool {
-        let ends = matches!(command.kind, Kind::Commit | Kind::Rollback);
-        let client = self.clients.get(client);
-        let set = client.and_then(|client| client.session.variables.get(b"completion_type"));
-        let by_itself = set.is_some_and(|value| matches!(value, b"RELEASE" | b"2"));
-        let keeps = command.traits.contains(Traits::KEEPS_CONNECTION);
-        ends && (by_itself && !keeps || command.traits.contains(Traits::RELEASES_CONNECTION))
     }
 
     /// The command was the schema of a login, whose answer decides the login; or what is run behind it.
@@ -351,6 +347,11 @@ impl Engine {
             self.known_schemas.forget(id, schema);
         }
         client.refused |= of_variables;
+        if let (Some(told), Some(_)) = (&told, sent) {
+            // The backend's list is that of the statement behind the restore, which is not told.
+            let conditions = &mut client.capture.conditions;
+            conditions.refused(ClientError::told(told), false);
+        }
         if let Some(told) = told {
             told.encode(
                 turn.io.outbox(client.handle),
@@ -406,6 +407,44 @@ fn only_began_xa(error: &[u8]) -> bool {
 }
 
 impl Backend {
+    /// Notes what the answer to a command says of the backend, whether or not a session waits for it.
+    fn note_command(&mut self, command: &ClientCommand, ending: &Ending, flavor: Flavor) {
+        let failed = matches!(ending, Ending::Err(_));
+        self.statements.executed(failed);
+        if failed && leaves_transaction_open(command.kind, self.status) {
+            self.due |= Due::PING;
+        }
+        self.note_hidden(command, ending);
+        self.note_locks(command.kind, ending, flavor);
+    }
+
+    /// No session waits for the answer to a command: its client hung up, or was answered otherwise. What the command has
+    /// left behind is cleaned away before another session gets the backend.
+    fn note_for_nobody(&mut self, command: &ClientCommand) {
+        self.dirty |= !command.traits.contains(Traits::PURE_READ);
+        (self.counted_own, self.counted_rows) = (false, false);
+    }
+
+    /// True if the server closes the connection behind a statement that succeeded.
+    fn releases(&self, command: &ClientCommand) -> bool {
+        let ends = matches!(command.kind, Kind::Commit | Kind::Rollback);
+        let set = self.session.variables.get(b"completion_type");
+        let by_itself = set.is_some_and(|value| matches!(value, b"RELEASE" | b"2"));
+        let keeps = command.traits.contains(Traits::KEEPS_CONNECTION);
+        ends && (by_itself && !keeps || command.traits.contains(Traits::RELEASES_CONNECTION))
+    }
+
+    /// Notes whether LAST_INSERT_ID() may have changed without a word in the answer.
+    fn note_insert_id(&mut self, command: &ClientCommand, ending: &Ending) {
+        let unsaid = Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL;
+        if command.traits.intersects(unsaid)
+            || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
+            || generated_unseen(command, ending)
+        {
+            self.insert_id = InsertId::OfClient;
+        }
+    }
+
     /// Notes what of the session must be read back, since no answer says it in full.
     fn note_unsaid(&mut self, command: &ClientCommand, ending: &Ending) {
         if command.traits.contains(Traits::SETS_CHARSET) && !refused_whole(command.kind, ending) {
@@ -414,24 +453,24 @@ impl Backend {
         if command.traits.contains(Traits::DRAWS_SEQUENCE) {
             self.due |= Due::SEQUENCES;
         }
-        self.note_retracked(command, *ending != Ending::Ok);
+        self.note_retracked(command);
         if may_have_set_role(command, *ending != Ending::Ok) {
             self.due |= Due::ROLE;
         }
+        // An ERR does not say which variables were put back.
+        let failed = *ending != Ending::Ok && !never_ran(command, ending);
+        let untold = Traits::FOR_STATEMENT | Traits::HINTS_VARIABLES | Traits::SETS_BEHIND;
+        if failed && command.traits.intersects(untold) {
+            self.due |= Due::PUT_BACK;
+        }
     }
 
-    /// Notes what a statement may have done that its answer does not say: prepared an XA transaction, or put back
-    /// variables, if it failed.
+    /// Notes that a statement may have prepared an XA transaction, which its answer does not say.
     fn note_hidden(&mut self, command: &ClientCommand, ending: &Ending) {
         let hidden =
             [PinReason::Call, PinReason::Unknown].map(|reason| command.pins.contains(reason));
         if hidden.contains(&true) && !never_ran(command, ending) {
             self.prepared_xa = self.prepared_xa.max(PreparedXa::Possible);
-        }
-        let failed = *ending != Ending::Ok && !never_ran(command, ending);
-        let untold = Traits::FOR_STATEMENT | Traits::HINTS_VARIABLES | Traits::SETS_BEHIND;
-        if failed && command.traits.intersects(untold) {
-            self.due |= Due::PUT_BACK;
         }
     }
 

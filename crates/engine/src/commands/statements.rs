@@ -78,13 +78,14 @@ impl Engine {
     }
 
     /// What a text does, read as the server would read it for this session.
-    pub(crate) fn judge_text(&self, client: Key, text: &[u8]) -> Statement {
-        let (Some(client), Some(facts)) = (self.clients.get(client), &self.facts) else {
+    pub(crate) fn judge_text(&self, key: Key, text: &[u8]) -> Statement {
+        let (Some(client), Some(facts)) = (self.clients.get(key), &self.facts) else {
             return plain(Kind::Admin);
         };
         match facts.dialect(&client.session) {
             Some(dialect) => {
-                let mut found = classify(text, &dialect);
+                let known = self.long.statement(key, text, &dialect);
+                let mut found = known.unwrap_or_else(|| classify(text, &dialect));
                 if found.kind == Kind::Set && self.is_confined(client) {
                     found.pins.insert(PinReason::ExpiredPassword);
                 }

@@ -167,13 +167,17 @@ impl Engine {
 
     /// Asks the backend for the conditions of the attached session that only it has. False if it has none.
     pub(crate) fn read_warnings<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
+        let has_memory = self.has_session_memory();
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };
         let client = backend.client.and_then(|key| self.clients.get_mut(key));
-        let Some(read) = client.and_then(|client| client.capture.conditions.read()) else {
+        let Some(mut read) = client.and_then(|client| client.capture.conditions.read()) else {
             return false;
         };
+        if !has_memory {
+            read.keeps_none();
+        }
         backend.put_query(turn.io.outbox(backend.handle), b"SHOW WARNINGS");
         backend.expect(Purpose::ReadWarnings(Box::new(read)));
         self.counters.read_backs += 1;
@@ -194,6 +198,7 @@ impl Engine {
             };
             let is_utf8 = results.is_some_and(is_utf8);
             let is_all = client.capture.conditions.learn(read, is_utf8);
+            client.capture.conditions.count_in(&self.session_memory);
             self.counters.conditions_cut += u64::from(!is_all);
         }
     }
@@ -231,7 +236,8 @@ impl Engine {
             ..Told::default()
         };
         let outbox = turn.io.outbox(client.handle);
-        let translation = Translation::new(client.dialect(), 0);
+        let offset = client.answer_begins.wrapping_sub(1);
+        let translation = Translation::new(client.dialect(), offset);
         list.tell((asked, form), (translation, told), outbox);
         client.capture.row_count = -1;
         self.counters.local_answers += 1;

@@ -197,16 +197,11 @@ fn origin(state: [u8; 5], flavor: Flavor) -> &'static [u8] {
     }
 }
 
-/// A text of the server's own: its character set has another name since these versions.
+/// A text of the server's own, which is in UTF-8. Its collation is called otherwise since MariaDB 10.6 and MySQL 8.0.30; `None`
+/// if the server has not said how.
 fn text(utf8: &[u8], facts: &Facts) -> Option<UserValue> {
-    let renamed = match facts.flavor {
-        Flavor::MariaDb => 100_600,
-        Flavor::MySql => 80_030,
-    };
-    let [charset, collation] = match facts.version_number >= renamed {
-        true => [&b"utf8mb3"[..], b"utf8mb3_general_ci"],
-        false => [&b"utf8"[..], b"utf8_general_ci"],
-    };
+    let collation = &facts.charsets.of_names;
+    let charset = collation.split(|&byte| byte == b'_').next()?;
     let hex: String = utf8.iter().map(|byte| format!("{byte:02X}")).collect();
     UserValue::told(&Told {
         column: ColumnType::Text,

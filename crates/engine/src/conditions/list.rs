@@ -7,6 +7,7 @@ use wire::{
     Told, Translation, put_lenenc_bytes, write_packet,
 };
 
+use crate::carried::session_memory::{Kept, SessionMemory};
 use crate::conditions::binary_rows::{Form, binary_condition};
 
 /// More than this is not kept for a session: room for the 1,024 conditions that MySQL lists if nothing is set, though
@@ -51,6 +52,8 @@ impl Source {
 /// The answer to a SHOW WARNINGS of our own, as far as it has come.
 pub(crate) struct ReadWarnings {
     answer: Vec<u8>,
+    /// More is not kept.
+    most: usize,
     /// Rows were left out, because they are more than is kept.
     is_cut: bool,
     /// The sequence id that follows the last row that was kept.
@@ -68,12 +71,18 @@ impl ReadWarnings {
     pub(crate) fn new(adds: bool, source: Option<Box<Source>>) -> Self {
         Self {
             answer: Vec::new(),
+            most: KEPT_MAX,
             is_cut: false,
             end_id: None,
             adds,
             source,
             again: None,
         }
+    }
+
+    /// There is no memory to keep conditions in.
+    pub(crate) fn keeps_none(&mut self) {
+        self.most = 0;
     }
 
     /// The text that runs once more for them, which must do so again if its backend is lost.
@@ -85,7 +94,7 @@ impl ReadWarnings {
     pub(crate) fn keep(&mut self, piece: &Piece<'_>) {
         let sequence_id = Header::parse(piece.bytes()).map(|header| header.sequence_id);
         match piece {
-            Piece::Row(_) if self.answer.len() > KEPT_MAX => self.is_cut = true,
+            Piece::Row(_) if self.answer.len() > self.most => self.is_cut = true,
             Piece::Row(packet) => {
                 self.answer.extend_from_slice(packet);
                 self.end_id = sequence_id.map(|id| id.wrapping_add(1));
@@ -114,6 +123,7 @@ impl ReadWarnings {
                 answer: self.answer.into(),
                 source: self.source,
                 is_utf8,
+                kept: Kept::default(),
             };
             return (Box::new(list), !self.is_cut);
         };
@@ -131,6 +141,8 @@ pub(crate) struct List {
     source: Option<Box<Source>>,
     /// The messages are in UTF-8.
     is_utf8: bool,
+    /// The memory that it takes.
+    kept: Kept,
 }
 
 /// One of them.
@@ -251,6 +263,12 @@ impl List {
         rows(&mut packets);
         packets.push(&end);
         self.answer = packets.bytes.into();
+        self.kept.recount(self.answer.len());
+    }
+
+    /// From now on its memory is counted.
+    pub(super) fn counts_in(&mut self, memory: &SessionMemory) {
+        self.kept.count(self.answer.len(), memory);
     }
 }
 

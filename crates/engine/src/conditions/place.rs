@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use wire::{ErrPacket, code};
 
 use super::{Does, List, ReadWarnings, Source};
+use crate::carried::session_memory::SessionMemory;
 use crate::errors::ClientError;
 
 /// A server takes no longer message from a SIGNAL, in characters. Source: MESSAGE_TEXT in "SIGNAL Statement" of the
@@ -168,6 +169,13 @@ impl Conditions {
         let (list, is_all) = read.list(before, is_utf8);
         self.place = Place::Known(list);
         is_all
+    }
+
+    /// What is known of them takes memory.
+    pub(crate) fn count_in(&mut self, memory: &SessionMemory) {
+        if let Place::Known(list) | Place::More(list) = &mut self.place {
+            list.counts_in(memory);
+        }
     }
 
     /// The list of the attached backend was emptied: if there was none, that is the session's.

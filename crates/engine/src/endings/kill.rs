@@ -9,7 +9,7 @@ use events::{Io, Span};
 use membership::Key;
 use pool::{KeyId, State as BackendState};
 use session::statement::{Kill, Named, PinReason, kill_target};
-use wire::{Command, ErrPacket, OkPacket, code, whole_packet};
+use wire::{Command, ErrPacket, HEADER_LEN, OkPacket, code};
 
 use crate::backend::{Due, Purpose};
 use crate::client::{Client, State};
@@ -251,16 +251,15 @@ impl Engine {
 
     /// True if the client's next statement is here, and its backend is still busy with what the one before has
     /// left to do, which nobody can see and no KILL is meant for.
-    fn has_yet_to_begin(&self, client: Key) -> bool {
-        let active = self.clients.state(client) == Some(State::Active);
-        let Some(client) = self.clients.get(client).filter(|_| active) else {
+    fn has_yet_to_begin(&self, key: Key) -> bool {
+        let active = self.clients.state(key) == Some(State::Active);
+        let Some(client) = self.clients.get(key).filter(|_| active) else {
             return false;
         };
         let backend = client.backend.and_then(|key| self.pool.get(key));
         let at_rest = backend.is_some_and(|backend| !backend.may_be_ended());
-        at_rest
-            && whole_packet(&client.inbox)
-                .is_ok_and(|packet| runs_statement(packet.payload.bytes()))
+        let is_complete = self.front_len(key, &client.inbox).is_ok();
+        at_rest && is_complete && runs_statement(&client.inbox[HEADER_LEN..])
     }
 
     /// The outcome of an order is known: whoever asked is told.
@@ -292,7 +291,7 @@ impl Engine {
                     status: client.status,
                     ..OkPacket::default()
                 };
-                ok.encode(turn.io.outbox(client.handle), 1, 0x00);
+                ok.encode(turn.io.outbox(client.handle), client.answer_begins, 0x00);
             }
         }
         self.asked(turn, asker);

@@ -3,9 +3,9 @@
 
 use events::{Io, Span, Timestamp};
 use membership::Key;
-use session::statement::Traits;
+use session::statement::{PinReasons, Traits};
 
-use crate::backend::{Backend, Exchange, Purpose};
+use crate::backend::{Backend, Due, Exchange, InsertId, PreparedXa, Purpose};
 use crate::{Engine, Mail, OnDisconnect, Turn};
 
 /// A statement gets so long to finish by itself: most are done before a KILL would arrive.
@@ -24,6 +24,60 @@ pub(crate) struct Orphan {
 }
 
 impl Backend {
+    /// The attached session is gone. From here on, answers change the record of this backend and nothing else: there is no
+    /// session to attribute them to. What the session left is not read back, and what is under way may leave more, so the
+    /// backend is cleaned before another session gets it. Only restores leave nothing that the record does not have.
+    pub(crate) fn lose_session(&mut self, pins: PinReasons) {
+        let restores = self.brings_only();
+        let mut harmless = Due::TABLES;
+        // A command that waits for a restore was never sent.
+        harmless.set(Due::COMMAND, restores);
+        self.dirty |=
+            self.is_working() && !restores || !(self.due - harmless).is_empty() || !pins.is_empty();
+        self.dirty |= self.forget_unread();
+        self.retired |= self.prepared_xa == PreparedXa::Certain;
+        self.client = None;
+        // It takes a KILL that came late, and would hit the next command.
+        self.due &= Due::PING;
+        self.changed_globals.clear();
+        self.untold.clear();
+        if self.insert_id == InsertId::OfClient {
+            self.insert_id = InsertId::Unknown;
+        }
+        for exchange in &mut self.exchanges {
+            if let Purpose::Command(command) = &mut exchange.purpose {
+                command.client = None;
+            }
+        }
+    }
+
+    /// True if something is noted that only an attached session has: the next one would take it for its own. For tests.
+    pub(crate) fn notes_session(&self) -> bool {
+        let Self {
+            counted_rows,
+            insert_id,
+            changed_globals,
+            untold,
+            upload,
+            retrack,
+            unsure,
+            leftovers,
+            statements,
+            left_by,
+            ..
+        } = self;
+        *counted_rows
+            || *insert_id == InsertId::OfClient
+            || !changed_globals.is_empty()
+            || !untold.is_empty()
+            || upload.is_some()
+            || retrack.is_some()
+            || unsure.is_some()
+            || leftovers.is_unread()
+            || statements.owns_some()
+            || left_by.is_some()
+    }
+
     /// True if what it runs is to be ended now that its client is gone.
     fn is_to_be_ended(&self, policy: OnDisconnect) -> bool {
         let prepares = |exchange: &Exchange| matches!(exchange.purpose, Purpose::Prepare(_));

@@ -80,7 +80,11 @@ impl Engine {
         self.put_in_order(turn);
         let in_order = self.check_invariants();
         if let Err(what) = &in_order {
-            tracing::error!(worker = self.worker, what, "the records are not in order after a panic");
+            tracing::error!(
+                worker = self.worker,
+                what,
+                "the records are not in order after a panic"
+            );
             return None;
         }
         for id in self.pool.key_ids() {
@@ -221,7 +225,7 @@ impl Engine {
     fn forget_strangers(&mut self) {
         let clients = &self.clients;
         let is_known = |key: &Key| clients.get(*key).is_some();
-        self.stalls.retain(|stall| is_known(&stall.client));
+        self.stalls.forget_strangers(is_known);
         self.intents.retain(|key, _| is_known(key));
         self.kept.retain(|key, _| is_known(key));
         self.last_values.retain(|key, _| is_known(key));

@@ -91,7 +91,9 @@ impl Sample {
         command: &ClientCommand,
         ending: &Ending,
     ) -> Self {
-        let odd = matches!(ending, Ending::Err(_)) || command.counts.warned;
+        // An answer that nobody waits for may end with the ERR of the KILL that ended the statement.
+        let waited_for = command.client.is_some();
+        let odd = waited_for && (matches!(ending, Ending::Err(_)) || command.counts.warned);
         Self {
             service,
             bytes,

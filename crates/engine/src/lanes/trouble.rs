@@ -7,7 +7,7 @@ use events::{Io, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
 
-use crate::backend::{Backend, ClientCommand, Purpose};
+use crate::backend::{Backend, ClientCommand, Purpose, Reading};
 use crate::client::State;
 use crate::endings::next_sequence_id;
 use crate::endings::retry::Retry;
@@ -173,20 +173,12 @@ impl Engine {
         let Some(handle) = self.clients.get(client).map(|client| client.handle) else {
             return;
         };
-        let unsent = turn.io.unsent(handle);
-        let over = unsent > self.answers_ahead(turn);
-        let (paused, backend_handle) = (backend.paused, backend.handle);
+        let over = turn.io.unsent(handle) > self.answers_ahead(turn, backend.reading);
         if front.bytes > self.settings.answer_buffer || over {
             self.empty_lane(turn, lane);
         }
-        if over && !paused && self.pool.get(lane).is_some() {
-            turn.io.pause_receive(backend_handle);
-            turn.io.notify_drained(handle);
-            if let Some(backend) = self.pool.get_mut(lane) {
-                backend.paused = true;
-            }
-            self.counters.answers_held += 1;
-            self.stall(turn, client, unsent);
+        if over {
+            self.stall(turn, (lane, client));
         }
     }
 
@@ -200,7 +192,7 @@ impl Engine {
             return;
         };
         backend.swallow(place);
-        if place == 0 && std::mem::take(&mut backend.paused) {
+        if place == 0 && std::mem::take(&mut backend.reading) == Reading::Paused {
             turn.io.resume_receive(backend.handle);
         }
     }
@@ -233,7 +225,8 @@ impl Engine {
                 continue;
             };
             if command.answered {
-                let sequence_id = next_sequence_id(exchange, 1);
+                let first = self.clients.get(client).map_or(1, |of| of.answer_begins);
+                let sequence_id = next_sequence_id(exchange, first);
                 self.lose_backend(turn, client, false, sequence_id);
             } else {
                 self.counters.retries += 1;

@@ -2,10 +2,10 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::Flavor;
-use session::{SessionState, unreadable_charset};
+use session::SessionState;
 use wire::{Capabilities, ChangeUser};
 
+use crate::backend::facts::Anew;
 use crate::carried::last_gtid::Gtid;
 use crate::client::{Login, LoginStep, State};
 use crate::diagnostics::capture::Capture;
@@ -24,29 +24,24 @@ impl Engine {
         key: Key,
         payload: &[u8],
     ) {
-        let flavor = self.flavor();
-        let Some(client) = self.clients.get_mut(key) else {
+        let Some(client) = self.clients.get(key) else {
             return;
         };
         let change = ChangeUser::parse(payload, client.capabilities);
         let asked = change.as_ref().ok().and_then(|change| change.collation);
-        let unreadable = asked.and_then(|asked| unreadable_charset(asked, flavor));
+        let unreadable = asked.and_then(|asked| self.unreadable(asked));
         let asked = asked.filter(|_| unreadable.is_none());
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
         let collation = asked.unwrap_or(client.session.collation);
         // Who was refused too often is not listened to.
         let origin = &mut client.origin;
         if origin.changes_refused < REFUSED_MAX {
             origin.asked_collation = asked.unwrap_or(origin.asked_collation);
         }
-        client.login = Some(Box::new(Login {
-            step: LoginStep::Response,
-            sequence_id: 1,
-            greeted: None,
-            place: None,
-            zstd_level: 0,
-            former: None,
-        }));
-        self.reset_session(key, collation);
+        client.login = Some(Login::new(LoginStep::Response, client.answer_begins));
+        self.reset_session(key, collation, Anew::ChangeUser);
         let former = self.former(key);
         if let Some(client) = self.clients.get_mut(key)
             && let Some(login) = &mut client.login
@@ -62,8 +57,7 @@ impl Engine {
                 return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
             }
         };
-        if let Some(charset) = unreadable {
-            let error = ClientError::unreadable_charset(charset);
+        if let Some(error) = unreadable {
             return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
         }
         let claim = Claim {
@@ -74,8 +68,8 @@ impl Engine {
         self.identify(turn, key, change.auth_plugin, &claim);
     }
 
-    /// The session begins anew, with the schema that it has: COM_RESET_CONNECTION.
-    pub(crate) fn reset_session(&mut self, key: Key, collation: u8) {
+    /// The session begins anew, with the schema that it has.
+    pub(crate) fn reset_session(&mut self, key: Key, collation: u8, anew: Anew) {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
             return;
         };
@@ -86,6 +80,10 @@ impl Engine {
         client.session.take_role_and_schema(&before);
         let global_changes = self.shared.global_changes();
         client.begin_with(facts.begins_with(), global_changes, &mut self.interner);
+        let heeds_flags = facts.heeds_flags(anew);
+        if heeds_flags {
+            client.begin_interactively(facts, &mut self.interner);
+        }
         client.last_insert_id = 0;
         client.origin.last_gtid = Gtid::default();
         // Neither server forgets that number.
@@ -103,22 +101,25 @@ impl Engine {
         client.tracks = self.track_lists.first();
         self.clients.untold.remove(&key);
         self.last_values.remove(&key);
-        self.forget_ignore_space(key);
+        self.ignore_space(key, heeds_flags);
     }
 
-    /// MariaDB looks at the flag CLIENT_IGNORE_SPACE at the first login only. Whose connections are its own keeps it.
-    fn forget_ignore_space(&mut self, key: Key) {
+    /// Takes the flag CLIENT_IGNORE_SPACE of the login away, or gives it back, and moves the session to the key of
+    /// backends that have the same. A session with a backend of its own leaves this to the server.
+    fn ignore_space(&mut self, key: Key, heeds_flags: bool) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let stays = self.is_relayed(client.key) || self.pool.key(client.key).is_sandbox();
-        if stays || self.flavor() != Flavor::MariaDb {
+        if self.is_relayed(client.key) || self.pool.key(client.key).is_sandbox() {
             return;
         }
-        if let Some(client) = self.clients.get_mut(key)
-            && client.capabilities.contains(Capabilities::IGNORE_SPACE)
-        {
-            client.capabilities.remove(Capabilities::IGNORE_SPACE);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let ignores = heeds_flags && client.origin.ignores_space;
+        if client.capabilities.contains(Capabilities::IGNORE_SPACE) != ignores {
+            let flag = Capabilities::IGNORE_SPACE;
+            client.capabilities.set(flag, ignores);
             client.rekeyed = true;
             self.rekey(key);
         }

@@ -259,13 +259,19 @@ impl Engine {
             }
             self.global_changed(turn);
         } else if !alone && kind != Kind::Ddl && self.accounts.asks_database() {
-            self.asking.last += 1;
-            let order = AccountsOrder {
-                worker: self.worker,
-                ticket: self.asking.last,
-            };
-            let _nobody = self.shared.accounts.ask(order);
+            self.ask_for_accounts_soon();
         }
+    }
+
+    /// Has the accounts read again, while no client waits for that.
+    pub(crate) fn ask_for_accounts_soon(&mut self) {
+        self.asking.last += 1;
+        let order = AccountsOrder {
+            worker: self.worker,
+            ticket: self.asking.last,
+        };
+        // Without a monitor there is nothing to read.
+        let _nobody = self.shared.accounts.ask(order);
     }
 
     /// True if nothing is known that opens a backend connection of `id`.
@@ -277,6 +283,10 @@ impl Engine {
     /// Tells the clients of keys that cannot have a backend.
     pub(crate) fn tell_locked_out<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while let Some(id) = self.locked_out.pop() {
+            if self.keys[id.0 as usize].unfit {
+                self.tell_unfit(turn, id);
+                continue;
+            }
             if self.is_relayed(id) {
                 self.close_waiters(turn, id);
                 continue;

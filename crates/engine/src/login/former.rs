@@ -8,6 +8,7 @@ use membership::Key;
 use session::statement::Flavor;
 
 use crate::backend::PoolKey;
+use crate::backend::facts::Anew;
 use crate::client::State;
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
@@ -68,7 +69,7 @@ impl Engine {
         self.give_up_login(turn, key);
         // What it asked for is not remembered, and neither is what it had.
         let collation = self.facts.as_ref().map_or(0, |facts| facts.collation);
-        self.reset_session(key, collation);
+        self.reset_session(key, collation, Anew::ChangeUser);
         let id = self.key_id(&former.key);
         let Some(client) = self.clients.get_mut(key) else {
             return;

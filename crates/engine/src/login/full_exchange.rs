@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 use crate::client::{Answered, LoginStep};
 use crate::errors::ClientError;
 use crate::login::identity::Claim;
+use crate::login::vouching::Proved;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
@@ -175,7 +176,10 @@ impl Engine {
             self.check_standing(key, account.as_deref(), &claim),
             account,
         ) {
-            (Ok(()), Some(account)) => self.let_in(turn, key, (&account, false), &claim),
+            (Ok(()), Some(account)) => {
+                let proved = Proved::by(&account, AuthPlugin::CachingSha2Password);
+                self.let_in(turn, key, &proved, &claim);
+            }
             (Err(error), _) => self.deny(turn, key, error),
             (Ok(()), None) => {}
         }

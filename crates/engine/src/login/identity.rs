@@ -14,6 +14,7 @@ use wire::{AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities};
 use crate::backend::PoolKey;
 use crate::client::{Answered, LoginStep};
 use crate::errors::{ClientError, host};
+use crate::login::vouching::Proved;
 use crate::{Engine, Mail, Turn};
 
 /// Whether the database was asked after the client had answered.
@@ -170,22 +171,27 @@ impl Engine {
         };
         match (refused, account) {
             (None, Some(account)) => {
-                let tells = plugin == AuthPlugin::CachingSha2Password && proves(claim.response);
-                self.let_in(turn, key, (&account, tells), claim);
+                let proved = Proved {
+                    awaits_word: plugin == AuthPlugin::CachingSha2Password
+                        && proves(claim.response),
+                    ..Proved::by(&account, plugin)
+                };
+                self.let_in(turn, key, &proved, claim);
             }
             (Some(error), _) => self.deny(turn, key, error),
             (None, None) => {}
         }
     }
 
-    /// The client has proved to be the account. `tells`: it awaits a word about that.
+    /// The client has proved to be an account.
     pub(crate) fn let_in<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (account, tells): (&Account, bool),
+        proved: &Proved<'_>,
         claim: &Claim<'_>,
     ) {
+        let account = proved.account;
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -211,11 +217,12 @@ impl Engine {
         self.shared.strangers.proved(client.origin.peer, turn.now);
         if let Some(login) = &mut client.login {
             login.place = None;
-            if tells {
+            if proved.awaits_word {
                 let outbox = turn.io.outbox(client.handle);
                 login.sequence_id = AuthMoreData::FastAuthSuccess.encode(outbox, login.sequence_id);
             }
         }
+        self.vouch(key, proved);
         match claim.schema {
             None => self.begin(turn, key),
             Some(schema) if sandboxed => {
@@ -275,7 +282,7 @@ impl Engine {
             Proof::Forgotten(refused) => return Err(Doubt::Forgotten(refused)),
         };
         if let Credential::Other(plugin) = credential {
-            return Err(Doubt::Refused(ClientError::unchecked_plugin(plugin)));
+            return Err(Doubt::Refused(ClientError::unchecked_plugin(&plugin.name)));
         }
         let may_show = self.accounts.needs_passwords() && proves(claim.response);
         if !proved && may_show && plugin == AuthPlugin::CachingSha2Password {

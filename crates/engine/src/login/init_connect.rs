@@ -68,14 +68,7 @@ impl Engine {
         // The server allows several statements there, whatever the client may send.
         let several = text.contains(&SEPARATOR) && client.backend.is_none();
         let adds = several && !client.capabilities.contains(Capabilities::MULTI_STATEMENTS);
-        client.login = Some(Box::new(Login {
-            step: LoginStep::Initiating { adds },
-            sequence_id: 1,
-            greeted: None,
-            place: None,
-            zstd_level: 0,
-            former: None,
-        }));
+        client.login = Some(Login::new(LoginStep::Initiating { adds }, 1));
         if adds && !self.is_relayed(id) {
             self.allow_several(key, true);
         }

@@ -3,7 +3,7 @@
 //! Owns who is believed, and what becomes of a client by that. How a header is written is `wire`'s matter. As on
 //! MariaDB the greeting does not wait for a header, and who may send one may as well send none.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use events::{Io, Peer};
 use membership::Key;
@@ -16,30 +16,6 @@ use crate::{Engine, Mail, Turn};
 
 /// Once so many bytes match, they can be nothing but a header.
 const CERTAIN: usize = 12;
-
-/// From where headers are believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProxyNetwork {
-    /// The addresses that begin with so many bits of this one.
-    Ip(IpAddr, u8),
-    /// Unix sockets.
-    Unix,
-}
-
-impl ProxyNetwork {
-    /// Whether that is one of its addresses.
-    pub fn contains(self, peer: Peer) -> bool {
-        let (Self::Ip(network, bits), Peer::Tcp(address)) = (self, peer) else {
-            return self == Self::Unix && peer == Peer::Unix;
-        };
-        let differing = match (network, address.ip().to_canonical()) {
-            (IpAddr::V4(a), IpAddr::V4(b)) => (u32::from(a) ^ u32::from(b)).leading_zeros(),
-            (IpAddr::V6(a), IpAddr::V6(b)) => (u128::from(a) ^ u128::from(b)).leading_zeros(),
-            _ => return false,
-        };
-        differing >= u32::from(bits)
-    }
-}
 
 impl Engine {
     /// Looks for a header ahead of everything that the client sends. Returns how many bytes were dealt with, or
@@ -90,12 +66,7 @@ impl Engine {
             place.into_iter().for_each(|place| place.moves_to(peer));
         }
         self.counters.proxy_headers += 1;
-        if self
-            .shared
-            .strangers
-            .is_blocked(peer, self.settings.max_connect_errors)
-        {
-            let error = ClientError::host_blocked(peer, self.flavor());
+        if let Some(error) = self.blocked(peer) {
             self.refuse(turn, key, &error, DisconnectReason::HostBlocked);
         }
     }
@@ -122,33 +93,5 @@ impl Engine {
             return self.close_client(turn, key, DisconnectReason::Malformed);
         }
         self.refuse(turn, key, &error, DisconnectReason::Malformed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn networks_hold_the_addresses_with_their_first_bits() {
-        let network = |ip: &str, bits| ProxyNetwork::Ip(ip.parse().unwrap(), bits);
-        let peer = |ip: &str| Peer::Tcp((ip.parse::<IpAddr>().unwrap(), 1).into());
-        for (network, ip, expected) in [
-            (network("10.0.0.0", 8), "10.200.1.1", true),
-            (network("10.0.0.0", 8), "11.0.0.1", false),
-            (network("10.0.0.0", 8), "::ffff:10.1.1.1", true),
-            (network("10.0.0.1", 32), "10.0.0.1", true),
-            (network("10.0.0.1", 32), "10.0.0.0", false),
-            (network("0.0.0.0", 0), "8.8.8.8", true),
-            (network("0.0.0.0", 0), "fd00::1", false),
-            (network("fd00::", 16), "fd00:1::1", true),
-            (network("fd00::", 16), "fd01::1", false),
-            (network("::1", 128), "::1", true),
-            (ProxyNetwork::Unix, "127.0.0.1", false),
-        ] {
-            assert_eq!(network.contains(peer(ip)), expected, "{network:?} {ip}");
-        }
-        assert!(ProxyNetwork::Unix.contains(Peer::Unix));
-        assert!(!network("0.0.0.0", 0).contains(Peer::Unix));
     }
 }

@@ -7,13 +7,16 @@
 use accounts::Account;
 use events::{Close, Io};
 use membership::Key;
-use wire::{AuthSwitchRequest, Capabilities, ErrPacket, Malformed, code, write_packet};
+use wire::{
+    AuthSwitchRequest, Capabilities, ErrPacket, Malformed, NATIVE_PASSWORD, code, write_packet,
+};
 
 use crate::backend::{Backend, PoolKey};
 use crate::client::{LoginStep, RelayStage, Relaying};
 use crate::errors::{ClientError, host};
 use crate::login::identity::Claim;
 use crate::login::relay_places::RelayPlace;
+use crate::login::vouching::Proved;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
@@ -43,7 +46,12 @@ pub(crate) struct Relay {
     sequence_id: u8,
     /// The client has answered something.
     answered: bool,
-    _place: RelayPlace,
+    /// The plugin that the client was asked for last, as clients call it.
+    plugin: Box<[u8]>,
+    /// The nonce that came with it, if clients take that one for the login's from then on.
+    nonce: Option<[u8; 20]>,
+    /// The right to be decided now.
+    place: RelayPlace,
 }
 
 impl Relay {
@@ -58,7 +66,9 @@ impl Relay {
             client,
             sequence_id: 0,
             answered: false,
-            _place: place,
+            plugin: Box::default(),
+            nonce: None,
+            place,
         })
     }
 }
@@ -130,17 +140,13 @@ impl Engine {
         key: Key,
         (payload, sequence_id): (&[u8], u8),
     ) -> Result<(), Malformed> {
-        let backend = self.pool.get_mut(key);
-        let Some(relay) = backend.and_then(|backend| backend.relay.as_mut()) else {
+        let Some(relay) = self.relay_mut(key) else {
             return Ok(());
         };
         relay.sequence_id = sequence_id.wrapping_add(1);
         let client = relay.client;
         match payload.first() {
-            Some(0x00) if relay.answered => {
-                self.backend_ready(turn, key);
-                return Ok(());
-            }
+            Some(0x00) if relay.answered => return self.backend_let_in(turn, key, payload),
             // It asked nothing: it knows the front door, and not the client.
             Some(0x00) => {
                 let error = ClientError::unchecked_plugin("no question");
@@ -154,6 +160,11 @@ impl Engine {
                     self.refuse(turn, client, &error, DisconnectReason::LoginRefused);
                     return Ok(());
                 }
+                if let Some(relay) = self.relay_mut(key) {
+                    let is_native = request.plugin == NATIVE_PASSWORD;
+                    relay.plugin = request.plugin.into();
+                    relay.nonce = request.data.first_chunk().copied().filter(|_| is_native);
+                }
                 self.counters.auth_switches += 1;
             }
             _ => {}
@@ -166,6 +177,11 @@ impl Engine {
             login.sequence_id = write_packet(outbox, login.sequence_id, payload);
         }
         Ok(())
+    }
+
+    /// The login that a backend decides.
+    fn relay_mut(&mut self, key: Key) -> Option<&mut Relay> {
+        self.pool.get_mut(key)?.relay.as_deref_mut()
     }
 
     /// What a client would need so that a plugin can be handed on; `None` if it has that.
@@ -227,8 +243,14 @@ impl Engine {
         let Some(relay) = backend.and_then(|backend| backend.relay.take()) else {
             return;
         };
-        let client = relay.client;
-        drop(relay);
+        let Relay {
+            client,
+            plugin,
+            nonce,
+            place,
+            ..
+        } = *relay;
+        drop(place);
         let (Some(id), Some(relaying)) = (self.pool.key_of(key), self.take_relaying(client)) else {
             return;
         };
@@ -255,7 +277,13 @@ impl Engine {
             schema: relaying.schema.as_deref(),
             response: b"",
         };
-        self.let_in(turn, client, (&account, false), &claim);
+        let proved = Proved {
+            account: &account,
+            plugin: &plugin,
+            nonce,
+            awaits_word: false,
+        };
+        self.let_in(turn, client, &proved, &claim);
         self.open_relays(turn);
     }
 
@@ -274,8 +302,7 @@ impl Engine {
             let text = String::from_utf8_lossy(error.message);
             return self.give_up_connect(turn, key, format!("it answered {} {text}", error.code));
         }
-        let backend = self.pool.get(key);
-        let Some(client) = backend.and_then(|backend| Some(backend.relay.as_ref()?.client)) else {
+        let Some(client) = self.login_decided_by(key) else {
             return;
         };
         if let Some(denial) = self.as_told_to(client, &error) {
@@ -338,6 +365,11 @@ impl Engine {
             }
         }
         self.open_relays(turn);
+    }
+
+    /// The client whose login a backend is to decide.
+    pub(crate) fn login_decided_by(&self, key: Key) -> Option<Key> {
+        Some(self.pool.get(key)?.relay.as_ref()?.client)
     }
 
     /// True if the backend is to decide a login.

@@ -195,6 +195,7 @@ impl Engine {
         let collation = record.session.collation;
         let backend = self.relay_backend(turn, (client, place), collation);
         let key = self.open_with(turn, (id, slot), backend);
+        self.served(id, turn.now);
         self.set_stage(turn, client, RelayStage::Backend(key));
     }
 

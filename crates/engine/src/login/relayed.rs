@@ -4,10 +4,8 @@
 use events::Io;
 use membership::Key;
 use pool::{KeyId, State as BackendState};
-use session::{Charset, ResultsCollation};
-use wire::TextResultSet;
 
-use crate::backend::{Backend, Purpose};
+use crate::backend::Purpose;
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -131,60 +129,6 @@ impl Engine {
         true
     }
 
-    /// What the collation of a session stands for is not known, and no connection can be opened with it: an idle one
-    /// is asked.
-    pub(crate) fn ask_for_collation<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        (id, client): (KeyId, Key),
-    ) {
-        let session = self.clients.get(client).map(|client| &client.session);
-        let unknown = session.filter(|session| session.charset.is_none());
-        let Some(collation) = unknown.map(|session| session.collation) else {
-            return;
-        };
-        let asks = |purpose: &Purpose| matches!(purpose, Purpose::ReadCollation(..));
-        let active = self.pool.iter(id, BackendState::Active);
-        let asked = active
-            .map(|(_, backend)| backend)
-            .any(|backend| backend.owes(asks));
-        let idle = self.pool.oldest_idle_of(id).filter(|_| !asked);
-        let Some((idle, _)) = idle else {
-            return;
-        };
-        self.pool.move_to(idle, BackendState::Active, turn.now);
-        if let Some(backend) = self.pool.get_mut(idle) {
-            backend.ask_for_collation(turn.io.outbox(backend.handle), collation);
-            self.counters.read_backs += 1;
-        }
-    }
-
-    /// The backend said what a collation stands for. One that the server does not know stands for its default.
-    pub(crate) fn learn_collation(&mut self, key: Key, collation: u8, rows: &TextResultSet) {
-        let charset = match (rows.first(0), rows.first(1)) {
-            (Some(name), Some(charset)) => {
-                let mut charset = Charset {
-                    client: charset.into(),
-                    results: Some(charset.into()),
-                    results_collation: None,
-                    collation: name.into(),
-                };
-                charset.results_collation =
-                    ResultsCollation::told(collation.into(), &charset, None, self.flavor());
-                Some(self.interner.charset(charset))
-            }
-            _ => {
-                let default = self.facts.as_ref().map(|facts| facts.collation);
-                default.and_then(|default| self.charsets.get(default).cloned())
-            }
-        };
-        match (charset, self.pool.key_of(key)) {
-            (Some(charset), _) => self.charsets.learn(collation, charset),
-            (None, Some(id)) => self.locked_out.push(id),
-            (None, None) => {}
-        }
-    }
-
     /// KILL is sent on an idle connection of `id`, as none can be opened for it. False if there is none.
     pub(crate) fn kill_from_idle<I: Io<Mail>>(
         &mut self,
@@ -209,16 +153,6 @@ impl Engine {
 fn part_of(total: usize, worker: usize, workers: usize) -> usize {
     let workers = workers.max(1);
     total / workers + usize::from(worker < total % workers)
-}
-
-impl Backend {
-    /// Asks what a collation stands for.
-    pub(crate) fn ask_for_collation(&mut self, outbox: &mut Vec<u8>, collation: u8) {
-        // Also a connection without names of schemas can say that.
-        let question = format!("SHOW COLLATION WHERE Id={collation}");
-        self.put_query(outbox, question.as_bytes());
-        self.expect(Purpose::ReadCollation(collation, TextResultSet::default()));
-    }
 }
 
 #[cfg(test)]

@@ -1,19 +1,16 @@
-//! What is remembered of addresses that fail to log in: broken handshakes in a row, as the servers count them for
-//! `max_connect_errors`, and wrong passwords, which are answered later and later.
+//! What is remembered of addresses that fail to log in: broken handshakes in a row, for which an address is blocked
+//! (`max_connect_errors`), and wrong passwords, which are answered later and later.
 //!
-//! Owns the table, which all workers share: of fixed size, and looked at only while somebody logs in who is in it
-//! or fails. What is done about an address is the matter of `login` and `denial`.
+//! Owns both tables, which all workers share. What is done about an address is the matter of `broken` and `denial`.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+mod table;
+
+use std::net::IpAddr;
 
 use events::{Peer, Span, Timestamp};
 
-use crate::login::address::is_here;
-
-const SHARDS: usize = 64;
-/// Addresses per shard; one more drives out whoever failed longest ago.
-const SHARD_MAX: usize = 64;
+use crate::login::address::{Network, is_here};
+use crate::login::strangers::table::Table;
 
 /// So many wrong passwords are told at once; people mistype.
 const FREE: u32 = 3;
@@ -25,150 +22,136 @@ const FORGIVEN_AFTER: Span = Span::from_secs(2);
 /// More are not counted: the delay is at its longest long before.
 const WRONG_MAX: u32 = 16;
 
-/// Those who failed.
-#[derive(Debug)]
+/// Addresses that failed.
+#[derive(Debug, Default)]
 pub(crate) struct Strangers {
-    shards: Vec<Mutex<Vec<Stranger>>>,
-    /// How many are in all shards; while there is none, nobody has to look.
-    known: AtomicUsize,
-    driven_out: AtomicU64,
+    /// By address, so that the neighbours of a broken client are not blocked with it.
+    broken: Table<Broken>,
+    /// Of IPv6 by network of 64 bits: a host may have all addresses in it, and would guess from each of them.
+    wrong: Table<Wrong>,
 }
 
-#[derive(Debug)]
-struct Stranger {
-    network: u128,
-    /// Broken handshakes since somebody from there logged in.
-    broken: u32,
-    /// Wrong passwords that are not forgiven yet, as of `since`.
-    wrong: u32,
+/// Handshakes of an address that broke since a client from there logged in.
+#[derive(Debug, Default)]
+struct Broken {
+    count: u32,
+    blocked: bool,
+}
+
+/// Wrong passwords that are not forgiven yet, as of `since`.
+#[derive(Debug, Default)]
+struct Wrong {
+    count: u32,
     since: Timestamp,
-    /// When somebody from there failed last.
-    seen: Timestamp,
 }
 
-impl Stranger {
-    /// How many wrong passwords are not forgiven yet.
+/// An address where handshakes broke.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenHost {
+    /// Where.
+    pub address: IpAddr,
+    /// How many broke since a client from there logged in.
+    pub handshakes: u32,
+    /// Whether clients from there are refused.
+    pub blocked: bool,
+}
+
+impl Wrong {
     fn unforgiven(&self, now: Timestamp) -> u32 {
         let forgiven = now.since(self.since).as_us() / FORGIVEN_AFTER.as_us();
-        u64::from(self.wrong).saturating_sub(forgiven) as u32
-    }
-}
-
-impl Default for Strangers {
-    fn default() -> Self {
-        Self {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            known: AtomicUsize::new(0),
-            driven_out: AtomicU64::new(0),
-        }
+        u64::from(self.count).saturating_sub(forgiven) as u32
     }
 }
 
 impl Strangers {
-    /// A client from there has gone before it proved anything, or has sent nonsense.
-    pub(crate) fn broke(&self, peer: Peer, now: Timestamp) {
-        if let Some(network) = network(peer) {
-            self.change(network, now, |stranger| stranger.broken += 1);
-        }
-    }
-
-    /// Somebody from there has logged in. Nothing is left to remember of it if all wrong passwords are forgiven.
-    pub(crate) fn proved(&self, peer: Peer, now: Timestamp) {
-        self.look(peer, |shard, at| {
-            shard[at].broken = 0;
-            if shard[at].unforgiven(now) == 0 {
-                shard.swap_remove(at);
-                self.known.fetch_sub(1, Ordering::Relaxed);
-            }
-        });
-    }
-
-    /// True if `max` handshakes in a row have broken there.
-    pub(crate) fn is_blocked(&self, peer: Peer, max: Option<u32>) -> bool {
-        max.is_some_and(|max| {
-            self.look(peer, |shard, at| shard[at].broken >= max)
-                .unwrap_or(false)
+    /// The handshake of a client from there broke. Returns how many did in a row if the address is blocked from now on,
+    /// because they are `max`.
+    pub(crate) fn broke(&self, peer: Peer, max: Option<u32>, now: Timestamp) -> Option<u32> {
+        self.broken.change(elsewhere(peer)?, now, |broken| {
+            broken.count = broken.count.saturating_add(1);
+            let blocks = !broken.blocked && max.is_some_and(|max| broken.count >= max);
+            broken.blocked |= blocks;
+            blocks.then_some(broken.count)
         })
     }
 
-    /// Somebody from there has shown a wrong password, or said that it is somebody who is not there. Returns
-    /// how long it must wait to be told.
+    /// A client from there has logged in.
+    pub(crate) fn proved(&self, peer: Peer, now: Timestamp) {
+        let Some(address) = elsewhere(peer) else {
+            return;
+        };
+        self.broken.forget_one(address, |_| true);
+        self.wrong
+            .forget_one(network(address), |wrong| wrong.unforgiven(now) == 0);
+    }
+
+    /// Whether clients from there are refused.
+    pub(crate) fn is_blocked(&self, peer: Peer) -> bool {
+        let blocked = |address| self.broken.look(address, |broken| broken.blocked);
+        elsewhere(peer).and_then(blocked).unwrap_or(false)
+    }
+
+    /// A client from there has shown a wrong password, or named an account that is not there. Returns how long it must
+    /// wait for its refusal.
     pub(crate) fn mistook(&self, peer: Peer, now: Timestamp) -> Span {
-        let Some(network) = network(peer) else {
+        let Some(address) = elsewhere(peer) else {
             return Span::ZERO;
         };
-        self.change(network, now, |stranger| {
-            stranger.wrong = (stranger.unforgiven(now) + 1).min(WRONG_MAX);
-            stranger.since = now;
-            delay(stranger.wrong)
+        self.wrong.change(network(address), now, |wrong| {
+            wrong.count = (wrong.unforgiven(now) + 1).min(WRONG_MAX);
+            wrong.since = now;
+            delay(wrong.count)
         })
     }
 
-    /// `FLUSH HOSTS`.
-    pub(crate) fn forget(&self) {
-        for shard in &self.shards {
-            let mut shard = lock(shard);
-            self.known.fetch_sub(shard.len(), Ordering::Relaxed);
-            shard.clear();
+    /// Forgets all addresses: `FLUSH HOSTS`.
+    pub(crate) fn forget(&self) -> usize {
+        self.broken.forget_if(|_, _| true) + self.wrong.forget_if(|_, _| true)
+    }
+
+    /// Forgets one address: `FLUSH HOSTS 'address'`. True if it had failed.
+    pub(crate) fn forget_one(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let broken = self.broken.forget_one(address, |_| true);
+        self.wrong.forget_one(network(address), |_| true) || broken
+    }
+
+    /// Handshakes that break there are not counted any more.
+    pub(crate) fn exempt(&self, networks: &[Network]) {
+        let exempt = |address: IpAddr, _: &Broken| {
+            let peer = Peer::Tcp((address, 0).into());
+            networks.iter().any(|network| network.contains(peer))
+        };
+        if !networks.is_empty() {
+            self.broken.forget_if(exempt);
         }
     }
 
-    /// How many there are.
+    /// Where handshakes broke, in no order.
+    pub(crate) fn broken(&self) -> Vec<BrokenHost> {
+        self.broken.pick(|address, broken| {
+            Some(BrokenHost {
+                address,
+                handshakes: broken.count,
+                blocked: broken.blocked,
+            })
+        })
+    }
+
+    /// How many addresses are blocked.
+    pub(crate) fn blocked(&self) -> usize {
+        let blocked = |_, broken: &Broken| broken.blocked.then_some(());
+        self.broken.pick(blocked).len()
+    }
+
+    /// How many addresses are remembered, by either table.
     pub(crate) fn len(&self) -> usize {
-        self.known.load(Ordering::Relaxed)
+        self.broken.len() + self.wrong.len()
     }
 
     /// How many were forgotten to make room for others.
-    pub(crate) fn driven_out(&self) -> u64 {
-        self.driven_out.load(Ordering::Relaxed)
-    }
-
-    /// Looks at an address that may be known.
-    fn look<T>(&self, peer: Peer, look: impl FnOnce(&mut Vec<Stranger>, usize) -> T) -> Option<T> {
-        if self.known.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        let network = network(peer)?;
-        let mut shard = lock(&self.shards[place(network)]);
-        let at = shard.iter().position(|known| known.network == network)?;
-        Some(look(&mut shard, at))
-    }
-
-    /// Changes what is known of an address, which is known from now on.
-    fn change<T>(
-        &self,
-        network: u128,
-        now: Timestamp,
-        change: impl FnOnce(&mut Stranger) -> T,
-    ) -> T {
-        let mut shard = lock(&self.shards[place(network)]);
-        let known = shard.iter().position(|known| known.network == network);
-        let at = known.unwrap_or_else(|| self.add(&mut shard, network, now));
-        shard[at].seen = now;
-        change(&mut shard[at])
-    }
-
-    fn add(&self, shard: &mut Vec<Stranger>, network: u128, now: Timestamp) -> usize {
-        let stranger = Stranger {
-            network,
-            broken: 0,
-            wrong: 0,
-            since: now,
-            seen: now,
-        };
-        let oldest = shard.iter().enumerate().min_by_key(|(_, known)| known.seen);
-        match oldest.map(|(at, _)| at) {
-            Some(at) if shard.len() >= SHARD_MAX => {
-                self.driven_out.fetch_add(1, Ordering::Relaxed);
-                shard[at] = stranger;
-                at
-            }
-            _ => {
-                self.known.fetch_add(1, Ordering::Relaxed);
-                shard.push(stranger);
-                shard.len() - 1
-            }
-        }
+    pub(crate) fn evicted(&self) -> u64 {
+        self.broken.evicted() + self.wrong.evicted()
     }
 }
 
@@ -181,26 +164,27 @@ fn delay(wrong: u32) -> Span {
     Span::from_us(doubled.min(DELAY_MAX.as_us()))
 }
 
-/// What stands for an address; `None` for this machine, which the servers do not count either.
-fn network(peer: Peer) -> Option<u128> {
-    (!is_here(peer)).then(|| crate::login::address::network(peer))
+/// The address of a client; `None` on this machine, which the servers do not count either.
+fn elsewhere(peer: Peer) -> Option<IpAddr> {
+    match peer {
+        Peer::Tcp(address) if !is_here(peer) => Some(address.ip().to_canonical()),
+        _ => None,
+    }
 }
 
-fn place(network: u128) -> usize {
-    let folded = (network as u64) ^ (network >> 64) as u64;
-    (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SHARDS
-}
-
-/// Also if somebody failed while it was open: each entry is changed in one step.
-fn lock(shard: &Mutex<Vec<Stranger>>) -> MutexGuard<'_, Vec<Stranger>> {
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
+/// Of IPv4 the address, of IPv6 the first of its network of 64 bits.
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(ip) => IpAddr::V6((u128::from(ip) >> 64 << 64).into()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
-
     use super::*;
+
+    const MAX: Option<u32> = Some(3);
 
     fn peer(ip: &str) -> Peer {
         Peer::Tcp((ip.parse::<IpAddr>().unwrap(), 1_000).into())
@@ -214,20 +198,55 @@ mod tests {
     fn broken_handshakes_in_a_row_block_an_address() {
         let strangers = Strangers::default();
         let (bad, good) = (peer("10.0.0.1"), peer("10.0.0.2"));
-        let blocked = |who| strangers.is_blocked(who, Some(3));
         for _ in 0..2 {
-            strangers.broke(bad, at(0));
+            assert_eq!(strangers.broke(bad, MAX, at(0)), None);
         }
-        assert!(!blocked(bad));
         strangers.proved(bad, at(0));
-        for _ in 0..3 {
-            assert!(!blocked(bad));
-            strangers.broke(bad, at(1));
+        let told: Vec<_> = (0..5).map(|_| strangers.broke(bad, MAX, at(1))).collect();
+        assert_eq!(told, [None, None, Some(3), None, None], "told once");
+        assert!(strangers.is_blocked(bad) && !strangers.is_blocked(good));
+        assert_eq!((strangers.blocked(), strangers.len()), (1, 1));
+        strangers.broke(good, MAX, at(1));
+        let mut broken = strangers.broken();
+        broken.sort_by_key(|host| host.address);
+        let row = |ip: &str, handshakes, blocked| BrokenHost {
+            address: ip.parse().unwrap(),
+            handshakes,
+            blocked,
+        };
+        assert_eq!(
+            broken,
+            [row("10.0.0.1", 5, true), row("10.0.0.2", 1, false)]
+        );
+        assert_eq!(strangers.forget(), 2);
+        assert!(!strangers.is_blocked(bad));
+    }
+
+    #[test]
+    fn without_a_limit_no_address_is_blocked() {
+        let strangers = Strangers::default();
+        for _ in 0..1_000 {
+            assert_eq!(strangers.broke(peer("10.0.0.1"), None, at(0)), None);
         }
-        assert!(blocked(bad) && !blocked(good));
-        assert!(!strangers.is_blocked(bad, None), "switched off");
-        strangers.forget();
-        assert!(!blocked(bad));
+        assert!(!strangers.is_blocked(peer("10.0.0.1")));
+    }
+
+    #[test]
+    fn a_block_holds_for_one_address_and_is_lifted_for_one() {
+        let strangers = Strangers::default();
+        let hosts = ["2001:db8::1", "2001:db8::2", "10.0.0.1"].map(peer);
+        for who in [hosts[0], hosts[2]] {
+            strangers.broke(who, Some(1), at(0));
+        }
+        let blocked = || hosts.map(|who| strangers.is_blocked(who));
+        assert_eq!(blocked(), [true, false, true], "not its neighbours");
+        assert!(!strangers.forget_one("2001:db8::2".parse().unwrap()));
+        assert!(strangers.forget_one("::ffff:10.0.0.1".parse().unwrap()));
+        assert_eq!(blocked(), [true, false, false]);
+        strangers.exempt(&[Network::Ip("10.0.0.0".parse().unwrap(), 8)]);
+        assert_eq!(blocked(), [true, false, false]);
+        strangers.exempt(&[Network::Ip("2001:db8::".parse().unwrap(), 64)]);
+        assert_eq!(blocked(), [false; 3]);
         assert_eq!(strangers.len(), 0);
     }
 
@@ -241,10 +260,10 @@ mod tests {
             peer("::ffff:127.0.0.9"),
         ] {
             for _ in 0..100 {
-                strangers.broke(who, at(0));
+                assert_eq!(strangers.broke(who, Some(1), at(0)), None);
                 assert_eq!(strangers.mistook(who, at(0)), Span::ZERO);
             }
-            assert!(!strangers.is_blocked(who, Some(1)));
+            assert!(!strangers.is_blocked(who));
         }
         assert_eq!(strangers.len(), 0);
     }
@@ -267,56 +286,21 @@ mod tests {
         );
         assert_eq!(strangers.mistook(who, at(18_000)), Span::from_ms(200));
         assert_eq!(strangers.mistook(who, at(100_000)), Span::ZERO);
-        assert!(!strangers.is_blocked(who, Some(1)), "wrong is not broken");
+        assert!(!strangers.is_blocked(who), "wrong is not broken");
     }
 
     #[test]
-    fn the_table_is_bounded_and_says_what_it_forgot() {
-        let strangers = Strangers::default();
-        let all = SHARDS * SHARD_MAX;
-        for number in 0..20_000_u32 {
-            let ip = std::net::Ipv4Addr::from(0x0a00_0000 + number);
-            let who = Peer::Tcp((ip, 1).into());
-            strangers.broke(who, at(u64::from(number)));
-            assert!(strangers.is_blocked(who, Some(1)), "the last is known");
-        }
-        assert!(strangers.len() <= all && strangers.len() > all / 2);
-        assert_eq!(strangers.driven_out(), 20_000 - strangers.len() as u64);
-    }
-
-    #[test]
-    fn whoever_failed_longest_ago_is_driven_out_first() {
-        let strangers = Strangers::default();
-        let who = |number: u32| {
-            let ip = std::net::Ipv4Addr::from(0x0a00_0000 + number);
-            Peer::Tcp((ip, 1).into())
-        };
-        strangers.broke(who(0), at(0));
-        let mut others = (1..).filter(|&other| {
-            let shard = |number| place(network(who(number)).unwrap());
-            shard(other) == shard(0)
-        });
-        for number in others.by_ref().take(SHARD_MAX - 1) {
-            strangers.broke(who(number), at(1));
-        }
-        strangers.broke(who(0), at(2));
-        strangers.broke(who(others.next().unwrap()), at(3));
-        assert_eq!(strangers.driven_out(), 1);
-        assert!(strangers.is_blocked(who(0), Some(2)), "it failed again");
-    }
-
-    #[test]
-    fn of_whom_nothing_is_left_to_hold_against_it_nothing_is_remembered() {
+    fn a_login_clears_all_but_wrong_passwords_that_are_not_forgiven() {
         let strangers = Strangers::default();
         let who = peer("10.0.0.1");
-        strangers.broke(who, at(0));
+        strangers.broke(who, Some(1), at(0));
         strangers.mistook(who, at(0));
         strangers.proved(who, at(0));
         assert_eq!(strangers.len(), 1, "a wrong password is not forgiven yet");
-        assert!(!strangers.is_blocked(who, Some(1)));
+        assert!(!strangers.is_blocked(who));
         strangers.proved(who, at(2_000));
         assert_eq!(strangers.len(), 0);
-        strangers.broke(peer("10.0.0.2"), at(2_000));
+        strangers.broke(peer("10.0.0.2"), Some(1), at(2_000));
         assert_eq!(strangers.len(), 1);
     }
 }

@@ -37,13 +37,13 @@ pub enum LimitsChange {
     Rename(Vec<(AccountName, AccountName)>),
 }
 
-/// A change that is to be kept and put in force; who asked is to be told by [`Mail::LimitsKept`].
+/// A change that is to be kept and put in force; the client that asked is to be told by [`Mail::LimitsKept`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitsOrder {
     /// What changes.
     pub change: LimitsChange,
-    /// Who asked, and on which worker.
-    pub asker: (usize, Key),
+    /// The worker and the client that asked; `None` if it hung up.
+    pub asker: Option<(usize, Key)>,
 }
 
 /// A statement that changes limits, before it was sent.
@@ -260,12 +260,28 @@ impl Engine {
         };
         let order = LimitsOrder {
             change,
-            asker: (self.worker, client),
+            asker: Some((self.worker, client)),
         };
         if !self.shared.keep_limits(order) {
             let told = Mail::LimitsKept(client, Err("nobody keeps them here".to_owned()));
             // Mail to oneself arrives as long as this runs.
             let _arrives = turn.io.post(self.worker, told);
+        }
+    }
+
+    /// The same of a statement whose client has hung up: the server has carried it out, so its limits are in force.
+    pub(crate) fn keep_limits_for_nobody(&mut self, keeping: Keeping) {
+        if keeping.reads_accounts {
+            self.ask_for_accounts_soon();
+        }
+        let change = keeping.change.map(|change| LimitsOrder {
+            change,
+            asker: None,
+        });
+        if let Some(order) = change
+            && !self.shared.keep_limits(order)
+        {
+            tracing::error!("limits of a statement could not be kept: nobody keeps them here");
         }
     }
 

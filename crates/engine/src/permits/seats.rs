@@ -27,9 +27,9 @@ impl Engine {
         let who = identity(&user, client.origin.peer);
         match self.scheduler.login(&who, turn.now) {
             Ok(seat) => {
-                let id = client.key.0 as usize;
-                self.keys[id].weight = self.scheduler.weight(&seat);
+                let (id, weight) = (client.key, self.scheduler.weight(&seat));
                 client.seat = Some(seat);
+                self.share_mut(id).weight = weight;
                 true
             }
             Err(rejection) => {
@@ -76,7 +76,7 @@ impl Engine {
     fn follow_weight(&mut self, key: Key) {
         let client = self.clients.get(key);
         if let Some((id, seat)) = client.and_then(|c| Some((c.key, c.seat.as_ref()?))) {
-            self.keys[id.0 as usize].weight = self.scheduler.weight(seat);
+            self.share_mut(id).weight = self.scheduler.weight(seat);
         }
     }
 

@@ -189,6 +189,11 @@ impl BackendStatements {
         self.long_data_of = None;
     }
 
+    /// True if the attached session has some of its own.
+    pub(crate) fn owns_some(&self) -> bool {
+        !self.owned.is_empty()
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.shared.len() + self.owned.len()

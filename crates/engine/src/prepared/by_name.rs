@@ -120,7 +120,7 @@ impl Engine {
         let (text, inner) = self.inner(client, source, dialect)?;
         let others = client.texts.as_ref();
         let room = others.is_none_or(|texts| texts.has_room(&name, text.len()));
-        let fits = room && text.len() <= BYTES_MAX;
+        let fits = room && text.len() <= BYTES_MAX && self.has_session_memory();
         (fits && self.can_be_carried(client, &text, &inner)).then(|| Text {
             name,
             state: client.session.clone(),
@@ -247,7 +247,9 @@ impl Engine {
             (TextEffect::Prepares(text), false) => {
                 backend.dirty |= here.put(&text.name, text.id);
                 if let Some(client) = client {
-                    client.texts.get_or_insert_default().put(text);
+                    let texts = client.texts.get_or_insert_default();
+                    texts.put(text);
+                    texts.kept.count(texts.bytes(), &self.session_memory);
                 }
             }
             // A PREPARE that fails takes away what had the name.

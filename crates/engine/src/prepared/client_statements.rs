@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use wire::{Fingerprint, ParameterList};
 
+use crate::carried::session_memory::Kept;
 use crate::prepared::templates::Template;
 
 /// Stands for the statement that was prepared last (MariaDB), so that clients need not wait for its id.
@@ -25,6 +26,8 @@ pub(crate) struct ClientStatements {
     last: Option<u32>,
     /// Ids count up, over resets, too.
     highest: u32,
+    /// The memory that they take.
+    pub(crate) kept: Kept,
 }
 
 /// One of them.
@@ -78,6 +81,11 @@ impl ClientStatements {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.open.len()
+    }
+
+    /// The memory that they take, but for what they share.
+    pub(crate) fn bytes(&self) -> usize {
+        self.open.capacity() * size_of::<ClientStatement>()
     }
 
     /// The id that the next statement will have.

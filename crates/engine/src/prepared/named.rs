@@ -4,13 +4,14 @@
 
 use session::statement::{Flavor, Kind, Traits};
 use wire::{
-    Command, ParameterList, ParameterTypes, TypeList, asks_for_cursor, parameter_types,
-    with_parameter_types, write_packet,
+    Command, ParameterList, ParameterTypes, TypeList, asks_for_cursor, number_packets,
+    parameter_types, with_parameter_types, write_packet,
 };
 
 use crate::backend::Backend;
 use crate::client::Client;
 use crate::commands::Packet;
+use crate::commands::pieces::{Put, put_as_sent};
 use crate::prepared::backend_statements::{Instance, Need};
 use crate::prepared::client_statements::{ClientStatement, LongData};
 
@@ -58,14 +59,13 @@ pub(crate) fn need<'a>(
     }
 }
 
-/// Appends a command that names a prepared statement, which the backend has. Returns the sequence id of its
-/// last packet.
+/// Appends a command that names a prepared statement, which the backend has.
 pub(crate) fn put_named(
     outbox: &mut Vec<u8>,
     (client, backend): (&mut Client, &mut Backend),
     packet: Packet<'_>,
     flavor: Flavor,
-) -> u8 {
+) -> Put {
     let (runs, alone) = (executes(packet.payload), asks_for_cursor(packet.payload));
     let begin = outbox.len();
     let attributes = client.has_attributes();
@@ -86,24 +86,24 @@ pub(crate) fn put_named(
             false,
             "a statement is executed that its backend does not have"
         );
-        outbox.extend_from_slice(packet.raw);
+        let put = put_as_sent(outbox, packet);
         rename(&mut outbox[begin..], NOBODY);
-        return packet.sequence_id;
+        return put;
     };
     let long = statement.long.take_if(|_| runs);
     if !runs || is_refused(packet.payload, statement) {
-        outbox.extend_from_slice(packet.raw);
+        let put = put_as_sent(outbox, packet);
         rename(&mut outbox[begin..], instance.id);
-        return packet.sequence_id;
+        return put;
     }
     if let Some(long) = &long {
         put_long_data(outbox, long, instance.id);
     }
     let list = statement.list(attributes);
     let number = statement.template.number;
-    let sequence_id = put_execution(outbox, (statement, instance), (packet, list), flavor);
+    let put = put_execution(outbox, (statement, instance), (packet, list), flavor);
     backend.statements.long_data_of = long.map(|_| number);
-    sequence_id
+    put
 }
 
 /// True of an execution whose parameters the server does not look at: for several rows (COM_STMT_BULK_EXECUTE) MariaDB
@@ -125,9 +125,8 @@ fn put_execution(
     (statement, instance): (&mut ClientStatement, &mut Instance),
     (packet, list): (Packet<'_>, ParameterList),
     flavor: Flavor,
-) -> u8 {
+) -> Put {
     let begin = outbox.len();
-    let mut sequence_id = packet.sequence_id;
     let mut left_out = None;
     let told = parameter_types(packet.payload, list);
     match &told {
@@ -137,23 +136,23 @@ fn put_execution(
         }
         ParameterTypes::Omitted | ParameterTypes::Nothing => {}
     }
-    match left_out {
+    let put = match left_out {
         Some(types) => {
             let with = with_parameter_types(packet.payload, list, &types);
-            sequence_id = write_packet(outbox, 0, &with).wrapping_sub(1);
             instance.executed_with(&types, flavor);
+            Put::whole(write_packet(outbox, 0, &with).wrapping_sub(1))
         }
         None => {
-            outbox.extend_from_slice(packet.raw);
             // A packet that ends before its types tells none.
             let tells = !matches!(told, ParameterTypes::Nothing);
             if let Some(types) = statement.types.as_ref().filter(|_| tells) {
                 instance.executed_with(types, flavor);
             }
+            put_as_sent(outbox, packet)
         }
-    }
+    };
     rename(&mut outbox[begin..], instance.id);
-    sequence_id
+    put
 }
 
 /// Remembers the types, in one copy where the sessions agree.
@@ -171,11 +170,11 @@ fn remember(statement: &mut ClientStatement, instance: &Instance, types: TypeLis
 fn put_long_data(outbox: &mut Vec<u8>, long: &LongData, id: u32) {
     let mut at = outbox.len();
     outbox.extend_from_slice(long.packets());
-    while let Ok(packet) = wire::whole_packet(&outbox[at..]) {
-        let consumed = packet.consumed;
-        drop(packet);
-        rename(&mut outbox[at..], id);
-        at += consumed;
+    while let Ok(len) = wire::whole_len(&outbox[at..]) {
+        let command = &mut outbox[at..at + len];
+        number_packets(command);
+        rename(command, id);
+        at += len;
     }
 }
 

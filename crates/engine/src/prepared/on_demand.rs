@@ -58,11 +58,9 @@ impl Engine {
         put_command(outbox, Command::StmtPrepare, &template.text);
         let payload = template.text.len() + 1;
         let sequence_id = (payload / wire::MAX_PAYLOAD) as u8;
-        backend.exchanges.push_back(Exchange {
-            walk: ResponseWalk::shaped(Shape::Prepare, true, sequence_id),
-            purpose: Purpose::Prepare(Box::new(Preparing::new(template))),
-            bytes: 0,
-        });
+        let walk = ResponseWalk::shaped(Shape::Prepare, true, sequence_id);
+        let preparing = Box::new(Preparing::new(template));
+        backend.owe(walk, Purpose::Prepare(preparing));
         backend.due |= Due::COMMAND;
         self.counters.prepares_on_demand += 1;
     }

@@ -33,6 +33,13 @@ pub enum DisconnectReason {
     IdleTransactionTimeout,
     /// It took no byte of its answer for `client_write_timeout`.
     WriteTimeout,
+    /// It took its answer slowly, held a backend so, and another account waited, beside which its account held more than
+    /// its share.
+    SlowReader,
+    /// It sent no more of its command for `client_read_timeout`.
+    ReadTimeout,
+    /// There was no memory for its command (`command_buffer_total`).
+    CommandMemory,
     /// Its backend was lost.
     BackendLost,
     /// The front door drains.
@@ -45,7 +52,7 @@ pub enum DisconnectReason {
 
 impl DisconnectReason {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 20] = [
         Self::Quit,
         Self::ClientClosed,
         Self::ClientFailed,
@@ -59,6 +66,9 @@ impl DisconnectReason {
         Self::WaitTimeout,
         Self::IdleTransactionTimeout,
         Self::WriteTimeout,
+        Self::SlowReader,
+        Self::ReadTimeout,
+        Self::CommandMemory,
         Self::BackendLost,
         Self::Drain,
         Self::Killed,
@@ -81,6 +91,9 @@ impl DisconnectReason {
             Self::WaitTimeout => "wait_timeout",
             Self::IdleTransactionTimeout => "idle_transaction_timeout",
             Self::WriteTimeout => "write_timeout",
+            Self::SlowReader => "slow_reader",
+            Self::ReadTimeout => "read_timeout",
+            Self::CommandMemory => "command_memory",
             Self::BackendLost => "backend_lost",
             Self::Drain => "drain",
             Self::Killed => "killed",
@@ -168,8 +181,10 @@ counters! {
     denials_delayed,
     /// Those of these that were told earlier than they should, because too many waited.
     denials_early,
-    /// Clients that hung up, sent nonsense or were silent instead of logging in.
+    /// Clients that hung up in the middle of the login, sent nonsense or were silent instead of logging in.
     handshakes_broken,
+    /// Clients that hung up without having sent anything, as health checks do.
+    client_probes,
     /// Clients for which a load balancer said who they are (PROXY protocol).
     proxy_headers,
     /// PROXY headers from addresses that are not believed, or that cannot be read.
@@ -212,6 +227,8 @@ counters! {
     abandoned,
     /// Statements that left the queue after queue_timeout; they never ran.
     queue_timeouts,
+    /// Times that all backend connections were held by silent sessions while statements waited.
+    standstills,
     /// Statements ended because they ran for longer than max_statement_time.
     statement_timeouts,
     /// Restores sent to backends.
@@ -230,6 +247,8 @@ counters! {
     backend_full_authentications,
     /// Backend connections lost.
     backend_losses,
+    /// Those of them that Myriad closed because the server sent a packet that no command had asked for.
+    backend_unasked_packets,
     /// Backend connections cleaned with COM_RESET_CONNECTION.
     backend_resets,
     /// Idle backend connections closed so that somebody else could have the slot.
@@ -256,10 +275,20 @@ counters! {
     pins_rejected,
     /// Sessions for which a reason to be pinned ended before they did.
     pins_ended,
+    /// Times that a session was to keep more and did without, or kept its backend, because sessions keep too much (session_buffer_total).
+    session_memory_refused,
     /// Lists of conditions of which only the first 256 KiB were kept for SHOW WARNINGS.
     conditions_cut,
+    /// Commands that were too long to be classified by a worker, which a thread of its own has done.
+    long_commands,
+    /// Commands that were not read on until there was memory for them (command_buffer_total).
+    commands_deferred,
+    /// Commands refused because there was no memory for them (command_buffer_total).
+    commands_refused_for_memory,
     /// Times a backend was held because its client did not keep up.
     answers_held,
+    /// Answers read whole into memory, however slowly their clients took them, because a statement waited for a backend.
+    answers_read_whole,
     /// Bytes received from clients.
     bytes_from_clients,
     /// Bytes received from backends.

@@ -6,7 +6,7 @@ use wire::{OkPacket, ServerStatus, whole_packet};
 
 use crate::account_statements::{none, row};
 use crate::relays::greeted_by;
-use crate::stage::{SECRET, Stage, ok, query, set_up};
+use crate::stage::{SECRET, Stage, ok, query, set_up, sound};
 
 /// A backend that is asked what its session began with, greeted by MySQL.
 fn opened(stage: &mut Stage) -> Tag {
@@ -20,7 +20,8 @@ fn opened(stage: &mut Stage) -> Tag {
 /// The database says that autocommit is off for sessions that begin, and that nothing else is of concern.
 fn tells_autocommit_off(stage: &mut Stage, backend: Tag) {
     let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "0", "0", "NONE"];
-    for answer in [row(&facts), row(&["0", "app@%"]), none(), row(&["1"])] {
+    let privileges = row(&["0", "app@%"]);
+    for answer in [row(&facts), sound(), privileges, none(), row(&["1"])] {
         stage.say(backend, &answer);
     }
 }

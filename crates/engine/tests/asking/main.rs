@@ -8,9 +8,15 @@ mod alike;
 #[cfg(test)]
 mod beginnings;
 #[cfg(test)]
+mod buffering;
+#[cfg(test)]
 mod expired;
 #[cfg(test)]
 mod logins;
+#[cfg(test)]
+mod long_commands;
+#[cfg(test)]
+mod nobody;
 #[cfg(test)]
 mod outsiders;
 #[cfg(test)]
@@ -19,3 +25,7 @@ mod relays;
 mod stage;
 #[cfg(test)]
 mod steady;
+#[cfg(test)]
+mod told;
+#[cfg(test)]
+mod unasked;

@@ -2,11 +2,13 @@
 //! says to be somebody else's load balancer is believed only if it is known.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
+use engine::{Mail, Network, Settings};
 use events::{Handle, Handler, HangUp, Span, Tag};
 use wire::{ErrPacket, whole_packet};
 
-use crate::stage::{BALANCER, SECRET, Stage, Told};
+use crate::stage::{BALANCER, EXEMPT, SECRET, Stage, Told};
 
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const THERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -112,9 +114,17 @@ fn broken_handshakes_block_an_address_until_it_is_forgiven() {
     assert_eq!(stage.told(client), Told::Ok);
 }
 
-/// Connects, is greeted, and hangs up.
+/// Connects, is greeted, begins to answer, and hangs up.
 fn begin_and_leave(stage: &mut Stage, ip: Ipv4Addr) {
+    leave_after(stage, ip, b"\x20\0\0\x01\x0d");
+}
+
+/// Connects, is greeted, says that, and hangs up.
+fn leave_after(stage: &mut Stage, ip: Ipv4Addr, said: &[u8]) {
     let (_, tag) = stage.connect_from(ip);
+    if !said.is_empty() {
+        stage.say(tag, said);
+    }
     let now = stage.now;
     stage
         .engine
@@ -131,6 +141,52 @@ fn error(stage: &mut Stage, client: Handle) -> (u16, String) {
         error.code,
         String::from_utf8_lossy(error.message).into_owned(),
     )
+}
+
+#[test]
+fn a_client_that_only_connects_and_closes_is_no_failed_login() {
+    let mut stage = known();
+    for _ in 0..1_000 {
+        leave_after(&mut stage, HERE, b"");
+    }
+    let (client, _) = stage.log_in_from(HERE, "app", "secret");
+    assert_eq!(stage.told(client), Told::Ok);
+    let counters = stage.engine.report().counters;
+    let counted = (counters.client_probes, counters.handshakes_broken);
+    assert_eq!(counted, (1_000, 0));
+}
+
+#[test]
+fn networks_are_exempt_from_blocks() {
+    let mut stage = known();
+    let exempt = Ipv4Addr::from(u32::from(EXEMPT) + 7);
+    for _ in 0..1_000 {
+        begin_and_leave(&mut stage, exempt);
+    }
+    let (client, _) = stage.log_in_from(exempt, "app", "secret");
+    assert_eq!(stage.told(client), Told::Ok);
+    assert_eq!(stage.engine.report().counters.handshakes_broken, 1_000);
+}
+
+#[test]
+fn a_network_that_becomes_exempt_is_not_blocked_any_more() {
+    let mut stage = known();
+    for _ in 0..5 {
+        begin_and_leave(&mut stage, HERE);
+        begin_and_leave(&mut stage, THERE);
+    }
+    stage.deliver(Mail::SettingsChanged(Arc::new(Settings {
+        connect_errors_exempt: vec![Network::Ip(HERE.into(), 32)],
+        max_connect_errors: Some(5),
+        ..Settings::default()
+    })));
+    let (client, _) = stage.log_in_from(HERE, "app", "secret");
+    assert_eq!(stage.told(client), Told::Ok);
+    let (client, _) = stage.log_in_from(THERE, "app", "secret");
+    assert!(matches!(stage.told(client), Told::Err(1129, _)));
+    assert!(stage.shared.flush_host(THERE.into()));
+    let (client, _) = stage.log_in_from(THERE, "app", "secret");
+    assert_eq!(stage.told(client), Told::Ok);
 }
 
 #[test]
@@ -195,14 +251,16 @@ fn nobody_else_is_believed() {
 fn who_is_behind_a_load_balancer_is_counted_by_itself() {
     let mut stage = known();
     let header = b"PROXY TCP4 10.0.0.2 10.9.9.9 1111 3306\r\n";
+    let begun = [header.as_slice(), b"\x20"].concat();
     for _ in 0..5 {
         begin_and_leave(&mut stage, BALANCER);
-        let (_, tag) = stage.connect_from(BALANCER);
+        leave_after(&mut stage, BALANCER, header);
+    }
+    for _ in 0..5 {
+        let (client, tag) = stage.connect_from(BALANCER);
         stage.say(tag, header);
-        let now = stage.now;
-        stage
-            .engine
-            .hung_up(&mut stage.wire, tag, HangUp::Closed, now);
+        assert!(!stage.wire.has_closed(client), "probes are not counted");
+        leave_after(&mut stage, BALANCER, &begun);
     }
     let (client, tag) = stage.connect_from(BALANCER);
     stage.say(tag, header);

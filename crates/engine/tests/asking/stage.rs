@@ -4,11 +4,11 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
 use accounts::{Configured, Credential, Found, Reading, Register, Requires, Standing, Vault, View};
-use engine::{AccountName, AccountsOrder, Engine, Mail, ProxyNetwork, Settings, Shared};
+use engine::{AccountName, AccountsOrder, Engine, Mail, Network, Settings, Shared};
 use events::{ConnectError, Handle, Handler, Peer, Recorder, Span, Tag, Timestamp};
 use wire::{
     AuthPlugin, Capabilities, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
-    InitialHandshake, OkPacket, whole_packet, write_packet,
+    InitialHandshake, OkPacket, put_lenenc_bytes, whole_packet, write_packet,
 };
 
 /// Of "secret" and of "other".
@@ -17,6 +17,9 @@ pub(crate) const OTHER: &str = "*99BA26C8EB3E1BA8A2F3C9FCD7E3A4D3C53F8C0F";
 
 /// Who is believed about for whom it connects.
 pub(crate) const BALANCER: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
+
+/// The network whose broken handshakes are not counted.
+pub(crate) const EXEMPT: Ipv4Addr = Ipv4Addr::new(10, 8, 8, 0);
 
 /// What a client was told.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,7 +71,8 @@ impl Stage {
             accounts: register.directory(),
             login_timeout: Span::from_secs(10),
             max_connect_errors: Some(5),
-            proxy_networks: vec![ProxyNetwork::Ip(BALANCER.into(), 32)],
+            connect_errors_exempt: vec![Network::Ip(EXEMPT.into(), 24)],
+            proxy_networks: vec![Network::Ip(BALANCER.into(), 32)],
             ..settings
         };
         let shared = shared.clone();
@@ -341,10 +345,35 @@ pub(crate) fn ok(sequence_id: u8, warnings: u16) -> Vec<u8> {
 
 /// The answer of a backend that is set up: it tells of a variable, so that it tracks them.
 pub(crate) fn set_up() -> Vec<u8> {
+    telling(&[("autocommit", "ON")])
+}
+
+/// The answer of a backend that is probed: it tells of all that it was to set.
+pub(crate) fn sound() -> Vec<u8> {
+    telling(&[
+        ("foreign_key_checks", "ON"),
+        ("unique_checks", "ON"),
+        ("sql_notes", "ON"),
+        ("innodb_lock_wait_timeout", "50"),
+        ("myisam_sort_buffer_size", "1"),
+    ])
+}
+
+/// An OK packet that tells of variables, and that something has changed.
+pub(crate) fn telling(variables: &[(&str, &str)]) -> Vec<u8> {
+    let mut block = Vec::new();
+    for (name, value) in variables {
+        let mut told = Vec::new();
+        put_lenenc_bytes(&mut told, name.as_bytes());
+        put_lenenc_bytes(&mut told, value.as_bytes());
+        block.push(0);
+        put_lenenc_bytes(&mut block, &told);
+    }
+    block.extend_from_slice(b"\x02\x02\x011");
     let mut bytes = Vec::new();
     let ok = OkPacket {
         status: wire::ServerStatus::AUTOCOMMIT | wire::ServerStatus::SESSION_STATE_CHANGED,
-        state_changes: b"\x00\x0e\x0aautocommit\x02ON",
+        state_changes: &block,
         ..OkPacket::default()
     };
     ok.encode(&mut bytes, 1, 0x00);

@@ -8,19 +8,19 @@ use wire::{Capabilities, OkPacket, ServerStatus, write_packet};
 
 use crate::account_statements::{none, row};
 use crate::relays::greeted;
-use crate::stage::{SECRET, Stage, ok, query, set_up};
+use crate::stage::{SECRET, Stage, ok, query, set_up, sound};
 
 /// So many of each are run before they are counted, and counted then.
 const TIMES: usize = 500;
 
 /// What a session sends, and what its backend says to that.
-struct Exchange {
-    command: Vec<u8>,
-    answer: Vec<u8>,
+pub(crate) struct Exchange {
+    pub(crate) command: Vec<u8>,
+    pub(crate) answer: Vec<u8>,
 }
 
 /// Nothing but the status flags is told of a statement.
-fn done(status: ServerStatus) -> Vec<u8> {
+pub(crate) fn done(status: ServerStatus) -> Vec<u8> {
     let mut bytes = Vec::new();
     let ok = OkPacket {
         status,
@@ -31,14 +31,14 @@ fn done(status: ServerStatus) -> Vec<u8> {
 }
 
 /// A session on MariaDB, the only one.
-struct Session {
-    stage: Stage,
-    client: (Handle, Tag),
-    backend: Tag,
+pub(crate) struct Session {
+    pub(crate) stage: Stage,
+    pub(crate) client: (Handle, Tag),
+    pub(crate) backend: Tag,
 }
 
 impl Session {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut stage = Stage::new();
         stage.skills = Capabilities::DEPRECATE_EOF;
         stage.publish_one(("app", SECRET), Standing::Open);
@@ -62,6 +62,7 @@ impl Session {
             ok(2, 0),
             set_up(),
             facts,
+            sound(),
             row(&["0", "app@%"]),
             none(),
             row(&["1"]),
@@ -79,19 +80,19 @@ impl Session {
     }
 
     /// What was written has left; the buffers stay, as those of a driver do.
-    fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         for outbox in self.stage.wire.outboxes.values_mut() {
             outbox.clear();
         }
     }
 
     /// What has been sent to the backend.
-    fn sent(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn sent(&mut self) -> &mut Vec<u8> {
         let outboxes = &mut self.stage.wire.outboxes;
         outboxes.entry(Recorder::<Mail>::ASKED).or_default()
     }
 
-    fn receive(&mut self, tag: Tag, bytes: &[u8]) {
+    pub(crate) fn receive(&mut self, tag: Tag, bytes: &[u8]) {
         let Stage {
             engine, wire, now, ..
         } = &mut self.stage;
@@ -101,7 +102,7 @@ impl Session {
     }
 
     /// A command, its answer, and whatever the front door asks by itself: it is answered with 0, until all is known.
-    fn learn(&mut self, exchange: &Exchange) {
+    pub(crate) fn learn(&mut self, exchange: &Exchange) {
         self.receive(self.client.1, &exchange.command);
         loop {
             let sent = std::mem::take(self.sent());

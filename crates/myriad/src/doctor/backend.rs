@@ -5,10 +5,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
-use doctor::{Facts, Finding, Need, Ours};
+use doctor::{Facts, Finding, Need, Ours, Tracking};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
 
+use super::tracker::{self, Place, Target};
 use crate::database_tls;
 
 /// How long the database may take to answer everything.
@@ -19,6 +20,27 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct Backend {
     opts: Opts,
     is_local: bool,
+}
+
+/// Whether its session tracker tells what it should, as far as that can be found out.
+fn tracking(opts: &Opts) -> Tracking {
+    if opts.ssl_opts().is_some() {
+        return Tracking::Unknown("it is not probed over TLS".into());
+    }
+    let place = match opts.socket() {
+        Some(path) => Place::Unix(path.into()),
+        None => Place::Tcp(opts.ip_or_hostname().to_owned(), opts.tcp_port()),
+    };
+    let target = Target {
+        place,
+        user: opts.user().unwrap_or_default().to_owned(),
+        password: opts.pass().unwrap_or_default().to_owned(),
+    };
+    match tracker::untold(&target) {
+        Ok(Some(untold)) => Tracking::Untold(untold),
+        Ok(None) => Tracking::Never,
+        Err(error) => Tracking::Unknown(format!("it was not probed: {error:#}")),
+    }
 }
 
 impl FromStr for Backend {
@@ -89,7 +111,10 @@ impl Backend {
             asked.context("no answer within 10 s")?
         });
         Ok(match asked {
-            Ok(facts) => doctor::examine_database(&facts, need, &ours),
+            Ok(facts) => {
+                let facts = facts.with_tracking(tracking(&self.opts));
+                doctor::examine_database(&facts, need, &ours)
+            }
             Err(error) => vec![doctor::unreachable_database(&format!("{error:#}"))],
         })
     }

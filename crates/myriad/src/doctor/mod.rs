@@ -6,6 +6,7 @@ mod explain;
 mod fix;
 mod flags;
 mod quick;
+mod tracker;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

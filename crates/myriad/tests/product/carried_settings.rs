@@ -11,6 +11,7 @@ use crate::support::{
     Address, Client, Database, FrontDoor, Login, Outcome, Server, USUAL, eventually,
 };
 
+const COM_CHANGE_USER: u8 = 0x11;
 const COM_RESET_CONNECTION: u8 = 0x1f;
 
 /// Compares, and sees to it that none of it pins.
@@ -507,6 +508,50 @@ fn sessions_that_ignore_spaces_begin_with_the_mode_that_all_have() {
     }
     for client in [&mut early, &mut unused] {
         assert_eq!(client.value("SELECT @@sql_mode"), first);
+    }
+}
+
+/// Whether a session that begins anew has what the flags of its login ask for differs between servers, and between
+/// the ways in which it does so.
+#[test]
+fn sessions_that_begin_anew_have_of_their_flags_what_they_have_directly() {
+    const ASK: &str = "SELECT CONCAT_WS(' ', @@sql_mode, @@wait_timeout)";
+    let database = Database::private();
+    database.execute("SET GLOBAL interactive_timeout = 29801");
+    let settings = ["backend.max_connections = 2", "server.workers = 1"];
+    let door = FrontDoor::start(database.address(), &settings);
+    // What interactive sessions begin with is known from the first connection on.
+    Client::new(&door.address(), "shop").run("DO 1");
+    let flags = Capabilities::IGNORE_SPACE | Capabilities::INTERACTIVE;
+    let told = |address: &Address, ways: &[u8]| -> Vec<String> {
+        let login = Login {
+            capabilities: USUAL | flags,
+            ..Login::default()
+        };
+        let mut client = Client::login(address, &login).unwrap();
+        let mut told = vec![client.value(ASK)];
+        for &way in ways {
+            if way == COM_CHANGE_USER {
+                // The plugin is nobody's, so the client is asked to switch.
+                client.send(way, b"app\0\0shop\0\x2d\0none_of_these\0");
+                client.finish_login("secret").unwrap().unwrap();
+            } else {
+                client.send(way, b"");
+                client.answer().unwrap();
+            }
+            told.push(client.value(ASK));
+            client.run("SET sql_mode = 'ANSI', wait_timeout = 1000");
+        }
+        told
+    };
+    for ways in [
+        [COM_RESET_CONNECTION, COM_RESET_CONNECTION],
+        [COM_RESET_CONNECTION, COM_CHANGE_USER],
+        [COM_CHANGE_USER, COM_RESET_CONNECTION],
+        [COM_CHANGE_USER, COM_CHANGE_USER],
+    ] {
+        let through = told(&door.address(), &ways);
+        assert_eq!(through, told(database.address(), &ways), "{ways:?}");
     }
 }
 

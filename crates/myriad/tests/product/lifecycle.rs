@@ -32,8 +32,11 @@ fn config_check_says_what_is_wrong_and_where() {
     let folder = tempfile::tempdir().unwrap();
     let account = "[[account]]\nuser = \"app\"\npassword = \"secret\"\n";
     let good = check(folder.path(), account);
-    assert_eq!(good.stdout, "/checked.toml: fine (1 accounts)\n");
+    assert_eq!(good.stdout, "/checked.toml: fine (1 account)\n");
     assert_eq!((good.code, good.stderr.as_str()), (Some(0), ""));
+    let monitor = check(folder.path(), "[monitor]\nuser = \"watcher\"\n");
+    let fine = "/checked.toml: fine (0 accounts, and those of the database, which watcher reads)\n";
+    assert_eq!(monitor.stdout, fine);
     let bad = [
         ("[server]\nlisten = \"127.0.0.1\"\n", "checked.toml:2:10"),
         ("[server]\nworkers = 1025\n", "1024"),
@@ -113,6 +116,28 @@ fn an_address_in_use_is_named() {
         second.stderr
     );
     assert!(second.stderr.contains("in use"), "{}", second.stderr);
+}
+
+#[test]
+fn nobody_is_served_while_an_address_for_administrators_is_taken() {
+    let database = Database::shared();
+    let door = FrontDoor::start(database.address(), &[]);
+    let folder = tempfile::tempdir().unwrap();
+    for key in ["http", "sql"] {
+        let taken = door.sql();
+        let config = folder.path().join("second.toml");
+        let text = format!(
+            "server.listen = [\"127.0.0.1:0\"]\nadmin.{key} = \"{taken}\"\n\
+             admin.account = [{{ user = \"root\", password = \"hush\" }}]\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        let second = myriad(&["serve", "--config", config.to_str().unwrap()]);
+        assert_eq!(second.code, Some(1));
+        let said = second.stderr;
+        let why = format!("admin.{key}: cannot listen on {taken}");
+        assert!(said.contains(&why), "{said}");
+        assert!(!said.contains("listening"), "{said}");
+    }
 }
 
 #[test]

@@ -47,9 +47,15 @@ mod expired;
 #[cfg(test)]
 mod extended;
 #[cfg(test)]
+mod fairness;
+#[cfg(test)]
 mod farewells;
 #[cfg(test)]
 mod from_server;
+#[cfg(test)]
+mod hang_ups;
+#[cfg(test)]
+mod health;
 #[cfg(test)]
 mod idle_transactions;
 #[cfg(test)]
@@ -124,6 +130,8 @@ mod tls_of_monitor;
 #[cfg(test)]
 mod tracked;
 #[cfg(test)]
+mod unasked;
+#[cfg(test)]
 mod unseen;
 #[cfg(test)]
 mod unwritable;
@@ -131,3 +139,7 @@ mod unwritable;
 mod uploads;
 #[cfg(test)]
 mod vanished;
+#[cfg(test)]
+mod variables;
+#[cfg(test)]
+mod vouching;

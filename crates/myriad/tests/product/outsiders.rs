@@ -125,8 +125,9 @@ fn an_address_where_handshakes_break_is_blocked_until_hosts_are_flushed() {
             };
             let before = ["proxy_headers", "handshakes_broken"].map(counted);
             // The greeting comes before anybody has read the header, which a reset would take away.
-            let (client, _) = Client::connect(&address).unwrap();
+            let (mut client, _) = Client::connect(&address).unwrap();
             grows("proxy_headers", before[0]);
+            client.send_bytes(b"\x20\0\0\x01\x0d");
             drop(client);
             grows("handshakes_broken", before[1]);
         }
@@ -149,10 +150,24 @@ fn an_address_where_handshakes_break_is_blocked_until_hosts_are_flushed() {
         };
         Client::login(address, &login).unwrap().run("FLUSH HOSTS")
     };
-    let flushed = flush(&Address::Tcp(door.sql()), "root", "hush");
-    assert!(matches!(flushed[..], [Outcome::Ok(..)]), "{flushed:?}");
-    assert!(Client::login(&address, &Login::default()).is_ok());
-    block();
+    assert!(door.log().contains("address blocked"), "{}", door.log());
+    assert_eq!(door.metric("myriad_hosts_blocked"), 1);
+    let sql = Address::Tcp(door.sql());
+    let administrator = Login {
+        user: "root",
+        password: "hush",
+        ..Login::default()
+    };
+    let mut administrator = Client::login(&sql, &administrator).unwrap();
+    let hosts = administrator.run("SHOW HOSTS");
+    let row = ["10.1.2.3", "3", "1"].map(str::to_owned);
+    assert_eq!(hosts, [Outcome::Rows(vec![row.into()])]);
+    for flush in ["FLUSH HOSTS '10.1.2.3'", "FLUSH HOSTS"] {
+        let flushed = administrator.run(flush);
+        assert!(matches!(flushed[..], [Outcome::Ok(..)]), "{flushed:?}");
+        assert!(Client::login(&address, &Login::default()).is_ok());
+        block();
+    }
     // Only who may, and where the server has the statement.
     let refused = flush(&door.address(), "app", "secret");
     assert!(matches!(refused[..], [Outcome::Err(..)]), "{refused:?}");
@@ -166,6 +181,35 @@ fn an_address_where_handshakes_break_is_blocked_until_hosts_are_flushed() {
         assert_eq!(door.metric("myriad_hosts_failed"), 1);
         assert_eq!(refresh(&door, "admin", "all"), None);
         assert!(Client::login(&address, &Login::default()).is_ok());
+    }
+}
+
+#[test]
+fn a_health_check_that_connects_and_closes_blocks_nobody() {
+    let database = Database::shared();
+    for driver in DRIVERS {
+        let driver = format!("server.driver = {driver:?}");
+        let settings = [&driver, "server.max_connect_errors = 3", TRUSTED];
+        let door = FrontDoor::start(database.address(), &settings);
+        let probes = || door.metric("myriad_client_probes_total");
+        // Whoever waited for the front door has looked in, too.
+        eventually("the first", || (probes() == 1).then_some(()));
+        // The address of each check is not the load balancer's own.
+        let address = balancer(door.tcp(), LINE);
+        for checks in 1..=10 {
+            let (check, _) = Client::connect(&address).unwrap();
+            eventually("the header", || {
+                (door.metric("myriad_proxy_headers_total") == checks).then_some(())
+            });
+            drop(check);
+            eventually("the end of the check", || {
+                assert_eq!(door.metric("myriad_handshakes_broken_total"), 0);
+                (probes() == 1 + checks).then_some(())
+            });
+        }
+        assert!(Client::login(&address, &Login::default()).is_ok());
+        assert_eq!(door.metric("myriad_handshakes_broken_total"), 0);
+        assert_eq!(door.metric("myriad_hosts_failed"), 0);
     }
 }
 

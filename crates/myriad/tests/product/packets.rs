@@ -4,7 +4,10 @@
 //! with MySQL the warnings of the EOF packet between column definitions and rows, and how
 //! session-track blocks are laid out.
 
-use wire::{Capabilities, ExtendedCapabilities, HEADER_LEN, OkPacket, ServerStatus, StateChange};
+use wire::{
+    Capabilities, ExtendedCapabilities, HEADER_LEN, OkPacket, ServerStatus, StateChange,
+    is_server_proof,
+};
 
 use crate::support::{
     Answer, Client, Database, FrontDoor, Login, Outcome, Packet, Part, Server, USUAL,
@@ -118,8 +121,14 @@ pub(crate) fn shown(answer: &Answer) -> Vec<String> {
 /// A packet without what may differ.
 pub(crate) fn plain(part: Part, packet: &Packet) -> String {
     let tracked = ServerStatus::SESSION_STATE_CHANGED;
+    let is_end = matches!(part, Part::Ok | Part::RowsEnd);
+    let differs = |ok: &OkPacket<'_>| ok.status.contains(tracked) || is_server_proof(ok.info);
     match OkPacket::parse(&packet.payload) {
-        Ok(mut ok) if ok.status.contains(tracked) && matches!(part, Part::Ok | Part::RowsEnd) => {
+        Ok(mut ok) if is_end && differs(&ok) => {
+            if is_server_proof(ok.info) {
+                // It is another one in each login, and without TLS the server alone tells it (docs/CORNERS.md).
+                ok.info = b"";
+            }
             let changes = ok.changes().filter(|change| !is_unasked(change));
             let mut changes: Vec<_> = changes.map(|change| Shown(change).to_string()).collect();
             changes.sort();

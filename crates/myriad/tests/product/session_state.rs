@@ -181,6 +181,44 @@ fn the_collation_of_results_follows_its_session() {
     assert_eq!(door.metric("myriad_restore_errors_total"), 0);
 }
 
+/// MariaDB has sessions choose what a character set has by default since 11.2.
+#[test]
+fn chosen_collations_follow_their_session() {
+    let database = Database::shared();
+    let ask = "SELECT COUNT(*) FROM information_schema.SYSTEM_VARIABLES \
+               WHERE VARIABLE_NAME = 'CHARACTER_SET_COLLATIONS'";
+    if !Server::is_mariadb() || database.execute(ask).trim() != "1" {
+        return;
+    }
+    let begins = "SELECT @@character_set_collations, @@collation_connection, COLLATION('a'), COLLATION(_utf8mb4'b'), \
+                  COLLATION(_latin1'c')";
+    let chooses: &[&str] = &[
+        begins,
+        "SET character_set_collations = 'utf8mb4=utf8mb4_bin'",
+        begins,
+        "SET NAMES utf8mb4",
+        begins,
+        "PREPARE p FROM \"SELECT COLLATION('a'), COLLATION(_utf8mb4'b')\"",
+        "SET @@session.character_set_collations = 'latin1=latin1_german1_ci,utf8mb4=utf8mb4_unicode_ci'",
+        "EXECUTE p",
+        begins,
+        "SET NAMES latin1",
+        begins,
+        "SET character_set_collations = ''",
+        "SET NAMES utf8mb4",
+        begins,
+        "SET character_set_collations = DEFAULT",
+        begins,
+        "SELECT 1; SET character_set_collations = 'utf8mb4=utf8mb4_bin'",
+        begins,
+    ];
+    let others: Vec<_> = [begins, "SET NAMES utf8mb4", "SET NAMES latin1"].into();
+    let others: Vec<_> = others.into_iter().cycle().take(chooses.len()).collect();
+    let nobody = vec!["SELECT 'c'"; chooses.len()];
+    let (door, _clients) = compare("carried_chosen", &[chooses, &others, &nobody]);
+    assert_eq!(door.metric("myriad_restore_errors_total"), 0);
+}
+
 /// Names come in the character set of the client, and are told in UTF-8.
 #[test]
 fn a_schema_is_selected_by_any_name_in_any_character_set() {

@@ -66,6 +66,8 @@ fn a_client_that_takes_nothing_for_too_long_is_closed() {
     let settings = [
         "backend.max_connections = 1",
         "server.client_write_timeout = \"1s\"",
+        // Its answer does not fit into memory.
+        "server.answer_buffer_total = \"1MiB\"",
     ];
     let door = FrontDoor::start(database.address(), &settings);
     let mut slow = Client::new(&door.address(), "shop");

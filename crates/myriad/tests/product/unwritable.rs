@@ -188,13 +188,18 @@ fn whoever_reads_again_gets_whole_lines_and_how_many_were_lost() {
     door.terminate();
     assert_eq!(door.ended().code(), Some(0));
     let text = lines.join().unwrap();
-    let told = text.lines().filter(|line| line.contains("lines of the log were lost"));
+    let told = text
+        .lines()
+        .filter(|line| line.contains("lines of the log were lost"));
     let number = |line: &str| {
         let (_, rest) = line.split_once("lines=").unwrap();
         rest.trim().parse::<u64>().unwrap()
     };
     let told: u64 = told.map(number).sum();
-    assert!(told >= before, "{told} of {before} lines were told to be lost");
+    assert!(
+        told >= before,
+        "{told} of {before} lines were told to be lost"
+    );
     assert!(text.ends_with('\n'));
     let is_whole = |line: &str| line.starts_with("20") && line.split_whitespace().count() > 2;
     let broken: Vec<_> = text.lines().filter(|line| !is_whole(line)).collect();
@@ -209,7 +214,8 @@ fn metrics_that_nobody_reads_hold_nobody_up() {
     let silent: Vec<TcpStream> = (0..200)
         .map(|_| {
             let mut stream = TcpStream::connect(door.admin_http()).unwrap();
-            let asked = "GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Basic cm9vdDpodXNo\r\n\r\n";
+            let asked =
+                "GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Basic cm9vdDpodXNo\r\n\r\n";
             // One that had to give way hears of it here.
             let _gave_way = stream.write_all(asked.as_bytes());
             stream
@@ -300,7 +306,13 @@ fn commands_say_that_they_cannot_say_what_they_should_and_end_quietly_without_a_
     };
     let socket = ["--socket", socket.to_str().unwrap()];
     let work = ["load", "run", "--duration=60s", "--report-interval=100ms"];
-    let work = [&work[..], &TABLES, &socket, &["--connections=2", "--warmup=0s"]].concat();
+    let work = [
+        &work[..],
+        &TABLES,
+        &socket,
+        &["--connections=2", "--warmup=0s"],
+    ]
+    .concat();
     let commands: [(&[&str], i32); 5] = [
         (&["config", "default"], 1),
         (&["doctor", "explain", "99"], 3),
@@ -313,7 +325,11 @@ fn commands_say_that_they_cannot_say_what_they_should_and_end_quietly_without_a_
         let path = folder.path().join("err");
         let said = || std::fs::read_to_string(&path).unwrap();
         let err = || OwnedFd::from(File::create(&path).unwrap());
-        assert_eq!(tool(arguments, full(), err()), Some(failed), "{arguments:?}");
+        assert_eq!(
+            tool(arguments, full(), err()),
+            Some(failed),
+            "{arguments:?}"
+        );
         let text = said();
         assert!(
             text.contains("cannot write to standard output") && text.contains("No space left"),
@@ -321,10 +337,18 @@ fn commands_say_that_they_cannot_say_what_they_should_and_end_quietly_without_a_
         );
         assert!(!text.contains("panic"), "{arguments:?}: {text}");
         // Nor can it be said there.
-        assert_eq!(tool(arguments, full(), full()), Some(failed), "{arguments:?}");
+        assert_eq!(
+            tool(arguments, full(), full()),
+            Some(failed),
+            "{arguments:?}"
+        );
         let (reader, writer) = pipe().unwrap();
         drop(reader);
-        assert_eq!(tool(arguments, writer.into(), err()), Some(0), "{arguments:?}");
+        assert_eq!(
+            tool(arguments, writer.into(), err()),
+            Some(0),
+            "{arguments:?}"
+        );
         assert_eq!(said(), "", "{arguments:?}");
     }
 }

@@ -5,6 +5,7 @@
 //! already holds a lock or a transaction is decided by the session.
 
 mod admin;
+mod assignments;
 mod body;
 mod builtins;
 mod calls;
@@ -19,7 +20,6 @@ mod explain;
 mod expression;
 mod findings;
 mod fingerprint;
-mod globals;
 mod holding;
 mod identifier;
 mod keyword;
@@ -54,6 +54,7 @@ mod user_variables;
 mod variables;
 mod write;
 
+pub use assignments::{SessionSet, SessionSets, sets_globals, sets_session};
 pub use body::{Body, routine_body};
 pub use calls::{Called, CalledList, called};
 pub use charset::Trail;
@@ -61,7 +62,6 @@ pub use classify::classify;
 pub use conditions::{Asked, ConditionItem, Place, StatementItem, get_diagnostics};
 pub use dialect::{Dialect, Flavor};
 pub use digest::digest_text;
-pub use globals::sets_globals;
 pub use holding::{Holding, TableName, holding};
 pub use identifier::quoted_name;
 pub use kills::kills;

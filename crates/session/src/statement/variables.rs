@@ -104,7 +104,8 @@ variables! {
     Transaction => ["tx_isolation" "tx_read_only" "transaction_isolation"
         "transaction_read_only"]
     Debug => ["debug" "debug_dbug" "debug_sync"]
-    Ordinary => ["character_set_server" "collation_server" "character_set_filesystem" "session_track_gtids"]
+    Ordinary => ["character_set_server" "character_set_collations" "collation_server"
+        "character_set_filesystem" "session_track_gtids"]
     Profiling => ["profiling" "profiling_history_size" "optimizer_trace"]
     Gtid => ["last_gtid"]
     History => ["in_transaction" "proxy_user" "external_user" "statement_id"
@@ -203,18 +204,8 @@ pub(super) fn is_of_profiling(name: &[u8]) -> bool {
     matches!(variable(name), Variable::Profiling)
 }
 
-/// What a variable is to a SET of what is tracked.
-pub(super) enum InTracking {
-    /// It says what is tracked, and can be carried.
-    Tracked,
-    /// It is read back after the statement.
-    ReadBack,
-    /// It is carried as the tracker tells it.
-    Other,
-}
-
-/// What a variable that is assigned beside tracked ones is; `None` if such a SET cannot be carried.
-pub(super) fn in_tracking(name: &[u8]) -> Option<InTracking> {
+/// Whether a variable that a SET of what is tracked assigns says what is tracked; `None` if such a SET cannot be carried.
+pub(super) fn in_tracking(name: &[u8]) -> Option<bool> {
     const CARRIED: [&[u8]; 3] = [
         b"session_track_schema",
         b"session_track_state_change",
@@ -222,11 +213,9 @@ pub(super) fn in_tracking(name: &[u8]) -> Option<InTracking> {
     ];
     let is_carried = || CARRIED.iter().any(|own| name.eq_ignore_ascii_case(own));
     match variable(name) {
-        Variable::Tracking => is_carried().then_some(InTracking::Tracked),
-        Variable::Charset => is_read_back(name).then_some(InTracking::ReadBack),
-        Variable::Ordinary | Variable::Autocommit | Variable::Transaction => {
-            Some(InTracking::Other)
-        }
+        Variable::Tracking => is_carried().then_some(true),
+        Variable::Charset => is_read_back(name).then_some(false),
+        Variable::Ordinary | Variable::Autocommit | Variable::Transaction => Some(false),
         _ => None,
     }
 }

@@ -67,6 +67,12 @@ impl Kills {
         Some(targets.find(|target| target.client == client)?.id)
     }
 
+    /// The client that was given this id.
+    pub(crate) fn client_of(&self, id: u32) -> Option<usize> {
+        let mut targets = self.targets.iter().rev();
+        Some(targets.find(|target| target.id == id)?.client)
+    }
+
     pub(crate) fn came(&mut self, client: usize, id: u32) {
         self.targets.push(Target {
             client,

@@ -185,6 +185,12 @@ impl Client {
         bytes: &[u8],
     ) -> Result<(), Broken> {
         self.inbox.extend_from_slice(bytes);
+        if self.profile.exit == Exit::Amid(self.sent.wrapping_sub(1))
+            && self.phase == Phase::Commands
+            && !self.waiting.is_empty()
+        {
+            return self.hang_up(around);
+        }
         loop {
             let more = match self.phase {
                 Phase::Coming | Phase::Vanished | Phase::Ended => false,

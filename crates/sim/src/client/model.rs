@@ -86,10 +86,11 @@ impl Model {
         self.storage.release_names(ALONE);
         let storage = std::mem::take(&mut self.storage);
         let (moved, found_rows) = (self.moved, self.session.found_rows);
+        let unknown = self.found_rows_unknown;
         *self = Self::new(profile);
         (self.storage, self.moved) = (storage, moved);
         // Neither server forgets that number.
-        self.session.found_rows = found_rows;
+        (self.session.found_rows, self.found_rows_unknown) = (found_rows, unknown);
         if let Some(schema) = &profile.schema {
             self.session.select(schema);
         }
@@ -300,7 +301,7 @@ impl Model {
         self.session.reset();
         self.storage.release_names(ALONE);
         self.diagnostics_unknown = true;
-        (self.row_count_unknown, self.found_rows_unknown) = (false, false);
+        self.row_count_unknown = false;
     }
 
     /// The statement failed in the database: a deadlock takes the transaction with it.

@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     Stay,
     /// Nothing is heard of it any more after this command.
     Vanish(u32),
+    /// It closes or drops the connection once a part of the answer to this command, or all of it, has come.
+    Amid(u32),
     /// It sends half of this command and drops the connection.
     Half(u32),
     /// It sends nonsense in place of this command.
@@ -64,6 +66,8 @@ pub(crate) struct Profile {
     pub(crate) reads: bool,
     /// Uses what pins a session.
     pub(crate) pins: bool,
+    /// Mostly runs what leaves counts, ids and conditions, and asks about them.
+    pub(crate) asks: bool,
     pub(crate) exit: Exit,
     /// What it sends, the first last; after that, what chance wants.
     pub(crate) script: Vec<Request>,
@@ -83,6 +87,69 @@ impl Profile {
             exit: Exit::Stay,
             script,
             ..Self::well_behaved(rng, client)
+        }
+    }
+
+    /// A client that holds a backend for long: by a transaction, a pin, long statements, or by reading slowly.
+    pub(crate) fn holder(rng: &mut Rng, client: usize) -> Self {
+        let pinned = Sql::GetLock(format!("own {client}"));
+        let (script, exit) = match rng.u8(0..4) {
+            0 => return Self::idle_in_transaction(rng, client),
+            1 => (vec![Request::Query(pinned)], Exit::Stay),
+            2 => (vec![Request::Query(Sql::Sleep(300)); 5], Exit::Quit),
+            _ => return Self::slow_reader(rng, client),
+        };
+        Self {
+            commands: script.len() as u32,
+            exit,
+            think_us: 50,
+            script,
+            ..Self::well_behaved(rng, client)
+        }
+    }
+
+    /// A client of the first account that hardly reads its answer.
+    pub(crate) fn slow_reader(rng: &mut Rng, client: usize) -> Self {
+        Self {
+            commands: 1,
+            pace: Pace::Stuck,
+            script: vec![Request::Query(Sql::Repeat(rng.usize(80_000..160_000)))],
+            ..Self::well_behaved(rng, client)
+        }
+    }
+
+    /// A client of either account that sends one statement after the other, and keeps no backend.
+    pub(crate) fn busy(rng: &mut Rng, client: usize) -> Self {
+        let account = rng.usize(..ACCOUNTS.len());
+        let (user, password) = ACCOUNTS[account];
+        let own = SHARED_KEYS + client as u32 * OWN_KEYS;
+        let commands = rng.u32(200..1_500);
+        let (schema, writes) = (rng.u8(0..6) > 0, rng.u8(0..4));
+        let script = (0..commands).map(|number| match rng.u8(0..4) {
+            _ if !schema => Sql::Literal(format!("{number}")),
+            chance if chance < writes => Sql::WriteKey(own, rng.i64(..9)),
+            _ => Sql::ReadKey(own),
+        });
+        let script = script.map(Request::Query).collect();
+        let capabilities = match rng.bool() {
+            true => Capabilities::FOUND_ROWS,
+            false => Capabilities::empty(),
+        };
+        let any = Self::well_behaved(rng, client);
+        Self {
+            script,
+            schema: any.schema.clone().filter(|_| schema),
+            capabilities: any.capabilities - Capabilities::FOUND_ROWS | capabilities,
+            user: user.to_owned(),
+            password: password.to_owned(),
+            account,
+            commands,
+            think_us: [1, 1, 50, 5_000][rng.usize(..4)],
+            pipelines: 0,
+            prepares: 0,
+            pins: false,
+            collation: 45,
+            ..any
         }
     }
 
@@ -128,6 +195,39 @@ impl Profile {
             kills: 0,
             reads: rng.bool(),
             pins: false,
+            ..any
+        }
+    }
+
+    /// Somebody who asks about each statement, on the same backends as those who hang up while theirs run. Every third
+    /// stays to the end.
+    pub(crate) fn abrupt(rng: &mut Rng, client: usize) -> Self {
+        let any = Self::well_behaved(rng, client);
+        // Two keys, of many sessions each.
+        let mut capabilities = any.capabilities
+            | Capabilities::LOCAL_FILES
+            | Capabilities::MULTI_STATEMENTS
+            | Capabilities::MULTI_RESULTS;
+        capabilities.set(Capabilities::FOUND_ROWS, rng.u8(0..3) == 0);
+        let stays = client.is_multiple_of(3);
+        let commands = if stays {
+            rng.u32(20..50)
+        } else {
+            rng.u32(1..8)
+        };
+        let at = rng.u32(..commands);
+        Self {
+            commands,
+            capabilities,
+            collation: 45,
+            think_us: [50, 500, 3_000][rng.usize(..3)],
+            asks: true,
+            exit: match rng.u8(0..8) {
+                _ if stays => Exit::Quit,
+                0..4 => Exit::During(at),
+                4..7 => Exit::Amid(at),
+                _ => Exit::Half(at),
+            },
             ..any
         }
     }
@@ -209,6 +309,7 @@ impl Profile {
             texts: 0,
             reads: false,
             pins: rng.u8(0..5) == 0,
+            asks: false,
             script: Vec::new(),
             exit: match rng.u8(0..13) {
                 0..6 => Exit::Quit,

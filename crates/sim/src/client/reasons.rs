@@ -11,6 +11,9 @@ use crate::database::{LOCK_WAIT_TIMEOUT, NO_SUCH_TABLE};
 use crate::failure::{Broken, Rule, ensure};
 use crate::network::Pace;
 
+/// A slow client may be closed that late, if its account holds more than its share so and another account waits.
+const SLOW_FOR: Span = Span::from_ms(250);
+
 /// How long news of a death may be under way.
 const LATE: Span = Span::from_ms(50);
 
@@ -108,6 +111,7 @@ impl Client {
             || over(self.model.wait_timeout().or(settings.wait_timeout))
             || over(settings.idle_transaction_timeout)
             || (self.profile.pace == Pace::Stuck && over(Some(settings.client_write_timeout)))
+            || (self.is_slow() && over(Some(SLOW_FOR)))
             || (self.phase != Phase::Commands && over(Some(settings.login_timeout)));
         ensure(Rule::Reason, excused, || {
             format!(
@@ -115,6 +119,10 @@ impl Client {
                 self.profile.client
             )
         })
+    }
+
+    fn is_slow(&self) -> bool {
+        matches!(self.profile.pace, Pace::Slow | Pace::Stuck)
     }
 
     /// True if the schema that comes and goes may have been gone while this ran.

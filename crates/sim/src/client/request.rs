@@ -1,5 +1,6 @@
 //! What a client can ask, as a value and as a packet.
 
+use session::ASK_FOR_COLLATIONS;
 use wire::{Command, PacketWriter, Shape, put_lenenc_bytes};
 
 use crate::database::sql::{Assignment, BETWEEN, COUNT, COUNT_PRIVILEGES, COUNT_VIEWS, Sql};
@@ -229,6 +230,8 @@ fn text(sql: &Sql) -> String {
         Sql::ReadTemporary => "SELECT * FROM tmp1".to_owned(),
         Sql::LastInsertId => "SELECT LAST_INSERT_ID()".to_owned(),
         Sql::ReadVariables(names) => format!("SELECT @@{}", names.join(",@@")),
+        Sql::AskVariables(names) => format!("SELECT @@session.{}", names.join(",@@session.")),
+        Sql::ListVariables => "SELECT LOWER(VARIABLE_NAME)".to_owned(),
         Sql::Set(assignments) => set(assignments),
         Sql::SetNames(charset, None) => format!("SET NAMES {charset}"),
         Sql::SetNames(charset, Some(name)) => format!("SET NAMES {charset} COLLATE {name}"),
@@ -248,7 +251,7 @@ fn text(sql: &Sql) -> String {
         Sql::Nonsense => "SELEC 1".to_owned(),
         Sql::ShowWarnings => "SHOW WARNINGS".to_owned(),
         Sql::CountPrivileges => format!("SELECT {COUNT_PRIVILEGES}"),
-        Sql::ShowCollation(id) => format!("SHOW COLLATION WHERE Id={id}"),
+        Sql::ListCollations => String::from_utf8_lossy(ASK_FOR_COLLATIONS).into_owned(),
         Sql::ListStored { .. } => "SELECT 'T',NULL".to_owned(),
         Sql::CountViews(names) => format!("{COUNT_VIEWS}{}')", names.join("','")),
         Sql::Clear => "SELECT 1 FROM (SELECT 1) AS cleared".to_owned(),

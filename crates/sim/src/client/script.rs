@@ -19,6 +19,9 @@ pub(crate) fn next(rng: &mut Rng, profile: &Profile, in_transaction: bool, tag: 
     if profile.reads && rng.u8(0..12) > 0 {
         return Request::Query(reading(rng, profile.client, tag));
     }
+    if profile.asks && rng.u8(0..12) > 0 {
+        return asking(rng, profile.client);
+    }
     match rng.u8(0..100) {
         0..4 => Request::Query(pick(rng, [Sql::ShowWarnings, Sql::Warn])),
         4..20 => Request::Query(Sql::Literal(format!("token {tag}"))),
@@ -62,6 +65,31 @@ fn reading(rng: &mut Rng, client: usize, tag: &str) -> Sql {
         20 => Sql::Repeat(rng.usize(1..20_000)),
         _ => Sql::ReadKey(first + rng.u32(..OWN_KEYS)),
     }
+}
+
+/// What leaves counts, ids, conditions and variables behind, and questions about them.
+fn asking(rng: &mut Rng, client: usize) -> Request {
+    let first = SHARED_KEYS + client as u32 * OWN_KEYS;
+    Request::Query(match rng.u8(0..40) {
+        0..6 => Sql::Count(first, first + rng.u32(..OWN_KEYS)),
+        6..10 => Sql::ReadRange(first, first + rng.u32(..OWN_KEYS)),
+        10..12 => Sql::BrokenRows,
+        12..14 => Sql::Warn,
+        14 => Sql::Sleep(rng.u64(1..40)),
+        15 => several(rng, client),
+        16 => assigning(rng),
+        17 => Sql::ReadUser(user_names(rng)),
+        18..20 => write_own(rng, client),
+        20..23 => Sql::Insert,
+        23 => return Request::Load(rows(rng, client)),
+        24 => Sql::Repeat(large(rng)),
+        25..27 => Sql::LastInsertId,
+        27..32 => Sql::FoundRows,
+        32..34 => Sql::RowCount,
+        34 => Sql::Begin,
+        35 => pick(rng, [Sql::Commit, Sql::Rollback]),
+        _ => question(rng),
+    })
 }
 
 /// What a client may prepare.

@@ -111,7 +111,7 @@ pub(crate) struct Execution {
 }
 
 impl Connection {
-    pub(crate) fn new(handle: Handle, nonce: [u8; 20]) -> Self {
+    pub(crate) fn new(handle: Handle, nonce: [u8; 20], is_unsound: bool) -> Self {
         Self {
             handle,
             phase: Phase::Login,
@@ -120,7 +120,7 @@ impl Connection {
             nonce,
             questioned: None,
             inbox: Vec::new(),
-            session: Session::new(45),
+            session: Session::new(45).tracked(is_unsound),
             number: 0,
             blocked: None,
             killed: false,

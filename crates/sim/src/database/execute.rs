@@ -70,9 +70,9 @@ pub(crate) fn uses_table(sql: &Sql) -> bool {
     )
 }
 
-fn show_collation(id: u8) -> Outcome {
-    let row = |(name, charset): (&str, &str)| vec![Some(name.to_owned()), Some(charset.to_owned())];
-    Outcome::Rows(catalog::collation(id).into_iter().map(row).collect())
+fn list_collations() -> Outcome {
+    let row = |fields: [String; 4]| fields.into_iter().map(Some).collect();
+    Outcome::Rows(catalog::collations().map(row).collect())
 }
 
 /// The trigger of `leaves`, which there is in every schema; nothing leads to it.
@@ -120,7 +120,7 @@ impl Work<'_> {
                 let user = format!("{}@%", catalog::ACCOUNTS[self.account].0);
                 Outcome::Rows(vec![vec![Some("0".to_owned()), Some(user)]])
             }
-            Sql::ShowCollation(id) => show_collation(*id),
+            Sql::ListCollations => list_collations(),
             Sql::ListStored { by_words } => list_stored(*by_words),
             Sql::CountViews(names) => {
                 let views = names.iter().filter(|name| *name == VIEW);
@@ -132,6 +132,19 @@ impl Work<'_> {
             Sql::Signal(code) => Outcome::Err(*code),
             Sql::Use(schema) => self.select_schema(schema),
             Sql::ReadVariables(names) => self.read_variables(names),
+            Sql::AskVariables(names) => self.read_variables(names),
+            Sql::ListVariables => {
+                let known = catalog::defaults(self.session.collation).into_iter();
+                let known = known.filter(|(name, _)| {
+                    name.bytes()
+                        .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+                });
+                Outcome::Rows(
+                    known
+                        .map(|(name, value)| vec![Some(name), Some(value)])
+                        .collect(),
+                )
+            }
             Sql::Set(assignments) => self.set(assignments),
             Sql::SetNames(charset, collation) => self.set_names(charset, collation.as_deref()),
             Sql::AssignUser(name, value) => {

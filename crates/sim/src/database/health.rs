@@ -16,6 +16,8 @@ pub(crate) struct Incidents {
     pub(crate) dies_before: u32,
     /// The same after the answer was sent.
     pub(crate) dies_after: u32,
+    /// Of 10,000 answers, so many are followed by a packet that nobody asked for.
+    pub(crate) strays: u32,
     /// µs between other incidents, on average.
     pub(crate) every_us: u64,
     /// No incidents from then on.
@@ -76,6 +78,15 @@ impl Health {
 
     pub(super) fn dies_after(&mut self, rng: &mut Rng, now: Timestamp) -> bool {
         now.as_us() < self.incidents.until_us && rng.u32(..10_000) < self.incidents.dies_after
+    }
+
+    /// True if a packet follows an answer that nobody asked for. The front door will close the connection.
+    pub(super) fn strays(&mut self, rng: &mut Rng, now: Timestamp) -> bool {
+        let strays = self.incidents.strays > 0 && rng.u32(..10_000) < self.incidents.strays;
+        if strays {
+            self.last_death = Some(now);
+        }
+        strays
     }
 
     /// How long a statement takes.

@@ -2,9 +2,9 @@
 //! or nothing, while no command has been read. Owns no decision of whom to kill.
 
 use fastrand::Rng;
-use wire::{Command, code};
+use wire::{Command, code, whole_packet};
 
-use super::answer::Outcome;
+use super::answer::{Outcome, put_err};
 use super::connection::Phase;
 use super::session::Condition;
 use super::sql::Sql;
@@ -84,9 +84,17 @@ impl Database {
 
     fn interrupt_working(&mut self, outside: &mut Outside<'_>, id: usize) {
         self.note_interruption(id);
+        let begun = self.rng.bool();
         let connection = &mut self.connections[id];
         let error = Outcome::Err(code::QUERY_INTERRUPTED);
-        connection.answer = error.encode(&mut connection.session);
+        match without_last(&connection.answer).filter(|_| begun) {
+            // Its rows were sent, but for what ends them.
+            Some((rows, sequence_id)) => {
+                connection.answer.truncate(rows);
+                put_err(&mut connection.answer, sequence_id, code::QUERY_INTERRUPTED);
+            }
+            None => connection.answer = error.encode(&mut connection.session),
+        }
         connection.number += 1;
         let event = Event::Done {
             connection: id,
@@ -117,6 +125,18 @@ pub(super) fn is_interruptible(sql: &Sql) -> bool {
             | Sql::Harmless
             | Sql::ShowWarnings
     )
+}
+
+/// How long an answer is without its last packet, and the sequence id of that.
+fn without_last(answer: &[u8]) -> Option<(usize, u8)> {
+    let mut at = 0;
+    loop {
+        let packet = whole_packet(&answer[at..]).ok()?;
+        if at + packet.consumed == answer.len() {
+            return Some((at, packet.sequence_id));
+        }
+        at += packet.consumed;
+    }
 }
 
 fn soon(rng: &mut Rng) -> u64 {

@@ -72,10 +72,13 @@ pub(crate) struct Database {
     pub(crate) files: u64,
     /// The first account is asked questions of a plugin of its own.
     pub(crate) questions: bool,
+    /// Session trackers mix up variables, and leave some out.
+    is_unsound: bool,
 }
 
 impl Database {
-    pub(crate) fn new(health: Health, rng: Rng, sabotage: Option<Sabotage>) -> Self {
+    pub(crate) fn new(health: Health, mut rng: Rng, sabotage: Option<Sabotage>) -> Self {
+        let is_unsound = rng.bool();
         Self {
             connections: Vec::new(),
             storage: Storage::default(),
@@ -90,6 +93,7 @@ impl Database {
             texts_prepared: 0,
             files: 0,
             questions: false,
+            is_unsound,
         }
     }
 
@@ -97,7 +101,8 @@ impl Database {
     pub(crate) fn accept(&mut self, outside: &mut Outside<'_>, handle: Handle) -> usize {
         let mut nonce = [0; 20];
         nonce.fill_with(|| self.rng.u8(33..127));
-        self.connections.push(Connection::new(handle, nonce));
+        self.connections
+            .push(Connection::new(handle, nonce, self.is_unsound));
         let id = self.connections.len() - 1;
         if self.health.is_full(&mut self.rng) {
             let mut packet = Vec::new();
@@ -157,7 +162,7 @@ impl Database {
                     format!("database #{id} answers {}", readable(&answer))
                 });
                 let handle = connection.handle;
-                outside.network.send(outside.schedule, handle, &answer);
+                self.send_answer(outside, handle, answer);
                 self.end_statement(id);
             }
             Phase::Closing => self.forget(id),
@@ -172,6 +177,32 @@ impl Database {
             return self.wake(outside);
         }
         self.go_on(outside, id)
+    }
+
+    /// Sends an answer, now and then with a packet behind it that nobody asked for: at the end of everything that was
+    /// asked, for what comes behind the next command looks like its answer.
+    fn send_answer(&mut self, outside: &mut Outside<'_>, handle: Handle, mut answer: Vec<u8>) {
+        let now = outside.schedule.now();
+        let last = outside.network.is_quiet_to_peer(handle)
+            && self
+                .connection_of(handle)
+                .is_some_and(|connection| connection.inbox.is_empty());
+        if last && self.health.strays(&mut self.rng, now) {
+            outside
+                .trace
+                .line(now, || "the next answer is followed by an OK".to_owned());
+            wire::OkPacket::default().encode(&mut answer, 1, 0x00);
+            return outside
+                .network
+                .send_in_one(outside.schedule, handle, &answer);
+        }
+        outside.network.send(outside.schedule, handle, &answer);
+    }
+
+    fn connection_of(&self, handle: Handle) -> Option<&Connection> {
+        self.connections
+            .iter()
+            .find(|connection| connection.handle == handle)
     }
 
     /// Live connections.

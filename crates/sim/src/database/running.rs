@@ -10,6 +10,7 @@ use super::kill::is_interruptible;
 use super::session::Condition;
 use super::sql::Sql;
 use super::{Database, Outside};
+use crate::catalog;
 use crate::failure::{Broken, Rule, ensure};
 use crate::sabotage::Sabotage;
 use crate::schedule::Event;
@@ -98,6 +99,11 @@ impl Database {
                 session.found_rows = session.found_rows.min(1);
             }
             (Sql::ReadUserBack(_), Some(Sabotage::LoseUserVariables)) => session.user.clear(),
+            (Sql::AskVariables(names), Some(Sabotage::LoseUntold)) => {
+                let begun = catalog::defaults(session.collation);
+                let lost = begun.into_iter().filter(|(name, _)| names.contains(name));
+                session.variables.extend(lost);
+            }
             (Sql::Warn, Some(Sabotage::LoseRepeated)) if again => return Outcome::value("1"),
             _ => {}
         }

@@ -41,6 +41,8 @@ pub(crate) struct Session {
     pub(crate) found_rows: u64,
     /// The collation that the client named at login.
     pub(crate) collation: u8,
+    /// The tracker mixes up variables, and leaves some out.
+    pub(crate) is_unsound: bool,
     /// What is to be told of changes, as a session-track block.
     changes: Vec<u8>,
     told_transaction: String,
@@ -86,9 +88,15 @@ impl Session {
             row_count: 0,
             found_rows: 1,
             collation,
+            is_unsound: false,
             changes: Vec::new(),
             told_transaction: NO_TRANSACTION.to_owned(),
         }
+    }
+
+    /// The same, by a tracker that mixes up variables or not.
+    pub(crate) fn tracked(self, is_unsound: bool) -> Self {
+        Self { is_unsound, ..self }
     }
 
     /// The number of the collation in the definitions of columns. What is not converted is UTF-8.
@@ -125,6 +133,7 @@ impl Session {
             statements,
             // Neither server forgets that number.
             found_rows: self.found_rows,
+            is_unsound: self.is_unsound,
             ..Self::new(self.collation)
         };
     }
@@ -169,6 +178,13 @@ impl Session {
     /// Tells the present value of a variable, if it is tracked.
     pub(crate) fn tell_variable(&mut self, name: &str) {
         let tracked = self.variable("session_track_system_variables");
+        let told = match self.is_unsound {
+            true => catalog::mixed_up(name),
+            false => Some(name),
+        };
+        let Some(name) = told else {
+            return self.state_changed();
+        };
         if tracked == "*" || tracked.split(',').any(|tracked| tracked == name) {
             let value = self.variable(name).replace(catalog::NULL, "");
             let mut entry = Vec::new();

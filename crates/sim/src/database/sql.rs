@@ -39,8 +39,8 @@ pub(crate) enum Sql {
         /// The first question, by what a text of such has.
         by_words: bool,
     },
-    /// `SHOW COLLATION WHERE Id=n`: the collation with this number, and its character set.
-    ShowCollation(u8),
+    /// The collations with number, name and character set, and which are defaults.
+    ListCollations,
     /// `SELECT COUNT(*) FROM information_schema.TABLES …`: how many of these names are views.
     CountViews(Vec<String>),
     /// `SELECT COUNT(*),CURRENT_USER() FROM information_schema.USER_PRIVILEGES …`: whether others may be killed, and
@@ -50,6 +50,10 @@ pub(crate) enum Sql {
     LastInsertId,
     /// `SELECT @@name,…`
     ReadVariables(Vec<String>),
+    /// `SELECT @@session.name,… LIMIT 1`: how the front door asks for variables.
+    AskVariables(Vec<String>),
+    /// `SELECT LOWER(VARIABLE_NAME),… FROM information_schema.SYSTEM_VARIABLES …`: what sessions begin with.
+    ListVariables,
     /// `SET name=value,…`; user variables have names with their `@`.
     Set(Vec<Assignment>),
     /// `SET NAMES charset [COLLATE collation]`

@@ -22,11 +22,7 @@ pub(crate) struct WorkerIo<'a> {
 
 impl<'a> WorkerIo<'a> {
     /// For one event.
-    pub(crate) fn new(
-        network: &'a mut Network,
-        schedule: &'a mut Schedule,
-        worker: usize,
-    ) -> Self {
+    pub(crate) fn new(network: &'a mut Network, schedule: &'a mut Schedule, worker: usize) -> Self {
         Self {
             network,
             schedule,
@@ -61,6 +57,11 @@ impl Io<Mail> for WorkerIo<'_> {
 
     fn unsent(&self, handle: Handle) -> usize {
         self.network.link(handle).outbox.len()
+    }
+
+    fn untaken(&mut self, handle: Handle) -> usize {
+        let link = self.network.link(handle);
+        link.outbox.len() + link.to_peer.len()
     }
 
     fn unsent_total(&self) -> usize {

@@ -53,6 +53,8 @@ pub(crate) struct Link {
     pub(super) to_engine: Vec<u8>,
     pub(super) to_engine_planned: bool,
     pub(super) end_to_engine: Option<HangUp>,
+    /// All that is under way to the engine arrives in one piece.
+    pub(super) in_one: bool,
     pub(super) paused: bool,
     pub(super) notify_drained: bool,
     pub(super) drain_planned: bool,
@@ -80,6 +82,7 @@ impl Link {
             to_engine: Vec::new(),
             to_engine_planned: false,
             end_to_engine: None,
+            in_one: false,
             paused: false,
             notify_drained: false,
             drain_planned: false,

@@ -127,6 +127,18 @@ impl Network {
         self.plan_to_engine(schedule, handle);
     }
 
+    /// The peer sends, and all that is under way arrives in one piece.
+    pub(crate) fn send_in_one(&mut self, schedule: &mut Schedule, handle: Handle, bytes: &[u8]) {
+        self.links[place(handle)].in_one = true;
+        self.send(schedule, handle, bytes);
+    }
+
+    /// True if nothing is under way to the peer, nor waits to be sent.
+    pub(crate) fn is_quiet_to_peer(&self, handle: Handle) -> bool {
+        let link = self.link(handle);
+        link.to_peer.is_empty() && link.outbox.is_empty()
+    }
+
     /// The peer ends the link. After a failure part of what it sent may be lost.
     pub(crate) fn end_by_peer(&mut self, schedule: &mut Schedule, handle: Handle, how: HangUp) {
         let link = &mut self.links[place(handle)];
@@ -172,7 +184,10 @@ impl Network {
         if link.paused || link.to_engine.is_empty() {
             return ToEngine::Nothing;
         }
-        let len = link.pace.chunk(&mut self.rng, link.to_engine.len());
+        let len = match std::mem::take(&mut link.in_one) {
+            true => link.to_engine.len(),
+            false => link.pace.chunk(&mut self.rng, link.to_engine.len()),
+        };
         let rest = link.to_engine.split_off(len);
         let bytes = std::mem::replace(&mut link.to_engine, rest);
         if !link.to_engine.is_empty() || link.end_to_engine.is_some() {

@@ -20,6 +20,7 @@ struct Listener {
     facts: Option<TlsFacts>,
     gone: Option<HangUp>,
     drained: u32,
+    withheld: Vec<usize>,
 }
 
 impl Listener {
@@ -31,6 +32,7 @@ impl Listener {
             facts: None,
             gone: None,
             drained: 0,
+            withheld: Vec::new(),
         }
     }
 }
@@ -77,6 +79,10 @@ impl Handler for Listener {
         if self.side == TlsSide::Server && bytes.contains(&b'q') {
             io.close(HANDLE, Close::Flush);
         }
+    }
+
+    fn withheld<I: Io<()>>(&mut self, _io: &mut I, _tag: Tag, bytes: usize, _now: Timestamp) {
+        self.withheld.push(bytes);
     }
 
     fn tls_established<I: Io<()>>(
@@ -243,6 +249,25 @@ fn it_is_as_if_there_were_no_tls_wherever_it_is_cut() {
             assert_eq!(kept, 0, "a silent connection owns no buffer");
         }
     }
+}
+
+#[test]
+fn the_handler_knows_of_much_that_is_held_back() {
+    let mut pair = Pair::new();
+    pair.talk(1 << 20);
+    pair.client.says(&[b'x'; 12_000]);
+    let record = pair.client.takes();
+    let told = |pair: &Pair| pair.server.layer.handler.withheld.clone();
+    for (part, expected) in [
+        (&record[..3_000], &[][..]),
+        (&record[3_000..8_000], &[16 << 10]),
+        (&record[8_000..10_000], &[16 << 10]),
+        (&record[10_000..], &[16 << 10, 0]),
+    ] {
+        pair.server.hears(part);
+        assert_eq!(told(&pair), expected);
+    }
+    assert_eq!(pair.server.layer.handler.heard.len(), 12_000);
 }
 
 #[test]

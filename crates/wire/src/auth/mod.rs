@@ -8,6 +8,7 @@ mod more_data;
 mod native_password;
 mod private_key;
 mod public_key;
+mod server_proof;
 mod stored;
 
 pub use caching_sha2_password::{CACHING_SHA2_PASSWORD, caching_sha2_password};
@@ -18,6 +19,7 @@ pub use native_password::{
 };
 pub use private_key::PrivateKey;
 pub use public_key::{PublicKeyError, encrypt_password};
+pub use server_proof::{SERVER_PROOF_LEN, is_server_proof, server_proof};
 pub use stored::is_stored_password;
 
 /// A plugin whose responses can be made and checked by whoever has the password.

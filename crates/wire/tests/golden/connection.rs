@@ -2,7 +2,7 @@
 
 use wire::{
     AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities, ErrPacket, ExtendedCapabilities,
-    HEADER_LEN, InitialHandshake, OkPacket, ServerStatus,
+    HEADER_LEN, InitialHandshake, OkPacket, ServerStatus, StateChange, is_server_proof,
 };
 
 use crate::{all, each};
@@ -12,8 +12,12 @@ fn initial_handshakes() {
     for kept in each("initial_handshake") {
         let payload = kept.golden.payload();
         let hello = InitialHandshake::parse(payload).unwrap();
-        let mariadb = kept.server == "mariadb";
-        let begins = if mariadb { &b"5.5.5-10.11."[..] } else { b"9." };
+        let mariadb = kept.server != "mysql";
+        let begins = match kept.server {
+            "mariadb" => &b"5.5.5-10.11."[..],
+            "mariadb-11.8" => b"11.8.",
+            _ => b"9.",
+        };
         assert!(hello.server_version.starts_with(begins));
         let plugin = match mariadb {
             true => AuthPlugin::NativePassword,
@@ -66,6 +70,10 @@ fn logins_with_either_plugin() {
         ("mariadb", "login_native_wrong_", "err"),
         ("mariadb", "login_sha2_first_", "switch ok"),
         ("mariadb", "login_sha2_again_", "switch ok"),
+        ("mariadb-11.8", "login_native_", "ok"),
+        ("mariadb-11.8", "login_native_wrong_", "err"),
+        ("mariadb-11.8", "login_sha2_first_", "switch ok"),
+        ("mariadb-11.8", "login_sha2_again_", "switch ok"),
         ("mysql", "login_native_", "switch fast ok"),
         ("mysql", "login_native_wrong_", "switch full key err"),
         ("mysql", "login_sha2_first_", "full key ok"),
@@ -84,5 +92,34 @@ fn logins_with_either_plugin() {
             found.push(what);
         }
         assert_eq!(found.join(" "), expected, "{server} {prefix}");
+    }
+}
+
+/// What the OK of a login tells a client that asked for session tracking: nothing on older servers.
+#[test]
+fn what_a_login_tells_of_its_session() {
+    let variables = [
+        "autocommit=ON",
+        "time_zone=SYSTEM",
+        "character_set_client=utf8mb4",
+        "character_set_connection=utf8mb4",
+        "character_set_results=utf8mb4",
+        "redirect_url=",
+    ];
+    for kept in all("login_tracked_") {
+        let packet = kept.golden.packets()[0];
+        let Ok(ok) = OkPacket::parse(&packet[HEADER_LEN..]) else {
+            // MySQL asks for another plugin first.
+            continue;
+        };
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let told = ok.changes().map(|change| match change {
+            StateChange::SystemVariable { name, value } => text(name) + "=" + &text(value),
+            other => panic!("{}: {other:?}", kept.server),
+        });
+        let is_newer = kept.server == "mariadb-11.8";
+        let expected: &[_] = if is_newer { &variables } else { &[] };
+        assert_eq!(told.collect::<Vec<_>>(), expected, "{}", kept.server);
+        assert_eq!(is_server_proof(ok.info), is_newer, "{}", kept.server);
     }
 }

@@ -14,7 +14,7 @@ mod script;
 use file::Golden;
 
 /// The folders of packets.
-const SERVERS: [&str; 2] = ["mariadb", "mysql"];
+const SERVERS: [&str; 3] = ["mariadb", "mariadb-11.8", "mysql"];
 
 /// Packets that were kept, and what they are for messages: server and file.
 struct Kept {
@@ -23,7 +23,7 @@ struct Kept {
     golden: Golden,
 }
 
-/// Everything of both servers whose name begins with `prefix`.
+/// Everything of all servers whose name begins with `prefix`.
 fn all(prefix: &str) -> Vec<Kept> {
     let mut found = Vec::new();
     for server in SERVERS {

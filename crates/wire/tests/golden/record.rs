@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use localdb::{Family, LocalDb, Options};
+use localdb::{Family, Installation, LocalDb, Options};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use wire::{
@@ -31,27 +31,34 @@ const LOGIN: Capabilities = Capabilities::PROTOCOL_41
 const PROGRESS: Capabilities = Capabilities::REMEMBER_OPTIONS;
 
 #[test]
-#[ignore = "writes the golden packets anew, from a MariaDB and a MySQL"]
+#[ignore = "writes the golden packets anew, from a MariaDB, a MySQL and, for logins, MariaDB 11.8"]
 fn record() {
-    for (name, family) in [("mariadb", Family::MariaDb), ("mysql", Family::MySql)] {
+    let newer = Installation::named("mariadb-11.8").unwrap();
+    let usual = [Family::MariaDb, Family::MySql].map(Installation::usual);
+    for installation in usual.into_iter().chain([newer]) {
         let folder = tempfile::tempdir().unwrap();
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let options = Options::in_folder(folder.path()).family(family).port(port);
+        let options = Options::in_folder(folder.path())
+            .installation(installation)
+            .port(port);
         let database = LocalDb::start(options).unwrap();
         let account = "CREATE USER golden IDENTIFIED BY 'secret'; GRANT ALL ON *.* TO golden";
         database.execute(account).unwrap();
         let version = database.execute("SELECT VERSION()").unwrap();
         let recorder = Recorder {
-            server: name,
+            server: installation.name(),
             version: version.trim(),
             database: &database,
         };
         recorder.connection_phase();
+        if installation == newer {
+            continue;
+        }
         recorder.answers();
         recorder.prepared();
-        if family == Family::MariaDb {
+        if installation.family() == Family::MariaDb {
             recorder.progress();
         }
     }
@@ -79,15 +86,17 @@ impl Recorder<'_> {
         let hello = client.packet();
         self.keep("initial_handshake", "what the server says first", hello);
         drop(client);
-        self.login(NATIVE_PASSWORD, b"wrong", "native_wrong");
-        self.login(CACHING_SHA2_PASSWORD, PASSWORD, "sha2_first");
-        self.login(CACHING_SHA2_PASSWORD, PASSWORD, "sha2_again");
-        self.login(NATIVE_PASSWORD, PASSWORD, "native");
+        self.login(NATIVE_PASSWORD, (b"wrong", LOGIN), "native_wrong");
+        self.login(CACHING_SHA2_PASSWORD, (PASSWORD, LOGIN), "sha2_first");
+        self.login(CACHING_SHA2_PASSWORD, (PASSWORD, LOGIN), "sha2_again");
+        self.login(NATIVE_PASSWORD, (PASSWORD, LOGIN), "native");
+        let tracked = LOGIN | Capabilities::DEPRECATE_EOF | Capabilities::SESSION_TRACK;
+        self.login(NATIVE_PASSWORD, (PASSWORD, tracked), "tracked");
     }
 
     /// All that is said to a client whose first response is of `plugin`.
-    fn login(&self, plugin: &[u8], password: &[u8], name: &str) {
-        let (_, said) = self.client().login(plugin, password, LOGIN);
+    fn login(&self, plugin: &[u8], (password, wanted): (&[u8], Capabilities), name: &str) {
+        let (_, said) = self.client().login(plugin, password, wanted);
         for (index, packet) in said.into_iter().enumerate() {
             let plugin = String::from_utf8_lossy(plugin);
             let what = format!("packet {index} behind a handshake response of {plugin}");

@@ -209,7 +209,12 @@ fn limits_are_set() {
         assert_eq!(parse(text.as_bytes()), Ok(expected), "{text}");
     }
     assert_eq!(parse(b"RELOAD"), Ok(Statement::Reload));
-    assert_eq!(parse(b"FLUSH HOSTS;"), Ok(Statement::FlushHosts));
+    assert_eq!(parse(b"FLUSH HOSTS;"), Ok(Statement::FlushHosts(None)));
+    let address = Some("10.1.2.3".parse().unwrap());
+    let one = Statement::FlushHosts(address);
+    assert_eq!(parse(b"flush hosts '10.1.2.3'"), Ok(one));
+    assert!(parse(b"FLUSH HOSTS 'web'").is_err());
+    assert!(parse(b"FLUSH HOSTS '10.1.2.3' 4").is_err());
     assert!(parse(b"FLUSH TABLES").is_err());
 }
 

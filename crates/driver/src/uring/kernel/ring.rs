@@ -78,6 +78,11 @@ pub(crate) enum Completion {
         handle: Handle,
         outcome: Result<OwnedFd, Errno>,
     },
+    /// A descriptor for a connection's socket, to ask the kernel about it.
+    Lent {
+        handle: Handle,
+        outcome: Result<OwnedFd, Errno>,
+    },
     /// Something that is not a connection's: mail, a client, another ring. With `more` it goes on.
     Signal { op: Op, number: u32, more: bool },
     /// Nothing to be told.
@@ -255,6 +260,12 @@ impl Ring {
         self.push(entry, Token::of(Op::Install, handle));
     }
 
+    /// Gives the socket a descriptor for a moment.
+    pub(crate) fn lend(&mut self, slot: u32, handle: Handle) {
+        let entry = opcode::FixedFdInstall::new(Fixed(slot), 0).build();
+        self.push(entry, Token::of(Op::Lend, handle));
+    }
+
     /// Lends a buffer to the kernel again.
     pub(crate) fn give_back(&mut self, filled: Filled) {
         self.memory.buffers.give_back(filled);
@@ -338,11 +349,14 @@ impl Ring {
                 op,
                 found: outcome.is_ok(),
             },
-            Op::Install => Completion::Installed {
-                handle,
+            Op::Install | Op::Lend => {
                 // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
-                outcome: outcome.map(|fd| unsafe { OwnedFd::from_raw_fd(fd as i32) }),
-            },
+                let outcome = outcome.map(|fd| unsafe { OwnedFd::from_raw_fd(fd as i32) });
+                match op {
+                    Op::Lend => Completion::Lent { handle, outcome },
+                    _ => Completion::Installed { handle, outcome },
+                }
+            }
             Op::Close => {
                 self.free.push(token.number());
                 Completion::Nothing

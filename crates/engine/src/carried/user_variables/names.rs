@@ -70,12 +70,15 @@ impl Engine {
         // What was prepared in another schema changes that for as long as it runs, and the server says so.
         let moves = command.kind == Kind::Select && tracked.schema;
         // One of several statements, which may be a SET.
-        let one = command.kind == Kind::Multiple && !tracked.told;
+        let others = command.untold.as_ref().is_none_or(|sets| sets.has_others());
+        let told = tracked.told && !(others && self.is_unsound());
+        let one = command.kind == Kind::Multiple && !told;
         let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
         let unseen = (one || may_do_unseen(command)) && !moves && !command.traits.intersects(seen);
         if !calls && !unseen {
             return;
         }
+        self.may_have_set_unseen(key);
         let Some(client) = self.clients.get(key) else {
             return;
         };

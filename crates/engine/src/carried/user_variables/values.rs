@@ -19,7 +19,7 @@ const FIXED_PART: usize = 12;
 
 /// A question about user variables, and its answer so far.
 #[derive(Debug)]
-pub(crate) struct ReadVariables {
+pub(crate) struct ReadUserVariables {
     names: Vec<Box<[u8]>>,
     /// The end of the column definition at hand.
     definition: Vec<u8>,
@@ -28,7 +28,7 @@ pub(crate) struct ReadVariables {
     rows: TextResultSet,
 }
 
-impl ReadVariables {
+impl ReadUserVariables {
     /// Takes in a piece of the answer.
     pub(crate) fn piece(&mut self, piece: &Piece<'_>) -> Result<(), WalkError> {
         match piece {
@@ -121,7 +121,7 @@ impl Engine {
         }
         let question = ask_for_user_variables(names.iter().map(|name| &**name));
         backend.put_query(turn.io.outbox(backend.handle), &question);
-        backend.expect(Purpose::ReadUserVariables(Box::new(ReadVariables {
+        backend.expect(Purpose::ReadUserVariables(Box::new(ReadUserVariables {
             names,
             definition: Vec::new(),
             columns: Vec::new(),
@@ -132,7 +132,13 @@ impl Engine {
     }
 
     /// The backend told the values.
-    pub(crate) fn learn_user_variables(&mut self, key: Key, read: &ReadVariables, ending: &Ending) {
+    pub(crate) fn learn_user_variables(
+        &mut self,
+        key: Key,
+        read: &ReadUserVariables,
+        ending: &Ending,
+    ) {
+        let has_memory = self.has_session_memory();
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
@@ -145,7 +151,8 @@ impl Engine {
             return;
         };
         let before = record.session.user.as_deref().cloned().unwrap_or_default();
-        let values = (*ending == Ending::Ok).then(|| read.values(before));
+        let carries = *ending == Ending::Ok && has_memory;
+        let values = carries.then(|| read.values(before));
         let Some(values) = values.flatten() else {
             return self.pin_late(client, PinReason::UserVariable);
         };

@@ -3,6 +3,7 @@
 use session::SessionState;
 use session::statement::{Kind, Statement, Traits};
 
+use crate::carried::session_memory::Kept;
 use crate::client::Client;
 use crate::conditions::Does;
 
@@ -72,6 +73,8 @@ pub(crate) struct Texts {
     staying: Vec<Staying>,
     /// There may be others, of which nothing is known.
     others: bool,
+    /// The memory that they take.
+    pub(super) kept: Kept,
 }
 
 /// A text that stays on the one backend, for which it pins the session.
@@ -154,6 +157,15 @@ impl Texts {
     fn remove(&mut self, name: &[u8]) {
         self.list.retain(|text| *text.name != *name);
         self.staying.retain(|text| *text.name != *name);
+        self.kept.recount(self.bytes());
+    }
+
+    /// The memory that they take, but for what they share.
+    pub(super) fn bytes(&self) -> usize {
+        let texts = self.list.iter();
+        texts
+            .map(|text| size_of::<Text>() + text.name.len() + text.text.len())
+            .sum()
     }
 
     /// Whether a text of `more` bytes can be kept under this name, in place of the one that has it.

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use localdb::Family;
+use localdb::Installation;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -26,9 +26,9 @@ struct Challenge {
     said: Receiver<String>,
 }
 
-/// Whether these tests are for the server that was chosen: a challenge always runs MariaDB.
+/// Whether these tests are for the server that was chosen: a challenge always runs this machine's own.
 fn is_for_this_server() -> bool {
-    Server::chosen().family() == Family::MariaDb
+    Server::chosen().installation() == Installation::default()
 }
 
 impl Challenge {

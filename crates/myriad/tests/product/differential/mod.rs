@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use self::crowd::Crowd;
+use self::crowd::{Crowd, OverTcp};
 use self::ground::{Compared, Difference, Ground};
 use crate::support::{Address, Database, FrontDoor, number};
 
@@ -211,10 +211,13 @@ fn random_sessions_are_told_what_the_database_tells() {
     let (through, grammar) = (addresses.each_ref(), session::grammar());
     let first = number("MYRIAD_DIFFERENTIAL_SEED", 0);
     let seconds = Duration::from_secs(number("MYRIAD_DIFFERENTIAL_SECONDS", 0));
+    let hang_ups = AtomicU64::new(0);
     let crowd = Crowd {
         grammar: &grammar,
         database: &database,
         doors: through,
+        over_tcp: doors.each_ref().map(OverTcp::of),
+        hang_ups: &hang_ups,
         threads: number("MYRIAD_DIFFERENTIAL_CROWD", crowd::THREADS) as usize,
     };
     let (found, churned) = crowd.around(|| {
@@ -256,4 +259,10 @@ fn random_sessions_are_told_what_the_database_tells() {
     assert!(different.is_empty(), "{report}\n\n{different}");
     assert!(found.moves >= MOVES, "too few moves: {report}");
     assert!(churned > found.compared, "no crowd: {report}");
+    let hang_ups = hang_ups.into_inner();
+    println!("{hang_ups} of the crowd hung up");
+    assert!(
+        hang_ups > found.compared,
+        "hardly anybody hung up: {report}"
+    );
 }

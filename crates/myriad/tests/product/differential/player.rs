@@ -9,7 +9,9 @@ use wire::{Capabilities, PrepareOk};
 use super::definitions::Definitions;
 use super::plain;
 use super::step::{Step, Value};
-use crate::support::{Address, Client, Login, Outcome, Part, Server, Shape, USUAL};
+use crate::support::{
+    Address, Client, HangUp, Login, Numbers, Outcome, Part, Server, Shape, USUAL,
+};
 
 const COM_QUIT: u8 = 0x01;
 const COM_INIT_DB: u8 = 0x02;
@@ -80,6 +82,10 @@ const SEND_TYPES_TO_SERVER: u16 = 128;
 const INDICATOR_NONE: u8 = 0;
 const INDICATOR_NULL: u8 = 1;
 
+/// So many bytes of an answer are taken at most by who hangs up, and so long each part of it is waited for.
+const PARTS: [usize; 8] = [0, 0, 1, 5, 40, 300, 5_000, 1 << 20];
+const MOMENTS_MS: [u64; 4] = [1, 4, 15, 40];
+
 /// No statement has this id.
 const NO_STATEMENT: u32 = 0xf_ffff;
 
@@ -148,6 +154,15 @@ impl Player {
         offered: Capabilities,
         line: &str,
     ) -> Result<Self, Outcome> {
+        Self::login_by(offered, line, |login| Client::login(address, login))
+    }
+
+    /// The same, however the connection is made.
+    pub(super) fn login_by(
+        offered: Capabilities,
+        line: &str,
+        connect: impl FnOnce(&Login<'_>) -> Result<Client, Outcome>,
+    ) -> Result<Self, Outcome> {
         let Step::Login(flags, collation, schema) = Step::parse(line) else {
             panic!("a session begins with its login, not with {line}");
         };
@@ -166,7 +181,7 @@ impl Player {
             password: PASSWORD,
             ..Login::default()
         };
-        Client::login(address, &login).map(|client| {
+        connect(&login).map(|client| {
             client.waits_up_to(PATIENCE);
             Self {
                 client,
@@ -215,6 +230,34 @@ impl Player {
                 Ok(plain::answer(answer, id))
             }
         }
+    }
+
+    /// Sends what a line says and hangs up somewhere in the middle: before the answer, in it, or behind it; or with half a
+    /// file, or half of the next command.
+    pub(super) fn hang_up_in(mut self, line: &str, numbers: &mut Numbers) {
+        match Step::parse(line) {
+            Step::Load(file, sql) => {
+                self.send(COM_QUERY, sql.as_bytes(), Shape::Any);
+                self.client.answer_with_half_a_file(&file);
+            }
+            Step::Prepare(_, sql) => {
+                self.send(COM_PREPARE, sql.as_bytes(), Shape::Prepare);
+            }
+            Step::ChangeUser(user, schema) => self.ask_to_become(user, schema),
+            other => {
+                self.ask(&other);
+            }
+        }
+        let most = PARTS[numbers.below(PARTS.len())];
+        let limit = Duration::from_millis(MOMENTS_MS[numbers.below(MOMENTS_MS.len())]);
+        self.client.takes(most, limit);
+        if numbers.below(4) == 0 {
+            let command = b"\x20\0\0\0\x03SELECT 'never";
+            let half = 1 + numbers.below(command.len() - 1);
+            self.client.send_what_goes(&command[..half]);
+        }
+        let ways = [HangUp::Closed, HangUp::Reset];
+        self.client.hang_up(ways[numbers.below(ways.len())]);
     }
 
     /// True if this execution has no end that a client can tell: without a cursor, of what was executed with one
@@ -315,7 +358,7 @@ impl Player {
         Ok(plain::answer(answer, None))
     }
 
-    fn change_user(&mut self, user: &str, schema: &str) -> io::Result<Vec<String>> {
+    fn ask_to_become(&mut self, user: &str, schema: &str) {
         // Nobody knows this plugin, so the client is asked to switch, with a new nonce.
         let parts: [&[u8]; 5] = [
             user.as_bytes(),
@@ -326,6 +369,10 @@ impl Player {
         ];
         self.client
             .send_command_that_goes(COM_CHANGE_USER, &parts.concat());
+    }
+
+    fn change_user(&mut self, user: &str, schema: &str) -> io::Result<Vec<String>> {
+        self.ask_to_become(user, schema);
         match self.client.finish_login(PASSWORD)? {
             Ok(()) => {
                 self.client.welcome.sequence_id = 0;

@@ -1,11 +1,13 @@
 //! The cells of the matrix as data: accounts, how they come to be and change, and who tries what.
 
+use localdb::Family;
+
 use crate::support::Server;
 
 /// A plugin of accounts.
 struct Plugin {
     name: &'static str,
-    servers: &'static [Server],
+    family: Family,
     /// Behind `IDENTIFIED`, `{}` being the password.
     identified: &'static str,
     /// The database decides: an account of the configuration cannot have it.
@@ -15,19 +17,19 @@ struct Plugin {
 const PLUGINS: [Plugin; 3] = [
     Plugin {
         name: "native",
-        servers: &[Server::MariaDb],
+        family: Family::MariaDb,
         identified: "VIA mysql_native_password USING PASSWORD('{}')",
         relayed: false,
     },
     Plugin {
         name: "ed25519",
-        servers: &[Server::MariaDb],
+        family: Family::MariaDb,
         identified: "VIA ed25519 USING PASSWORD('{}')",
         relayed: true,
     },
     Plugin {
         name: "sha2",
-        servers: &[Server::MySql, Server::MySqlThreadPool],
+        family: Family::MySql,
         identified: "WITH caching_sha2_password BY '{}'",
         relayed: false,
     },
@@ -94,10 +96,8 @@ pub(super) fn installed() -> &'static str {
 }
 
 fn plugins() -> impl Iterator<Item = &'static Plugin> {
-    let chosen = Server::chosen();
-    PLUGINS
-        .iter()
-        .filter(move |plugin| plugin.servers.contains(&chosen))
+    let chosen = Server::chosen().family();
+    PLUGINS.iter().filter(move |plugin| plugin.family == chosen)
 }
 
 /// All logins at that time.

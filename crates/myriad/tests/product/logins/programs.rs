@@ -8,9 +8,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
+use localdb::Family;
+
 use super::cells::{Cell, Way};
 use crate::drivers::{build, installed, source};
-use crate::support::{LIMIT, Server, run};
+use crate::support::{LIMIT, Server, Tool, run};
 
 /// Where logins go to.
 #[derive(Clone, Copy)]
@@ -129,7 +131,7 @@ pub(super) fn all(scratch: &Path) -> Vec<Program> {
                 Way::TcpOverTls => &["--ssl", "--ssl-verify-server-cert=0"][..],
                 _ => &["--skip-ssl"],
             };
-            command_line(localdb::Family::MariaDb, (cell, target), tls)
+            command_line(Family::MariaDb, (cell, target), tls)
         }),
         Program::driver("PyMySQL", &mut python("pymysql", &[])),
         Program::driver(
@@ -151,7 +153,7 @@ pub(super) fn all(scratch: &Path) -> Vec<Program> {
                 Way::TcpOverTls => &["--ssl-mode=REQUIRED"][..],
                 _ => &["--ssl-mode=DISABLED", "--get-server-public-key"],
             };
-            command_line(localdb::Family::MySql, (cell, target), tls)
+            command_line(Family::MySql, (cell, target), tls)
         }));
     }
     let classes = java(scratch);
@@ -167,16 +169,9 @@ pub(super) fn all(scratch: &Path) -> Vec<Program> {
     all
 }
 
-fn command_line(
-    family: localdb::Family,
-    (cell, target): (&Cell, Target<'_>),
-    tls: &[&str],
-) -> Command {
-    let name = match family {
-        localdb::Family::MariaDb => "mariadb",
-        localdb::Family::MySql => "mysql",
-    };
-    let mut command = localdb::client_command(family, name).unwrap();
+fn command_line(family: Family, (cell, target): (&Cell, Target<'_>), tls: &[&str]) -> Command {
+    let name = Tool::Client.name(family);
+    let mut command = localdb::client_command(Server::with_clients_of(family), name).unwrap();
     command.args(["--batch", "--skip-column-names", "--skip-reconnect"]);
     command.arg(format!("--user={}", cell.user));
     command.arg(format!("--password={}", cell.password));

@@ -56,11 +56,11 @@ pub(super) struct Played {
 impl Files {
     /// `None` if they have not been unpacked.
     pub(super) fn find() -> Option<Self> {
-        let (server, program, main) = match Server::is_mariadb() {
-            true => ("mariadb", "mariadb-test", "main"),
-            false => ("mysql", "mysqltest", "t"),
+        let (program, main) = match Server::is_mariadb() {
+            true => ("mariadb-test", "main"),
+            false => ("mysqltest", "t"),
         };
-        let place = cached("suites")?.join(server);
+        let place = cached("suites")?.join(Server::chosen().installation().name());
         place.join(".version").is_file().then_some(())?;
         let folder = place.join("files");
         let suites = std::env::var("MYRIAD_SUITE").unwrap_or_else(|_| "main".into());
@@ -150,8 +150,8 @@ impl Files {
 
     /// The program that plays a file as root.
     pub(super) fn player(&self, file: &Path, address: &Address, vardir: &Path) -> Command {
-        let family = Server::chosen().family();
-        let mut player = localdb::command_of(family, &self.program).unwrap();
+        let installation = Server::chosen().installation();
+        let mut player = localdb::command_of(installation, &self.program).unwrap();
         let path = |below: &str| vardir.join(below).display().to_string();
         let files = self.folder.display();
         player

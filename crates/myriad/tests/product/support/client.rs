@@ -67,6 +67,15 @@ impl<'a> Login<'a> {
     }
 }
 
+/// How a client hangs up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HangUp {
+    /// With a FIN, unless something of an answer was not read.
+    Closed,
+    /// With an RST, if that is over TCP.
+    Reset,
+}
+
 /// A connection in the command phase.
 pub(crate) struct Client {
     stream: BufReader<Stream>,
@@ -364,6 +373,38 @@ impl Client {
         Answer::read(capabilities, || {
             first.take().map_or_else(|| self.receive(), Ok)
         })
+    }
+
+    /// The same, of a client that hangs up before it has sent all of the file.
+    pub(crate) fn answer_with_half_a_file(&mut self, file: &[u8]) {
+        let Ok(asked) = self.receive() else { return };
+        if asked.payload.first() == Some(&0xfb) {
+            let mut bytes = Vec::new();
+            write_packet(&mut bytes, asked.sequence_id.wrapping_add(1), file);
+            bytes.truncate(bytes.len() / 2);
+            self.send_what_goes(&bytes);
+        }
+    }
+
+    /// Takes up to so many bytes of what comes, as long as the next of them comes within `limit`.
+    pub(crate) fn takes(&mut self, most: usize, limit: Duration) {
+        self.waits_up_to(limit);
+        let mut buffer = [0; 4096];
+        let mut left = most;
+        while left > 0 {
+            let wanted = left.min(buffer.len());
+            match self.stream.read(&mut buffer[..wanted]) {
+                Ok(0) | Err(_) => return,
+                Ok(count) => left -= count,
+            }
+        }
+    }
+
+    /// Ends the connection without a word.
+    pub(crate) fn hang_up(self, how: HangUp) {
+        if how == HangUp::Reset {
+            self.stream.get_ref().ends_with_reset();
+        }
     }
 
     /// Has each answer take this long before it counts as none.

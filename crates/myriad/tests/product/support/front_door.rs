@@ -216,6 +216,14 @@ impl FrontDoor {
         body.to_owned()
     }
 
+    /// What `/health` answers: status and body.
+    pub(crate) fn health(&self) -> (u16, String) {
+        let answer = self.try_http("/health").unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, body.to_owned())
+    }
+
     fn try_http(&self, path: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.http)?;
         stream.set_read_timeout(Some(LIMIT))?;

@@ -23,8 +23,9 @@ pub(crate) fn installed(name: &str) -> bool {
 
 /// A program of the server's family as `app`, aimed at `address`, reading no settings of this machine.
 pub(crate) fn program(tool: Tool, address: &Address) -> Command {
-    let family = Server::chosen().family();
-    let mut command = localdb::client_command(family, tool.name(family)).unwrap();
+    let server = Server::chosen();
+    let name = tool.name(server.family());
+    let mut command = localdb::client_command(server.installation(), name).unwrap();
     command.arg("--user=app").env("MYSQL_PWD", "secret");
     match address {
         Address::Unix(path) => {

@@ -1,8 +1,8 @@
-//! Which server the tests run on, and what the tests must know about its family.
+//! Which server the tests run on, and what the tests must know about its family and its version.
 
 use std::path::PathBuf;
 
-use localdb::{Family, LocalDb, Options};
+use localdb::{Family, Installation, LocalDb, Options};
 
 /// Names the server; MariaDB if it is not set.
 const VARIABLE: &str = "MYRIAD_TEST_SERVER";
@@ -10,36 +10,92 @@ const VARIABLE: &str = "MYRIAD_TEST_SERVER";
 /// The lengths of the sequences that tests select from, the longest last.
 const SEQUENCES: [u32; 7] = [5, 6, 100, 200, 1000, 3000, 70000];
 
-/// A server that the tests can run on.
+/// A server that the tests can run on, and what it has that others of its family lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Server {
-    MariaDb,
-    MySql,
-    /// With the plugin `thread_pool`.
-    MySqlThreadPool,
+pub(crate) struct Server {
+    /// As [`VARIABLE`] has it.
+    name: &'static str,
+    /// As `localdb` calls what is run.
+    installation: &'static str,
+    /// It came with the plugins and components of its version.
+    has_plugins: bool,
+    has_thread_pool: bool,
 }
 
+/// All of them, and all that differs between versions: tests ask, and do not know versions.
+const SERVERS: [Server; 8] = [
+    Server::with_plugins("mariadb"),
+    Server::with_plugins("mariadb-11.8"),
+    Server::without_plugins("mariadb-11.4"),
+    Server::without_plugins("mariadb-10.11.5"),
+    Server::with_plugins("mariadb-10.5"),
+    Server::with_plugins("mysql"),
+    Server {
+        name: "mysql-thread-pool",
+        has_thread_pool: true,
+        ..Server::with_plugins("mysql")
+    },
+    Server::without_plugins("mysql-8.0"),
+];
+
 impl Server {
+    const fn with_plugins(name: &'static str) -> Self {
+        Self {
+            name,
+            installation: name,
+            has_plugins: true,
+            has_thread_pool: false,
+        }
+    }
+
+    const fn without_plugins(name: &'static str) -> Self {
+        Self {
+            has_plugins: false,
+            ..Self::with_plugins(name)
+        }
+    }
+
     /// The one that the environment names.
     pub(crate) fn chosen() -> Self {
-        match std::env::var(VARIABLE).as_deref() {
-            Ok("mysql") => Self::MySql,
-            Ok("mysql-thread-pool") => Self::MySqlThreadPool,
-            Ok("mariadb") | Err(_) => Self::MariaDb,
-            Ok(other) => panic!("{VARIABLE}={other}; use mariadb, mysql or mysql-thread-pool"),
-        }
+        let name = std::env::var(VARIABLE).unwrap_or_else(|_| "mariadb".into());
+        let chosen = SERVERS.into_iter().find(|server| server.name == name);
+        chosen.unwrap_or_else(|| {
+            let names = SERVERS.map(|server| server.name).join(", ");
+            panic!("{VARIABLE}={name}; use one of {names}")
+        })
     }
 
     /// True for MariaDB; for tests of what MySQL has not, or has otherwise.
     pub(crate) fn is_mariadb() -> bool {
-        Self::chosen() == Self::MariaDb
+        Self::chosen().family() == Family::MariaDb
+    }
+
+    /// Where its programs lie.
+    pub(crate) fn installation(self) -> Installation {
+        Installation::named(self.installation).unwrap()
     }
 
     pub(crate) fn family(self) -> Family {
-        match self {
-            Self::MariaDb => Family::MariaDb,
-            Self::MySql | Self::MySqlThreadPool => Family::MySql,
+        self.installation().family()
+    }
+
+    /// Where this family's client programs lie: the server's own, if it is of this family.
+    pub(crate) fn with_clients_of(family: Family) -> Installation {
+        let own = Self::chosen().installation();
+        match own.family() == family {
+            true => own,
+            false => Installation::usual(family),
         }
+    }
+
+    /// MySQL with the plugin `thread_pool`.
+    pub(crate) fn has_thread_pool(self) -> bool {
+        self.has_thread_pool
+    }
+
+    /// It came with the plugins and components of its version.
+    pub(crate) fn has_plugins(self) -> bool {
+        self.has_plugins
     }
 
     /// A statement in the words of the server's family.
@@ -72,26 +128,43 @@ impl Server {
 
     /// What the server is started with besides what all are.
     pub(crate) fn arrange(self, options: Options) -> Options {
-        let options = options.family(self.family());
-        let longest = SEQUENCES[SEQUENCES.len() - 1];
-        match self {
-            Self::MariaDb => match server_file("plugin") {
+        let options = options.installation(self.installation());
+        match self.family() {
+            Family::MariaDb => match self.own_plugins() {
                 Some(folder) => options.server_arg(format!("--plugin-dir={}", folder.display())),
                 None => options,
             },
-            // Nothing that the tests store must outlive the machine.
-            Self::MySql => options
-                .server_arg("--innodb-flush-method=nosync")
-                .server_arg(format!("--cte-max-recursion-depth={longest}")),
-            Self::MySqlThreadPool => Self::MySql
-                .arrange(options)
-                .server_arg("--plugin-load-add=thread_pool.so"),
+            Family::MySql => {
+                let longest = SEQUENCES[SEQUENCES.len() - 1];
+                // Nothing that the tests store must outlive the machine.
+                let options = options
+                    .server_arg("--innodb-flush-method=nosync")
+                    .server_arg(format!("--cte-max-recursion-depth={longest}"));
+                match self.has_thread_pool {
+                    true => options.server_arg("--plugin-load-add=thread_pool.so"),
+                    false => options,
+                }
+            }
+        }
+    }
+
+    /// Where plugins of this machine's MariaDB were unpacked to; others lie with their server.
+    fn own_plugins(self) -> Option<PathBuf> {
+        let is_own = self.installation() == Installation::default();
+        is_own.then(|| server_file("plugin"))?
+    }
+
+    /// The list of MariaDB's errors with their SQLSTATEs, where one could be had.
+    pub(crate) fn states(self) -> Option<PathBuf> {
+        match self.installation() == Installation::default() {
+            true => server_file("states"),
+            false => Some(cached(self.installation)?.join("states")).filter(|list| list.is_file()),
         }
     }
 
     /// Has MySQL tell statements what their query attributes are.
     pub(crate) fn add_components(self, database: &LocalDb) {
-        if self != Self::MariaDb {
+        if self.family() == Family::MySql && self.has_plugins {
             database
                 .execute("INSTALL COMPONENT 'file://component_query_attributes'")
                 .unwrap();
@@ -100,7 +173,7 @@ impl Server {
 
     /// Gives MySQL the tables `seq_1_to_…` of the schema `shop`, which MariaDB has in any schema.
     pub(crate) fn add_sequences(self, database: &LocalDb) {
-        if self == Self::MariaDb {
+        if self.family() == Family::MariaDb {
             return;
         }
         for length in SEQUENCES {
@@ -117,7 +190,7 @@ impl Server {
 }
 
 /// A file or folder that `scripts/setup clients` has unpacked from MariaDB's server, if it could.
-pub(crate) fn server_file(name: &str) -> Option<PathBuf> {
+fn server_file(name: &str) -> Option<PathBuf> {
     let folder = cached("mariadb-server")?;
     let complete = folder.join(".version").is_file();
     complete.then(|| folder.join(name))

@@ -5,8 +5,9 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use compression::{Packer, Unpacked, Unpacker};
+use compression::{HEADER_LEN, Header, Opened, Packer, Unpacker};
 use events::Compression;
+use rustix::net::sockopt;
 
 use super::{Address, LIMIT, tls};
 
@@ -22,6 +23,8 @@ pub(super) struct Compressed {
     inner: Stream,
     packer: Packer,
     unpacker: Unpacker,
+    /// The packet that is being unpacked.
+    opened: Option<Opened>,
     /// What was received and not unpacked.
     packed: Vec<u8>,
     /// What was unpacked and not read.
@@ -55,6 +58,7 @@ impl Stream {
             inner,
             packer: Packer::default(),
             unpacker: Unpacker::default(),
+            opened: None,
             packed: Vec::new(),
             plain: Vec::new(),
             sequence_id: 0,
@@ -75,13 +79,24 @@ impl Stream {
         let set = match self {
             Self::Unix(stream) => stream.set_read_timeout(Some(limit)),
             Self::Tcp(stream) => stream.set_read_timeout(Some(limit)),
-            Self::Tls(_) => Ok(()),
+            Self::Tls(stream) => stream.sock.set_read_timeout(Some(limit)),
             Self::Compressed(stream) => {
                 stream.inner.waits_up_to(limit);
                 Ok(())
             }
         };
         set.unwrap();
+    }
+
+    /// Has the system send RST when the connection is dropped, where there is such a thing.
+    pub(super) fn ends_with_reset(&self) {
+        let socket: &TcpStream = match self {
+            Self::Unix(_) => return,
+            Self::Tcp(stream) => stream,
+            Self::Tls(stream) => &stream.sock,
+            Self::Compressed(stream) => return stream.inner.ends_with_reset(),
+        };
+        sockopt::set_socket_linger(socket, Some(Duration::ZERO)).unwrap();
     }
 
     pub(super) fn gives_up_writing_after(&self, limit: Option<Duration>) {
@@ -121,30 +136,40 @@ impl Write for Stream {
 }
 
 impl Compressed {
+    /// True if a packet is being unpacked; if none is, the next is opened.
+    fn opens(&mut self) -> io::Result<bool> {
+        if self.opened.is_none()
+            && let Some(header) = Header::parse(&self.packed)
+        {
+            let opened = Opened::new(Compression::Zlib, header).map_err(io::Error::other)?;
+            self.opened = Some(opened);
+            self.sequence_id = header.sequence_id.wrapping_add(1);
+            self.packed.drain(..HEADER_LEN);
+        }
+        Ok(self.opened.is_some())
+    }
+
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.plain.is_empty() {
-            let packet = self.unpacker.unpack(Compression::Zlib, &self.packed);
-            let consumed = match packet.map_err(io::Error::other)? {
-                Unpacked::Packet {
-                    plain,
-                    sequence_id,
-                    consumed,
-                } => {
-                    self.plain.extend_from_slice(plain);
-                    self.sequence_id = sequence_id.wrapping_add(1);
-                    consumed
+            if self.opens()? {
+                let opened = self.opened.as_mut().expect("a packet is open");
+                let part = self.unpacker.part(opened, &self.packed);
+                let part = part.map_err(io::Error::other)?;
+                self.plain.extend_from_slice(part.plain);
+                let (consumed, told) = (part.consumed, !part.plain.is_empty());
+                let done = opened.is_done();
+                self.packed.drain(..consumed);
+                self.opened.take_if(|_| done);
+                if told || done {
+                    continue;
                 }
-                Unpacked::Incomplete => {
-                    let mut more = [0; 16 << 10];
-                    let count = self.inner.read(&mut more)?;
-                    if count == 0 {
-                        return Ok(0);
-                    }
-                    self.packed.extend_from_slice(&more[..count]);
-                    0
-                }
-            };
-            self.packed.drain(..consumed);
+            }
+            let mut more = [0; 16 << 10];
+            let count = self.inner.read(&mut more)?;
+            if count == 0 {
+                return Ok(0);
+            }
+            self.packed.extend_from_slice(&more[..count]);
         }
         let count = self.plain.len().min(buffer.len());
         buffer[..count].copy_from_slice(&self.plain[..count]);

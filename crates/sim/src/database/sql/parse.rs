@@ -1,6 +1,9 @@
 //! From the text of a statement to what it is. Owns no statement.
 
+use session::ASK_FOR_COLLATIONS;
+
 use super::{Asked, Assignment, Sql};
+use crate::catalog::CALLED;
 
 /// The statement and, if it is a client's, the comment that tells whose.
 pub(crate) fn parse(text: &str) -> Option<(Sql, Option<&str>)> {
@@ -47,6 +50,9 @@ fn statement(body: &str) -> Option<Sql> {
     if let Some(asked) = Asked::ALL.into_iter().find(|asked| asked.text() == body) {
         return Some(Sql::CountConditions(asked));
     }
+    if body.as_bytes() == ASK_FOR_COLLATIONS {
+        return Some(Sql::ListCollations);
+    }
     Some(match body {
         "INSERT INTO auto(v) VALUES(5)" => Sql::Insert,
         "CREATE TEMPORARY TABLE tmp1 (k int)" => Sql::CreateTemporary,
@@ -88,9 +94,6 @@ fn write(body: &str) -> Option<Sql> {
     }
     if let Some(name) = body.strip_prefix("DEALLOCATE PREPARE ") {
         return Some(Sql::DeallocateText(bare(name)));
-    }
-    if let Some(id) = body.strip_prefix("SHOW COLLATION WHERE Id=") {
-        return Some(Sql::ShowCollation(id.parse().ok()?));
     }
     if let Some(rows) = body.strip_prefix("SHOW WARNINGS LIMIT ") {
         return Some(Sql::ShowLimited(rows.parse().ok()?));
@@ -168,6 +171,11 @@ fn select_with(rest: &str) -> Option<Sql> {
         let by_words = rest.contains("'%temporary%'");
         return Some(Sql::ListStored { by_words });
     }
+    if rest
+        .starts_with("LOWER(VARIABLE_NAME),SESSION_VALUE FROM information_schema.SYSTEM_VARIABLES")
+    {
+        return Some(Sql::ListVariables);
+    }
     if rest.starts_with("@@last_insert_id AS `") {
         return Some(Sql::ToldUnsigned);
     }
@@ -193,7 +201,12 @@ fn select_with(rest: &str) -> Option<Sql> {
     if rest.starts_with('@') && !rest.starts_with("@@") {
         return user_variables(rest);
     }
-    let called = |name: &&str| ["CURRENT_ROLE()", "HEX(@@global.init_connect)"].contains(name);
+    if rest.starts_with("@@session.") {
+        let names = rest.split(',').map(|name| name.strip_prefix("@@session."));
+        let names: Option<Vec<_>> = names.map(|name| Some(name?.to_owned())).collect();
+        return names.map(Sql::AskVariables);
+    }
+    let called = |name: &&str| CALLED.iter().any(|(called, _)| called == name);
     let names = rest.split(',');
     let names = names.map(|name| name.strip_prefix("@@").or(Some(name).filter(called)));
     let names: Option<Vec<_>> = names.map(|name| Some(name?.to_owned())).collect();

@@ -1,0 +1,99 @@
+//! Memory for what the sessions of a worker keep: their prepared statements, texts prepared by name, conditions and values
+//! of sequences. What each keeps is bounded where it is kept; here it is counted over all, and given back when it is
+//! dropped. User variables and system variables, which sessions share, are counted by the interner.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::Engine;
+
+/// What all sessions of a worker keep.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionMemory(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    bytes: AtomicUsize,
+    refused: AtomicU64,
+}
+
+/// What one session keeps of a kind.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    bytes: usize,
+    of: Option<SessionMemory>,
+}
+
+impl SessionMemory {
+    fn bytes(&self) -> usize {
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Kept {
+    /// It is so much by now.
+    pub(crate) fn count(&mut self, bytes: usize, of: &SessionMemory) {
+        let of = self.of.get_or_insert_with(|| of.clone());
+        of.0.bytes.fetch_add(bytes, Ordering::Relaxed);
+        of.0.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.bytes = bytes;
+    }
+
+    /// The same, if it was counted before.
+    pub(crate) fn recount(&mut self, bytes: usize) {
+        if let Some(of) = self.of.clone() {
+            self.count(bytes, &of);
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(of) = &self.of {
+            of.0.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Engine {
+    /// Whether a session may keep more. If not, that is counted: it does without, or keeps its backend.
+    pub(crate) fn has_session_memory(&self) -> bool {
+        let has = self.session_memory_bytes() < self.settings.session_memory;
+        if !has {
+            self.session_memory
+                .0
+                .refused
+                .fetch_add(1, Ordering::Relaxed);
+        }
+        has
+    }
+
+    /// Bytes that the sessions of this worker keep.
+    pub(crate) fn session_memory_bytes(&self) -> usize {
+        self.session_memory.bytes() + self.interner.bytes()
+    }
+
+    /// How often one was to keep more and could not.
+    pub(crate) fn session_memory_refused(&self) -> u64 {
+        self.session_memory.0.refused.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_counted_until_it_is_dropped() {
+        let all = SessionMemory::default();
+        let (mut first, mut second) = (Kept::default(), Kept::default());
+        first.recount(5);
+        first.count(100, &all);
+        second.count(10, &all);
+        assert_eq!(all.bytes(), 110);
+        first.recount(30);
+        assert_eq!(all.bytes(), 40);
+        drop(first);
+        assert_eq!(all.bytes(), 10);
+    }
+}

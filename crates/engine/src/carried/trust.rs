@@ -1,0 +1,208 @@
+//! Whether the session tracker of a server tells what it should. The first connection of each server is probed while it is
+//! clean: a few variables are set to the values that they have. MariaDB 11.4 and 11.8 tell `autocommit` for whichever flag
+//! was set, and 10.5, older 10.11 and older 11.4 tell of variables of plugins only that something has changed.
+//!
+//! What a text names is asked for wherever it was not told (`told`). What no text names, because a trigger or a routine has
+//! set it, is told on a sound server; on another one all variables are compared with what sessions begin with. Owns the
+//! probe, and what sessions begin with.
+
+use std::sync::Arc;
+
+use events::Io;
+use membership::Key;
+use session::is_carried;
+use session::is_charset_variable;
+use session::is_told_as;
+use session::statement::{Flavor, PinReason};
+use wire::{OkPacket, StateChange, TextResultSet};
+
+use crate::backend::{Due, Purpose};
+use crate::{Engine, Mail, Turn};
+
+/// Flags, and variables of plugins. Each server has them, and any account may set them.
+const PROBED: [&str; 5] = [
+    "foreign_key_checks",
+    "unique_checks",
+    "sql_notes",
+    "innodb_lock_wait_timeout",
+    "myisam_sort_buffer_size",
+];
+
+/// What sessions begin with on a server whose tracker is not sound (MariaDB).
+const READ_BEGINNING: &[u8] =
+    b"SELECT LOWER(VARIABLE_NAME),SESSION_VALUE FROM information_schema.SYSTEM_VARIABLES \
+    WHERE VARIABLE_SCOPE LIKE 'SESSION%' AND READ_ONLY='NO' LIMIT 10000";
+
+/// What is known of a server's session tracker.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Tracker {
+    /// It was not probed yet.
+    #[default]
+    Unknown,
+    /// It tells what was set.
+    Sound,
+    /// It does not.
+    Unsound(Option<Arc<Beginning>>),
+}
+
+/// The variables of a session that are carried, and what they begin with.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Beginning {
+    values: Vec<(Box<[u8]>, Box<[u8]>)>,
+}
+
+impl Beginning {
+    fn told(rows: &TextResultSet) -> Self {
+        let values = rows.rows().filter_map(|row| match row {
+            [Some(name), value] if is_carried(name) && !is_charset_variable(name) => {
+                let value = value.as_deref().unwrap_or_default();
+                Some((name[..].into(), value.into()))
+            }
+            _ => None,
+        });
+        Self {
+            values: values.collect(),
+        }
+    }
+
+    /// The names of all of them.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.values.iter().map(|(name, _)| &**name)
+    }
+
+    /// What a session begins with.
+    pub(crate) fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        let known = self.values.iter().find(|(known, _)| **known == *name);
+        known.map(|(_, value)| &**value)
+    }
+}
+
+/// The answer to the probe so far.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    untold: Vec<&'static str>,
+}
+
+impl Probe {
+    fn new() -> Self {
+        Self {
+            untold: PROBED.to_vec(),
+        }
+    }
+
+    /// Takes note of what was told.
+    pub(crate) fn told(&mut self, ok: &OkPacket<'_>) {
+        for change in ok.changes() {
+            if let StateChange::SystemVariable { name, .. } = change {
+                self.untold
+                    .retain(|untold| !is_told_as(untold.as_bytes(), name));
+            }
+        }
+    }
+}
+
+/// Sets a few variables to the values that they have.
+#[must_use]
+pub fn tracker_probe() -> String {
+    let sets = PROBED.map(|name| format!("{name}=@@session.{name}"));
+    format!("SET SESSION {}", sets.join(","))
+}
+
+/// The variables of the probe of which its answer does not tell.
+#[must_use]
+pub fn untold_by_probe(answer: &OkPacket<'_>) -> Vec<String> {
+    let mut probe = Probe::new();
+    probe.told(answer);
+    probe.untold.iter().map(|&name| name.into()).collect()
+}
+
+impl Engine {
+    /// Asks a new backend whether its server tells what is set, if that is not known.
+    pub(crate) fn probe_tracker<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let known = self.facts.as_ref().map(|facts| &facts.tracker);
+        let backend = self.pool.get_mut(key);
+        if let (Some(Tracker::Unknown), Some(backend)) = (known, backend) {
+            backend.put_query(turn.io.outbox(backend.handle), tracker_probe().as_bytes());
+            backend.expect(Purpose::Probe(Probe::new()));
+        }
+    }
+
+    /// The backend has told, or has refused to set one of them. False if its server tells nothing at all, so that it cannot
+    /// be used.
+    pub(crate) fn probed<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        (probe, refused): (&Probe, bool),
+    ) -> bool {
+        let Some(facts) = &mut self.facts else {
+            return true;
+        };
+        if probe.untold.is_empty() {
+            facts.tracker = Tracker::Sound;
+            return true;
+        }
+        if !refused && probe.untold.len() == PROBED.len() {
+            let version = String::from_utf8_lossy(&facts.version);
+            let text = format!("{version} does not tell which variables its sessions set");
+            self.server_unfit(turn, key, text);
+            return false;
+        }
+        if let Tracker::Unknown | Tracker::Sound = facts.tracker {
+            facts.tracker = Tracker::Unsound(None);
+        }
+        let version = String::from_utf8_lossy(&facts.version);
+        if self.shared.tracker_is_news(&facts.version) {
+            tracing::warn!(
+                %version,
+                untold = probe.untold.join(","),
+                "the server does not tell rightly which variables its sessions set: what a SET names is asked for, \
+                which costs a question each"
+            );
+        }
+        let backend = self.pool.get_mut(key);
+        if let (Flavor::MariaDb, Some(backend)) = (facts.flavor, backend) {
+            backend.put_query(turn.io.outbox(backend.handle), READ_BEGINNING);
+            backend.expect(Purpose::ReadBeginning(TextResultSet::default()));
+        }
+        true
+    }
+
+    /// The backend has told what sessions begin with.
+    pub(crate) fn learn_beginning(&mut self, rows: &TextResultSet) {
+        if let Some(facts) = &mut self.facts
+            && let Tracker::Unsound(beginning) = &mut facts.tracker
+        {
+            *beginning = Some(Arc::new(Beginning::told(rows)));
+        }
+    }
+
+    /// Something may have set variables that no text names. On a server whose tracker is not sound all are asked for; the
+    /// session is pinned if it is not known which there are.
+    pub(crate) fn may_have_set_unseen(&mut self, key: Key) {
+        let Some(Tracker::Unsound(beginning)) = self.facts.as_ref().map(|facts| &facts.tracker)
+        else {
+            return;
+        };
+        let known = beginning.is_some();
+        let backend = self.clients.get(key).and_then(|client| client.backend);
+        match backend.and_then(|backend| self.pool.get_mut(backend)) {
+            Some(backend) if known => backend.due |= Due::ALL_VARIABLES,
+            _ => self.pin_late(key, PinReason::UntrackedVariable),
+        }
+    }
+
+    /// True if the server is known to tell less than it should.
+    pub(crate) fn is_unsound(&self) -> bool {
+        let tracker = self.facts.as_ref().map(|facts| &facts.tracker);
+        matches!(tracker, Some(Tracker::Unsound(_)))
+    }
+
+    /// What sessions begin with on a server whose tracker is not sound.
+    pub(crate) fn beginning(&self) -> Option<Arc<Beginning>> {
+        match &self.facts.as_ref()?.tracker {
+            Tracker::Unsound(beginning) => beginning.clone(),
+            Tracker::Unknown | Tracker::Sound => None,
+        }
+    }
+}

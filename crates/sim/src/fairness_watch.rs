@@ -1,0 +1,142 @@
+//! Whether each account, and each client of an account, gets a backend in time, seen from outside of the engine: by the
+//! statements that wait with the workers, and those that begin to run. Only for worlds in which some backends
+//! always come back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use events::{Span, Timestamp};
+use pool::{KEEP, Turns};
+
+use crate::failure::{Broken, Rule, ensure};
+use crate::world::World;
+
+/// A statement may begin so much before another one of its account and worker that came earlier: the order holds
+/// to within [`KEEP`], a connection stays for that long where it was opened, and opening another one takes time.
+const OVERTAKES: Span = Span::from_ms(100);
+
+/// The time until the backend that an account or a worker has got comes back: it may keep it for [`KEEP`], runs a statement,
+/// and the next one has to be opened.
+const PER_SIDE: Span = Span::from_ms(KEEP.as_us() / 1_000 + 40);
+
+/// Backends that slow clients hold come back by then.
+const RELIEVED: Span = Span::from_ms(700);
+
+/// An account's clients on one worker.
+type Side = (usize, usize);
+
+/// What was seen so far.
+#[derive(Default)]
+pub(crate) struct FairnessWatch {
+    /// Statements that were seen at work.
+    seen: BTreeSet<String>,
+    /// When a statement of a side was last seen to begin.
+    served: BTreeMap<Side, Timestamp>,
+    /// Statements that waited after the last turn: of which side, since when, and of which client.
+    waiting: Vec<(Side, Timestamp, usize)>,
+    /// The longest wait of a side for its turn.
+    pub(crate) longest_us: u64,
+}
+
+impl FairnessWatch {
+    /// After each turn of a worker.
+    pub(crate) fn check_turn(&mut self, world: &World) -> Result<(), Broken> {
+        if world.setup.holders.is_none() || world.drained_at.is_some() {
+            return Ok(());
+        }
+        self.check_order(world)?;
+        self.note_waiting(world);
+        self.check_turns(world)
+    }
+
+    /// Nobody goes before a client of the same account that has waited for longer.
+    fn check_order(&mut self, world: &World) -> Result<(), Broken> {
+        let now = world.schedule.now();
+        for (account, running) in world.running() {
+            if self.seen.contains(&running.tag) {
+                continue;
+            }
+            let bound = running.bound || world.is_bound(&running.tag);
+            self.seen.insert(running.tag.clone());
+            let (Some(sent), Some(worker)) = (
+                world.sent_at(&running.tag).filter(|_| !bound),
+                world.worker_of(&running.tag),
+            ) else {
+                continue;
+            };
+            let side = (worker, account);
+            self.served.insert(side, now);
+            let mut earlier = self.waiting.iter().filter(|&&(of, ..)| of == side);
+            let overtaken = earlier.find(|&&(_, since, _)| since + OVERTAKES < sent);
+            ensure(Rule::Fairness, overtaken.is_none(), || {
+                let tag = &running.tag;
+                format!("{tag}, sent at {sent:?}, runs before {overtaken:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn note_waiting(&mut self, world: &World) {
+        let workers = world.workers.iter().zip(0..);
+        let waiting = workers.flat_map(|(worker, number)| {
+            let waiting = worker.engine.waiting_for_backends();
+            waiting.filter_map(move |(since, id)| {
+                let client = world.kills.client_of(id)?;
+                let account = world.clients[client].profile.account;
+                Some(((number, account), since, client))
+            })
+        });
+        self.waiting = waiting.collect();
+    }
+
+    /// The turn of each side comes.
+    fn check_turns(&mut self, world: &World) -> Result<(), Broken> {
+        let now = world.schedule.now();
+        for &(side, since, client) in &self.waiting {
+            let served = self.served.get(&side).copied();
+            let unserved = now.since(served.map_or(since, |served| served.max(since)));
+            self.longest_us = self.longest_us.max(unserved.as_us());
+            let bound = world.turn_bound(side.1);
+            ensure(Rule::Fairness, unserved <= bound, || {
+                format!(
+                    "client {client} waits since {since:?}, and nobody of its account and worker was served for \
+                     {unserved:?}: {:?}",
+                    world.gauges()
+                )
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl World {
+    /// How long the clients of an account on one worker may wait for the next backend, as docs/ADMISSION.md says.
+    fn turn_bound(&self, account: usize) -> Span {
+        let weight = |account: usize| {
+            let quotas = &self.setup.quotas.accounts;
+            quotas.get(account).map_or(1, |quota| quota.weight)
+        };
+        let turns = Turns {
+            weights: u64::from(weight(0) + weight(1)),
+            slots: self.setup.slots / self.setup.workers,
+        };
+        let sides = 2 * self.setup.workers as u64;
+        let others = Span::from_us(sides * PER_SIDE.as_us());
+        let held = match self.setup.holders {
+            Some(holders) if holders >= self.setup.slots => RELIEVED,
+            _ => Span::ZERO,
+        };
+        [turns.every(weight(account)), others, held]
+            .iter()
+            .fold(Span::ZERO, |sum, span| {
+                Span::from_us(sum.as_us() + span.as_us())
+            })
+    }
+
+    /// The worker of the client that sent a statement.
+    fn worker_of(&self, tag: &str) -> Option<usize> {
+        let client = tag.strip_prefix('c')?.split(' ').next()?.parse().ok()?;
+        let id = self.kills.id_of(client)?;
+        let mut workers = self.workers.iter();
+        workers.position(|worker| worker.engine.has_client(id))
+    }
+}
