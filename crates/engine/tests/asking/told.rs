@@ -133,8 +133,8 @@ fn of_several_statements_those_are_asked_about_that_ran() {
     let mut error = b"\x09\0\0\x02\xff\x48\x04#42S22".to_vec();
     error.truncate(13);
     let text = "SET unique_checks = 0, @a = 1; SET nothing = 0; SET sql_notes = 0";
-    // An error leaves open whether there is a transaction.
-    let asked = backend.runs(client, text, &[first, error, ok(1, 0)]);
+    // An error leaves open whether there is a transaction, and its conditions are read before anything is asked.
+    let asked = backend.runs(client, text, &[first, error, ok(1, 0), none()]);
     assert!(
         asked.contains("SELECT @@session.unique_checks LIMIT 1"),
         "{asked}"

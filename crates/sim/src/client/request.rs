@@ -229,6 +229,8 @@ fn text(sql: &Sql) -> String {
         Sql::ReadTemporary => "SELECT * FROM tmp1".to_owned(),
         Sql::LastInsertId => "SELECT LAST_INSERT_ID()".to_owned(),
         Sql::ReadVariables(names) => format!("SELECT @@{}", names.join(",@@")),
+        Sql::AskVariables(names) => format!("SELECT @@session.{}", names.join(",@@session.")),
+        Sql::ListVariables => "SELECT LOWER(VARIABLE_NAME)".to_owned(),
         Sql::Set(assignments) => set(assignments),
         Sql::SetNames(charset, None) => format!("SET NAMES {charset}"),
         Sql::SetNames(charset, Some(name)) => format!("SET NAMES {charset} COLLATE {name}"),

@@ -120,10 +120,7 @@ impl Connection {
             nonce,
             questioned: None,
             inbox: Vec::new(),
-            session: Session {
-                is_unsound,
-                ..Session::new(45)
-            },
+            session: Session::new(45).tracked(is_unsound),
             number: 0,
             blocked: None,
             killed: false,

@@ -123,10 +123,8 @@ pub(crate) fn next(connection: &mut Connection, payload: &[u8]) -> Vec<u8> {
 
 fn welcome(connection: &mut Connection, (capabilities, collation): (Capabilities, u8)) {
     connection.capabilities = capabilities;
-    connection.session = Session {
-        is_unsound: connection.session.is_unsound,
-        ..Session::new(collation)
-    };
+    let is_unsound = connection.session.is_unsound;
+    connection.session = Session::new(collation).tracked(is_unsound);
     connection.phase = Phase::Ready;
 }
 

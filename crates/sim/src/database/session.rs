@@ -94,6 +94,11 @@ impl Session {
         }
     }
 
+    /// The same, by a tracker that mixes up variables or not.
+    pub(crate) fn tracked(self, is_unsound: bool) -> Self {
+        Self { is_unsound, ..self }
+    }
+
     /// The number of the collation in the definitions of columns. What is not converted is UTF-8.
     pub(crate) fn results_collation(&self) -> u16 {
         const NOT_CONVERTED: u16 = 33;
