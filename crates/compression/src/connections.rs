@@ -1,6 +1,6 @@
 //! The connections that are compressed, and what of them is under way.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use events::{Compression, Handle, Tag};
 
@@ -112,6 +112,12 @@ impl Connections {
     pub(crate) fn take_staged(&mut self) -> impl Iterator<Item = Handle> {
         let staged = self.staged.drain(..);
         staged.filter_map(|tag| Some(self.by_tag.get(&tag)?.handle))
+    }
+
+    /// All others are gone.
+    pub(crate) fn retain(&mut self, kept: &HashSet<Handle>) {
+        self.by_tag.retain(|_, connection| kept.contains(&connection.handle));
+        self.tags.retain(|handle, _| kept.contains(handle));
     }
 
     /// Where what leaves is put.

@@ -4,6 +4,8 @@
 //! Unpacking and packing take time in proportion to what clients send and ask for, and all sessions of the worker share
 //! that time. So each turn does a bounded part of it, and the rest waits for the next one.
 
+use std::collections::HashSet;
+
 use events::{Handle, Handler, HangUp, Io, Tag, Timestamp, tell_on};
 
 use crate::codec::{Opened, Packer, Unpacker};
@@ -365,7 +367,7 @@ impl<H: Handler> Handler for Compressed<H> {
         io: &mut I,
         suspects: &mut Vec<Handle>,
         now: Timestamp,
-    ) -> bool {
+    ) -> Option<HashSet<Handle>> {
         let Inner {
             connections,
             packer,
@@ -375,14 +377,13 @@ impl<H: Handler> Handler for Compressed<H> {
         suspects.extend(connections.take_staged());
         *packer = Packer::default();
         self.unpacker = Unpacker::default();
-        let recovered = self.inner.tell(io, |handler, effects| {
+        let kept = self.inner.tell(io, |handler, effects| {
             handler.recover(effects, suspects, now)
         });
-        for handle in suspects {
-            self.inner.connections.remove(*handle);
-        }
+        let kept = kept?;
+        self.inner.connections.retain(&kept);
         self.goes_on(io, now);
-        recovered
+        Some(kept)
     }
 
     fn received<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp) {

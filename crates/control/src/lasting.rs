@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 /// How long what has failed rests before it begins anew.
-const REST: Duration = Duration::from_secs(1);
+const REST: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 1_000 });
 
 /// It panicked.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(caught(late).await, Err::<(), _>(Panicked));
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn what_fails_or_panics_begins_anew_until_it_ends_well() {
         let begun = Cell::new(0);
         let begin = || async {

@@ -1,5 +1,7 @@
 //! The events that drivers tell, each handed to what deals with it. Decides nothing.
 
+use std::collections::HashSet;
+
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
 
 use crate::endings::panics::AtHand;
@@ -170,7 +172,7 @@ impl Handler for Engine {
         io: &mut I,
         suspects: &mut Vec<Handle>,
         now: Timestamp,
-    ) -> bool {
+    ) -> Option<HashSet<Handle>> {
         self.recover_from_panic(&mut Turn { io, now }, suspects)
     }
 

@@ -1,5 +1,6 @@
 //! What a driver tells a state machine.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 
 use crate::io::{Handle, Io, Tag};
@@ -115,18 +116,19 @@ pub trait Handler {
 
     /// An event has panicked in the handler, which was left where it stood. `suspects` are the connections that the event was
     /// about, that it has written to or that it has asked for: nobody knows what became of them. The handler closes them with
-    /// [`Close::Abort`](crate::Close::Abort), together with what is tied to them, and puts its records in order. What it
-    /// does not close the driver does, without a word. Layers add the connections of which they hold something back.
+    /// [`Close::Abort`](crate::Close::Abort), together with what is tied to them, and puts its records in order. Layers
+    /// add the connections of which they hold something back.
     ///
-    /// False if the records cannot be brought into order. Then this is called again with all connections there are, and
-    /// if that does not help either, the worker ends.
+    /// Returns the connections that it still has; the driver closes all others, without a word. `None` if the records
+    /// cannot be brought into order: then this is called again with all connections there are, and if that does not
+    /// help either, the worker ends.
     fn recover<I: Io<Self::Mail>>(
         &mut self,
         _io: &mut I,
         _suspects: &mut Vec<Handle>,
         _now: Timestamp,
-    ) -> bool {
-        false
+    ) -> Option<HashSet<Handle>> {
+        None
     }
 
     /// True once the handler has finished its work after being told to drain: the driver then

@@ -7,6 +7,11 @@ use crate::time::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(pub u64);
 
+impl Handle {
+    /// No connection has this one.
+    pub const NONE: Self = Self(u64::MAX);
+}
+
 /// What the handler wants to be told with each event of a connection: its own name for it.
 ///
 /// The driver stores it beside the socket and never looks inside.

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::quotas::{self, Book};
 
 /// How long whoever wants something changed waits for the disk.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 10 } else { 10_000 });
 
 /// So many changes may wait for it; one more is refused.
 const WAITING_MAX: usize = 64;
@@ -127,5 +127,25 @@ impl control::Office for Office {
         let (whose, limits) = (whose.to_vec(), quotas::written(limits));
         let setting = self.change(move |book| book.set(&whose, &limits, lasts));
         Box::pin(told(setting))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_asked_is_told_what_became_of_it() {
+        let said = |answer: Changed| Ok(tokio::spawn(async { answer }));
+        assert_eq!(told(said(Ok(()))).await, Ok(()));
+        let no = || Err("no room".to_owned());
+        assert_eq!(told(said(no())).await, no());
+        assert_eq!(told(Err("no room".to_owned())).await, no());
+        let panics = tokio::spawn(async { std::panic::resume_unwind(Box::new("on purpose")) });
+        assert!(told(Ok(panics)).await.unwrap_err().contains("see the log"));
+        let never = tokio::spawn(pending());
+        assert!(told(Ok(never)).await.unwrap_err().contains("has not answered"));
     }
 }

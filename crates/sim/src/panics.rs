@@ -71,9 +71,12 @@ impl World {
         let one_in = std::mem::take(&mut self.network.panics.one_in);
         let mut io = WorkerIo::new(&mut self.network, &mut self.schedule, worker);
         let engine = &mut self.workers[worker].engine;
-        if !engine.recover(&mut io, &mut suspects, now) {
-            let text = format!("worker {worker} is not in order after a panic");
-            self.network.breach(Broken::new(Rule::Records, text));
+        match engine.recover(&mut io, &mut suspects, now) {
+            Some(kept) => self.network.discard_all_but(worker, &kept),
+            None => {
+                let text = format!("worker {worker} is not in order after a panic");
+                self.network.breach(Broken::new(Rule::Records, text));
+            }
         }
         for handle in suspects {
             self.network.discard(handle);

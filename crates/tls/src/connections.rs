@@ -1,6 +1,6 @@
 //! The connections that speak TLS, and what of them is under way within an event.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use events::{Handle, Tag};
@@ -105,6 +105,12 @@ impl Connections {
             true => None,
             false => self.by_handle.get_mut(&handle).map(Box::as_mut),
         }
+    }
+
+    /// All others are gone.
+    pub(crate) fn retain(&mut self, kept: &HashSet<Handle>) {
+        self.by_handle.retain(|handle, _| kept.contains(handle));
+        self.handles.retain(|_, handle| kept.contains(handle));
     }
 
     /// Takes it out: it is closed.

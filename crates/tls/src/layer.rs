@@ -1,6 +1,7 @@
 //! The handler in front of the handler: events of connections that speak TLS are told with what was decrypted, all
 //! others as they come.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use events::{Handle, Handler, HangUp, Io, Tag, Timestamp, TlsFacts, tell_on};
@@ -229,19 +230,18 @@ impl<H: Handler> Handler for Secured<H> {
         io: &mut I,
         suspects: &mut Vec<Handle>,
         now: Timestamp,
-    ) -> bool {
+    ) -> Option<HashSet<Handle>> {
         suspects.extend(self.at_hand.take());
         // What was staged for these nobody will complete.
         suspects.append(&mut self.desk.connections.staged);
-        let recovered = self.tell_only(io, |handler, effects| {
+        let kept = self.tell_only(io, |handler, effects| {
             handler.recover(effects, suspects, now)
         });
-        for handle in suspects {
-            self.desk.connections.remove(*handle);
-        }
+        let kept = kept?;
+        self.desk.connections.retain(&kept);
         self.forget();
         self.goes_on(io, now);
-        recovered
+        Some(kept)
     }
 
     fn received<I: Io<Self::Mail>>(&mut self, io: &mut I, tag: Tag, bytes: &[u8], now: Timestamp) {

@@ -93,8 +93,13 @@ impl Handler for Echo {
 
     fn turn_ended<I: Io<()>>(&mut self, _io: &mut I, _now: Timestamp) {}
 
-    fn recover<I: Io<()>>(&mut self, _: &mut I, _: &mut Vec<Handle>, _: Timestamp) -> bool {
-        true
+    fn recover<I: Io<()>>(
+        &mut self,
+        _: &mut I,
+        _: &mut Vec<Handle>,
+        _: Timestamp,
+    ) -> Option<HashSet<Handle>> {
+        Some(HashSet::new())
     }
 
     fn finished(&self) -> bool {
@@ -321,7 +326,7 @@ fn a_handler_that_panics_costs_the_connection_at_hand() {
     let event = AssertUnwindSafe(|| layer.timer(&mut wire, NOW));
     assert!(catch_unwind(event).is_err());
     let mut suspects = Vec::new();
-    assert!(layer.recover(&mut wire, &mut suspects, NOW));
+    assert!(layer.recover(&mut wire, &mut suspects, NOW).is_some());
     assert!(suspects.contains(&HANDLE), "{suspects:?}");
     assert!(layer.inner.connections.is_empty());
     assert_eq!(wire.take(HANDLE), b"", "nothing half said leaves");

@@ -132,3 +132,16 @@ async fn the_shutdown_does_not_wait_for_ever() {
     timeout(BOUND, serving).await.unwrap().unwrap().unwrap();
     assert_eq!(rest(&mut idle).await, "");
 }
+
+#[tokio::test]
+async fn a_request_that_panics_costs_itself() {
+    let stage = Stage::new([Mood::Cursed]).await;
+    for _ in 0..2 {
+        let mut stream = stage.connect().await;
+        let asked = b"GET /metrics HTTP/1.1\r\nHost: m\r\n\r\n";
+        stream.write_all(asked).await.unwrap();
+        assert_eq!(rest(&mut stream).await, "");
+    }
+    stage.fakes.set(0, answers(report()));
+    assert_eq!(stage.get("/health").await.status, 200);
+}

@@ -29,6 +29,8 @@ pub(super) enum Mood {
     Answers(Box<Report>),
     Silent,
     Ended,
+    /// Whoever asks it panics.
+    Cursed,
 }
 
 pub(super) struct Fakes {
@@ -123,10 +125,13 @@ impl Workers for Fakes {
     }
 
     fn post(&self, worker: usize, mail: Mail) -> Result<(), Mail> {
+        let is_cursed = matches!(self.moods.lock().unwrap()[worker], Mood::Cursed);
+        assert!(!is_cursed, "on purpose");
         match &self.moods.lock().unwrap()[worker] {
             Mood::Answers(report) => self.answer(worker, mail, report),
             Mood::Silent => self.held.lock().unwrap().push(mail),
             Mood::Ended => return Err(mail),
+            Mood::Cursed => {}
         }
         self.asked.send_modify(|asked| *asked += 1);
         Ok(())
@@ -303,7 +308,7 @@ pub(super) fn entrance() -> Entrance {
     Entrance::new(Encryption::Off, administrators).refusing_after(Duration::ZERO)
 }
 
-/// What a stand-in for the driver counts; the names are the driver's.
+/// What a stand-in for the driver and the process counts; the names are theirs.
 fn driver_counters() -> Vec<crate::DriverCount> {
     let names = [
         "accepts",
@@ -316,6 +321,9 @@ fn driver_counters() -> Vec<crate::DriverCount> {
         "io_uring_enters",
         "receive_buffer_shortages",
         "idle_polls",
+        "worker_panics",
+        "log_lines_lost",
+        "control_panics",
     ];
     let count = |(value, name): (usize, _)| (name, "Counted by the driver.", value as u64);
     names.into_iter().enumerate().map(count).collect()

@@ -7,6 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use events::{Handle, Handler};
 
+use crate::connection::Connection;
+
 use super::effects::Effects;
 use super::multiplexer::Multiplexer;
 use super::turn::Loop;
@@ -86,14 +88,25 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
     fn recovers(&mut self, mut suspects: Vec<Handle>) -> bool {
         let now = self.io.now;
         let (handler, io) = (&mut self.handler, &mut self.io);
-        let recovered = tell(handler, io, |handler, io| {
+        let kept = tell(handler, io, |handler, io| {
             handler.recover(io, &mut suspects, now)
         });
         self.io.outgoing.touched.clear();
         for handle in suspects {
             self.io.discard(handle);
         }
-        recovered.unwrap_or(false)
+        let Some(kept) = kept.flatten() else {
+            return false;
+        };
+        let is_lost = |handle: &Handle| {
+            let connection = self.io.table.get(*handle);
+            connection.is_some_and(Connection::is_owned) && !kept.contains(handle)
+        };
+        let lost: Vec<_> = self.io.table.handles().filter(is_lost).collect();
+        for handle in lost {
+            self.io.discard(handle);
+        }
+        true
     }
 
     /// At the end of a turn.

@@ -1,6 +1,6 @@
 //! A handler that tells the test everything it hears and does what the test mails it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::Sender;
 
 use events::{Close, ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp};
@@ -176,15 +176,13 @@ impl Handler for Puppet {
         io: &mut I,
         suspects: &mut Vec<Handle>,
         _: Timestamp,
-    ) -> bool {
-        let given_up = self
-            .handles
-            .extract_if(|_, handle| suspects.contains(handle));
+    ) -> Option<HashSet<Handle>> {
+        let given_up = self.handles.extract_if(|_, handle| suspects.contains(handle));
         for (_, handle) in given_up {
             io.close(handle, Close::Abort);
         }
         self.tell(io, Heard::Recovering(suspects.len()));
-        (self.recovers)()
+        (self.recovers)().then(|| self.handles.values().copied().collect())
     }
 
     fn finished(&self) -> bool {

@@ -444,7 +444,7 @@ impl Engine {
 
     pub(crate) fn new_backend(&self, collation: u8, now: Timestamp) -> Backend {
         Backend {
-            handle: Handle(0),
+            handle: Handle::NONE,
             login: Some(BackendLogin::Handshake),
             relay: None,
             connection_id: 0,

@@ -46,23 +46,16 @@ impl AtHand {
 }
 
 impl Engine {
-    /// Closes these connections after a panic. True if all records are in order again.
+    /// Closes these connections after a panic. Returns those that are left, if all records are in order again.
     pub(crate) fn recover_from_panic<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         suspects: &[Handle],
-    ) -> bool {
+    ) -> Option<HashSet<Handle>> {
         let suspects: HashSet<Handle> = suspects.iter().copied().collect();
-        self.end_both_ends(
-            turn,
-            self.clients_that(|_, handle| suspects.contains(&handle)),
-        );
-        for backend in self.backends_that(|backend| suspects.contains(&backend.handle)) {
-            self.discard_backend(turn, backend);
-        }
         match std::mem::take(&mut self.at_hand) {
             AtHand::Nobody => {}
-            AtHand::Client(client) => self.end_both_ends(turn, vec![client]),
+            AtHand::Client(client) => self.end_client(turn, client),
             AtHand::Order(order) => {
                 let (worker, asker) = order.asker();
                 let outcome = KillOutcome::NoSuchThread(order.victim_id());
@@ -70,28 +63,41 @@ impl Engine {
                 let _ended = turn.io.post(worker, Mail::Killed(asker, outcome));
             }
         }
+        for client in self.clients_that(|_, handle| suspects.contains(&handle)) {
+            self.end_client(turn, client);
+        }
+        for backend in self.backends_that(|backend| suspects.contains(&backend.handle)) {
+            self.end_backend(turn, backend);
+        }
         self.put_in_order(turn);
         // What does not hold together now was worked on, too.
-        let broken = self.clients_that(|client, _| !self.is_client_whole(client));
-        self.end_both_ends(turn, broken);
+        for client in self.clients_that(|client, _| !self.is_client_whole(client)) {
+            self.end_client(turn, client);
+        }
         for backend in self.backends_in_pieces() {
-            self.discard_backend(turn, backend);
+            self.end_backend(turn, backend);
         }
         self.put_in_order(turn);
         let in_order = self.check_invariants();
         if let Err(what) = &in_order {
-            tracing::error!(
-                worker = self.worker,
-                what,
-                "the records are not in order after a panic"
-            );
-            return false;
+            tracing::error!(worker = self.worker, what, "the records are not in order after a panic");
+            return None;
         }
         for id in self.pool.key_ids() {
             self.send_kills(turn, id);
         }
         self.serve_all(turn);
-        true
+        Some(self.handles())
+    }
+
+    /// The connections that there is a record of.
+    fn handles(&self) -> HashSet<Handle> {
+        let clients = (0..self.clients.places()).filter_map(|place| self.clients.at(place));
+        let backends = (0..self.pool.places()).filter_map(|place| self.pool.at(place));
+        let clients = clients.map(|(_, client)| client.handle);
+        clients
+            .chain(backends.map(|(_, backend)| backend.handle))
+            .collect()
     }
 
     fn clients_that(&self, wanted: impl Fn(Key, Handle) -> bool) -> Vec<Key> {
@@ -100,19 +106,38 @@ impl Engine {
         found.map(|(key, _)| key).collect()
     }
 
-    /// Closes clients and the backends that are attached to them.
-    fn end_both_ends<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, clients: Vec<Key>) {
-        for client in clients {
-            let attached = self.clients.get_mut(client);
-            let attached = attached.and_then(|record| record.backend.take());
-            if let Some(backend) = attached {
-                if let Some(record) = self.pool.get_mut(backend) {
-                    record.client = None;
-                }
-                self.discard_backend(turn, backend);
+    /// Closes a client, and the backend that is attached to it.
+    fn end_client<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, client: Key) {
+        let attached = self.clients.get_mut(client);
+        let attached = attached.and_then(|record| record.backend.take());
+        if let Some(backend) = attached {
+            if let Some(record) = self.pool.get_mut(backend) {
+                record.client = None;
             }
-            self.close_client(turn, client, DisconnectReason::Defect);
+            self.discard_backend(turn, backend);
         }
+        self.close_client(turn, client, DisconnectReason::Defect);
+    }
+
+    /// Closes a backend, and the clients to which something of it may have been told half.
+    fn end_backend<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let Some(backend) = self.pool.get(key) else {
+            return;
+        };
+        if backend.handle == Handle::NONE {
+            // It was never asked for.
+            drop(self.pool.remove(key));
+            return;
+        }
+        let told = backend.exchanges.front().and_then(|exchange| match &exchange.purpose {
+            Purpose::Command(command) => command.client,
+            _ => None,
+        });
+        let decided = backend.relay.as_ref().map(|relay| relay.client());
+        for client in [backend.client, told, decided].into_iter().flatten() {
+            self.end_client(turn, client);
+        }
+        self.discard_backend(turn, key);
     }
 
     /// True if a client's record agrees with its list, and something will happen for it if it waits.
@@ -138,7 +163,8 @@ impl Engine {
         });
         let broken = all.filter(|&(key, backend, state)| {
             let is_killed = !backend.kill_outstanding || self.is_being_killed(key);
-            !is_killed || self.check_backend(key, state).is_err()
+            let is_open = backend.handle != Handle::NONE;
+            !is_open || !is_killed || self.check_backend(key, state).is_err()
         });
         broken.map(|(key, ..)| key).collect()
     }

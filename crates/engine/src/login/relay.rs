@@ -56,6 +56,11 @@ pub(crate) struct Relay {
 
 impl Relay {
     /// Of this client.
+    /// Whose login it is.
+    pub(crate) fn client(&self) -> Key {
+        self.client
+    }
+
     fn new(client: Key, place: RelayPlace) -> Box<Self> {
         Box::new(Self {
             client,

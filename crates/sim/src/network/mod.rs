@@ -5,6 +5,8 @@
 mod io;
 mod link;
 
+use std::collections::HashSet;
+
 use events::{Close, Handle, HangUp, Tag};
 use fastrand::Rng;
 
@@ -331,6 +333,17 @@ impl Network {
             Pace::Slow => 1 << self.rng.u32(8..14),
             Pace::Stuck => 1 << 15,
             Pace::Even | Pace::Choppy => 1 << self.rng.u32(10..18),
+        }
+    }
+
+    /// After a panic of the engine: what it does not know any more is closed.
+    pub(crate) fn discard_all_but(&mut self, worker: usize, kept: &HashSet<Handle>) {
+        let of_worker = |link: &Link| link.worker == worker && link.is_engines();
+        let open = (1..self.links.len()).filter(|&at| of_worker(&self.links[at]));
+        let open = open.map(|at| Handle(at as u64));
+        let lost: Vec<_> = open.filter(|handle| !kept.contains(handle)).collect();
+        for handle in lost {
+            self.discard(handle);
         }
     }
 

@@ -117,8 +117,13 @@ impl Handler for Listener {
 
     fn turn_ended<I: Io<()>>(&mut self, _io: &mut I, _now: Timestamp) {}
 
-    fn recover<I: Io<()>>(&mut self, _: &mut I, _: &mut Vec<Handle>, _: Timestamp) -> bool {
-        true
+    fn recover<I: Io<()>>(
+        &mut self,
+        _: &mut I,
+        _: &mut Vec<Handle>,
+        _: Timestamp,
+    ) -> Option<HashSet<Handle>> {
+        Some(HashSet::new())
     }
 
     fn finished(&self) -> bool {
@@ -422,7 +427,7 @@ fn a_handler_that_panics_costs_the_connection_at_hand() {
     let event = AssertUnwindSafe(|| layer.received(wire, TAG, &said, NOW));
     assert!(catch_unwind(event).is_err());
     let mut suspects = Vec::new();
-    assert!(layer.recover(wire, &mut suspects, NOW));
+    assert!(layer.recover(wire, &mut suspects, NOW).is_some());
     assert!(suspects.contains(&HANDLE), "{suspects:?}");
     assert!(layer.desk.connections.is_empty() && !layer.desk.has_work());
     assert_eq!(wire.take(HANDLE), b"", "nothing half said leaves");
@@ -442,11 +447,8 @@ fn what_is_written_to_others_before_a_panic_costs_those_too() {
     });
     assert!(catch_unwind(event).is_err());
     let mut suspects = Vec::new();
-    assert!(
-        pair.server
-            .layer
-            .recover(&mut pair.server.wire, &mut suspects, NOW)
-    );
+    let End { layer, wire } = &mut pair.server;
+    assert!(layer.recover(wire, &mut suspects, NOW).is_some());
     assert_eq!(suspects, [HANDLE]);
     assert_eq!(pair.server.takes(), b"");
 }
