@@ -3,6 +3,7 @@
 use events::{Close, Compression, ConnectError, Handle, Peer, Recorder, Span};
 
 use super::*;
+use crate::codec::PART;
 
 const HANDLE: Handle = Handle(7);
 const TAG: Tag = Tag(70);
