@@ -19,6 +19,7 @@ pub struct DriverCounters {
     outbox_bytes: AtomicU64,
     connection_bytes: AtomicU64,
     receive_buffer_bytes: AtomicU64,
+    kept_bytes: AtomicU64,
     receiving: AtomicU64,
     worker_panics: AtomicU64,
 }
@@ -52,6 +53,8 @@ pub struct DriverCounts {
     pub connection_bytes: u64,
     /// Bytes of the buffers that all connections are received into (a level).
     pub receive_buffer_bytes: u64,
+    /// Bytes that came of connections that are not read from (a level; 0 where epoll runs).
+    pub kept_bytes: u64,
     /// Connections that the kernel receives for at the end of the last turn, instead of polling (a
     /// level; 0 where epoll runs).
     pub receiving: u64,
@@ -77,6 +80,7 @@ impl DriverCounters {
             outbox_bytes: load(&self.outbox_bytes),
             connection_bytes: load(&self.connection_bytes),
             receive_buffer_bytes: load(&self.receive_buffer_bytes),
+            kept_bytes: load(&self.kept_bytes),
             receiving: load(&self.receiving),
             worker_panics: load(&self.worker_panics),
         }
@@ -98,6 +102,7 @@ impl DriverCounters {
         store(&self.outbox_bytes, counts.outbox_bytes);
         store(&self.connection_bytes, counts.connection_bytes);
         store(&self.receive_buffer_bytes, counts.receive_buffer_bytes);
+        store(&self.kept_bytes, counts.kept_bytes);
         store(&self.receiving, counts.receiving);
         store(&self.worker_panics, counts.worker_panics);
     }
@@ -123,6 +128,7 @@ impl DriverCounts {
                 outbox_bytes: sum.outbox_bytes + counts.outbox_bytes,
                 connection_bytes: sum.connection_bytes + counts.connection_bytes,
                 receive_buffer_bytes: sum.receive_buffer_bytes + counts.receive_buffer_bytes,
+                kept_bytes: sum.kept_bytes + counts.kept_bytes,
                 receiving: sum.receiving + counts.receiving,
                 worker_panics: sum.worker_panics + counts.worker_panics,
             })
@@ -134,6 +140,7 @@ impl DriverCounts {
             ("connections", self.connection_bytes),
             ("outboxes", self.outbox_bytes),
             ("receive_buffers", self.receive_buffer_bytes),
+            ("kept_input", self.kept_bytes),
         ]
     }
 

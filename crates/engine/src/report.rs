@@ -59,6 +59,8 @@ pub struct Gauges {
     pub prepared_templates: u64,
     /// Bytes of their texts.
     pub prepared_text_bytes: u64,
+    /// Kinds of sessions that share backend connections: accounts, with what their clients can do.
+    pub pool_keys: u64,
     /// Statements that are prepared on backend connections.
     pub prepared_on_backends: u64,
     /// Bytes of long data that waits for the execution that uses it.
@@ -112,6 +114,7 @@ impl Gauges {
         self.queue_wait_us_max = self.queue_wait_us_max.max(other.queue_wait_us_max);
         self.prepared_templates += other.prepared_templates;
         self.prepared_text_bytes += other.prepared_text_bytes;
+        self.pool_keys += other.pool_keys;
         self.prepared_on_backends += other.prepared_on_backends;
         self.long_data_bytes += other.long_data_bytes;
         self.session_bytes += other.session_bytes;
@@ -151,6 +154,7 @@ impl Engine {
             queue_wait_us_max: self.lending.oldest_wait().as_us(),
             prepared_templates: self.templates.len() as u64,
             prepared_text_bytes: self.templates.bytes() as u64,
+            pool_keys: self.keys.len() as u64,
             prepared_on_backends: self.prepared_on_backends(),
             long_data_bytes: self.long_data.load(Ordering::Relaxed) as u64,
             session_bytes: self.session_memory_bytes() as u64,

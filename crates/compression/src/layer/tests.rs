@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use events::{Close, Compression, ConnectError, Handle, Peer, Recorder, Span};
 
 use super::*;
+use crate::codec::PART;
 
 const HANDLE: Handle = Handle(7);
 const TAG: Tag = Tag(70);

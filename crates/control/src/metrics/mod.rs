@@ -274,6 +274,11 @@ fn levels(page: &mut Page<'_>, gauges: &Gauges) -> Result {
         gauges.lane_limit,
     )?;
     page.gauge(
+        "myriad_pool_keys",
+        "Kinds of sessions that share backend connections, over all workers: accounts, with what their clients can do",
+        gauges.pool_keys,
+    )?;
+    page.gauge(
         "myriad_prepared_templates",
         "Different prepared statements that sessions have; each worker counts its own",
         gauges.prepared_templates,

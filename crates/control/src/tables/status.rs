@@ -38,6 +38,7 @@ pub(super) fn rows(desk: &Desk, sighting: &Sighting) -> Vec<Row> {
     page.all("backends", metrics::backends(gauges));
     page.add("busy_limit", gauges.busy_limit);
     page.add("lane_limit", gauges.lane_limit);
+    page.add("pool_keys", gauges.pool_keys);
     page.add("prepared_templates", gauges.prepared_templates);
     page.add("prepared_on_backends", gauges.prepared_on_backends);
     page.add("queue_wait_us_max", gauges.queue_wait_us_max);

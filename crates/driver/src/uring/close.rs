@@ -45,7 +45,7 @@ impl<M> Effects<M> {
             self.balance.closed(self.worker);
         }
         if connection.marks.contains(Marks::READABLE) {
-            self.multiplexer.kept.remove(&handle);
+            self.multiplexer.kept.forget(handle);
         }
         if let Some(outbox) = connection.outbox.take() {
             self.outgoing.give_back(outbox);

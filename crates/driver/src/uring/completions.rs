@@ -1,7 +1,7 @@
 //! Being told of completions: the rings of a worker, and what is known of its connections beside
 //! what the loop knows.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use events::{Handle, Handler, Timestamp};
@@ -14,6 +14,7 @@ use crate::doors::Doors;
 use crate::error::DriverError;
 use crate::event_loop::{Loop, Multiplexer};
 
+use super::kept::Kept;
 use super::rings::Rings;
 use super::seat::{Armed, Seat};
 use super::sweep::Sweep;
@@ -29,7 +30,7 @@ pub(super) struct Completions {
     /// How many connections the kernel still works for though they are gone.
     pub(super) leaving: usize,
     /// Input that came while nobody wanted it. Those that have some are marked as readable.
-    pub(super) kept: HashMap<Handle, Vec<u8>>,
+    pub(super) kept: Kept,
     /// Connections that found no buffer to receive into.
     pub(super) starved: VecDeque<Handle>,
     /// How many connections receive.
@@ -48,7 +49,7 @@ impl Completions {
             rings,
             watched: Vec::new(),
             leaving: 0,
-            kept: HashMap::new(),
+            kept: Kept::default(),
             starved: VecDeque::new(),
             receiving: 0,
             sweep: Sweep::default(),
@@ -179,7 +180,7 @@ impl<M> Multiplexer<M> for Completions {
             && connection.marks.contains(Marks::READABLE)
         {
             connection.marks.remove(Marks::READABLE);
-            io.multiplexer.kept.remove(&handle);
+            io.multiplexer.kept.forget(handle);
         }
     }
 
@@ -212,6 +213,7 @@ impl<M> Multiplexer<M> for Completions {
         counts.receiving = self.receiving as u64;
         counts.io_uring_enters = self.rings.enters;
         counts.receive_buffer_bytes = self.rings.buffer_bytes() as u64;
+        counts.kept_bytes = self.kept.bytes() as u64;
     }
 
     fn wait<H: Handler<Mail = M>>(turn: &mut Loop<H, Self>) -> Result<(), DriverError> {

@@ -9,6 +9,7 @@ mod close;
 mod completions;
 mod deliver;
 mod kernel;
+mod kept;
 mod receive;
 mod rings;
 mod seat;

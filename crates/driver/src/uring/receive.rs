@@ -163,12 +163,9 @@ impl<H: Handler> Loop<H, Completions> {
         let Some(connection) = self.io.table.get_mut(handle) else {
             return;
         };
-        let mut kept = self.io.multiplexer.kept.remove(&handle).unwrap_or_default();
-        let rest = kept.split_off(kept.len().min(PIECE));
-        if rest.is_empty() {
+        let (kept, has_more) = self.io.multiplexer.kept.take(handle, PIECE);
+        if !has_more {
             connection.marks.remove(Marks::READABLE);
-        } else {
-            self.io.multiplexer.kept.insert(handle, rest);
         }
         let (tag, now) = (connection.tag, self.io.now);
         self.io.make_ready(handle);
@@ -256,11 +253,7 @@ impl<M> Effects<M> {
             return;
         };
         connection.marks.insert(Marks::READABLE);
-        self.multiplexer
-            .kept
-            .entry(handle)
-            .or_default()
-            .extend_from_slice(bytes);
+        self.multiplexer.kept.add(handle, bytes);
         let armed = &mut connection.socket.armed;
         if armed.contains(Armed::RECEIVE) && !armed.contains(Armed::CANCELLING) {
             armed.insert(Armed::CANCELLING);

@@ -142,6 +142,7 @@ impl ClientStatements {
         let closed = self.open.remove(place);
         if self.open.len() * 4 <= self.open.capacity() {
             self.open.shrink_to(self.open.len() * 2);
+            self.kept.recount(self.bytes());
         }
         Some(closed)
     }
@@ -149,6 +150,7 @@ impl ClientStatements {
     /// COM_RESET_CONNECTION: none is left.
     pub(crate) fn close_all(&mut self) {
         (self.open, self.last) = (Vec::new(), None);
+        self.kept.recount(0);
     }
 
     fn resolve(&self, id: u32) -> Option<u32> {

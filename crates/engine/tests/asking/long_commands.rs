@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use engine::{LongCommand, Mail, Preparer};
+use engine::{LongCommand, Mail, Preparer, Settings};
 use events::{Handle, Handler, HangUp, Recorder};
 use wire::{MAX_PAYLOAD, write_packet};
 
@@ -30,7 +30,7 @@ impl Patient {
 }
 
 fn begin() -> (Session, Patient) {
-    let session = Session::new();
+    let session = Session::with(Settings::default());
     let preparer = Patient::default();
     session.stage.shared.prepare_commands_with(preparer.clone());
     (session, preparer)
@@ -119,7 +119,7 @@ fn a_command_of_several_packets_arrives_as_it_was_sent() {
 
 #[test]
 fn without_anybody_to_prepare_it_a_command_goes_on_all_the_same() {
-    let mut session = Session::new();
+    let mut session = Session::with(Settings::default());
     let command = insert(1 << 20);
     send(&mut session, &command);
     assert!(sent(&mut session) == command);

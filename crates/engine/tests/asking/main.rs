@@ -22,6 +22,8 @@ mod outsiders;
 #[cfg(test)]
 mod relays;
 #[cfg(test)]
+mod session_memory;
+#[cfg(test)]
 mod stage;
 #[cfg(test)]
 mod steady;

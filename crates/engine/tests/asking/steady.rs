@@ -2,7 +2,7 @@
 
 use accounts::Standing;
 use allocation_counter::measure;
-use engine::Mail;
+use engine::{Mail, Settings, Shared};
 use events::{Handle, Handler, Recorder, Span, Tag};
 use wire::{Capabilities, OkPacket, ServerStatus, write_packet};
 
@@ -38,8 +38,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new() -> Self {
-        let mut stage = Stage::new();
+    fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    pub(crate) fn with(settings: Settings) -> Self {
+        let mut stage = Stage::of_worker((&Shared::new(1, 8), 0), settings);
         stage.skills = Capabilities::DEPRECATE_EOF;
         stage.publish_one(("app", SECRET), Standing::Open);
         let client = stage.log_in("app", "secret");

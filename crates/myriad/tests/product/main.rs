@@ -13,6 +13,8 @@ mod attributes;
 #[cfg(test)]
 mod binary;
 #[cfg(test)]
+mod buffers;
+#[cfg(test)]
 mod called;
 #[cfg(test)]
 mod carried;

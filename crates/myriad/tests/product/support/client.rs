@@ -115,6 +115,11 @@ impl Client {
         Ok(let_in.map(|()| client.compressed_if_agreed()))
     }
 
+    /// What it sends on, and receives from; what was received already is lost.
+    pub(super) fn into_stream(self) -> Stream {
+        self.stream.into_inner()
+    }
+
     /// Both sides compress from here on, if both have said so.
     fn compressed_if_agreed(self) -> Self {
         if !self.capabilities.contains(Capabilities::COMPRESS) {
