@@ -69,7 +69,11 @@ impl World {
             Some(Scenario::Readers) => (health.service_us, health.slow) = (40, (1, 200)),
             Some(Scenario::HangUps) => {
                 // What comes unasked in a lane looks like the next answer.
-                let strays = if setup.settings.lane_stall.is_none() { 40 } else { 0 };
+                let strays = if setup.settings.lane_stall.is_none() {
+                    40
+                } else {
+                    0
+                };
                 health.incidents.strays = strays;
                 health.service_us = [300, 2_000][rng.usize(..2)];
                 health.slow = (40, 20);

@@ -6,9 +6,7 @@ use membership::Key;
 use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
-use crate::backend::{
-    Backend, ClientCommand, InsertId, PreparedXa, Purpose, RestorePart,
-};
+use crate::backend::{Backend, ClientCommand, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::carried::effect::sets_global;
 use crate::carried::holdings;
 use crate::carried::insert_id::put_insert_id;

@@ -37,7 +37,9 @@ impl<'a> Unasked<'a> {
             Ok(packet) => {
                 let payload = HEADER_LEN..packet.consumed;
                 let error = bytes.get(payload).map(ErrPacket::parse);
-                error.and_then(Result::ok).map_or(Self::Stray, Self::Farewell)
+                error
+                    .and_then(Result::ok)
+                    .map_or(Self::Stray, Self::Farewell)
             }
         }
     }
@@ -130,7 +132,10 @@ mod tests {
     fn the_log_shows_few_bytes_and_no_values() {
         assert_eq!(shown(OK), "07 00 00 01 00");
         assert_eq!(shown(ROW), "07 00 00 01 06");
-        assert_eq!(shown(b"\x03\0\0\x02\xff\x01\x02secret"), "03 00 00 02 ff 01 02");
+        assert_eq!(
+            shown(b"\x03\0\0\x02\xff\x01\x02secret"),
+            "03 00 00 02 ff 01 02"
+        );
         let long = [b"\x40\0\0\x01\xff", &[b'x'; 64][..]].concat();
         assert_eq!(shown(&long).len(), 3 * (HEADER_LEN + SHOWN_OF_ERR) - 1);
         assert_eq!(shown(b"\x01"), "01");

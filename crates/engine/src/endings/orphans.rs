@@ -32,9 +32,8 @@ impl Backend {
         let mut harmless = Due::TABLES;
         // A command that waits for a restore was never sent.
         harmless.set(Due::COMMAND, restores);
-        self.dirty |= self.is_working() && !restores
-            || !(self.due - harmless).is_empty()
-            || !pins.is_empty();
+        self.dirty |=
+            self.is_working() && !restores || !(self.due - harmless).is_empty() || !pins.is_empty();
         self.dirty |= self.forget_unread();
         self.retired |= self.prepared_xa == PreparedXa::Certain;
         self.client = None;

@@ -12,9 +12,9 @@ mod expired;
 #[cfg(test)]
 mod logins;
 #[cfg(test)]
-mod outsiders;
-#[cfg(test)]
 mod nobody;
+#[cfg(test)]
+mod outsiders;
 #[cfg(test)]
 mod relays;
 #[cfg(test)]

@@ -28,7 +28,11 @@ fn bring_to(session: &mut Session, text: &str) {
             let packet = whole_packet(before).unwrap();
             let asks = packet.payload.bytes().starts_with(b"\x03SELECT");
             before = &before[packet.consumed..];
-            let answer = if asks { row(&["0"]) } else { done(ServerStatus::AUTOCOMMIT) };
+            let answer = if asks {
+                row(&["0"])
+            } else {
+                done(ServerStatus::AUTOCOMMIT)
+            };
             session.receive(session.backend, &answer);
         }
         if !before.is_empty() {

@@ -27,16 +27,8 @@ const ASKED: [(&str, &str, &str); 5] = [
         "SELECT ROW_COUNT()",
         "4",
     ),
-    (
-        "SELECT LAST_INSERT_ID(77)",
-        "SELECT LAST_INSERT_ID()",
-        "77",
-    ),
-    (
-        "SELECT CAST('x' AS SIGNED)",
-        "SELECT @@warning_count",
-        "1",
-    ),
+    ("SELECT LAST_INSERT_ID(77)", "SELECT LAST_INSERT_ID()", "77"),
+    ("SELECT CAST('x' AS SIGNED)", "SELECT @@warning_count", "1"),
     ("SET @a = 'mine'", "SELECT @a", "mine"),
 ];
 
@@ -63,11 +55,22 @@ fn the_next_session_is_told_its_own_counts_ids_and_variables() {
                         "SELECT COUNT(*) FROM information_schema.PROCESSLIST
                          WHERE STATE = 'User sleep' AND DB = '{SCHEMA}'"
                     );
-                    database.execute(&at_work).trim().ends_with('1').then_some(())
+                    database
+                        .execute(&at_work)
+                        .trim()
+                        .ends_with('1')
+                        .then_some(())
                 });
                 other.hang_up(how);
-                assert_eq!(session.value(question), expected, "{question} behind {running}");
-                assert!(door.metric(RESETS) > resets, "{running} left its backend as it was");
+                assert_eq!(
+                    session.value(question),
+                    expected,
+                    "{question} behind {running}"
+                );
+                assert!(
+                    door.metric(RESETS) > resets,
+                    "{running} left its backend as it was"
+                );
             }
         }
     }

@@ -147,7 +147,11 @@ impl Profile {
             | Capabilities::MULTI_RESULTS;
         capabilities.set(Capabilities::FOUND_ROWS, rng.u8(0..3) == 0);
         let stays = client.is_multiple_of(3);
-        let commands = if stays { rng.u32(20..50) } else { rng.u32(1..8) };
+        let commands = if stays {
+            rng.u32(20..50)
+        } else {
+            rng.u32(1..8)
+        };
         let at = rng.u32(..commands);
         Self {
             commands,

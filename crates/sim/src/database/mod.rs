@@ -179,11 +179,17 @@ impl Database {
     fn send_answer(&mut self, outside: &mut Outside<'_>, handle: Handle, mut answer: Vec<u8>) {
         let now = outside.schedule.now();
         let last = outside.network.is_quiet_to_peer(handle)
-            && self.connection_of(handle).is_some_and(|connection| connection.inbox.is_empty());
+            && self
+                .connection_of(handle)
+                .is_some_and(|connection| connection.inbox.is_empty());
         if last && self.health.strays(&mut self.rng, now) {
-            outside.trace.line(now, || "the next answer is followed by an OK".to_owned());
+            outside
+                .trace
+                .line(now, || "the next answer is followed by an OK".to_owned());
             wire::OkPacket::default().encode(&mut answer, 1, 0x00);
-            return outside.network.send_in_one(outside.schedule, handle, &answer);
+            return outside
+                .network
+                .send_in_one(outside.schedule, handle, &answer);
         }
         outside.network.send(outside.schedule, handle, &answer);
     }

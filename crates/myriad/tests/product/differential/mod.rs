@@ -261,5 +261,8 @@ fn random_sessions_are_told_what_the_database_tells() {
     assert!(churned > found.compared, "no crowd: {report}");
     let hang_ups = hang_ups.into_inner();
     println!("{hang_ups} of the crowd hung up");
-    assert!(hang_ups > found.compared, "hardly anybody hung up: {report}");
+    assert!(
+        hang_ups > found.compared,
+        "hardly anybody hung up: {report}"
+    );
 }
