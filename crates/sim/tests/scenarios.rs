@@ -108,7 +108,7 @@ mod tests {
     /// `MYRIAD_SIM_HANG_UPS=first..end` runs other seeds, with the whole trace of what fails.
     #[test]
     fn a_session_is_told_nothing_of_statements_whose_clients_hung_up() {
-        let (worlds, total) = run_all(Scenario::HangUps, ("MYRIAD_SIM_HANG_UPS", "1..400"));
+        let (worlds, total) = run_all(Scenario::HangUps, ("MYRIAD_SIM_HANG_UPS", "1..250"));
         let enough = total.answers > 100 * worlds && total.unasked > 0;
         assert!(
             enough || worlds < 100,

@@ -14,9 +14,8 @@ fn stray() -> Vec<u8> {
     bytes
 }
 
-/// A front door with one connection to a puppet.
-fn stage() -> (Puppet, FrontDoor) {
-    let database = Database::shared();
+/// A puppet before a database, and a front door with one connection to it.
+fn stage(database: &Database) -> (Puppet, FrontDoor) {
     let puppet = Puppet::before(database.address());
     let door = FrontDoor::start(puppet.address(), &["backend.max_connections = 1"]);
     (puppet, door)
@@ -34,7 +33,8 @@ fn counted(door: &FrontDoor, packets: u64) {
 
 #[test]
 fn what_comes_while_a_backend_is_idle_is_no_answer() {
-    let (puppet, door) = stage();
+    let database = Database::shared();
+    let (puppet, door) = stage(&database);
     let mut client = Client::new(&door.address(), "shop");
     for packets in 1..=3 {
         assert_eq!(client.value("SELECT 'mine'"), "mine");
@@ -51,7 +51,8 @@ fn what_comes_while_a_backend_is_idle_is_no_answer() {
 
 #[test]
 fn what_comes_behind_an_answer_is_not_that_of_the_next_command() {
-    let (puppet, door) = stage();
+    let database = Database::shared();
+    let (puppet, door) = stage(&database);
     let mut client = Client::new(&door.address(), "shop");
     assert_eq!(client.value("SELECT 'warm'"), "warm");
     let mut both = Vec::new();
@@ -71,7 +72,8 @@ fn what_comes_behind_an_answer_is_not_that_of_the_next_command() {
 
 #[test]
 fn a_transaction_is_lost_with_its_backend_and_told_so() {
-    let (puppet, door) = stage();
+    let database = Database::shared();
+    let (puppet, door) = stage(&database);
     let mut client = Client::new(&door.address(), "shop");
     client.run("BEGIN");
     assert_eq!(client.value("SELECT 'within'"), "within");
