@@ -1,6 +1,5 @@
 //! A handler that repeats what it hears, behind the layer: as if nothing were compressed.
 
-use crate::PART;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use events::{Close, Compression, ConnectError, Handle, Peer, Recorder, Span};

@@ -38,7 +38,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(Settings::default())
     }
 
