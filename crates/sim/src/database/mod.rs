@@ -355,9 +355,15 @@ impl Database {
                 .iter()
                 .any(|a| a.name.starts_with(crate::catalog::TRACKING))
         };
+        let probes = |assignments: &[sql::Assignment]| {
+            let mut values = assignments.iter().map(|a| a.value.as_deref());
+            values.all(|value| value.is_some_and(|value| value.starts_with("@@session.")))
+        };
         let lost = match (self.sabotage, sql) {
             // Without the tracker a backend would not be used.
-            (Some(Sabotage::LoseVariables), Sql::Set(assignments)) => !tracks(assignments),
+            (Some(Sabotage::LoseVariables), Sql::Set(assignments)) => {
+                !tracks(assignments) && !probes(assignments)
+            }
             (Some(Sabotage::LoseInsertId), Sql::Set(assignments)) => sets_insert_id(assignments),
             (Some(Sabotage::LoseTexts), Sql::PrepareText(..)) => true,
             (Some(Sabotage::LeaveTexts), Sql::DeallocateText(_)) => true,
