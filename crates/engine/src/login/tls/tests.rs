@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use accounts::{Certain, Configured, Directory};
 use events::{ConnectError, Handle, Handler, PeerCertificate, Recorder, Tag, Timestamp};
+use session::statement::Flavor;
+use sha1::{Digest, Sha1};
 use wire::{
     CACHING_SHA2_PASSWORD, Command, ErrPacket, ExtendedCapabilities, HandshakeResponse,
-    InitialHandshake, NATIVE_PASSWORD, ServerStatus, code, native_password, whole_packet,
-    write_packet,
+    InitialHandshake, NATIVE_PASSWORD, OkPacket, ServerStatus, code, native_password,
+    native_password_hash, server_proof, whole_packet, write_packet,
 };
 
 use super::*;
@@ -346,4 +348,35 @@ fn what_a_backend_says_behind_its_handshake_is_taken_as_tls() {
     stage.hears(&packets);
     assert_eq!(stage.wire.tls, Some((tag, TlsSide::Client, ok)));
     assert_eq!(stage.engine.counters.backend_connections, 0);
+}
+
+/// The digest of the certificate is that of [`Stage::is_secured`].
+#[test]
+fn a_client_is_told_over_tls_what_proves_that_its_password_is_known() {
+    let stage1: [u8; 20] = Sha1::digest(b"secret").into();
+    let kept = native_password_hash(&stage1);
+    for (flavor, secured) in [
+        (Flavor::MariaDb, true),
+        (Flavor::MariaDb, false),
+        (Flavor::MySql, true),
+    ] {
+        let mut stage = Stage::client(TlsMode::Offer, Requires::Nothing, TCP);
+        let (_, nonce) = stage.greeting();
+        let facts = stage.engine.facts.as_mut().expect("facts");
+        facts.flavor = flavor;
+        if secured {
+            stage.hears(&request());
+            stage.is_secured(None);
+        }
+        stage.hears(&response(&nonce, 1 + u8::from(secured)));
+        let (_, payload) = stage.told();
+        let ok = OkPacket::parse(&payload).expect("an OK");
+        let proof = server_proof(&kept, &nonce, &[5; 32]);
+        let expected = match (flavor, secured) {
+            (Flavor::MariaDb, true) => &proof[..],
+            _ => b"",
+        };
+        assert_eq!(ok.info, expected, "{flavor:?} {secured}");
+        assert!(ok.state_changes.is_empty());
+    }
 }
