@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use admission::Permit;
-use events::{Handle, Timestamp};
+use events::{Handle, Span, Timestamp};
 use membership::Key;
 use session::SessionState;
 use session::statement::{Flavor, Kind, PinReasons, Traits};
@@ -148,6 +148,8 @@ pub(crate) struct Backend {
     pub reading: Reading,
     /// When it was ready for its first statement; until then, when it began to be opened.
     pub opened: Timestamp,
+    /// How long that took.
+    pub opening: Span,
     /// Since when the oldest command under way may have been worked on.
     pub head_since: Timestamp,
     /// Not to be used again once it is free.

@@ -135,8 +135,8 @@ impl Ledger {
     /// whose oldest waiter has waited for longest.
     pub fn neediest(&self, worker: usize, now: Timestamp) -> Option<(usize, Claim)> {
         let waiting = self.others(worker).filter_map(|other| {
+            let since = since(&self.rows[other].waiting_since_us)?;
             let claim = self.claim(other);
-            let since = claim.waiting_since?;
             let due = claim.due.filter(|&due| due <= now);
             Some(((due.is_none(), due, since, other), claim))
         });

@@ -41,6 +41,8 @@ pub struct Resting {
     pub idle: Span,
     /// How long ago it was ready for its first statement.
     pub age: Span,
+    /// How long it took to open it.
+    pub opening: Span,
 }
 
 /// The turns of accounts on one worker. They bound how long an account waits: one that has waiters, and none of
@@ -102,7 +104,8 @@ pub fn gives_way(holder: Claim, other: Claim, resting: Resting, now: Timestamp) 
 }
 
 /// True if a connection of one key goes to another key of the same account: first come, first served, to within
-/// [`KEEP`]. Since when the oldest waiters of both have waited is in `ours` and `theirs`.
+/// [`KEEP`] and the time that it takes to open a connection. `ours` and `theirs`: since when the oldest waiters of both
+/// have waited.
 pub fn is_overtaken(
     ours: Option<Timestamp>,
     theirs: Timestamp,
@@ -111,8 +114,7 @@ pub fn is_overtaken(
 ) -> bool {
     match ours {
         None if resting.idle >= KEEP => true,
-        _ if resting.age < KEEP => false,
-        ours => theirs + KEEP <= ours.unwrap_or(now),
+        ours => theirs + KEEP + resting.opening <= ours.unwrap_or(now),
     }
 }
 
@@ -133,6 +135,7 @@ mod tests {
         Resting {
             idle: Span::from_ms(idle_ms),
             age: Span::from_ms(age_ms),
+            opening: Span::ZERO,
         }
     }
 
@@ -333,7 +336,14 @@ mod tests {
         check(None, 19, IN_USE, false);
         check(Some(30), 50, IN_USE, true);
         check(Some(31), 50, IN_USE, false);
-        check(None, 50, resting(0, 19), false);
+        // However short ago it was opened; but not if that takes longer than the statements.
+        check(None, 20, resting(0, 1), true);
+        let slow = Resting {
+            opening: Span::from_ms(30),
+            ..IN_USE
+        };
+        check(None, 49, slow, false);
+        check(None, 50, slow, true);
         check(None, 0, resting(20, 20), true);
         check(Some(0), 0, resting(20, 20), false);
     }

@@ -11,7 +11,8 @@ use crate::failure::{Broken, Rule, ensure};
 use crate::world::World;
 
 /// A statement may begin so much before another one of its account and worker that came earlier: the order holds
-/// to within [`KEEP`], a connection stays for that long where it was opened, and opening another one takes time.
+/// to within [`KEEP`], and opening another connection takes time. Where others compete, the earlier one may wait
+/// for a turn of its account first.
 const OVERTAKES: Span = Span::from_ms(100);
 
 /// The time until the backend that an account or a worker has got comes back: it may keep it for [`KEEP`], runs a statement,
@@ -65,8 +66,12 @@ impl FairnessWatch {
             };
             let side = (worker, account);
             self.served.insert(side, now);
+            let turn = match world.is_alone(account) {
+                true => Span::ZERO,
+                false => world.turn_bound(account),
+            };
             let mut earlier = self.waiting.iter().filter(|&&(of, ..)| of == side);
-            let overtaken = earlier.find(|&&(_, since, _)| since + OVERTAKES < sent);
+            let overtaken = earlier.find(|&&(_, since, _)| since + OVERTAKES + turn < sent);
             ensure(Rule::Fairness, overtaken.is_none(), || {
                 let tag = &running.tag;
                 format!("{tag}, sent at {sent:?}, runs before {overtaken:?}")
@@ -130,6 +135,12 @@ impl World {
             .fold(Span::ZERO, |sum, span| {
                 Span::from_us(sum.as_us() + span.as_us())
             })
+    }
+
+    /// True if no other account and no other worker competes with an account.
+    fn is_alone(&self, account: usize) -> bool {
+        let mut clients = self.clients.iter();
+        self.setup.workers == 1 && clients.all(|client| client.profile.account == account)
     }
 
     /// The worker of the client that sent a statement.

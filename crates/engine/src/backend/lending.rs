@@ -177,9 +177,11 @@ impl Engine {
 
     fn resting<I: Io<Mail>>(&self, turn: &Turn<'_, I>, idle: Key) -> Resting {
         let span = |since: Option<Timestamp>| since.map_or(Span::ZERO, |at| turn.now.since(at));
+        let backend = self.pool.get(idle);
         Resting {
             idle: span(self.pool.since(idle)),
-            age: span(self.pool.get(idle).map(|backend| backend.opened)),
+            age: span(backend.map(|backend| backend.opened)),
+            opening: backend.map_or(Span::ZERO, |backend| backend.opening),
         }
     }
 

@@ -258,6 +258,7 @@ impl Engine {
             state.hides_variables = false;
         }
         if let Some(backend) = self.pool.get_mut(key) {
+            backend.opening = turn.now.since(backend.opened);
             backend.opened = turn.now;
         }
         self.relay_done(turn, key, rows.and_then(|rows| rows.first(1)));

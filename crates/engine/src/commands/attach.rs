@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use admission::Permit;
-use events::{Handle, Io, Timestamp};
+use events::{Handle, Io, Span, Timestamp};
 use membership::Key;
 use pool::{Choice, Fit, KEEP, KeyId, Slot, State as BackendState};
 use session::{SessionState, same_user_variables};
@@ -459,6 +459,7 @@ impl Engine {
             client: None,
             reading: Reading::default(),
             opened: now,
+            opening: Span::ZERO,
             head_since: now,
             retired: false,
             due: Due::empty(),

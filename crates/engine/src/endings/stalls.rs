@@ -260,3 +260,33 @@ impl Engine {
         backends as u64 * weights > slots * weight
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_takes_a_byte_begins_anew() {
+        let mut keys = membership::Slab::default();
+        let at = |ms: u64| Timestamp::ZERO + Span::from_ms(ms);
+        let mut stall = Stall {
+            client: keys.insert(()),
+            untaken: 1_000,
+            taken: None,
+            since: at(0),
+            look_at: at(250),
+        };
+        for (ms, untaken, taken, since) in [
+            (250, 1_000, 0, 0),
+            (500, 999, 1, 500),
+            (750, 999, 0, 500),
+            // More of its answer was read meanwhile.
+            (1_000, 5_000, 0, 500),
+            (1_250, 1_000, 4_000, 1_250),
+        ] {
+            stall.look(untaken, at(ms));
+            assert_eq!((stall.taken, stall.since), (Some(taken), at(since)), "{ms}");
+            assert_eq!(stall.look_at, at(ms + 250));
+        }
+    }
+}

@@ -64,7 +64,7 @@ fn a_client_does_not_starve_behind_one_with_other_flags_of_its_account() {
     let database = Database::shared();
     for workers in [1, 2] {
         let workers = format!("server.workers = {workers}");
-        let settings = ["backend.max_connections = 4", &workers];
+        let settings = ["backend.max_connections = 4", &workers[..]];
         let door = FrontDoor::start(database.address(), &settings);
         let mut holders: Vec<_> = (0..3).map(|_| app(&door, Capabilities::empty())).collect();
         for holder in &mut holders {
@@ -84,7 +84,7 @@ fn an_account_that_holds_nearly_everything_and_one_that_is_busy_both_have_turns(
     let database = Database::shared();
     for workers in [1, 2] {
         let workers = format!("server.workers = {workers}");
-        let settings = ["backend.max_connections = 4", &workers];
+        let settings = ["backend.max_connections = 4", &workers[..]];
         let door = FrontDoor::start(database.address(), &settings);
         let mut holders: Vec<_> = (0..3).map(|_| app(&door, Capabilities::empty())).collect();
         for holder in &mut holders {
@@ -119,7 +119,7 @@ fn an_account_whose_clients_do_not_read_leaves_others_their_share() {
         let settings = [
             "backend.max_connections = 4",
             "server.answer_buffer_total = \"1MiB\"",
-            &workers,
+            &workers[..],
         ];
         let door = FrontDoor::start(database.address(), &settings);
         let slow = slow_readers(&door, 4);
