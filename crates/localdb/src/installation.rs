@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use crate::programs::look_up;
+use crate::programs::{Programs, look_up};
 use crate::tree::Tree;
 use crate::{Family, LocalDbError};
 
@@ -78,6 +78,23 @@ impl Installation {
     /// The family that it belongs to.
     pub fn family(self) -> Family {
         self.family
+    }
+
+    /// The version of the server, as it says it: `11.8.9-MariaDB-0+deb13u1`.
+    ///
+    /// # Errors
+    /// It is not installed, or does not run.
+    pub fn version(self) -> Result<String, LocalDbError> {
+        let server = Programs::find(self)?.server;
+        let output = server
+            .command()
+            .arg("--version")
+            .output()
+            .map_err(LocalDbError::system("run", &server.path))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let mut words = said.split_whitespace();
+        words.find(|word| *word == "Ver");
+        Ok(words.next().unwrap_or_default().to_owned())
     }
 
     /// The folder that it was fetched into; `None` for this machine's own server.

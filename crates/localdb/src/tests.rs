@@ -71,6 +71,15 @@ fn it_starts_serves_restarts_and_stops() {
 }
 
 #[test]
+fn its_version_is_known_before_it_runs() {
+    let version = installation().version().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let told = start(directory.path()).execute("SELECT VERSION()").unwrap();
+    // What the build and the binary log add may follow.
+    assert!(!version.is_empty() && told.starts_with(&version), "{told}");
+}
+
+#[test]
 fn the_sample_loads_once_and_the_account_may_use_it() {
     let directory = tempfile::tempdir().unwrap();
     let database = start(directory.path());

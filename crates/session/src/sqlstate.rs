@@ -81,9 +81,10 @@ const COMMON: &[Codes] = &[
     (b"XAE09", &[1400]),
 ];
 
-/// Of MariaDB only.
+/// Of MariaDB only, up to 11.8.
 const MARIADB: &[Codes] = &[
     (b"01000", &[4029]),
+    (b"08004", &[3159]),
     (b"0A000", &[4000]),
     (b"0L000", &[1446, 1960]),
     (b"22003", &[1916, 1917]),

@@ -239,10 +239,10 @@ public class Main {
     static SessionFactory factory(HikariDataSource pool) throws SQLException {
         Configuration configuration = new Configuration();
         try (Connection connection = pool.getConnection()) {
-            // With MariaDB's driver it would take every server for one that has sequences.
-            if (number(connection, "SELECT VERSION() LIKE '%MariaDB%'") == 0) {
-                configuration.setProperty("hibernate.dialect", "org.hibernate.dialect.MySQLDialect");
-            }
+            // With MariaDB's driver it would take every server for one that has sequences, and with MySQL's it cannot ask
+            // MariaDB 11, whose list of keywords has other columns.
+            String family = number(connection, "SELECT VERSION() LIKE '%MariaDB%'") == 0 ? "MySQL" : "MariaDB";
+            configuration.setProperty("hibernate.dialect", "org.hibernate.dialect." + family + "Dialect");
         }
         configuration.addAnnotatedClass(Author.class).addAnnotatedClass(Book.class).addAnnotatedClass(Ticket.class);
         configuration.getProperties().put("hibernate.connection.datasource", pool);

@@ -596,3 +596,39 @@ fn commands_about_statements_that_are_cut_short_are_refused_as_by_the_server() {
         }
     }
 }
+
+/// Nothing tells the collation of the client's character set, which is that of parameters. MySQL Connector/J sets what
+/// results have after its login.
+#[test]
+fn parameters_have_the_collation_of_the_login_on_every_backend() {
+    let database = Database::shared();
+    database.schema("parameters");
+    let restless = ["backend.max_connections = 2", "backend.restless = \"on\""];
+    let door = FrontDoor::start(database.address(), &restless);
+    // Some backend has begun with another one.
+    Client::new(&door.address(), "parameters").run("SET NAMES latin1");
+    let told = |address: &Address| {
+        let login = Login {
+            // utf8mb4_unicode_ci
+            collation: 224,
+            ..Login::to("parameters")
+        };
+        let mut life = Life::of(Client::login(address, &login).unwrap());
+        let string = [0, 1, 0xfd, 0, 1, b'x'];
+        [
+            Text("SET character_set_results = NULL"),
+            Prepare("SELECT 'x' LIKE REPLACE(?, 'a', 'b')"),
+            ExecuteRaw(&string),
+            Text("SET character_set_results = latin1"),
+            ExecuteRaw(&string),
+            Text("SET NAMES utf8mb4 COLLATE utf8mb4_spanish_ci"),
+            Prepare("SELECT 'x' LIKE REPLACE(?, 'a', 'b')"),
+            ExecuteRaw(&string),
+        ]
+        .map(|step| life.step(step))
+    };
+    let direct = told(database.address());
+    for _ in 0..3 {
+        assert_eq!(told(&door.address()), direct);
+    }
+}

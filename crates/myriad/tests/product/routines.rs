@@ -83,6 +83,7 @@ fn what_a_hidden_procedure_has_counted_is_told() {
     let database = Database::shared();
     database.schema("routines_found");
     database.execute(HIDDEN);
+    database.execute(&Server::chosen().hiding_routines("routines_found"));
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
     let mut mover = Mover::new(&door, "routines_found");
     for rows in [0, 1, 4] {

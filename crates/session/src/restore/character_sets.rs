@@ -19,9 +19,11 @@ pub(super) fn put_charset(set: &mut Vec<u8>, charset: &Charset) {
         }
         return;
     }
-    if charset.results.as_ref() == Some(&charset.client) && charset.is_of_client() {
+    // Nothing tells the collation of the client's character set, which is that of binary parameters: that of the
+    // connection at a login, also where somebody sets what results have afterwards, as MySQL Connector/J does.
+    if charset.is_of_client() {
         put_names(set, &charset.client, &charset.collation);
-        if charset.results_collation.is_some() {
+        if charset.results.as_ref() != Some(&charset.client) || told.is_some() {
             put_results(set, charset);
         }
         return;
@@ -83,8 +85,7 @@ mod tests {
         let restore = plan(&from, &to);
         assert_eq!(
             restore.set,
-            b"SET @@session.character_set_client='gbk',@@session.character_set_results=NULL,\
-              @@session.collation_connection='gbk_bin'"
+            b"SET NAMES 'gbk' COLLATE 'gbk_bin',@@session.character_set_results=NULL"
         );
         assert!(!restore.can_fail);
     }

@@ -89,15 +89,18 @@ impl Cell {
 
 /// What the server needs for them, besides what it has.
 pub(super) fn installed() -> &'static str {
-    match Server::is_mariadb() {
+    match Server::is_mariadb() && Server::chosen().has_plugins() {
         true => "INSTALL SONAME 'auth_ed25519'",
         false => "DO 0",
     }
 }
 
 fn plugins() -> impl Iterator<Item = &'static Plugin> {
-    let chosen = Server::chosen().family();
-    PLUGINS.iter().filter(move |plugin| plugin.family == chosen)
+    let chosen = Server::chosen();
+    PLUGINS.iter().filter(move |plugin| {
+        let is_there = plugin.name != "ed25519" || chosen.has_plugins();
+        plugin.family == chosen.family() && is_there
+    })
 }
 
 /// All logins at that time.

@@ -1,6 +1,7 @@
 //! Which server the tests run on, and what the tests must know about its family and its version.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use localdb::{Family, Installation, LocalDb, Options};
 
@@ -96,6 +97,35 @@ impl Server {
     /// It came with the plugins and components of its version.
     pub(crate) fn has_plugins(self) -> bool {
         self.has_plugins
+    }
+
+    /// A write in a transaction fails if somebody has changed its row since the transaction's first read.
+    pub(crate) fn refuses_changed_rows(self) -> bool {
+        self.is_mariadb_from(110_602)
+    }
+
+    /// What keeps `app`, which has all privileges on a schema, from seeing what the routines in it are made of.
+    pub(crate) fn hiding_routines(self, schema: &str) -> String {
+        match self.is_mariadb_from(110_301) {
+            true => format!("REVOKE SHOW CREATE ROUTINE ON {schema}.* FROM app@localhost"),
+            // Seeing them is no privilege on a schema.
+            false => "DO 0".to_owned(),
+        }
+    }
+
+    /// True if it is MariaDB of this version or a newer one; 110_602 is 11.6.2.
+    fn is_mariadb_from(self, wanted: u32) -> bool {
+        static VERSION: OnceLock<u32> = OnceLock::new();
+        let version = VERSION.get_or_init(|| {
+            let version = self.installation().version().unwrap();
+            let mut numbers = version.split(|letter: char| !letter.is_ascii_digit());
+            let mut next = || numbers.next().and_then(|number| number.parse::<u32>().ok());
+            let parts = [next(), next(), next()].map(Option::unwrap_or_default);
+            parts
+                .into_iter()
+                .fold(0, |version, part| version * 100 + part)
+        });
+        self.family() == Family::MariaDb && *version >= wanted
     }
 
     /// A statement in the words of the server's family.
