@@ -11,8 +11,8 @@ use events::Io;
 use membership::Key;
 use session::statement::{Dialect, Statement, classify};
 use wire::{
-    Command, Complete, HEADER_LEN, Header, Payload, join_packets, query_attributes, whole_len,
-    whole_packet,
+    Command, Complete, HEADER_LEN, Header, MAX_PAYLOAD, Payload, join_packets, query_attributes,
+    whole_len, whole_packet,
 };
 
 use crate::client::State;
@@ -137,7 +137,10 @@ impl Engine {
         let payload = bytes.get(HEADER_LEN..known.len).ok_or(known.len)?;
         Ok(Complete {
             payload: Payload::Whole(payload),
-            sequence_id: header.sequence_id,
+            // Of the packets that were joined only the first has kept its header.
+            sequence_id: header
+                .sequence_id
+                .wrapping_add((payload.len() / MAX_PAYLOAD) as u8),
             consumed: known.len,
         })
     }

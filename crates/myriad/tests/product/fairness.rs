@@ -22,10 +22,10 @@ fn app(door: &FrontDoor, flags: Capabilities) -> Client {
     Client::login(&door.address(), &login).unwrap()
 }
 
-fn load(door: &FrontDoor) -> Client {
+fn admin(door: &FrontDoor) -> Client {
     let login = Login {
-        user: "load",
-        password: "much",
+        user: "admin",
+        password: "all",
         ..Login::to("shop")
     };
     Client::login(&door.address(), &login).unwrap()
@@ -92,7 +92,7 @@ fn an_account_that_holds_nearly_everything_and_one_that_is_busy_both_have_turns(
             holder.value("SELECT COUNT(*) FROM customer");
         }
         let mut waits = app(&door, Capabilities::empty());
-        let (slowest, asked) = beside_a_busy(load(&door), || slowest(&mut waits));
+        let (slowest, asked) = beside_a_busy(admin(&door), || slowest(&mut waits));
         assert!(slowest < SOON, "{workers}: {slowest:?}");
         assert!(asked > 0, "{workers}: the other one starved");
     }
@@ -123,7 +123,7 @@ fn an_account_whose_clients_do_not_read_leaves_others_their_share() {
         ];
         let door = FrontDoor::start(database.address(), &settings);
         let slow = slow_readers(&door, 4);
-        let mut other = load(&door);
+        let mut other = admin(&door);
         let began = Instant::now();
         assert_eq!(other.value("SELECT COUNT(*) FROM product"), "40");
         let first = began.elapsed();
@@ -144,7 +144,7 @@ fn answers_that_fit_into_memory_are_kept_there_while_others_wait() {
     let settings = ["backend.max_connections = 4", "server.workers = 1"];
     let door = FrontDoor::start(database.address(), &settings);
     let mut slow = slow_readers(&door, 4);
-    let then = slowest(&mut load(&door));
+    let then = slowest(&mut admin(&door));
     assert!(then < SOON, "{then:?}");
     assert!(door.metric("myriad_answers_read_whole_total") > 0);
     let closed = door.metric("myriad_disconnects_total{reason=\"slow_reader\"}");

@@ -385,7 +385,7 @@ fn a_server_that_tracks_nothing_is_not_used_and_it_is_said_why() {
     drop(before);
     let mut client = Client::login(&door.address(), &login()).unwrap();
     let told = client.run("SET time_zone = '+02:00'");
-    let [Outcome::Err(1203, words)] = &told[..] else {
+    let [Outcome::Err(1235, words)] = &told[..] else {
         panic!("{told:?}");
     };
     assert!(
