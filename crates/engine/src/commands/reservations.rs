@@ -68,6 +68,8 @@ pub struct Reservation {
 #[derive(Debug, Default)]
 struct Book {
     taken: usize,
+    /// How much of it is for commands that may be received completely.
+    granted_bytes: usize,
     waiting: usize,
     accounts: HashMap<u32, Account>,
 }
@@ -75,6 +77,7 @@ struct Book {
 #[derive(Debug, Default)]
 struct Account {
     taken: usize,
+    granted_bytes: usize,
     /// Commands that may be received completely.
     granted: usize,
     waiters: VecDeque<Waiter>,
@@ -105,6 +108,16 @@ impl Book {
         left.is_some_and(|left| own + bytes <= left)
     }
 
+    /// True if there is room for a beginning. What is kept for commands that go first does not count: an account whose one
+    /// large command is under way may begin others.
+    fn has_room_to_begin(&self, account: u32, bytes: usize, limits: &Limits) -> bool {
+        let own = self.accounts.get(&account);
+        let own = own.map_or(0, |own| own.taken - own.granted_bytes.min(limits.largest));
+        let taken = self.taken - self.granted_bytes.min(2 * limits.largest);
+        let left = limits.shared().checked_sub(taken + bytes);
+        left.is_some_and(|left| own + bytes <= left)
+    }
+
     fn fits(&self, need: &Need, limits: &Limits) -> bool {
         let after = self.taken + need.bytes;
         let own = self.accounts.get(&need.account);
@@ -115,18 +128,27 @@ impl Book {
     }
 
     fn take(&mut self, account: u32, bytes: usize, is_granted: bool) {
+        let granted_bytes = if is_granted { bytes } else { 0 };
         self.taken += bytes;
+        self.granted_bytes += granted_bytes;
         let account = self.accounts.entry(account).or_default();
         account.taken += bytes;
-        account.granted += usize::from(is_granted);
+        account.granted_bytes += granted_bytes;
+    }
+
+    /// Reserves for all of a command.
+    fn grant(&mut self, account: u32, bytes: usize) {
+        self.take(account, bytes, true);
+        self.accounts.entry(account).or_default().granted += 1;
     }
 
     fn give_back(&mut self, account: u32, bytes: usize, is_granted: bool) {
+        let granted_bytes = if is_granted { bytes } else { 0 };
         self.taken -= bytes;
+        self.granted_bytes -= granted_bytes;
         if let Some(own) = self.accounts.get_mut(&account) {
             own.taken -= bytes;
-            own.granted -= usize::from(is_granted);
-            self.forget_if_idle(account);
+            own.granted_bytes -= granted_bytes;
         }
     }
 
@@ -163,7 +185,7 @@ impl Reservations {
         if queues || !book.fits(need, limits) {
             return None;
         }
-        book.take(need.account, need.bytes, true);
+        book.grant(need.account, need.bytes);
         Some(self.reservation(need.account, need.bytes, true))
     }
 
@@ -174,7 +196,7 @@ impl Reservations {
         limits: &Limits,
     ) -> Option<Reservation> {
         let mut book = self.lock();
-        if !book.leaves_enough((account, bytes), limits.shared()) {
+        if !book.has_room_to_begin(account, bytes, limits) {
             return None;
         }
         book.take(account, bytes, false);
@@ -231,7 +253,7 @@ impl Reservations {
         let own = book.accounts.get_mut(&account)?;
         let waiter = own.waiters.pop_front()?;
         book.waiting -= 1;
-        book.take(account, waiter.need.bytes, true);
+        book.grant(account, waiter.need.bytes);
         Some((waiter, self.reservation(account, waiter.need.bytes, true)))
     }
 
@@ -271,12 +293,12 @@ impl Reservation {
     pub(crate) fn resize(&mut self, bytes: usize, limits: &Limits) -> bool {
         let mut book = self.all.lock();
         if let Some(more) = bytes.checked_sub(self.bytes) {
-            if more > 0 && !book.leaves_enough((self.account, more), limits.shared()) {
+            if more > 0 && !book.has_room_to_begin(self.account, more, limits) {
                 return false;
             }
-            book.take(self.account, more, false);
+            book.take(self.account, more, self.is_granted);
         } else {
-            book.give_back(self.account, self.bytes - bytes, false);
+            book.give_back(self.account, self.bytes - bytes, self.is_granted);
             self.tells(&book);
         }
         self.bytes = bytes;
@@ -294,6 +316,10 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         let mut book = self.all.lock();
         book.give_back(self.account, self.bytes, self.is_granted);
+        if let Some(own) = book.accounts.get_mut(&self.account) {
+            own.granted -= usize::from(self.is_granted);
+        }
+        book.forget_if_idle(self.account);
         self.tells(&book);
     }
 }
