@@ -6,7 +6,7 @@ use events::Tag;
 use wire::{OkPacket, ServerStatus, write_packet};
 
 use crate::relays::greeted;
-use crate::stage::{SECRET, Stage, Told, ok, query, set_up, sound};
+use crate::stage::{SECRET, Stage, Told, collations, ok, query, set_up, sound};
 
 /// A result set of one row, as a backend sends it.
 pub(crate) fn row(values: &[&str]) -> Vec<u8> {
@@ -47,6 +47,7 @@ fn runs(stage: &mut Stage, client: Tag, text: &str) -> Tag {
     let backend = greeted(stage);
     stage.sent();
     stage.say(backend, &ok(2, 0));
+    stage.say(backend, &collations());
     stage.say(backend, &set_up());
     let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "1", "NONE"];
     stage.say(backend, &row(&facts));

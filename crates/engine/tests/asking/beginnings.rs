@@ -6,13 +6,16 @@ use wire::{OkPacket, ServerStatus, whole_packet};
 
 use crate::account_statements::{none, row};
 use crate::relays::greeted_by;
-use crate::stage::{SECRET, Stage, ok, query, set_up, sound};
+use crate::stage::{SECRET, Stage, collations, ok, query, set_up, sound};
 
-/// A backend that is asked what its session began with, greeted by MySQL.
-fn opened(stage: &mut Stage) -> Tag {
+/// A backend that is asked what its session began with, greeted by MySQL. The first one lists the collations.
+fn opened(stage: &mut Stage, is_first: bool) -> Tag {
     let backend = greeted_by(stage, "9.7.4");
     stage.sent();
     stage.say(backend, &ok(2, 0));
+    if is_first {
+        stage.say(backend, &collations());
+    }
     stage.say(backend, &set_up());
     backend
 }
@@ -49,7 +52,7 @@ fn a_session_begins_without_autocommit_also_while_a_connection_is_opened() {
     // It is there before anything is known of the database.
     let ((_, first), _) = log_in(&mut stage);
     stage.say(first, &query("INSERT INTO t VALUES (1)"));
-    let backend = opened(&mut stage);
+    let backend = opened(&mut stage, true);
     // So is this one, although a handshake has come.
     let ((_, second), _) = log_in(&mut stage);
     tells_autocommit_off(&mut stage, backend);
@@ -57,7 +60,7 @@ fn a_session_begins_without_autocommit_also_while_a_connection_is_opened() {
     assert!(restores_autocommit_off(&sent), "{}", sent.escape_ascii());
     // Another handshake comes.
     stage.say(second, &query("INSERT INTO t VALUES (2)"));
-    opened(&mut stage);
+    opened(&mut stage, false);
     let (_, has_autocommit) = log_in(&mut stage);
     assert!(!has_autocommit);
 }

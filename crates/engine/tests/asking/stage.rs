@@ -11,9 +11,11 @@ use wire::{
     InitialHandshake, OkPacket, put_lenenc_bytes, whole_packet, write_packet,
 };
 
+use crate::account_statements::row;
+
 /// Of "secret" and of "other".
 pub(crate) const SECRET: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
-pub(crate) const OTHER: &str = "*99BA26C8EB3E1BA8A2F3C9FCD7E3A4D3C53F8C0F";
+pub(crate) const OTHER: &str = "*023494FBCDFBF9C93B6B2663B348A1C4A939B247";
 
 /// Who is believed about for whom it connects.
 pub(crate) const BALANCER: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);
@@ -341,6 +343,11 @@ pub(crate) fn ok(sequence_id: u8, warnings: u16) -> Vec<u8> {
     };
     ok.encode(&mut bytes, sequence_id, 0x00);
     bytes
+}
+
+/// The collations of a server, of which there is one.
+pub(crate) fn collations() -> Vec<u8> {
+    row(&["45", "utf8mb4_general_ci", "utf8mb4", "1"])
 }
 
 /// The answer of a backend that is set up: it tells of a variable, so that it tracks them.

@@ -8,7 +8,7 @@ use wire::{Capabilities, OkPacket, ServerStatus, write_packet};
 
 use crate::account_statements::{none, row};
 use crate::relays::greeted;
-use crate::stage::{SECRET, Stage, ok, query, set_up, sound};
+use crate::stage::{SECRET, Stage, collations, ok, query, set_up, sound};
 
 /// So many of each are run before they are counted, and counted then.
 const TIMES: usize = 500;
@@ -64,6 +64,7 @@ impl Session {
         // The last two: its list of conditions is emptied, and the statement is answered.
         for answer in [
             ok(2, 0),
+            collations(),
             set_up(),
             facts,
             sound(),

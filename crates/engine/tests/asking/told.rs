@@ -6,7 +6,7 @@ use wire::{Capabilities, InitialHandshake, NATIVE_PASSWORD, ServerStatus, whole_
 
 use crate::account_statements::{none, row};
 use crate::relays::greeted;
-use crate::stage::{SECRET, Stage, Told, ok, query, set_up, sound, telling};
+use crate::stage::{SECRET, Stage, Told, collations, ok, query, set_up, sound, telling};
 
 /// A backend whose probe is answered so; sessions of one account come to it.
 struct Backend {
@@ -24,7 +24,9 @@ impl Backend {
         let tag = greeted(&mut stage);
         let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "1", "0", "0"];
         let privileges = row(&["0", "app@%"]);
-        for answer in [ok(2, 0), set_up(), row(&facts), probed.to_vec(), privileges] {
+        let facts = row(&facts);
+        let probed = probed.to_vec();
+        for answer in [ok(2, 0), collations(), set_up(), facts, probed, privileges] {
             stage.say(tag, &answer);
         }
         if !is_sound {
@@ -228,7 +230,7 @@ fn a_server_that_tells_nothing_is_refused_at_once() {
     stage.say(tag, &query("DO 1"));
     let backend = greeted(&mut stage);
     let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "1", "0", "0"];
-    for answer in [ok(2, 0), set_up(), row(&facts), telling(&[])] {
+    for answer in [ok(2, 0), collations(), set_up(), row(&facts), telling(&[])] {
         stage.say(backend, &answer);
     }
     let Told::Err(1235, why) = stage.told(client) else {

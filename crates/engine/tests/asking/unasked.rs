@@ -76,8 +76,10 @@ fn a_lane_that_answers_more_than_it_was_asked_is_closed() {
     let mut session = Session::new();
     let read = read();
     let in_lanes = |session: &Session| session.stage.engine.report().counters.lane_statements;
-    while in_lanes(&session) == 0 {
-        session.learn(&read);
+    for _ in 0..100 {
+        if in_lanes(&session) == 0 {
+            session.learn(&read);
+        }
     }
     session.receive(session.client.1, &read.command);
     assert_eq!(in_lanes(&session), 2);
