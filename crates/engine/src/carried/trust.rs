@@ -81,12 +81,15 @@ impl Beginning {
 #[derive(Debug)]
 pub(crate) struct Probe {
     untold: Vec<&'static str>,
+    /// Some variable was told, if only by a wrong name.
+    tells_any: bool,
 }
 
 impl Probe {
     fn new() -> Self {
         Self {
             untold: PROBED.to_vec(),
+            tells_any: false,
         }
     }
 
@@ -94,6 +97,7 @@ impl Probe {
     pub(crate) fn told(&mut self, ok: &OkPacket<'_>) {
         for change in ok.changes() {
             if let StateChange::SystemVariable { name, .. } = change {
+                self.tells_any = true;
                 self.untold
                     .retain(|untold| !is_told_as(untold.as_bytes(), name));
             }
@@ -142,7 +146,8 @@ impl Engine {
             facts.tracker = Tracker::Sound;
             return true;
         }
-        if !refused && probe.untold.len() == PROBED.len() {
+        // Older MariaDB 11.4 tells none of them by its name, but tells of each that something was set.
+        if !refused && !probe.tells_any {
             let version = String::from_utf8_lossy(&facts.version);
             let text = format!("{version} does not tell which variables its sessions set");
             self.server_unfit(turn, key, text);

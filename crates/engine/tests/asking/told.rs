@@ -121,6 +121,16 @@ fn what_is_set_and_not_told_is_asked_for_and_carried() {
     );
 }
 
+/// Older MariaDB 11.4 tells another flag, and of variables of plugins only that something has changed.
+#[test]
+fn a_server_that_tells_nothing_but_another_flag_is_used() {
+    let told = telling(&[("autocommit", "ON")]);
+    let mut backend = Backend::new(&told, false);
+    let (_, client) = backend.client();
+    let asked = backend.runs(client, "SET foreign_key_checks = 0", &[told]);
+    assert_eq!(asked, "SELECT @@session.foreign_key_checks LIMIT 1");
+}
+
 #[test]
 fn of_several_statements_those_are_asked_about_that_ran() {
     let mut backend = Backend::new(&mixed_up(), false);
