@@ -84,7 +84,7 @@ fn what_the_default_configuration_comments_out_is_right_too() {
         let is_source = bare.starts_with("password_");
         let is_key = bare
             .split_once(" = ")
-            .is_some_and(|(key, _)| !key.contains(' '));
+            .is_some_and(|(key, _)| key.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_')));
         if (is_key && !is_source) || bare.starts_with('[') {
             bare
         } else {
