@@ -284,6 +284,10 @@ impl Engine {
         let Some(backend) = self.pool.remove(key) else {
             return;
         };
+        if backend.is_cut_off() {
+            turn.io.close(backend.handle, Close::Abort);
+            return self.slot_returned(turn);
+        }
         if !backend.is_working() && backend.login.is_none() {
             crate::commands::dispatch::put_command(
                 turn.io.outbox(backend.handle),

@@ -120,17 +120,18 @@ impl<'a> Iterator for Packets<'a> {
 }
 
 /// Joins the packets of one command in place: behind the header of the first stands the whole payload. Returns the length
-/// of both; what is behind that is of no use any more.
-pub fn join_packets(command: &mut [u8]) -> usize {
-    let (mut at, mut end) = (0, 0);
+/// of both, behind which nothing is of use any more, and the number of the last packet.
+pub fn join_packets(command: &mut [u8]) -> (usize, u8) {
+    let (mut at, mut end, mut last) = (0, 0, 0);
     while let Some(header) = command.get(at..).and_then(Header::parse) {
         let from = if at == 0 { 0 } else { at + HEADER_LEN };
         let to = command.len().min(at + HEADER_LEN + header.len);
         command.copy_within(from..to, end);
         end += to - from;
         at = to;
+        last = header.sequence_id;
     }
-    end
+    (end, last)
 }
 
 /// Numbers the packets of one command from 0 on, as a server expects that counts them. Returns the last number.
@@ -260,8 +261,9 @@ mod tests {
             let payload: Vec<u8> = (0..len).map(|i| (i / 3) as u8).collect();
             let mut out = Vec::new();
             write_packet(&mut out, 0, &payload);
-            let joined = join_packets(&mut out);
+            let (joined, last) = join_packets(&mut out);
             assert_eq!(joined, HEADER_LEN + len);
+            assert_eq!(usize::from(last), len / MAX_PAYLOAD);
             assert!(out[HEADER_LEN..joined] == payload);
         }
     }

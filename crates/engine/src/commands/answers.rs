@@ -150,12 +150,7 @@ impl Engine {
             };
             at += used;
             match progress {
-                Progress::Complete(ending) => {
-                    if let Some(backend) = self.pool.get_mut(key) {
-                        backend.answered_early();
-                    }
-                    self.answered(turn, key, &ending);
-                }
+                Progress::Complete(ending) => self.answered(turn, key, &ending),
                 Progress::Incomplete => break,
             }
         }

@@ -18,7 +18,8 @@ impl Engine {
         if self.awaits_kill(key) {
             return;
         }
-        if self.read_back(turn, key) {
+        let cut_off = self.pool.get(key).is_some_and(Backend::is_cut_off);
+        if !cut_off && self.read_back(turn, key) {
             return;
         }
         self.end_transaction(turn, key);
@@ -36,17 +37,23 @@ impl Engine {
             return;
         };
         let holds = client.holds_backend();
+        if cut_off && holds {
+            // What the session has there ends with the connection. It was told the answer.
+            self.clients.move_to(client_key, State::Held, turn.now);
+            return self.backend_broken(turn, key);
+        }
         let is_due = client.capture.conditions.has_more() || !holds;
-        if is_due && !self.is_in_sandbox(key) && self.read_warnings(turn, key) {
+        if is_due && !cut_off && !self.is_in_sandbox(key) && self.read_warnings(turn, key) {
             return;
         }
         if holds {
             self.clients.move_to(client_key, State::Held, turn.now);
             self.bound_unread(key);
-        } else if self.read_found_rows(turn, key)
-            || self.read_insert_id(turn, key)
-            || self.read_user_variables(turn, key)
-            || self.ask_for_unsure(turn, key)
+        } else if !cut_off
+            && (self.read_found_rows(turn, key)
+                || self.read_insert_id(turn, key)
+                || self.read_user_variables(turn, key)
+                || self.ask_for_unsure(turn, key))
         {
             return;
         } else {
@@ -111,7 +118,7 @@ impl Engine {
             .backend_max_age
             .is_some_and(|max| turn.now.since(backend.opened) > max);
         (backend.orphaned, backend.left_by) = (None, None);
-        let retired = backend.retired;
+        let retired = backend.retired || backend.is_cut_off();
         let id = self.pool.key_of(key);
         if retired || too_old && !id.is_some_and(|id| self.is_down_to_one(id)) {
             self.drop_backend(turn, key);

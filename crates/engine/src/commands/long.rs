@@ -55,6 +55,8 @@ pub struct PreparedCommand {
 struct Known {
     /// Its bytes, header included.
     len: usize,
+    /// The number of its last packet: the answer begins with the next one.
+    sequence_id: u8,
     /// Bytes of the text, how it was read, and what that says.
     text: Option<(usize, Dialect, Statement)>,
 }
@@ -76,7 +78,7 @@ impl LongCommand {
     /// Joins its packets and classifies its text, which takes its time. Returns the mail that tells of it, and the worker
     /// that it is for.
     pub fn prepare(mut self) -> (usize, Mail) {
-        let len = join_packets(&mut self.buffer[..self.len]);
+        let (len, sequence_id) = join_packets(&mut self.buffer[..self.len]);
         self.buffer.drain(len..self.len);
         let text = self.dialect.and_then(|dialect| {
             let payload = &self.buffer[HEADER_LEN..len];
@@ -91,7 +93,11 @@ impl LongCommand {
         let prepared = PreparedCommand {
             client,
             buffer: self.buffer,
-            known: Known { len, text },
+            known: Known {
+                len,
+                sequence_id,
+                text,
+            },
         };
         (worker, Mail::CommandPrepared(Box::new(prepared)))
     }
@@ -133,14 +139,10 @@ impl Engine {
         let Some(known) = self.long.known(client) else {
             return whole_packet(bytes);
         };
-        let header = Header::parse(bytes).ok_or(HEADER_LEN)?;
         let payload = bytes.get(HEADER_LEN..known.len).ok_or(known.len)?;
         Ok(Complete {
             payload: Payload::Whole(payload),
-            // Of the packets that were joined only the first has kept its header.
-            sequence_id: header
-                .sequence_id
-                .wrapping_add((payload.len() / MAX_PAYLOAD) as u8),
+            sequence_id: known.sequence_id,
             consumed: known.len,
         })
     }

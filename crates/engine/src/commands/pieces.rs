@@ -154,7 +154,8 @@ impl Engine {
             return false;
         };
         let handle = backend.handle;
-        let Some(rest) = &mut backend.rest else {
+        let cut_off = backend.is_cut_off();
+        let Some(rest) = backend.rest.as_mut().filter(|_| !cut_off) else {
             return false;
         };
         rest.put_next(turn.io.outbox(handle));
@@ -167,9 +168,10 @@ impl Engine {
 }
 
 impl Backend {
-    /// A command was answered. A server that answers before it has all of it closes the connection behind that.
-    pub(crate) fn answered_early(&mut self) {
-        self.retired |= self.rest.is_some();
+    /// True if the command was answered that has not been sent completely. Nothing else may follow it on the connection,
+    /// and a server that answers so closes it.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.rest.is_some() && self.exchanges.is_empty()
     }
 }
 

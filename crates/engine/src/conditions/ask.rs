@@ -167,17 +167,17 @@ impl Engine {
 
     /// Asks the backend for the conditions of the attached session that only it has. False if it has none.
     pub(crate) fn read_warnings<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
-        let has_memory = self.has_session_memory();
-        let Some(backend) = self.pool.get_mut(key) else {
-            return false;
-        };
-        let client = backend.client.and_then(|key| self.clients.get_mut(key));
+        let client = self.pool.get(key).and_then(|backend| backend.client);
+        let client = client.and_then(|key| self.clients.get_mut(key));
         let Some(mut read) = client.and_then(|client| client.capture.conditions.read()) else {
             return false;
         };
-        if !has_memory {
+        if !self.has_session_memory() {
             read.keeps_none();
         }
+        let Some(backend) = self.pool.get_mut(key) else {
+            return false;
+        };
         backend.put_query(turn.io.outbox(backend.handle), b"SHOW WARNINGS");
         backend.expect(Purpose::ReadWarnings(Box::new(read)));
         self.counters.read_backs += 1;

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use engine::{LongCommand, Mail, Preparer, Settings};
 use events::{Handle, Handler, HangUp, Recorder};
-use wire::{MAX_PAYLOAD, write_packet};
+use wire::{MAX_PAYLOAD, ServerStatus, write_packet};
 
-use crate::stage::{ok, query};
-use crate::steady::Session;
+use crate::stage::{ok, query, telling};
+use crate::steady::{Session, done};
 
 /// No more than so much goes into the outbox of a backend at a time.
 const PIECE: usize = 130 << 10;
@@ -154,4 +154,29 @@ fn a_backend_that_answers_before_it_has_the_command_is_not_used_again() {
     assert!(told.ends_with(b"Got a packet bigger"));
     let closed = |handle: Handle| session.stage.wire.has_closed(handle);
     assert!(closed(Recorder::<Mail>::ASKED) && !closed(session.client.0));
+}
+
+#[test]
+fn the_answer_to_what_is_sent_ahead_of_a_long_command_is_not_its_own() {
+    let (mut session, preparer) = begin();
+    let (first, backend) = (session.client.1, session.backend);
+    session
+        .stage
+        .say(first, &query("SET foreign_key_checks = 0"));
+    session.stage.sent();
+    let told = telling(&[("foreign_key_checks", "OFF")]);
+    session.stage.say(backend, &told);
+    let (_, other) = session.stage.log_in("app", "secret");
+    let command = insert(1 << 20);
+    for part in command.chunks(60_000) {
+        session.stage.say(other, part);
+    }
+    prepare(&mut session, &preparer);
+    let mut all = session.stage.sent();
+    assert!(!all.is_empty() && !all.starts_with(&command[..100]));
+    session.stage.say(backend, &done(ServerStatus::AUTOCOMMIT));
+    all.extend(sent(&mut session));
+    assert!(all.ends_with(&command));
+    session.stage.say(backend, &done(ServerStatus::AUTOCOMMIT));
+    assert!(!session.stage.wire.has_closed(Recorder::<Mail>::ASKED));
 }
