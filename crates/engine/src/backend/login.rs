@@ -418,7 +418,10 @@ impl Engine {
         state.failures += 1;
         state.retry_at = Some(turn.now + Span::from_us(step.as_us() / 2 + spread));
         state.last_error = text;
-        state.unfit = false;
+        if std::mem::take(&mut state.unfit) {
+            // Waiters that were to hear of it would be refused for another reason.
+            self.locked_out.retain(|&told| told != id);
+        }
         self.wake(id);
         self.learn_nothing(turn);
         self.slot_returned(turn);

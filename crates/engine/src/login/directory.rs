@@ -303,9 +303,10 @@ impl Engine {
 
     /// The server wants something of a backend connection that is not known.
     pub(crate) fn backend_locked_out<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        self.locked_out.extend(self.pool.key_of(key));
+        let id = self.pool.key_of(key);
         let text = "what the server asks for to let this account in is not known";
         self.give_up_connect(turn, key, text.to_owned());
+        self.locked_out.extend(id);
     }
 }
 
