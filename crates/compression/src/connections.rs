@@ -116,7 +116,8 @@ impl Connections {
 
     /// All others are gone.
     pub(crate) fn retain(&mut self, kept: &HashSet<Handle>) {
-        self.by_tag.retain(|_, connection| kept.contains(&connection.handle));
+        self.by_tag
+            .retain(|_, connection| kept.contains(&connection.handle));
         self.tags.retain(|handle, _| kept.contains(handle));
     }
 

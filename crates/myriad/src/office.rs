@@ -146,6 +146,11 @@ mod tests {
         let panics = tokio::spawn(async { std::panic::resume_unwind(Box::new("on purpose")) });
         assert!(told(Ok(panics)).await.unwrap_err().contains("see the log"));
         let never = tokio::spawn(pending());
-        assert!(told(Ok(never)).await.unwrap_err().contains("has not answered"));
+        assert!(
+            told(Ok(never))
+                .await
+                .unwrap_err()
+                .contains("has not answered")
+        );
     }
 }

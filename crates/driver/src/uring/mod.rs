@@ -8,8 +8,8 @@
 mod close;
 mod completions;
 mod deliver;
-mod kernel;
 mod kept;
+mod kernel;
 mod receive;
 mod rings;
 mod seat;

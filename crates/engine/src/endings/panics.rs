@@ -133,10 +133,13 @@ impl Engine {
             drop(self.pool.remove(key));
             return;
         }
-        let told = backend.exchanges.front().and_then(|exchange| match &exchange.purpose {
-            Purpose::Command(command) => command.client,
-            _ => None,
-        });
+        let told = backend
+            .exchanges
+            .front()
+            .and_then(|exchange| match &exchange.purpose {
+                Purpose::Command(command) => command.client,
+                _ => None,
+            });
         let decided = backend.relay.as_ref().map(|relay| relay.client());
         for client in [backend.client, told, decided].into_iter().flatten() {
             self.end_client(turn, client);

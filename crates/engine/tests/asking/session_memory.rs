@@ -36,7 +36,9 @@ fn no_session_prepares_more_when_all_have_too_much() {
         count += 1;
         assert!(count < 1_000, "nothing bounds it");
         let text = format!("DO {count}");
-        session.stage.say(session.client.1, &command(PREPARE, &text));
+        session
+            .stage
+            .say(session.client.1, &command(PREPARE, &text));
         let sent = session.stage.sent();
         if !sent.is_empty() {
             assert!(Header::parse(&sent).is_some());

@@ -71,7 +71,11 @@ fn of_compressed_packets_only_their_own_numbers_count() {
     let mut misnumbered = select.clone();
     misnumbered[3] = 5;
     let long = query(&format!("SELECT '{}'", "a".repeat(40_000)));
-    let behind = [packed(&long[..20_000], ALL, 0), packed(&long[20_000..], ALL, 7)].concat();
+    let behind = [
+        packed(&long[..20_000], ALL, 0),
+        packed(&long[20_000..], ALL, 7),
+    ]
+    .concat();
     for (bytes, expected) in [
         (packed(&misnumbered, ALL, 0), None),
         (packed(&select, ALL, 5), Some(1156)),
@@ -88,13 +92,19 @@ fn of_compressed_packets_only_their_own_numbers_count() {
             }
         }
     }
-    assert_eq!(door.metric("myriad_disconnects_total{reason=\"malformed\"}"), 2);
+    assert_eq!(
+        door.metric("myriad_disconnects_total{reason=\"malformed\"}"),
+        2
+    );
 }
 
 #[test]
 fn commands_that_never_end_take_what_there_is_for_commands_and_no_more() {
     let database = Database::shared();
-    let settings = ["server.command_buffer_total = \"256MiB\"", "server.workers = 2"];
+    let settings = [
+        "server.command_buffer_total = \"256MiB\"",
+        "server.workers = 2",
+    ];
     let door = FrontDoor::start(database.address(), &settings);
     // 48 MiB of a command that is longer, in less than 50 KiB.
     let mut endless = vec![0xff, 0xff, 0xff, 0, 0x03];
@@ -127,7 +137,11 @@ fn commands_that_never_end_take_what_there_is_for_commands_and_no_more() {
         assert_eq!(told, [Outcome::Rows(vec![vec![len.to_string()]])]);
     }
     let most = door.memory("VmHWM");
-    assert!(most < before + (256 + 48) * MIB, "{} MiB", (most - before) / MIB);
+    assert!(
+        most < before + (256 + 48) * MIB,
+        "{} MiB",
+        (most - before) / MIB
+    );
     drop(clients);
     let taken = || door.metric("myriad_command_buffer_bytes");
     eventually("it to be given back", || (taken() == 0).then_some(()));
@@ -141,10 +155,18 @@ fn a_command_that_does_not_go_on_ends_its_connection() {
     let mut half = Client::new(&door.address(), "shop");
     half.send_bytes(&query("SELECT 1")[..8]);
     let error = half.receive().unwrap();
-    assert!(error.payload.starts_with(b"\xff\x87\x04#08S01"), "{error:?}");
+    assert!(
+        error.payload.starts_with(b"\xff\x87\x04#08S01"),
+        "{error:?}"
+    );
     let mut compressed = client(&door.address());
-    compressed.send(&packed(&query("SELECT 1"), 5, 0)[..20]).unwrap();
-    assert_eq!(compressed.receive().expect("it is told").error(), Some(1159));
+    compressed
+        .send(&packed(&query("SELECT 1"), 5, 0)[..20])
+        .unwrap();
+    assert_eq!(
+        compressed.receive().expect("it is told").error(),
+        Some(1159)
+    );
     assert_eq!(compressed.receive(), None);
     let closed = "myriad_disconnects_total{reason=\"read_timeout\"}";
     assert_eq!(door.metric(closed), 2);
