@@ -50,7 +50,7 @@ pub struct Opened {
 /// What is needed to go on with a packet.
 enum State {
     Begins,
-    Zlib(Box<Decompress>),
+    Zlib(Decompress),
     Zstd(Box<Decoder<'static>>),
 }
 
@@ -66,7 +66,7 @@ pub struct Part<'a> {
 /// Unpacks the packets of all connections of a worker.
 #[derive(Default)]
 pub struct Unpacker {
-    spares: Vec<Box<Decompress>>,
+    spares: Vec<Decompress>,
     /// For packets of one part, which need no window.
     zstd: Option<zstd::bulk::Decompressor<'static>>,
     scratch: Vec<u8>,
@@ -252,7 +252,7 @@ impl Unpacker {
                     spare.reset(true);
                     spare
                 }
-                None => Box::new(Decompress::new(true)),
+                None => Decompress::new(true),
             }),
             Compression::Zstd { .. } => State::Zstd(Box::new(Decoder::new().map_err(|_| Broken)?)),
         })
