@@ -50,7 +50,7 @@ pub struct Opened {
 /// What is needed to go on with a packet.
 enum State {
     Begins,
-    Zlib(Box<Decompress>),
+    Zlib(Decompress),
     Zstd(Box<Decoder<'static>>),
 }
 
@@ -66,7 +66,7 @@ pub struct Part<'a> {
 /// Unpacks the packets of all connections of a worker.
 #[derive(Default)]
 pub struct Unpacker {
-    spares: Vec<Box<Decompress>>,
+    spares: Vec<Decompress>,
     /// For packets of one part, which need no window.
     zstd: Option<zstd::bulk::Decompressor<'static>>,
     scratch: Vec<u8>,
@@ -190,13 +190,13 @@ impl Unpacker {
 
     fn next_part<'a>(&'a mut self, opened: &mut Opened, packed: &[u8]) -> Result<Part<'a>, Broken> {
         let mut filled = opened.tail.len();
-        // One byte more shows content that is longer than its header says.
         self.scratch.resize(filled.max(PART) + 1, 0);
         self.scratch[..filled].copy_from_slice(&opened.tail);
         opened.tail = Vec::new();
         let mut consumed = 0;
         loop {
-            let room = (filled + opened.plain_left).min(PART).max(filled) + 1;
+            // One byte more than is left shows content that is longer than its header says.
+            let room = (filled + opened.plain_left + 1).min(PART).max(filled + 1);
             let step = opened.step(&packed[consumed..], &mut self.scratch[filled..room])?;
             consumed += step.consumed;
             filled += step.made;
@@ -252,7 +252,7 @@ impl Unpacker {
                     spare.reset(true);
                     spare
                 }
-                None => Box::new(Decompress::new(true)),
+                None => Decompress::new(true),
             }),
             Compression::Zstd { .. } => State::Zstd(Box::new(Decoder::new().map_err(|_| Broken)?)),
         })

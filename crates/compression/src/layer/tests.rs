@@ -242,7 +242,8 @@ fn those_with_large_packets_take_turns() {
         most = most.max(of(b'a').abs_diff(of(b'b')));
     }
     assert_eq!(layer.inner.handler.heard.len(), 8 * PER_TURN);
-    assert!(most < 2 * PER_TURN, "one is {most} bytes ahead");
+    // The first had a turn to itself, and the next one before the second's.
+    assert!(most <= 2 * PER_TURN, "one is {most} bytes ahead");
 }
 
 #[test]
@@ -273,7 +274,9 @@ fn whoever_wants_to_know_when_all_has_left_waits_for_what_is_not_packed() {
     });
     layer.goes_on(&mut wire, NOW);
     assert_eq!(wire.drains_wanted, 0, "it would be told too early");
+    // The next turn packs it.
     layer.turn_ended(&mut wire, NOW);
+    turn(&mut layer, &mut wire);
     assert_eq!(wire.drains_wanted, 1);
 }
 
@@ -323,7 +326,7 @@ fn a_handler_that_panics_costs_the_connection_at_hand() {
     let bytes = [packed(b"p", 0), packed(b"!", 0), packed(b"lost", 0)].concat();
     layer.received(&mut wire, TAG, &bytes, NOW);
     wire.take(HANDLE);
-    let event = AssertUnwindSafe(|| layer.timer(&mut wire, NOW));
+    let event = AssertUnwindSafe(|| layer.timer(&mut wire, NOW + Span::from_ms(1)));
     assert!(catch_unwind(event).is_err());
     let mut suspects = Vec::new();
     assert!(layer.recover(&mut wire, &mut suspects, NOW).is_some());

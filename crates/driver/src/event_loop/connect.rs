@@ -63,7 +63,7 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
             self.io.mark_dirty(handle);
         }
         let told = self.tell(About::Connection(handle), |handler, io| {
-            handler.connected(io, tag, now)
+            handler.connected(io, tag, now);
         });
         told.is_some()
     }

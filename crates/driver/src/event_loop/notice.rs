@@ -35,7 +35,7 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
         }
         let (tag, now) = (connection.tag, self.io.now);
         self.tell(About::Connection(handle), |handler, io| {
-            handler.drained(io, tag, now)
+            handler.drained(io, tag, now);
         });
     }
 

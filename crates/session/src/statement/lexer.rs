@@ -323,7 +323,7 @@ fn plain_run(bytes: &[u8], marks: [u8; 2]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     for (place, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        let marked = marks.map(|mark| zeros(word ^ ONES * u64::from(mark)));
+        let marked = marks.map(|mark| zeros(word ^ (ONES * u64::from(mark))));
         let found = word & TOPS | marked[0] | marked[1];
         if found != 0 {
             return 8 * place + found.trailing_zeros() as usize / 8;

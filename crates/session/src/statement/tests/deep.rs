@@ -45,30 +45,30 @@ const OPENERS: [&str; 34] = [
 const STACK: usize = 256 << 10;
 
 fn read_all(text: &[u8], dialect: &Dialect) {
-    classify(text, dialect);
-    digest_text(text, dialect, 1 << 10);
-    called(text, dialect);
-    get_diagnostics(text, dialect);
-    sets_globals(text, dialect);
-    holding(text, dialect);
-    kills(text, dialect);
-    pieces(text, dialect);
-    show_diagnostics(text, dialect);
-    lone(text, dialect);
-    replaces(text, dialect);
-    scoped(text, dialect);
-    drawn_sequences(text, dialect);
-    substitute(text, dialect, |_| None);
-    use_schema(text, dialect);
-    kill_target(text, dialect);
-    names(text, dialect);
-    text_prepared(text, dialect);
-    sets_tracked(text, dialect);
-    sets_variables(text, dialect);
-    asks_last_value(text, dialect);
-    user_variables(text, dialect);
-    account_statement(text, dialect);
-    names_limits(text);
+    let _ = classify(text, dialect);
+    let _ = digest_text(text, dialect, 1 << 10);
+    let _ = called(text, dialect);
+    let _ = get_diagnostics(text, dialect);
+    let _ = sets_globals(text, dialect);
+    let _ = holding(text, dialect);
+    let _ = kills(text, dialect);
+    let _ = pieces(text, dialect);
+    let _ = show_diagnostics(text, dialect);
+    let _ = lone(text, dialect);
+    let _ = replaces(text, dialect);
+    let _ = scoped(text, dialect);
+    let _ = drawn_sequences(text, dialect);
+    let _ = substitute(text, dialect, |_| None);
+    let _ = use_schema(text, dialect);
+    let _ = kill_target(text, dialect);
+    let _ = names(text, dialect);
+    let _ = text_prepared(text, dialect);
+    let _ = sets_tracked(text, dialect);
+    let _ = sets_variables(text, dialect);
+    let _ = asks_last_value(text, dialect);
+    let _ = user_variables(text, dialect);
+    let _ = account_statement(text, dialect);
+    let _ = names_limits(text);
 }
 
 #[test]
