@@ -6,7 +6,7 @@ use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rustix::fs::{OFlags, fcntl_setfl};
 use tempfile::TempDir;
@@ -23,23 +23,30 @@ const LATENCY_MAX_MS: f64 = 3_000.0;
 const TABLES: [&str; 5] = [
     "--user=load",
     "--password=much",
-    "--database=sbtest",
+    "--database=unwritable",
     "--tables=1",
     "--table-size=1000",
 ];
 
-/// The shared database with a table for the crowd.
+/// The shared database that has a table for the crowd.
+static PREPARED: Mutex<Weak<Database>> = Mutex::new(Weak::new());
+
+/// The shared database with a table for the crowd, which is made once: other tests' crowds read it at the same time.
 fn prepared() -> Arc<Database> {
+    let mut prepared = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
     let database = Database::shared();
+    if Weak::ptr_eq(&prepared, &Arc::downgrade(&database)) {
+        return database;
+    }
     let Address::Unix(socket) = database.address() else {
         unreachable!("the tests' database is reached over its socket")
     };
-    for step in ["cleanup", "prepare"] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_myriad"));
-        command.args(["load", step]).args(TABLES);
-        command.arg("--socket").arg(socket).stdout(Stdio::null());
-        assert_eq!(finish(command.spawn().unwrap()), Some(0));
-    }
+    database.execute("CREATE DATABASE unwritable; GRANT ALL ON unwritable.* TO 'load'@'localhost'");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_myriad"));
+    command.args(["load", "prepare"]).args(TABLES);
+    command.arg("--socket").arg(socket).stdout(Stdio::null());
+    assert_eq!(finish(command.spawn().unwrap()), Some(0));
+    *prepared = Arc::downgrade(&database);
     database
 }
 
@@ -76,10 +83,9 @@ impl Crowd {
         let read = |name| std::fs::read_to_string(self.folder.path().join(name)).unwrap();
         assert_eq!(code, Some(0), "{}", read("said"));
         let json: serde_json::Value = serde_json::from_str(&read("json")).unwrap();
-        let total = &json["total"];
-        assert_eq!(total["reconnects"], 0, "{json}");
-        assert!(total["statements"].as_u64().unwrap() > 1_000, "{json}");
-        let latency = total["latency_ms"]["max"].as_f64().unwrap();
+        assert_eq!(json["reconnects"], 0, "{json}");
+        assert!(json["statements"].as_u64().unwrap() > 1_000, "{json}");
+        let latency = json["latency_ms"]["max"].as_f64().unwrap();
         assert!(latency < LATENCY_MAX_MS, "{latency} ms: {json}");
     }
 }
@@ -221,8 +227,10 @@ fn metrics_that_nobody_reads_hold_nobody_up() {
             stream
         })
         .collect();
+    // Until those who were there first have had their second, whoever comes is closed as it comes.
     eventually("an answer to somebody who reads", || {
-        door.http("/health").contains("\"ok\"").then_some(())
+        let answer = door.try_http("/health").ok()?;
+        answer.contains("\"ok\"").then_some(())
     });
     crowd.assert_undisturbed();
     drop(silent);
@@ -349,6 +357,11 @@ fn commands_say_that_they_cannot_say_what_they_should_and_end_quietly_without_a_
             Some(0),
             "{arguments:?}"
         );
-        assert_eq!(said(), "", "{arguments:?}");
+        let said = said();
+        let complaints: Vec<_> = said
+            .lines()
+            .filter(|line| !line.contains(" INFO "))
+            .collect();
+        assert!(complaints.is_empty(), "{arguments:?}: {complaints:?}");
     }
 }

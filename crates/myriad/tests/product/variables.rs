@@ -164,6 +164,8 @@ fn candidates(name: &str, now: &str, listed: &str) -> Vec<String> {
     let usual = [
         "latin1",
         "latin1_bin",
+        "utf8mb4",
+        "utf8mb4_bin",
         "MyISAM",
         "MEMORY",
         "ON",
@@ -389,7 +391,8 @@ DELIMITER ;\n
         let door = FrontDoor::start(database.address(), &settings);
         let client = || Client::new(&door.address(), "variables_set");
         let (mut other, mut holder) = (client(), client());
-        let read = "SELECT CONCAT_WS(',', @@foreign_key_checks, @@innodb_lock_wait_timeout, @@unique_checks)";
+        // As numbers: some servers write ON for 1 among text.
+        let read = "SELECT CONCAT_WS(',', @@foreign_key_checks + 0, @@innodb_lock_wait_timeout, @@unique_checks + 0)";
         let begin = other.value(read);
         let mut setters = Vec::new();
         for (statements, is_carried) in ways {

@@ -224,7 +224,8 @@ impl FrontDoor {
         (status, body.to_owned())
     }
 
-    fn try_http(&self, path: &str) -> io::Result<String> {
+    /// The whole answer, if there is one.
+    pub(crate) fn try_http(&self, path: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.http)?;
         stream.set_read_timeout(Some(LIMIT))?;
         write!(
