@@ -11,8 +11,8 @@ use events::Io;
 use membership::Key;
 use session::statement::{Dialect, Statement, classify};
 use wire::{
-    Command, Complete, HEADER_LEN, Header, MAX_PAYLOAD, Payload, join_packets, query_attributes,
-    whole_len, whole_packet,
+    Command, Complete, HEADER_LEN, Header, Payload, join_packets, query_attributes, whole_len,
+    whole_packet,
 };
 
 use crate::client::State;
