@@ -86,7 +86,11 @@ fn tell_panic(panic: &PanicHookInfo<'_>) {
     if !thread.starts_with(WORKER) {
         PANICS.fetch_add(1, Ordering::Relaxed);
     }
-    let message = panic.payload_as_str().unwrap_or("no text");
+    let payload = panic.payload();
+    let message = match payload.downcast_ref::<String>() {
+        Some(message) => message.as_str(),
+        None => payload.downcast_ref::<&str>().unwrap_or(&"no text"),
+    };
     let place = panic
         .location()
         .map(ToString::to_string)

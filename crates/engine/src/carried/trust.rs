@@ -45,10 +45,13 @@ pub(crate) enum Tracker {
     Unsound(Option<Arc<Beginning>>),
 }
 
+/// A variable's name and its value.
+type Variable = (Box<[u8]>, Box<[u8]>);
+
 /// The variables of a session that are carried, and what they begin with.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Beginning {
-    values: Vec<(Box<[u8]>, Box<[u8]>)>,
+    values: Vec<Variable>,
 }
 
 impl Beginning {

@@ -9,10 +9,13 @@ use crate::Engine;
 use crate::carried::track_filter::put_variable;
 use crate::client::Client;
 
+/// A variable's name and its value.
+type Variable = (Box<[u8]>, Box<[u8]>);
+
 /// The variables of the last login, in the order of the server.
 #[derive(Debug, Default)]
 pub(crate) struct ToldAtLogin {
-    variables: Vec<(Box<[u8]>, Box<[u8]>)>,
+    variables: Vec<Variable>,
 }
 
 /// A value that is another one for each session.

@@ -139,7 +139,7 @@ impl Profile {
         Self {
             script,
             schema: any.schema.clone().filter(|_| schema),
-            capabilities: any.capabilities - Capabilities::FOUND_ROWS | capabilities,
+            capabilities: (any.capabilities - Capabilities::FOUND_ROWS) | capabilities,
             user: user.to_owned(),
             password: password.to_owned(),
             account,

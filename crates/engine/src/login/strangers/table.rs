@@ -96,8 +96,7 @@ impl<T> Table<T> {
             return 0;
         }
         let shards = self.shards.iter();
-        let forgotten = shards.map(|shard| self.forget_in(shard, &forget)).sum();
-        forgotten
+        shards.map(|shard| self.forget_in(shard, &forget)).sum()
     }
 
     /// Forgets the entry of one address if `forget` holds. True if so.
