@@ -35,15 +35,13 @@ static PREPARED: Mutex<Weak<Database>> = Mutex::new(Weak::new());
 fn prepared() -> Arc<Database> {
     let mut prepared = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
     let database = Database::shared();
-    if Weak::ptr_eq(&prepared, &Arc::downgrade(&database)) {
+    if prepared.ptr_eq(&Arc::downgrade(&database)) {
         return database;
     }
     let Address::Unix(socket) = database.address() else {
         unreachable!("the tests' database is reached over its socket")
     };
-    database.execute(
-        "CREATE DATABASE unwritable; GRANT ALL ON unwritable.* TO 'load'@'localhost'",
-    );
+    database.execute("CREATE DATABASE unwritable; GRANT ALL ON unwritable.* TO 'load'@'localhost'");
     let mut command = Command::new(env!("CARGO_BIN_EXE_myriad"));
     command.args(["load", "prepare"]).args(TABLES);
     command.arg("--socket").arg(socket).stdout(Stdio::null());
@@ -360,7 +358,10 @@ fn commands_say_that_they_cannot_say_what_they_should_and_end_quietly_without_a_
             "{arguments:?}"
         );
         let said = said();
-        let complaints: Vec<_> = said.lines().filter(|line| !line.contains(" INFO ")).collect();
+        let complaints: Vec<_> = said
+            .lines()
+            .filter(|line| !line.contains(" INFO "))
+            .collect();
         assert!(complaints.is_empty(), "{arguments:?}: {complaints:?}");
     }
 }
