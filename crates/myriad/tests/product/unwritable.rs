@@ -35,7 +35,7 @@ static PREPARED: Mutex<Weak<Database>> = Mutex::new(Weak::new());
 fn prepared() -> Arc<Database> {
     let mut prepared = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
     let database = Database::shared();
-    if Weak::ptr_eq(&prepared, &Arc::downgrade(&database)) {
+    if prepared.ptr_eq(&Arc::downgrade(&database)) {
         return database;
     }
     let Address::Unix(socket) = database.address() else {
