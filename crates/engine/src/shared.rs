@@ -12,6 +12,7 @@ use pool::Ledger;
 
 use crate::carried::globals::ChangedGlobal;
 use crate::endings::kill::{KillOrder, KillOutcome, Victim};
+use crate::locks::registry::{LockRegistry, LockTurn};
 use crate::login::directory::{AccountsOrder, Published};
 use crate::login::full_exchange::Checker;
 use crate::login::relay_places::{RelayPlace, RelayPlaces};
@@ -38,6 +39,8 @@ pub struct Shared {
     pub(crate) accounts: Published,
     /// Addresses that failed to log in.
     pub(crate) strangers: Strangers,
+    /// User-level locks that sessions hold, and who waits for them.
+    pub(crate) locks: Arc<LockRegistry>,
     /// Logins that backends decide.
     pub(crate) relays: Arc<RelayPlaces>,
     /// Whether silent sessions hold all backend connections while statements wait.
@@ -60,6 +63,7 @@ impl Shared {
             checker: OnceLock::new(),
             accounts: Published::default(),
             strangers: Strangers::default(),
+            locks: Arc::default(),
             relays: RelayPlaces::new(workers),
             standstills: Standstills::new(workers),
             clients: AtomicUsize::new(0),
@@ -284,6 +288,8 @@ pub enum Mail {
     },
     /// A schema was made, changed or dropped: connections that have selected it select one anew.
     SchemasDefined,
+    /// A client of this worker may ask the server for the user-level lock that it waits for.
+    LockTurn(LockTurn),
     /// There may be room at a gate where statements of this worker wait.
     Woken(GateId),
     /// Other limits are in force.
@@ -331,6 +337,7 @@ impl std::fmt::Debug for Mail {
             Mail::GlobalWas(_) => "GlobalWas",
             Mail::SchemasChanged { .. } => "SchemasChanged",
             Mail::SchemasDefined => "SchemasDefined",
+            Mail::LockTurn(_) => "LockTurn",
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",
             Mail::RelayPlace(_) => "RelayPlace",

@@ -69,6 +69,8 @@ mod lifecycle;
 #[cfg(test)]
 mod load;
 #[cfg(test)]
+mod locks;
+#[cfg(test)]
 mod logins;
 #[cfg(test)]
 mod long;
