@@ -219,10 +219,12 @@ impl<'a> Parser<'a> {
             b"coalesce" | b"ifnull" => {
                 let found = self.expression()?;
                 self.accept(b',').then_some(())?;
-                self.accept(b'-');
+                let is_negative = self.accept(b'-');
                 let other = self.next();
+                let is_number = matches!(other, Token::Number(_));
+                let is_not_one = is_negative && is_number || is_number_but_one(other);
                 let tells = found.call.tells == LockTells::One;
-                (tells && is_number_but_one(other)).then_some(())?;
+                (tells && is_not_one).then_some(())?;
                 wrapped(found)
             }
             b"nullif" => {
