@@ -101,8 +101,7 @@ fn holdings(text: &[u8], dialect: &Dialect, statement: &Statement) {
         Holding::OpensHandler(_) | Holding::ClosesHandler(_) | Holding::ReadsHandler => {
             &[Kind::Handler]
         }
-        Holding::GetsLock | Holding::GetsLockOrNull | Holding::ReleasesLock => &[Kind::Select],
-        Holding::ReleasesAllLocks => &[Kind::Select, Kind::Do],
+        Holding::Lock(_) => &[Kind::Select, Kind::Do],
     };
     assert!(kinds.contains(&statement.kind), "{holding:?}");
     assert!(!statement.traits.contains(Traits::MULTIPLE));

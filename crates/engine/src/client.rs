@@ -39,6 +39,8 @@ pub(crate) enum State {
     Judged,
     /// In the command phase; nothing runs, no backend is attached.
     Idle,
+    /// Its next command waits for a user-level lock that another session holds.
+    ForLock,
     /// Its next command waits for the right to run.
     Queued,
     /// Its next command waits for a backend of this key.
@@ -61,7 +63,10 @@ impl State {
 
     /// True of a client whose command has not been sent yet.
     pub(crate) fn waits(self) -> bool {
-        matches!(self, State::Queued | State::Waiting(_) | State::ForLane(_))
+        matches!(
+            self,
+            State::ForLock | State::Queued | State::Waiting(_) | State::ForLane(_)
+        )
     }
 
     /// True of a client whose command is not answered yet.

@@ -19,7 +19,8 @@ const IN_LANE: ListId = ListId(6);
 const QUEUED: ListId = ListId(7);
 const CHALLENGED: ListId = ListId(8);
 const JUDGED: ListId = ListId(9);
-const OF_ITS_OWN: u32 = 10;
+const FOR_LOCK: ListId = ListId(10);
+const OF_ITS_OWN: u32 = 11;
 const FIXED: u32 = OF_ITS_OWN + OWN_TIMEOUTS as u32;
 
 /// So many values of `wait_timeout` that sessions have set can count at a time.
@@ -177,6 +178,7 @@ impl Clients {
             ASKING => State::Asking,
             IN_LANE => State::InLane,
             QUEUED => State::Queued,
+            FOR_LOCK => State::ForLock,
             ListId(own) if own < FIXED => State::Idle,
             ListId(other) => match (other - FIXED) % 2 {
                 0 => State::Waiting(KeyId((other - FIXED) / 2)),
@@ -247,6 +249,7 @@ fn list(state: State) -> ListId {
         State::Asking => ASKING,
         State::InLane => IN_LANE,
         State::Queued => QUEUED,
+        State::ForLock => FOR_LOCK,
         State::Waiting(key) => ListId(FIXED + 2 * key.0),
         State::ForLane(key) => ListId(FIXED + 2 * key.0 + 1),
     }
@@ -263,6 +266,8 @@ fn may_follow(from: State, to: State) -> bool {
         // COM_CHANGE_USER is a login.
         (State::Idle, State::Waiting(_) | State::Active | State::Login | State::Asking) => true,
         (State::Idle, State::ForLane(_) | State::InLane | State::Queued) => true,
+        // Its turn has come, or its time is over.
+        (State::Idle, State::ForLock) | (State::ForLock, State::Idle) => true,
         (State::Queued, State::Waiting(_) | State::ForLane(_) | State::Idle) => true,
         (State::Waiting(_), State::Active | State::Idle | State::InLane) => true,
         // To the queue of those who go alone: what it reads is not known to be fast any more.

@@ -130,7 +130,8 @@ impl Engine {
                     self.upload_bytes(turn, key, &bytes[at..])
                 }
                 Some(
-                    State::Queued
+                    State::ForLock
+                    | State::Queued
                     | State::Waiting(_)
                     | State::ForLane(_)
                     | State::InLane

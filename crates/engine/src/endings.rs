@@ -42,6 +42,7 @@ impl Engine {
         self.forget_intent(key);
         self.forget_memory(key);
         self.long.forget(key);
+        self.forget_lock_wait(key);
         self.kept.remove(&key);
         self.last_values.remove(&key);
         let lane = match state {
@@ -309,6 +310,7 @@ impl Engine {
     /// Takes the command at the front of the inbox off it.
     pub(crate) fn drop_first_command(&mut self, key: Key) {
         self.forget_intent(key);
+        self.forget_lock_wait(key);
         drop(self.take_permit(key));
         let Some(client) = self.clients.get(key) else {
             return;
@@ -347,8 +349,11 @@ impl Engine {
     /// All lists of those whose command waits to be sent.
     fn waiting_states(&self) -> Vec<State> {
         let of_key = |id| [State::Waiting(id), State::ForLane(id)];
-        let queued = std::iter::once(State::Queued);
-        queued.chain(self.pool.key_ids().flat_map(of_key)).collect()
+        let of_all = [State::ForLock, State::Queued];
+        of_all
+            .into_iter()
+            .chain(self.pool.key_ids().flat_map(of_key))
+            .collect()
     }
 
     /// The time for draining is up. Nobody should wait any more, but for those whose backend was

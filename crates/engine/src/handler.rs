@@ -114,6 +114,7 @@ impl Handler for Engine {
             Mail::GlobalWas(changed) => self.global_was(&changed),
             Mail::SchemasChanged { stored } => self.schemas_changed(stored),
             Mail::SchemasDefined => self.schemas_defined(turn, None),
+            Mail::LockTurn(called) => self.lock_turn(turn, &called),
             Mail::Woken(gate) => self.scheduler.woken(gate),
             Mail::LimitsKept(client, kept) => self.limits_kept(turn, client, kept),
             Mail::RulesChanged => self.rules_changed(),
@@ -158,6 +159,7 @@ impl Handler for Engine {
         }
         self.unpark(turn);
         self.tell_locked_out(turn);
+        self.tell_lock_turns(turn);
         self.open_gate(turn);
         self.admit_waiters(turn);
         self.hand_memory_out(turn);

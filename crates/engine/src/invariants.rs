@@ -65,6 +65,7 @@ impl Engine {
             )?;
         }
         self.check_queued()?;
+        self.check_lock_waits()?;
         let stalled = self.stalls.clients();
         let remembered = stalled.chain(self.clients.untold.keys().copied());
         let mut remembered = remembered.chain(self.last_values.keys().copied());
@@ -180,6 +181,7 @@ impl Engine {
             State::Idle,
             State::Active,
             State::InLane,
+            State::ForLock,
             State::Queued,
             State::Held,
             State::Asking,
@@ -236,8 +238,11 @@ impl Engine {
                     "it waits without a complete command",
                 )
             }
-            State::Queued => {
-                ensure(!client.holds_backend(), "it must not wait for a permit")?;
+            State::ForLock | State::Queued => {
+                ensure(
+                    !client.holds_backend(),
+                    "it must not wait for a permit or a lock",
+                )?;
                 ensure(
                     self.front_len(key, &client.inbox).is_ok(),
                     "it is queued without a complete command",

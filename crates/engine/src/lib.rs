@@ -15,6 +15,7 @@
 //! | `carried` | what follows a session from backend to backend, how it is learned, and what pins |
 //! | `conditions` | what SHOW WARNINGS and GET DIAGNOSTICS tell: where that is, and how it is told |
 //! | `diagnostics` | counts of rows: captured, and asked for |
+//! | `locks` | user-level locks: who holds them, and waiting for them without a backend |
 //! | `lanes` | backends that several sessions share, and what was learned of plain reads |
 //! | `backend` | backend connections: their records, how they log in and are set up, how many are busy, and whose slots they take |
 //! | `client` | client connections: their records, and the list that each is on |
@@ -39,6 +40,7 @@ mod errors;
 mod handler;
 mod invariants;
 mod lanes;
+mod locks;
 mod login;
 mod owner;
 mod permits;
@@ -68,6 +70,7 @@ use crate::backend::key_state::KeyState;
 use crate::backend::shares::Share;
 use crate::backend::{Backend, PoolKey, TurnCounter};
 use crate::clients::Clients;
+use crate::locks::LockWaits;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use backend::setup::TRACK_ALL;
@@ -165,6 +168,8 @@ pub struct Engine {
     idle_due: Option<Timestamp>,
     /// When the first idle backend must be closed because of the `wait_timeout` it carries.
     short_idle: Option<Timestamp>,
+    /// Clients that want a user-level lock.
+    lock_waits: LockWaits,
     /// What other workers were told last of those who hold backends and of those who wait.
     holders_published: (usize, Timestamp, usize),
     /// When was last looked for a standstill.
@@ -291,6 +296,7 @@ impl Engine {
             lane_due: None,
             idle_due: None,
             short_idle: None,
+            lock_waits: LockWaits::default(),
             holders_published: Default::default(),
             standstill_seen: None,
             find_out_at: None,

@@ -83,6 +83,7 @@ impl Engine {
                 Some(Taken::Later)
             }
             Decision::Reject(rejection) => {
+                self.forget_lock_wait(key);
                 self.answer_err(turn, key, &ClientError::rejected(&rejection));
                 self.touch(key, turn.now);
                 Some(Taken::Now)

@@ -25,6 +25,8 @@ pub struct Gauges {
     pub clients_waiting: u64,
     /// Clients whose statement waits for the right to run.
     pub clients_queued: u64,
+    /// Clients whose statement waits for a user-level lock.
+    pub clients_for_lock: u64,
     /// Clients whose statement runs.
     pub clients_active: u64,
     /// Clients whose statement waits for room in a lane.
@@ -95,6 +97,7 @@ impl Gauges {
         self.clients_idle += other.clients_idle;
         self.clients_waiting += other.clients_waiting;
         self.clients_queued += other.clients_queued;
+        self.clients_for_lock += other.clients_for_lock;
         self.clients_active += other.clients_active;
         self.clients_for_lane += other.clients_for_lane;
         self.clients_in_lane += other.clients_in_lane;
@@ -137,6 +140,7 @@ impl Engine {
             clients_idle: clients(State::Idle),
             clients_waiting: self.pool.key_ids().map(waiting).sum(),
             clients_queued: clients(State::Queued),
+            clients_for_lock: clients(State::ForLock),
             clients_active: clients(State::Active),
             clients_for_lane: self.pool.key_ids().map(for_lane).sum(),
             clients_in_lane: clients(State::InLane),

@@ -15,6 +15,7 @@ use crate::carried::globals::ChangedGlobal;
 use crate::commands::long::{PreparedCommand, Preparer};
 use crate::commands::reservations::{Reservation, Reservations};
 use crate::endings::kill::{KillOrder, KillOutcome, Victim};
+use crate::locks::registry::{LockRegistry, LockTurn};
 use crate::login::directory::{AccountsOrder, Published};
 use crate::login::full_exchange::Checker;
 use crate::login::relay_places::{RelayPlace, RelayPlaces};
@@ -42,6 +43,8 @@ pub struct Shared {
     pub(crate) accounts: Published,
     /// Addresses that failed to log in.
     pub(crate) strangers: Strangers,
+    /// User-level locks that sessions hold, and who waits for them.
+    pub(crate) locks: Arc<LockRegistry>,
     /// Logins that backends decide.
     pub(crate) relays: Arc<RelayPlaces>,
     /// Memory for commands.
@@ -69,6 +72,7 @@ impl Shared {
             preparer: OnceLock::new(),
             accounts: Published::default(),
             strangers: Strangers::default(),
+            locks: Arc::default(),
             relays: RelayPlaces::new(workers),
             commands: Arc::default(),
             standstills: Standstills::new(workers),
@@ -327,6 +331,8 @@ pub enum Mail {
     },
     /// A schema was made, changed or dropped: connections that have selected it select one anew.
     SchemasDefined,
+    /// A client of this worker may ask the server for the user-level lock that it waits for.
+    LockTurn(LockTurn),
     /// There may be room at a gate where statements of this worker wait.
     Woken(GateId),
     /// Other limits are in force.
@@ -378,6 +384,7 @@ impl std::fmt::Debug for Mail {
             Mail::GlobalWas(_) => "GlobalWas",
             Mail::SchemasChanged { .. } => "SchemasChanged",
             Mail::SchemasDefined => "SchemasDefined",
+            Mail::LockTurn(_) => "LockTurn",
             Mail::Woken(_) => "Woken",
             Mail::RulesChanged => "RulesChanged",
             Mail::RelayPlace(_) => "RelayPlace",

@@ -58,6 +58,7 @@ impl Engine {
             self.unfinished_due(),
             self.parked_due(),
             self.find_out_at,
+            self.lock_waits.due(),
             self.standstill_due(),
         ]
         .into_iter()
@@ -118,6 +119,7 @@ impl Engine {
         if self.lending.ask_at().is_some_and(|at| turn.now >= at) {
             self.ask_for_slots(turn);
         }
+        self.lock_waits_due(turn);
         self.standstill_is_due(turn.now);
         if self.find_out_at.is_some_and(|at| turn.now >= at) {
             self.find_out_at = None;

@@ -59,10 +59,12 @@ fn is_of(collation: &[u8], charset: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'_')
 }
 
+/// How the names of character sets begin whose ASCII letters are several bytes each.
+const WIDE: [&[u8]; 3] = [b"ucs2", b"utf16", b"utf32"];
+
 impl Charset {
     /// True if what stands in quotes is not made of ASCII bytes.
     pub(crate) fn is_wide(&self) -> bool {
-        const WIDE: [&[u8]; 3] = [b"ucs2", b"utf16", b"utf32"];
         WIDE.iter().any(|name| self.collation.starts_with(name))
     }
 
@@ -71,6 +73,18 @@ impl Charset {
         let name = &self.collation;
         let end = name.iter().position(|&byte| byte == b'_');
         &name[..end.unwrap_or(name.len())]
+    }
+
+    /// True if ASCII letters are one byte each in all that is sent, told and compared.
+    #[must_use]
+    pub fn is_narrow(&self) -> bool {
+        let sets = [
+            Some(&self.client),
+            self.results.as_ref(),
+            Some(&self.collation),
+        ];
+        let is_wide = |set: &[u8]| WIDE.iter().any(|name| set.starts_with(name));
+        !sets.into_iter().flatten().any(|set| is_wide(set))
     }
 
     /// True if the collation is one of the client's character set.

@@ -157,6 +157,63 @@ pub fn parameter_types(payload: &[u8], list: ParameterList) -> ParameterTypes<'_
     }
 }
 
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParameterValue<'a> {
+    /// NULL.
+    Null,
+    /// A whole number; one without sign that is too large for this is negative.
+    Integer(i64),
+    /// A DOUBLE.
+    Double(f64),
+    /// A string of bytes, which a DECIMAL is, too.
+    Bytes(&'a [u8]),
+}
+
+/// The values of an execution whose parameters have these types, without long data. `None` if there are attributes
+/// besides, types that are not looked at, or fewer values than there should be.
+pub fn parameter_values<'a>(
+    payload: &'a [u8],
+    list: ParameterList,
+    types: TypeList<'_>,
+) -> Option<Vec<ParameterValue<'a>>> {
+    let at = types_at(payload, list)?;
+    let is_execute = payload.first() == Some(&(Command::StmtExecute as u8));
+    if !is_execute || at.count != usize::from(list.parameters) {
+        return None;
+    }
+    let has_types = payload.get(at.flag)? & at.mask != 0;
+    let mut reader = Reader::new(payload.get(at.types..)?);
+    for _ in 0..at.count * usize::from(has_types) {
+        reader.bytes(TYPE_LEN, "type").ok()?;
+        if at.named {
+            reader.lenenc_bytes("name").ok()?;
+        }
+    }
+    let nulls = payload.get(at.flag - at.count.div_ceil(8)..at.flag)?;
+    let value = |(place, pair): (usize, &[u8])| match nulls[place / 8] & 1 << (place % 8) {
+        0 => parameter_value(&mut reader, pair[0]),
+        _ => Some(ParameterValue::Null),
+    };
+    let values: Option<Vec<_>> = types.pairs().enumerate().map(value).collect();
+    values.filter(|values| values.len() == at.count)
+}
+
+/// A value of that type. Source: "Binary Protocol Value" in the MySQL manual.
+fn parameter_value<'a>(reader: &mut Reader<'a>, kind: u8) -> Option<ParameterValue<'a>> {
+    let mut bytes = |len| reader.bytes(len, "value").ok();
+    Some(match kind {
+        1 => ParameterValue::Integer(i8::from_le_bytes(*bytes(1)?.first_chunk()?).into()),
+        2 | 13 => ParameterValue::Integer(i16::from_le_bytes(*bytes(2)?.first_chunk()?).into()),
+        3 | 9 => ParameterValue::Integer(i32::from_le_bytes(*bytes(4)?.first_chunk()?).into()),
+        5 => ParameterValue::Double(f64::from_le_bytes(*bytes(8)?.first_chunk()?)),
+        6 => ParameterValue::Null,
+        8 => ParameterValue::Integer(i64::from_le_bytes(*bytes(8)?.first_chunk()?)),
+        0 | 15 | 246 | 249..=254 => ParameterValue::Bytes(reader.lenenc_bytes("value").ok()?),
+        _ => return None,
+    })
+}
+
 /// The same execution with these types, two bytes for each, where it omits them.
 pub fn with_parameter_types(payload: &[u8], list: ParameterList, types: &[u8]) -> Vec<u8> {
     // The types of attributes cannot be omitted: the server refuses that.
@@ -328,5 +385,46 @@ mod tests {
         assert_eq!(given(with, plain(1)), Some(vec![8, 0]));
         assert_eq!(parameter_types(without, plain(1)), ParameterTypes::Omitted);
         assert_eq!(with_parameter_types(without, plain(1), &[8, 0]), with);
+    }
+
+    #[test]
+    fn values_are_read_by_their_types() {
+        use ParameterValue::{Bytes, Double, Integer, Null};
+        let header = [0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0];
+        let values = |bitmap: &[u8], types: &[u8], values: &[u8]| {
+            let list = plain((types.len() / TYPE_LEN) as u16);
+            let with = [&header, bitmap, &[1], types, values].concat();
+            let without = [&header, bitmap, &[0], values].concat();
+            let read = parameter_values(&with, list, TypeList::of(types)).map(|v| format!("{v:?}"));
+            let known = parameter_values(&without, list, TypeList::of(types));
+            assert_eq!(read, known.as_ref().map(|v| format!("{v:?}")));
+            read
+        };
+        let shown = |values: &[ParameterValue<'_>]| Some(format!("{values:?}"));
+        let text = b"\x04lock\x0a\0\0\0\0\0\0\0";
+        let expected = [Bytes(b"lock"), Integer(10)];
+        assert_eq!(values(&[0], &[253, 0, 8, 0], text), shown(&expected));
+        let double = [&b"\x01a"[..], &(-1.0_f64).to_le_bytes()].concat();
+        assert_eq!(
+            values(&[0], &[254, 0, 5, 0], &double),
+            shown(&[Bytes(b"a"), Double(-1.0)])
+        );
+        assert_eq!(
+            values(&[2], &[253, 0, 3, 0], b"\x01a"),
+            shown(&[Bytes(b"a"), Null])
+        );
+        assert_eq!(values(&[0], &[1, 0], &[0xff]), shown(&[Integer(-1)]));
+        assert_eq!(values(&[0], &[12, 0], &[0]), None, "a time");
+        assert_eq!(values(&[0], &[8, 0], &[0]), None, "cut off");
+        let named = [&header[..], &[1, 0, 1, 253, 0, 0, 1, b'a']].concat();
+        let list = ParameterList {
+            parameters: 1,
+            attributes: true,
+        };
+        let types = TypeList::of(&[253, 0]);
+        assert_eq!(
+            parameter_values(&named, list, types),
+            Some(vec![Bytes(b"a")])
+        );
     }
 }

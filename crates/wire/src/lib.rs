@@ -40,8 +40,9 @@ pub use command::Command;
 pub use definitions::{Definitions, Fingerprint};
 pub use err::{ErrPacket, code};
 pub use execute::{
-    BULK_EXECUTE_HEADER_LEN, ParameterList, ParameterTypes, PrepareOk, TypeList, asks_for_cursor,
-    long_data_parameter, parameter_types, statement_id, with_parameter_types,
+    BULK_EXECUTE_HEADER_LEN, ParameterList, ParameterTypes, ParameterValue, PrepareOk, TypeList,
+    asks_for_cursor, long_data_parameter, parameter_types, parameter_values, statement_id,
+    with_parameter_types,
 };
 pub use handshake::{AuthSwitchRequest, HandshakeResponse, InitialHandshake, SslRequest};
 pub use ok::{OkPacket, encode_eof};

@@ -224,11 +224,12 @@ impl Collector for Scrape {
 }
 
 /// Clients by state.
-pub(crate) fn clients(gauges: &Gauges) -> [(&'static str, u64); 8] {
+pub(crate) fn clients(gauges: &Gauges) -> [(&'static str, u64); 9] {
     [
         ("login", gauges.clients_login),
         ("idle", gauges.clients_idle),
         ("queued", gauges.clients_queued),
+        ("for_lock", gauges.clients_for_lock),
         ("waiting", gauges.clients_waiting),
         ("for_lane", gauges.clients_for_lane),
         ("in_lane", gauges.clients_in_lane),

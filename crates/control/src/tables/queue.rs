@@ -69,6 +69,7 @@ fn row(position: u64, line: ClientLine) -> Row {
     let waits_for = match (line.limit, line.state) {
         (Some(limit), _) => limit,
         (None, "for_lane") => "lane",
+        (None, "for_lock") => "lock",
         (None, _) => "backend",
     };
     vec![

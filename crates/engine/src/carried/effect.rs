@@ -15,20 +15,22 @@ use crate::carried::routines::{Routine, routines_of};
 use crate::commands::Packet;
 use crate::commands::rewrite::{self, prepared_text};
 use crate::conditions::Does;
+use crate::locks::effect::LockEffect;
 use crate::prepared::Preparing;
 use crate::prepared::named::{executes, names_statement};
 use crate::prepared::templates::Meaning;
 
-/// What a command does to what is held, and the row it is answered with, which may come in parts.
+/// What a command does to what is held.
 pub(crate) struct Effect {
     act: Act,
-    row: Vec<u8>,
 }
 
 /// What a command does. Statements have the client's ids.
 pub(crate) enum Act {
-    /// What a text does.
+    /// What a text does, but for user-level locks.
     Text(Holding),
+    /// What a text does to user-level locks.
+    Lock(LockEffect),
     /// COM_STMT_PREPARE.
     Prepares(Preparing),
     /// A COM_STMT_EXECUTE that asks for a cursor, or ends one.
@@ -45,41 +47,29 @@ pub(crate) enum Act {
     Retracks,
 }
 
-/// More of a row is not looked at.
-const ROW_MAX: usize = BINARY_ONES[0].len() + 1;
-
-/// What a row begins with whose first column is the number one.
-const ONE: &[u8] = b"\x011";
-
-/// Such a row of the binary protocol, with nothing else in it, as BIGINT and as INT.
-const BINARY_ONES: [&[u8]; 2] = [b"\0\0\x01\0\0\0\0\0\0\0", b"\0\0\x01\0\0\0"];
-
 impl Effect {
     /// What a text does.
     pub(crate) fn of_text(holding: Holding) -> Self {
-        let (act, row) = (Act::Text(holding), Vec::new());
-        Self { act, row }
+        let act = Act::Text(holding);
+        Self { act }
     }
 
     /// What a command about a prepared statement does.
     pub(crate) fn of_statement(act: Act) -> Self {
-        let row = Vec::new();
-        Self { act, row }
+        Self { act }
     }
 
-    /// True for what a text does.
+    /// True for what a text does to what is held.
     pub(crate) fn is_of_text(&self) -> bool {
-        matches!(self.act, Act::Text(_))
+        matches!(self.act, Act::Text(_) | Act::Lock(_))
     }
 
-    /// True if the answer was a row that begins with the number one.
-    pub(crate) fn is_one(&self) -> bool {
-        self.row.starts_with(ONE) || BINARY_ONES.contains(&&self.row[..])
-    }
-
-    /// True if the answer to a text was a row that begins with NULL.
-    pub(crate) fn is_null(&self) -> bool {
-        self.row.starts_with(&[0xfb])
+    /// What it does to user-level locks.
+    pub(crate) fn of_lock(&self) -> Option<&LockEffect> {
+        match &self.act {
+            Act::Lock(effect) => Some(effect),
+            _ => None,
+        }
     }
 
     /// What the command does.
@@ -114,22 +104,9 @@ impl Effect {
     pub(crate) fn note(&mut self, piece: &Piece<'_>) {
         match (&mut self.act, piece) {
             (Act::Prepares(preparing), _) => preparing.note(piece),
-            (Act::Text(_), Piece::Row(_) | Piece::Rest(_)) => self.row(piece),
+            (Act::Lock(effect), _) => effect.note(piece),
             _ => {}
         }
-    }
-
-    /// The beginning of a row, or the rest of it. What was the rest of something before it is forgotten.
-    fn row(&mut self, piece: &Piece<'_>) {
-        let bytes = match piece {
-            Piece::Rest(bytes) => bytes,
-            _ => {
-                self.row.clear();
-                piece.payload()
-            }
-        };
-        let room = ROW_MAX.saturating_sub(self.row.len());
-        self.row.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 }
 
@@ -171,13 +148,23 @@ impl Engine {
             return act.map(Effect::of_statement);
         }
         let dialect = dialect.filter(|_| holdings::concerns(statement))?;
-        if !executes(packet.payload) {
-            return holding(packet.text(), dialect).map(Effect::of_text);
+        let runs = executes(packet.payload);
+        let holding = match runs {
+            false => holding(packet.text(), dialect)?,
+            true => {
+                let prepared = self.clients.get(client)?.statement(packet.payload)?;
+                holding(&prepared.template.text, dialect)?
+            }
+        };
+        match holding {
+            Holding::Lock(call) => {
+                let act = Act::Lock(self.lock_effect(client, packet, call));
+                Some(Effect::of_statement(act))
+            }
+            // The names of tables belong to the schema that was selected when it was prepared.
+            _ if runs => None,
+            holding => Some(Effect::of_text(holding)),
         }
-        // The names of tables belong to the schema that was selected when it was prepared.
-        let prepared = self.clients.get(client)?.statement(packet.payload)?;
-        let holding = holding(&prepared.template.text, dialect);
-        holding.filter(Holding::is_of_locks).map(Effect::of_text)
     }
 
     /// What COM_STMT_PREPARE of a text does.

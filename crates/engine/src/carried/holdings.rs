@@ -4,13 +4,19 @@
 use std::sync::Arc;
 
 use membership::Key;
-use session::statement::{Holding, Kind, PinReason, PinReasons, Statement, TableName, Traits};
+use session::statement::{
+    Holding, Kind, LockAct, PinReason, PinReasons, Statement, TableName, Traits,
+};
 use wire::ServerStatus;
 
 use crate::Engine;
 use crate::backend::{ClientCommand, PreparedXa};
 use crate::carried::effect::{Act, Effect};
 use crate::client::Client;
+use crate::locks::answer::Returned;
+use crate::locks::effect::{LockEffect, may_release_unseen};
+use crate::locks::held::HeldLocks;
+use crate::locks::registry::{LockRegistry, LockTicket};
 use crate::shared::PinLimits;
 
 /// A temporary table: schema and name.
@@ -21,8 +27,8 @@ type QualifiedName = (Option<Arc<[u8]>>, Box<[u8]>);
 pub(crate) struct Holdings {
     tables: Vec<QualifiedName>,
     handlers: Vec<Box<[u8]>>,
-    /// User-level locks, each as often as it was got.
-    locks: u32,
+    /// User-level locks.
+    locks: HeldLocks,
     /// Prepared statements that stay on this backend, by the client's ids.
     pub(crate) prepared: Vec<u32>,
     /// Those with an open cursor.
@@ -63,6 +69,11 @@ impl Client {
         if effect.is_some_and(Effect::is_of_text) {
             return;
         }
+        if let Some(holdings) = &mut self.holdings
+            && may_release_unseen(statement)
+        {
+            holdings.locks.lose_names();
+        }
         let renames = statement.kind == Kind::Ddl && self.pins.contains(PinReason::TemporaryTable);
         let unseen = LISTED.into_iter().filter(|&reason| {
             !OF_STATEMENTS.contains(&reason) && statement.pins.contains(reason)
@@ -95,7 +106,12 @@ impl Client {
     }
 
     /// The reasons that are over with the answer to `command`.
-    fn ended(&mut self, command: &ClientCommand, failed: bool) -> PinReasons {
+    fn ended(
+        &mut self,
+        command: &ClientCommand,
+        failed: bool,
+        locks: &Arc<LockRegistry>,
+    ) -> PinReasons {
         let mut ended = PinReasons::NONE;
         if !failed && command.kind != Kind::Multiple {
             let sent = (command.kind, command.traits);
@@ -114,8 +130,10 @@ impl Client {
         if let Some(effect) = &command.effect {
             let schema = self.session.schema.clone();
             let holdings = self.holdings.get_or_insert_default();
-            if !failed {
-                holdings.take(effect, schema);
+            match (effect.of_lock(), failed) {
+                (Some(lock), _) => holdings.take_lock(lock, failed, locks),
+                (None, false) => holdings.take(effect, schema),
+                (None, true) => {}
             }
             ended |= holdings.let_go();
         }
@@ -154,7 +172,6 @@ impl Holdings {
         let Act::Text(holding) = effect.act() else {
             return;
         };
-        let is_one = effect.is_one();
         match holding {
             Holding::CreatesTable(name) => {
                 let name = qualified(name, schema);
@@ -170,14 +187,43 @@ impl Holdings {
             }
             Holding::OpensHandler(name) => self.handlers.push(name.clone()),
             Holding::ClosesHandler(name) => self.handlers.retain(|handler| handler != name),
-            Holding::ReadsHandler => {}
-            Holding::GetsLock => self.locks += u32::from(is_one),
-            Holding::GetsLockOrNull => self.locks += u32::from(!effect.is_null()),
-            Holding::ReleasesLock => self.locks = self.locks.saturating_sub(u32::from(is_one)),
-            Holding::ReleasesAllLocks => {
-                self.locks = 0;
-                self.uncertain.remove(PinReason::UserLock);
+            Holding::ReadsHandler | Holding::Lock(_) => {}
+        }
+    }
+
+    /// Takes over what a call of a lock's function did.
+    fn take_lock(&mut self, effect: &LockEffect, failed: bool, registry: &Arc<LockRegistry>) {
+        let (ticket, returned) = (effect.take_ticket(), effect.returned());
+        if failed {
+            // The next who waits for the lock has its turn.
+            return;
+        }
+        let certain = match (effect.does, returned) {
+            (LockAct::Gets, Returned::One) => {
+                self.locks.got(effect.name.as_ref(), ticket, registry);
+                true
             }
+            (LockAct::Gets, Returned::Not) => {
+                ticket.into_iter().for_each(LockTicket::is_unknown);
+                true
+            }
+            (LockAct::Gets, Returned::Untold) => {
+                ticket.into_iter().for_each(LockTicket::is_unknown);
+                false
+            }
+            (LockAct::Releases, Returned::Not) => true,
+            (LockAct::Releases, Returned::One | Returned::Untold) => {
+                let is_told = returned == Returned::One;
+                self.locks.released(effect.name.as_ref(), is_told)
+            }
+            (LockAct::ReleasesAll, _) => {
+                self.locks = HeldLocks::default();
+                self.uncertain.remove(PinReason::UserLock);
+                true
+            }
+        };
+        if !certain {
+            self.uncertain.insert(PinReason::UserLock);
         }
     }
 
@@ -188,7 +234,7 @@ impl Holdings {
             !self.cursors.is_empty(),
             !self.tables.is_empty(),
             !self.handlers.is_empty(),
-            self.locks > 0,
+            !self.locks.is_empty(),
         ];
         LISTED
             .into_iter()
@@ -247,13 +293,17 @@ impl Engine {
     pub(crate) fn end_pins(&mut self, key: Key, command: &ClientCommand, failed: bool) {
         self.keep_transaction(key, command, failed);
         self.keep_insert_id_for_null(key);
+        let lock = command.effect.as_ref().and_then(|effect| effect.of_lock());
+        if let Some(column) = lock.and_then(LockEffect::column) {
+            self.shared.locks.learn(column);
+        }
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         if client.pins.is_empty() {
             return;
         }
-        let ended = client.ended(command, failed);
+        let ended = client.ended(command, failed, &self.shared.locks);
         if ended.is_empty() {
             return;
         }

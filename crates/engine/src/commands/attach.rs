@@ -45,6 +45,9 @@ impl Engine {
             self.force_permit(turn, client, packet, &statement);
             return self.dispatch(turn, client, packet, statement);
         }
+        if let Some(taken) = self.waits_for_lock(turn, client, (packet, &statement)) {
+            return taken;
+        }
         let eligible = self.may_share(turn, client, packet, &statement);
         if let Some(taken) = self.ask_permit(turn, client, packet, &statement) {
             return taken;
@@ -366,6 +369,7 @@ impl Engine {
     pub(crate) fn attach_in_vain<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, client: Key) {
         drop(self.take_permit(client));
         self.forget_intent(client);
+        self.forget_lock_wait(client);
         if self.clients.state(client) != Some(State::Active) {
             return;
         }

@@ -7,7 +7,7 @@ use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
 use crate::backend::{Backend, ClientCommand, InsertId, PreparedXa, Purpose, RestorePart};
-use crate::carried::effect::sets_global;
+use crate::carried::effect::{Effect, sets_global};
 use crate::carried::holdings;
 use crate::carried::insert_id::put_insert_id;
 use crate::carried::read_back::READ_INSERT_ID;
@@ -44,6 +44,9 @@ impl Engine {
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let untold = self.sets(client_key, packet, (&statement, dialect.as_ref()));
+        let lock = effect.as_ref().and_then(Effect::of_lock);
+        lock.into_iter().for_each(|lock| lock.sent(turn.now));
+        self.forget_lock_wait(client_key);
         let does = self.does(client_key, packet, &statement);
         let texts = self.text_effect(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);

@@ -208,6 +208,8 @@ impl Engine {
         }
         if !victim.query {
             self.close_client(turn, key, DisconnectReason::Killed);
+        } else if waits && self.kill_lock_wait(turn, key) {
+            // It was answered.
         } else if waits {
             self.leave_queue(key, DisconnectReason::Killed);
             self.answer_err(turn, key, &ClientError::interrupted());

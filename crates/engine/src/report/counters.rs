@@ -227,6 +227,10 @@ counters! {
     abandoned,
     /// Statements that left the queue after queue_timeout; they never ran.
     queue_timeouts,
+    /// GET_LOCK statements that waited here, without a backend, for another session of the front door to release the lock.
+    lock_waits,
+    /// Those of them that were answered with 0 here, because their time was over.
+    lock_waits_timed_out,
     /// Times that all backend connections were held by silent sessions while statements waited.
     standstills,
     /// Statements ended because they ran for longer than max_statement_time.

@@ -181,7 +181,7 @@ impl Engine {
     /// only as long as it may have to be sent again.
     fn statement_of(&self, client: &Client, state: State) -> Option<String> {
         let raw = match state {
-            State::Queued | State::Waiting(_) | State::ForLane(_) | State::InLane => &client.inbox,
+            state if state.waits() || state == State::InLane => &client.inbox,
             State::Active => &self.pool.get(client.backend?)?.replay,
             _ => return None,
         };
@@ -266,6 +266,7 @@ fn client_state(state: State) -> &'static str {
     match state {
         State::Greeting | State::Login | State::Challenged | State::Judged => "login",
         State::Idle => "idle",
+        State::ForLock => "for_lock",
         State::Queued => "queued",
         State::Waiting(_) => "waiting",
         State::ForLane(_) => "for_lane",

@@ -75,6 +75,8 @@ mod lifecycle;
 #[cfg(test)]
 mod load;
 #[cfg(test)]
+mod locks;
+#[cfg(test)]
 mod logins;
 #[cfg(test)]
 mod long;

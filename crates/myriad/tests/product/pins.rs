@@ -7,7 +7,7 @@ use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Serve
 const PINNED: &str = "myriad_pinned_sessions{reason=\"transaction\"}";
 
 /// What takes hold of something, and what lets go of it.
-const HOLDINGS: [&[&str]; 10] = [
+const HOLDINGS: [&[&str]; 13] = [
     &["SELECT GET_LOCK('pins', 5)", "SELECT RELEASE_LOCK('pins')"],
     &[
         "SELECT GET_LOCK('pins', 5)",
@@ -15,6 +15,15 @@ const HOLDINGS: [&[&str]; 10] = [
         "SELECT GET_LOCK('more', 5)",
         "SELECT RELEASE_LOCK('pins')",
         "DO RELEASE_ALL_LOCKS()",
+    ],
+    &["SELECT GET_LOCK('pins', 5)", "DO RELEASE_LOCK('pins')"],
+    &[
+        "SELECT GET_LOCK('pins', 5) FROM DUAL",
+        "SELECT RELEASE_LOCK('pins') AS released FROM DUAL",
+    ],
+    &[
+        "SELECT CAST(GET_LOCK('pins', 5) AS SIGNED) = 1 AS got",
+        "SELECT COALESCE(RELEASE_LOCK('pins'), 0)",
     ],
     // As MediaWiki has it.
     &[

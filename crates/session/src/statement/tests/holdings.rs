@@ -1,6 +1,6 @@
 //! What is taken hold of, and let go of.
 
-use super::super::{Holding, TableName, holding};
+use super::super::{Argument, Holding, TableName, holding, lock_call};
 use super::*;
 
 fn table(name: &str) -> TableName {
@@ -43,26 +43,105 @@ fn what_is_held_has_a_name() {
         ),
         ("HANDLER h READ FIRST", Holding::ReadsHandler),
         ("HANDLER h CLOSE", Holding::ClosesHandler(b"h"[..].into())),
-        ("SELECT GET_LOCK('a', 1)", Holding::GetsLock),
-        ("select get_lock(concat_ws, 1) as got", Holding::GetsLock),
-        ("SELECT GET_LOCK('1357', 0) LIMIT 1", Holding::GetsLock),
-        (
-            "SELECT GET_LOCK(SUBSTRING(CONCAT('a', 'b'), 1, 64), 0), 'prefix'",
-            Holding::GetsLock,
-        ),
-        (
-            "SELECT IF(GET_LOCK('a',5),UNIX_TIMESTAMP(SYSDATE(6)),NULL) AS acquired",
-            Holding::GetsLockOrNull,
-        ),
-        (
-            "SELECT RELEASE_LOCK('1357') AS v LIMIT 1",
-            Holding::ReleasesLock,
-        ),
-        ("SELECT RELEASE_LOCK('a') 'freed'", Holding::ReleasesLock),
-        ("DO RELEASE_ALL_LOCKS()", Holding::ReleasesAllLocks),
-        ("SELECT RELEASE_ALL_LOCKS()", Holding::ReleasesAllLocks),
     ] {
         assert_eq!(holding(text.as_bytes(), &MARIADB), Some(expected), "{text}");
+    }
+}
+
+/// What a call does, its arguments, what its answer tells, and its column: as short as it can be said.
+fn told(text: &str) -> Option<String> {
+    let call = lock_call(text.as_bytes(), &MARIADB)?;
+    let argument = |argument: &Argument| match argument {
+        Argument::Text(text) => format!("'{}'", text.escape_ascii()),
+        Argument::Number(number) => number.to_string(),
+        Argument::Negative => "-".to_owned(),
+        Argument::Parameter(number) => format!("?{number}"),
+        Argument::Other => "…".to_owned(),
+    };
+    let column = call.column.map_or(String::new(), |column| {
+        format!(" {}", String::from_utf8(column.into()).unwrap())
+    });
+    let (name, timeout) = (argument(&call.name), argument(&call.timeout));
+    Some(format!(
+        "{:?} {name} {timeout} {:?}{column}",
+        call.does, call.tells
+    ))
+}
+
+#[test]
+fn calls_of_locks_are_read_from_many_forms() {
+    for (text, expected) in [
+        ("SELECT GET_LOCK('a', 1)", "Gets 'a' 1 One GET_LOCK('a', 1)"),
+        ("select get_lock(concat_ws, 1) as got", "Gets … 1 One got"),
+        (
+            "SELECT GET_LOCK('13', 0) LIMIT 1;",
+            "Gets '13' 0 One GET_LOCK('13', 0)",
+        ),
+        (
+            "SELECT GET_LOCK ('it''s\\n', -1) FROM DUAL",
+            "Gets 'it\\'s\\n' - One GET_LOCK ('it''s\\n', -1)",
+        ),
+        ("SELECT GET_LOCK(?, 10)", "Gets ?0 10 One GET_LOCK(?, 10)"),
+        ("SELECT GET_LOCK('?', ?) `a b`", "Gets '?' ?0 One a b"),
+        ("SELECT GET_LOCK(?, ?)", "Gets ?0 ?1 One GET_LOCK(?, ?)"),
+        (
+            "SELECT GET_LOCK('a', 0.5)",
+            "Gets 'a' … One GET_LOCK('a', 0.5)",
+        ),
+        (
+            "SELECT GET_LOCK(_utf8'a', 1)",
+            "Gets … 1 One GET_LOCK(_utf8'a', 1)",
+        ),
+        (
+            "SELECT GET_LOCK(SUBSTRING(CONCAT('a', 'b'), 1, 64), 0), 'prefix'",
+            "Gets … 0 One",
+        ),
+        (
+            "SELECT CAST(GET_LOCK('a', 1) AS SIGNED INTEGER) AS x",
+            "Gets 'a' 1 One",
+        ),
+        ("SELECT CAST(GET_LOCK('a', 1) AS CHAR(1))", "Gets 'a' 1 One"),
+        (
+            "SELECT CONVERT(GET_LOCK('a', 1), UNSIGNED)",
+            "Gets 'a' 1 One",
+        ),
+        (
+            "SELECT COALESCE(GET_LOCK('a', 1), 0) = 1 got",
+            "Gets 'a' 1 One",
+        ),
+        ("SELECT IFNULL(RELEASE_LOCK('a'), -1)", "Releases 'a' … One"),
+        ("SELECT (GET_LOCK('a', 1) <=> 1)", "Gets 'a' 1 One"),
+        ("SELECT 1 = GET_LOCK('a', 1)", "Gets 'a' 1 One"),
+        ("SELECT GET_LOCK('a', 1) IS TRUE", "Gets 'a' 1 One"),
+        ("SELECT RELEASE_LOCK('a') + 0", "Releases 'a' … One"),
+        ("SELECT IF(GET_LOCK('a', 1), 1, 0)", "Gets 'a' 1 One"),
+        ("SELECT IF(GET_LOCK('a', 1) = 1, 1, NULL)", "Gets 'a' 1 One"),
+        (
+            "SELECT IF(GET_LOCK('a',5),UNIX_TIMESTAMP(SYSDATE(6)),NULL) AS acquired",
+            "Gets 'a' 5 NotNull",
+        ),
+        (
+            "SELECT RELEASE_LOCK('13') AS v LIMIT 1",
+            "Releases '13' … One v",
+        ),
+        (
+            "SELECT RELEASE_LOCK('a') 'freed' FROM dual",
+            "Releases 'a' … One freed",
+        ),
+        ("DO RELEASE_LOCK('a')", "Releases 'a' … Nothing"),
+        ("DO GET_LOCK('a', 10)", "Gets 'a' 10 Nothing"),
+        ("DO RELEASE_ALL_LOCKS()", "ReleasesAll … … Nothing"),
+        (
+            "SELECT RELEASE_ALL_LOCKS()",
+            "ReleasesAll … … Nothing RELEASE_ALL_LOCKS()",
+        ),
+    ] {
+        assert_eq!(told(text).as_deref(), Some(expected), "{text}");
+        let holding = holding(text.as_bytes(), &MARIADB);
+        assert!(
+            holding.is_some_and(|holding| holding.is_of_locks()),
+            "{text}"
+        );
     }
 }
 
@@ -74,18 +153,27 @@ fn in_doubt_nothing_is_said() {
         "SELECT GET_LOCK(`get_lock`('b', 1), 1)",
         "SELECT GET_LOCK('a', 1), RELEASE_LOCK('b')",
         "SELECT GET_LOCK('a', 1), a FROM t",
-        "SELECT IF(GET_LOCK('a', 1), 1, 0)",
         "SELECT IF(GET_LOCK('a', 1), `NULL`, NULL, 1)",
         "SELECT IF(GET_LOCK('a', 1), (GET_LOCK('b', 1)), NULL)",
-        "SELECT IF(RELEASE_LOCK('a'), 1, NULL)",
         "SELECT IF(GET_LOCK('a', 1) = 0, 1, NULL)",
         "SELECT IF(GET_LOCK('a', 1), 1, NULL) FROM t",
         "SELECT GET_LOCK('a', 1) FROM t",
         "SELECT GET_LOCK('a', 1) + 1",
+        "SELECT GET_LOCK('a', 1) = 0",
+        "SELECT -GET_LOCK('a', 1)",
+        "SELECT NOT GET_LOCK('a', 1)",
+        "SELECT COALESCE(GET_LOCK('a', 1), 1)",
+        "SELECT IF(GET_LOCK('a', 1), NULLIF(1, 1), NULL)",
+        "SELECT IF(GET_LOCK('a', 1), 0, 1)",
+        "SELECT IF(GET_LOCK('a', 1), 5, NULL) IS TRUE",
+        "SELECT CAST(GET_LOCK('a', 1) AS DOUBLE)",
+        "SELECT GET_LOCK('a', 1) INTO @x",
+        "SELECT GET_LOCK('a', 1) UNION SELECT 1",
+        "DO GET_LOCK('a', 1), RELEASE_LOCK('a')",
+        "DO RELEASE_LOCK('a'); SELECT 1",
         "SELECT GET_LOCK('a', 1) LIMIT 0",
         "SELECT GET_LOCK('a', 1) LIMIT 1, 1",
         "SELECT 1; SELECT RELEASE_ALL_LOCKS()",
-        "DO RELEASE_LOCK('a')",
         "CREATE TABLE t (a INT)",
         "DROP TABLE t; SELECT 1",
         "CREATE TEMPORARY SEQUENCE s",

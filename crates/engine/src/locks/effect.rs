@@ -1,0 +1,97 @@
+//! What a call of a lock's function does to what its session holds, kept with the command until its answer has come.
+
+use std::cell::Cell;
+
+use events::Timestamp;
+use membership::Key;
+use session::statement::{LockAct, LockCall, PinReason, Statement, Traits};
+use wire::Piece;
+
+use crate::Engine;
+use crate::commands::Packet;
+use crate::conditions::binary_rows::Form;
+use crate::locks::answer::{LockAnswer, LockColumn, Returned};
+use crate::locks::registry::{LockName, LockTicket};
+use crate::prepared::named::executes;
+
+/// A call that was sent.
+pub(crate) struct LockEffect {
+    /// What it does.
+    pub(crate) does: LockAct,
+    /// The name of the lock, if that is certain.
+    pub(crate) name: Option<LockName>,
+    /// What its session has of the lock so far.
+    ticket: Cell<Option<LockTicket>>,
+    call: LockCall,
+    form: Form,
+    answer: LockAnswer,
+}
+
+impl LockEffect {
+    /// Takes note of a piece of the answer.
+    pub(crate) fn note(&mut self, piece: &Piece<'_>) {
+        self.answer.note(piece);
+    }
+
+    /// It is sent.
+    pub(crate) fn sent(&self, now: Timestamp) {
+        let ticket = self.ticket.take();
+        ticket.iter().for_each(|ticket| ticket.sent(now));
+        self.ticket.set(ticket);
+    }
+
+    /// What the call returned, as far as the answer says it.
+    pub(crate) fn returned(&self) -> Returned {
+        self.answer.returned(self.call.tells, self.form)
+    }
+
+    /// What its session has of the lock so far.
+    pub(crate) fn take_ticket(&self) -> Option<LockTicket> {
+        self.ticket.take()
+    }
+
+    /// What a column with nothing but the value of `GET_LOCK` is like, if the answer has one.
+    pub(crate) fn column(&self) -> Option<LockColumn> {
+        let is_plain = self.does == LockAct::Gets && self.call.column.is_some();
+        self.answer.column().filter(|_| is_plain)
+    }
+}
+
+/// True of a statement that may release locks without being a call that was recognized, or without saying which.
+pub(crate) fn may_release_unseen(statement: &Statement) -> bool {
+    const RUN_OTHERS: [PinReason; 7] = [
+        PinReason::UserLock,
+        PinReason::Call,
+        PinReason::UnknownFunction,
+        PinReason::StoredObject,
+        PinReason::MultipleStatements,
+        PinReason::TextPrepared,
+        PinReason::Unknown,
+    ];
+    statement.traits.contains(Traits::RELEASES_USER_LOCK)
+        || RUN_OTHERS
+            .iter()
+            .any(|&reason| statement.pins.contains(reason))
+}
+
+impl Engine {
+    /// A call is about to be sent.
+    pub(crate) fn lock_effect(
+        &mut self,
+        key: Key,
+        packet: Packet<'_>,
+        call: LockCall,
+    ) -> LockEffect {
+        LockEffect {
+            does: call.does,
+            name: self.lock_name(key, packet, &call),
+            ticket: Cell::new(self.take_lock_ticket(key)),
+            form: match executes(packet.payload) {
+                true => Form::Binary,
+                false => Form::Text,
+            },
+            call,
+            answer: LockAnswer::default(),
+        }
+    }
+}
