@@ -50,10 +50,10 @@ bench: ## What single parts cost, in ns: understanding a statement, relaying an 
 	cargo bench --package wire --bench relay
 	cargo bench --package admission --bench admission
 
-test: setup lint ## Before each change: setup, lint, unit tests, simulation, product tests on MariaDB (25 minutes on a new machine)
+test: setup lint ## Before each change: setup, lint, unit tests, simulation, product tests on MariaDB
 	cargo test --workspace --lib --bins --tests
 
-test-deep: ## What CI runs besides: MariaDB 11.8, MySQL, random sessions, fuzzing, atomics, licences (35 minutes)
+test-deep: ## What CI runs besides: MariaDB 11.8, MySQL, random sessions, fuzzing, atomics, licences
 	@$(MAKE) --no-print-directory licences test-atomics
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(or $(FUZZ_SECONDS),15)
 	@$(MAKE) --no-print-directory test-mariadb-11.8 test-mysql
