@@ -369,11 +369,9 @@ impl Engine {
         let status = self.pool.get(backend).map(|backend| backend.status);
         let says = |flag| !failed && status.is_some_and(|status| status.contains(flag));
         let (id, open) = match effect.act() {
-            Act::Text(_)
-            | Act::Lock(_)
-            | Act::Signals(_)
-            | Act::SetsGlobals(_)
-            | Act::Retracks => return,
+            Act::Text(_) | Act::Lock(_) | Act::Signals(_) | Act::SetsGlobals(_) | Act::Retracks => {
+                return;
+            }
             Act::Prepares(preparing) => {
                 let who = (backend, command.client);
                 return self.statement_prepared(who, preparing, failed);
