@@ -12,7 +12,7 @@ use crate::quota_watch::QuotaWatch;
 use crate::world::World;
 
 /// Slots may be free for so long beside somebody who waits: what a key keeps, patience, mail and connecting.
-const HAND_OVER: Span = Span::from_ms(2 * pool::KEEP.as_us() / 1_000 + 20);
+const HAND_OVER: Span = Span::from_ms(pool::KEEP.as_us() / 1_000 + 20);
 
 /// After a connection could not be made, a worker waits up to two seconds.
 const RETRY_MAX: Span = Span::from_ms(2_100);
