@@ -204,11 +204,11 @@ impl Holdings {
                 true
             }
             (LockAct::Gets, Returned::Not) => {
-                ticket.into_iter().for_each(LockTicket::is_unknown);
+                ticket.into_iter().for_each(LockTicket::leave_to_server);
                 true
             }
             (LockAct::Gets, Returned::Untold) => {
-                ticket.into_iter().for_each(LockTicket::is_unknown);
+                ticket.into_iter().for_each(LockTicket::leave_to_server);
                 false
             }
             (LockAct::Releases, Returned::Not) => true,

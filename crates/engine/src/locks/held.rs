@@ -51,7 +51,7 @@ impl HeldLocks {
                 self.named.push(Held { ticket, times: 1 });
             }
             _ => {
-                ticket.into_iter().for_each(LockTicket::is_unknown);
+                ticket.into_iter().for_each(LockTicket::leave_to_server);
                 self.nameless += 1;
             }
         }
@@ -82,7 +82,7 @@ impl HeldLocks {
     pub(crate) fn lose_names(&mut self) {
         for Held { ticket, times } in self.named.drain(..) {
             self.nameless = self.nameless.saturating_add(times);
-            ticket.is_unknown();
+            ticket.leave_to_server();
         }
     }
 

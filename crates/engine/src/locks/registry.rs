@@ -202,7 +202,7 @@ impl LockTicket {
 
     /// The lock is held by somebody whom nobody knows here, or nobody knows any more who holds it: the server decides
     /// for all who wait.
-    pub(crate) fn is_unknown(self) {
+    pub(crate) fn leave_to_server(self) {
         let mut locks = self.registry.open();
         if let Some(lock) = locks.get(&self.name)
             && lock.number == self.number
@@ -330,7 +330,7 @@ mod tests {
         first.sent(at(1_000));
         assert!(!second.waits_elsewhere(at(1_099)));
         assert!(second.waits_elsewhere(at(1_100)));
-        first.is_unknown();
+        first.leave_to_server();
         assert_eq!(told(&registry), [client(2), client(3)]);
         drop((second, third));
         assert!(told(&registry).is_empty());
@@ -346,7 +346,7 @@ mod tests {
         first.sent(at(0));
         // A session that asked nobody here was faster.
         let faster = registry.took(&name("a"));
-        first.is_unknown();
+        first.leave_to_server();
         assert!(is_held(&registry, "a") && told(&registry).is_empty());
         drop(faster);
         assert_eq!(told(&registry), [client(2)]);

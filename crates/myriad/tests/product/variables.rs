@@ -211,7 +211,7 @@ fn settings(direct: &mut Client) -> (Vec<Setting>, Vec<String>) {
             .find_map(|candidate| {
                 let sql = format!("{name} = {candidate}");
                 let set = row(direct, &format!("SET SESSION {sql}"));
-                of_others |= set.as_ref().is_err_and(|code| OF_OTHERS.contains(&code));
+                of_others |= set.as_ref().is_err_and(|code| OF_OTHERS.contains(code));
                 let mut changed = match set {
                     Ok(_) if VOLATILE.contains(&&name[..]) => Values::new(),
                     Ok(_) => differing(&all(direct, &names), &begin),
