@@ -81,7 +81,7 @@ impl Turns {
 
 /// True if the holder of a connection gives it up for `other`.
 ///
-/// * What has been idle for [`KEEP`] goes to whoever waits.
+/// * What has been idle for [`KEEP`] goes to whoever waits: if the holder has waiters of its own, they cannot use it.
 /// * What is in use stays for [`KEEP`] where it was opened.
 /// * Then it goes to the side whose turn is due, unless one of the holder's own is due for longer.
 /// * A holder gives up what it has beyond its share to whoever has been short for [`KEEP`], or what has been idle for
@@ -92,7 +92,7 @@ pub fn gives_way(holder: Claim, other: Claim, resting: Resting, now: Timestamp) 
         return false;
     };
     let is_wanted = holder.waiting_since.is_some();
-    if !is_wanted && resting.idle >= KEEP {
+    if resting.idle >= KEEP {
         return true;
     }
     let is_unused = !is_wanted && resting.idle >= PATIENCE;
@@ -104,18 +104,15 @@ pub fn gives_way(holder: Claim, other: Claim, resting: Resting, now: Timestamp) 
 }
 
 /// True if a connection of one key goes to another key of the same account: first come, first served, to within
-/// [`KEEP`] and the time that it takes to open a connection. `ours` and `theirs`: since when the oldest waiters of both
-/// have waited.
+/// [`KEEP`] and the time that it takes to open a connection. One that has been idle for [`KEEP`] goes in any case, as
+/// in [`gives_way`]. `ours` and `theirs`: since when the oldest waiters of both have waited.
 pub fn is_overtaken(
     ours: Option<Timestamp>,
     theirs: Timestamp,
     resting: Resting,
     now: Timestamp,
 ) -> bool {
-    match ours {
-        None if resting.idle >= KEEP => true,
-        ours => theirs + KEEP + resting.opening <= ours.unwrap_or(now),
-    }
+    resting.idle >= KEEP || theirs + KEEP + resting.opening <= ours.unwrap_or(now)
 }
 
 /// True if the holder has more slots for its weight than the other, even with one less.
@@ -206,6 +203,12 @@ mod tests {
             true,
         );
         check(claim(1, None, 0), claim(5, None, 0), resting(90, 90), false);
+        check(
+            claim(1, Some(9), 9),
+            claim(5, Some(5), 5),
+            resting(20, 20),
+            true,
+        );
         check(
             claim(5, None, 0),
             claim(5, Some(9), 19),
@@ -345,6 +348,12 @@ mod tests {
         check(None, 49, slow, false);
         check(None, 50, slow, true);
         check(None, 0, resting(20, 20), true);
-        check(Some(0), 0, resting(20, 20), false);
+        // Its own have waited for less time than it takes to open one, and cannot use this one.
+        let slow = |idle_ms| Resting {
+            opening: Span::from_ms(30),
+            ..resting(idle_ms, 90)
+        };
+        check(Some(25), 50, slow(19), false);
+        check(Some(25), 50, slow(20), true);
     }
 }
