@@ -30,7 +30,7 @@ use model::Model;
 use profile::Exit;
 
 pub(crate) use kills::Kills;
-pub(crate) use profile::Profile;
+pub(crate) use profile::{Profile, SLOW_READERS};
 pub(crate) use request::Request;
 
 /// What a client acts on and knows of the world.

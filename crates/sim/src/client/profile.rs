@@ -8,6 +8,9 @@ use crate::catalog::{ACCOUNTS, FICKLE, OWN_KEYS, SCHEMAS, SHARED_KEYS};
 use crate::database::sql::{Assignment, Sql};
 use crate::network::Pace;
 
+/// The account of all slow readers.
+pub(crate) const SLOW_READERS: usize = 0;
+
 /// How a client leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -114,6 +117,7 @@ impl Profile {
             commands: 1,
             pace: Pace::Stuck,
             script: vec![Request::Query(Sql::Repeat(rng.usize(80_000..160_000)))],
+            account: SLOW_READERS,
             ..Self::well_behaved(rng, client)
         }
     }
