@@ -140,10 +140,14 @@ impl Engine {
         if keys.len() < 2 {
             return false;
         }
-        let ours = self.clients.oldest(State::Waiting(id)).unwrap_or(turn.now);
+        let since = |id| {
+            let first = self.first_listed_in_need(id)?;
+            Some(self.clients.get(first)?.since)
+        };
+        let ours = since(id).unwrap_or(turn.now);
         let mut others = keys.iter().filter(|&&other| other != id);
         others.any(|&other| {
-            let theirs = self.clients.oldest(State::Waiting(other));
+            let theirs = since(other);
             theirs.is_some_and(|theirs| theirs + KEEP <= ours)
                 && (self.pool.count(other, BackendState::Idle) > 0
                     || self.finds_slot(turn.now, other))

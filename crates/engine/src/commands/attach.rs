@@ -147,7 +147,7 @@ impl Engine {
     }
 
     /// Whoever has waited longest of those who wait for nothing but a backend, whatever the limits.
-    fn first_listed_in_need(&self, id: KeyId) -> Option<Key> {
+    pub(crate) fn first_listed_in_need(&self, id: KeyId) -> Option<Key> {
         let lane = self.clients.first(State::ForLane(id));
         let lane = lane.filter(|&first| !self.has_lane(first));
         let since = |key: &Key| self.clients.get(*key).map(|client| client.since);
