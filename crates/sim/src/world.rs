@@ -248,7 +248,19 @@ impl World {
             return Ok(());
         }
         self.set_timer(worker);
+        self.check_rest(worker)?;
         self.check_turn(worker)
+    }
+
+    /// What is due is done by the end of the turn.
+    fn check_rest(&mut self, number: usize) -> Result<(), Broken> {
+        let now = self.schedule.now();
+        let worker = &mut self.workers[number];
+        let due = worker.engine.next_timer().is_some_and(|at| at <= now);
+        worker.restless = if due { worker.restless + 1 } else { 0 };
+        ensure(Rule::Liveness, worker.restless < 20, || {
+            format!("worker {number} asks for its timer at once, again and again")
+        })
     }
 
     fn set_timer(&mut self, number: usize) {
@@ -273,13 +285,7 @@ impl World {
             return Ok(());
         }
         self.turn(number, None, |engine, io, now| engine.timer(io, now));
-        let now = self.schedule.now();
-        let worker = &mut self.workers[number];
-        let due = worker.engine.next_timer().is_some_and(|at| at <= now);
-        worker.restless = if due { worker.restless + 1 } else { 0 };
-        ensure(Rule::Liveness, worker.restless < 20, || {
-            format!("worker {number} asks for its timer at once, again and again")
-        })
+        Ok(())
     }
 
     fn drain(&mut self) -> Result<(), Broken> {
