@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use events::{Span, Timestamp};
 use pool::{KEEP, Turns};
 
-use crate::client::SLOW_READERS;
+use crate::client::{Phase, SLOW_READERS};
 use crate::failure::{Broken, Rule, ensure};
 use crate::world::World;
 
@@ -31,7 +31,7 @@ type Side = (usize, usize);
 pub(crate) struct FairnessWatch {
     /// Statements that were seen at work.
     seen: BTreeSet<String>,
-    /// When a statement of a side was last seen to begin.
+    /// When a statement of a side was last seen to begin, or one of its clients ceased to wait.
     served: BTreeMap<Side, Timestamp>,
     /// Statements that waited after the last turn: of which side, since when, and of which client.
     waiting: Vec<(Side, Timestamp, usize)>,
@@ -91,7 +91,14 @@ impl FairnessWatch {
                 Some(((number, account), since, client))
             })
         });
-        self.waiting = waiting.collect();
+        let before = std::mem::replace(&mut self.waiting, waiting.collect());
+        // Logins wait, too, and no statement of theirs is seen.
+        for (side, since, client) in before {
+            let waits = self.waiting.contains(&(side, since, client));
+            if !waits && world.clients[client].phase != Phase::Ended {
+                self.served.insert(side, world.schedule.now());
+            }
+        }
     }
 
     /// The turn of each side comes.

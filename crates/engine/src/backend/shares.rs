@@ -164,6 +164,9 @@ impl Engine {
             let since = self.in_need_since(id);
             let goes_alone =
                 self.clients.count(State::Waiting(id)) + self.keys[id.0 as usize].queued > 0;
+            if since.is_none() && self.first_listed_in_need(id).is_some() {
+                self.busy.refuse(now);
+            }
             let waits = goes_alone || self.clients.count(State::ForLane(id)) > 0;
             let share = self.share_mut(id);
             share.in_need = [share.in_need, since].into_iter().flatten().min();
