@@ -126,41 +126,26 @@ impl Engine {
             self.busy.refuse(turn.now);
             return false;
         }
-        if self.is_behind_at_gate(turn, id) {
+        if self.busy.refused.is_some() && self.is_behind_at_gate(turn, id) {
             self.busy.leave_place(turn.now);
             return false;
         }
         true
     }
 
-    /// True if another key of the account has a waiter that came so much earlier, and the place at the gate is all it
-    /// needs: it has an idle backend, or one can be opened for it.
+    /// True if a waiter of another key of the account was refused that came so much earlier, and that has a backend.
     fn is_behind_at_gate<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {
         let keys = &self.share(id).keys;
         if keys.len() < 2 {
             return false;
         }
-        let since = |id| {
-            let first = self.first_listed_in_need(id)?;
-            Some(self.clients.get(first)?.since)
-        };
-        let ours = since(id).unwrap_or(turn.now);
+        let ours = self.clients.oldest(State::Waiting(id)).unwrap_or(turn.now);
         let mut others = keys.iter().filter(|&&other| other != id);
         others.any(|&other| {
-            let theirs = since(other);
-            theirs.is_some_and(|theirs| theirs + KEEP <= ours)
-                && (self.pool.count(other, BackendState::Idle) > 0
-                    || self.finds_slot(turn.now, other))
+            let theirs = self.clients.oldest(State::Waiting(other));
+            let has_idle = self.pool.count(other, BackendState::Idle) > 0;
+            has_idle && theirs.is_some_and(|theirs| theirs + KEEP <= ours)
         })
-    }
-
-    /// True if a backend of `id` can be opened as soon as one fewer is at work.
-    fn finds_slot(&self, now: Timestamp, id: KeyId) -> bool {
-        let ledger = &self.shared.ledger;
-        let is_free =
-            ledger.taken() < ledger.total() || self.pool.count_all(BackendState::Idle) > 0;
-        let comes = self.pool.coming(id, now) > 0;
-        is_free && !comes && !self.backing_off(now, id) && !self.is_locked_out(id)
     }
 
     /// A statement that ran alone was answered.

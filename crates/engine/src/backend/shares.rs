@@ -4,7 +4,7 @@
 //! An account has several keys, since capability flags divide its sessions. Its weight, its turns and its
 //! need belong to all of them together.
 
-use events::{Io, Timestamp};
+use events::{Io, Span, Timestamp};
 use pool::{Claim, KEEP, KeyId, Need};
 
 use crate::client::State;
@@ -136,15 +136,21 @@ impl Engine {
     }
 
     /// True if the next slot is not for `id`: another key of its account has an older waiter, or the turn of another
-    /// account or worker has been due for longer.
-    pub(crate) fn is_owed<I: Io<Mail>>(&self, turn: &Turn<'_, I>, id: KeyId) -> bool {
+    /// account or worker has been due for longer. `opening`: how long it took to open the connection that makes room, as in
+    /// [`is_overtaken`](pool::is_overtaken).
+    pub(crate) fn is_owed<I: Io<Mail>>(
+        &self,
+        turn: &Turn<'_, I>,
+        id: KeyId,
+        opening: Span,
+    ) -> bool {
         let now = turn.now;
         let own = self.claim(id, now);
         let since = self.in_need_since(id).unwrap_or(now);
         let comes_first = |other: KeyId| match self.are_of_one_account(id, other) {
             true => self
                 .calls_since(other, now)
-                .is_some_and(|at| at + KEEP <= since),
+                .is_some_and(|at| at + KEEP + opening <= since),
             false => self.claim(other, now).is_due_before(&own, now),
         };
         let mut others = self.awake.iter().copied().filter(|&other| other != id);

@@ -396,7 +396,7 @@ impl Engine {
     pub(crate) fn slot<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) -> Option<Slot> {
         let ledger = &self.shared.ledger;
         if ledger.taken() < ledger.total() {
-            if self.is_owed(turn, id) {
+            if self.is_owed(turn, id, Span::ZERO) {
                 return None;
             }
             if let Some(slot) = ledger.take(self.worker) {
@@ -404,7 +404,8 @@ impl Engine {
             }
         }
         let victim = self.spare(turn, id)?;
-        if self.is_owed(turn, id) {
+        let opening = self.pool.get(victim).map_or(Span::ZERO, |it| it.opening);
+        if self.is_owed(turn, id, opening) {
             return None;
         }
         self.counters.slots_lent += 1;
