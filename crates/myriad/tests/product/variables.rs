@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::session_state::pinned;
-use crate::support::{Client, Database, FrontDoor, Login, Outcome, Server};
+use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Server};
 
 const COM_RESET_CONNECTION: u8 = 0x1f;
 
@@ -30,36 +30,46 @@ const VOLATILE: [&str; 14] = [
 ];
 
 /// Values of variables that take no usual one, or whose usual ones end sessions.
-const VALUES: [(&str, &str); 16] = [
+const VALUES: [(&str, &str); 25] = [
+    ("binlog_row_value_options", "'PARTIAL_JSON'"),
+    ("block_encryption_mode", "'aes-256-cbc'"),
     ("character_set_collations", "'utf8mb4=utf8mb4_bin'"),
+    ("default_collation_for_utf8mb4", "'utf8mb4_general_ci'"),
     ("default_week_format", "3"),
+    ("explain_format", "'JSON'"),
+    ("group_replication_consistency", "'BEFORE'"),
     ("innodb_ft_user_stopword_table", "'variables/stop'"),
     ("innodb_tmpdir", "'/tmp'"),
-    ("lc_messages", "'de_DE'"),
-    ("lc_time_names", "'de_DE'"),
+    ("lc_messages", "'en_GB'"),
+    ("lc_time_names", "'en_GB'"),
     ("max_execution_time", "100000"),
     ("max_statement_time", "100"),
     ("optimizer_switch", "'index_merge=off'"),
     ("optimizer_trace", "'enabled=on'"),
+    ("optimizer_trace_features", "'greedy_search=off'"),
+    ("rbr_exec_mode", "'IDEMPOTENT'"),
     ("redirect_url", "'mysql://localhost:3306'"),
     ("resource_group", "''"),
     ("session_track_gtids", "'OWN_GTID'"),
     ("sql_mode", "'ANSI'"),
     ("system_versioning_asof", "'2020-01-01 00:00:00'"),
+    ("terminology_use_previous", "'BEFORE_8_0_26'"),
     ("time_zone", "'+01:00'"),
+    ("updatable_views_with_limit", "'NO'"),
 ];
 
 /// Numbers of seconds or bytes that are as small as others' may be end statements.
 const HALVED: [&str; 1] = ["max_session_mem_used"];
 
 /// What takes more than a value to be set: other plugins, privileges, or settings of the server.
-const NOT_SETTABLE: [&str; 16] = [
+const NOT_SETTABLE: [&str; 17] = [
     "alter_algorithm",
     "binlog_direct_non_transactional_updates",
     "debug",
     "debug_dbug",
     "debug_sync",
     "default_master_connection",
+    "external_table_storage_engine",
     "gtid_next",
     "gtid_next_list",
     "query_cache_type",
@@ -202,6 +212,11 @@ fn candidates(name: &str, now: &str, listed: &str) -> Vec<String> {
     values
 }
 
+fn reset(client: &mut Client) {
+    client.send(COM_RESET_CONNECTION, b"");
+    client.answer().unwrap();
+}
+
 /// How each variable is set, and what that changes, as the server itself says.
 fn settings(direct: &mut Client) -> (Vec<Setting>, Vec<String>) {
     let known = variables(direct);
@@ -210,6 +225,8 @@ fn settings(direct: &mut Client) -> (Vec<Setting>, Vec<String>) {
         let readable = row(direct, &format!("SELECT @@session.{name}")).is_ok();
         readable && !VOLATILE.contains(&&name[..])
     });
+    // MySQL has another collation then than after a login.
+    reset(direct);
     let begin = all(direct, &names);
     let (mut settings, mut unknown) = (Vec::new(), Vec::new());
     for (name, listed) in &known {
@@ -239,8 +256,7 @@ fn settings(direct: &mut Client) -> (Vec<Setting>, Vec<String>) {
                     changed,
                 })
             });
-        direct.send(COM_RESET_CONNECTION, b"");
-        direct.answer().unwrap();
+        reset(direct);
         match found {
             Some(setting) => settings.push(setting),
             None if of_others || NOT_SETTABLE.contains(&&name[..]) => {}
@@ -269,6 +285,8 @@ fn wrong(
     let (mut others, mut holder) = ([client(), client(), client()], client());
     let (settings, names) = found;
     let begin = all(&mut others[0], names);
+    let mut direct = Client::login(database.address(), &login()).unwrap();
+    assert_eq!(differing(&begin, &all(&mut direct, names)), Values::new());
     let mut wrong = Vec::new();
     for setting in settings {
         let Setting { name, sql, changed } = setting;
@@ -314,6 +332,7 @@ fn each_variable_stays_with_the_session_that_has_set_it() {
     let mut direct = Client::login(database.address(), &login()).unwrap();
     let found = settings(&mut direct);
     assert!(found.0.len() > 120, "only {} can be set", found.0.len());
+    println!("{} variables are set", found.0.len());
     for restless in ["off", "on"] {
         let wrong = wrong(
             &database,
@@ -335,8 +354,14 @@ fn each_variable_stays_with_the_session_that_has_set_it() {
 fn what_is_set_by_other_means_stays_with_its_session_too() {
     let database = Database::shared();
     database.schema("variables_set");
-    // By the account that is to see the bodies.
-    let mut owner = Client::new(database.address(), "variables_set");
+    // An account that may see what routines are made of, and on MySQL which user variables there are: others are pinned.
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::to("variables_set")
+    };
+    let to = |address: &Address| Client::login(address, &login).unwrap();
+    let mut owner = to(database.address());
     for sql in [
         "CREATE TABLE t (a INT)",
         "CREATE TABLE u (a INT)",
@@ -405,7 +430,8 @@ fn what_is_set_by_other_means_stays_with_its_session_too() {
             &restless,
         ];
         let door = FrontDoor::start(database.address(), &settings);
-        let client = || Client::new(&door.address(), "variables_set");
+        let through = door.address();
+        let client = || to(&through);
         let (mut other, mut holder) = (client(), client());
         // As numbers: some servers write ON for 1 among text.
         let read = "SELECT CONCAT_WS(',', @@foreign_key_checks + 0, @@innodb_lock_wait_timeout, @@unique_checks + 0)";
@@ -416,7 +442,7 @@ fn what_is_set_by_other_means_stays_with_its_session_too() {
                 continue;
             }
             let mut setter = client();
-            let mut direct = Client::new(database.address(), "variables_set");
+            let mut direct = to(database.address());
             for statement in statements {
                 setter.run(statement);
                 direct.run(statement);
