@@ -80,8 +80,15 @@ struct Waiting {
     deadline: Timestamp,
     look_at: Timestamp,
     wanted: Wanted,
-    /// What the statement does to the list of conditions.
-    does: Does,
+}
+
+/// The value of `GET_LOCK` in a statement that Myriad answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Got {
+    /// The time is over.
+    Zero,
+    /// Somebody has killed the statement.
+    Null,
 }
 
 /// A lock that a statement wants, and how it is answered if it does not get that in time.
@@ -155,8 +162,7 @@ impl Engine {
             }
             // A statement that does not wait is answered at once.
             Asked::Held if wanted.time == Span::ZERO => {
-                let does = self.does(key, packet, statement);
-                if self.tell_not_got(turn, key, &wanted, does) {
+                if self.tell_lock(turn, key, &wanted, Got::Zero) {
                     self.keep_types(key, packet);
                     self.touch(key, now);
                     return Some(Taken::Now);
@@ -179,7 +185,6 @@ impl Engine {
             deadline,
             look_at: look_at.min(deadline),
             wanted,
-            does: self.does(key, packet, statement),
         };
         self.lock_waits.waits(key, ticket, waiting);
         self.counters.lock_waits += 1;
@@ -327,24 +332,12 @@ impl Engine {
             return self.lock_waits.waits(key, ticket, *waiting);
         }
         drop(ticket);
-        if !self.answer_not_got(turn, key, &waiting) {
+        if self.tell_lock(turn, key, &waiting.wanted, Got::Zero) {
+            self.counters.lock_waits_timed_out += 1;
+            self.drop_waiting_command(turn, key);
+        } else {
             self.goes_to_server(turn, key, None);
         }
-    }
-
-    /// Answers the statement of a client that waits: it has not got the lock. False if it is not known how.
-    fn answer_not_got<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        waiting: &Waiting,
-    ) -> bool {
-        if !self.tell_not_got(turn, key, &waiting.wanted, waiting.does) {
-            return false;
-        }
-        self.counters.lock_waits_timed_out += 1;
-        self.drop_waiting_command(turn, key);
-        true
     }
 
     /// Somebody kills the statement of a client that waits. MariaDB answers it with NULL, MySQL with an ERR. False if
@@ -356,31 +349,21 @@ impl Engine {
         let (Stage::Waiting(waiting), Flavor::MariaDb) = (&wait.stage, self.flavor()) else {
             return false;
         };
-        let answer = (&waiting.wanted, true);
-        if !self.tell_lock(turn, key, answer, waiting.does) {
+        if !self.tell_lock(turn, key, &waiting.wanted, Got::Null) {
             return false;
         }
         self.drop_waiting_command(turn, key);
         true
     }
 
-    fn tell_not_got<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        wanted: &Wanted,
-        does: Does,
-    ) -> bool {
-        self.tell_lock(turn, key, (wanted, false), does)
-    }
-
-    /// Answers with 0, or NULL, in a column as the server has defined it before. False if it has not.
+    /// Answers a statement that has not got its lock, in a column as the server has defined it before. False if it has
+    /// not.
     fn tell_lock<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (wanted, is_null): (&Wanted, bool),
-        does: Does,
+        wanted: &Wanted,
+        got: Got,
     ) -> bool {
         let (Some(column), Some(client)) = (self.shared.locks.column(), self.clients.get_mut(key))
         else {
@@ -389,14 +372,16 @@ impl Engine {
         let offset = client.answer_begins.wrapping_sub(1);
         let translation = Translation::new(client.dialect(), offset);
         column.tell(
-            (&wanted.column, is_null, wanted.form),
+            (&wanted.column, got == Got::Null, wanted.form),
             client.extended,
             (translation, client.status),
             turn.io.outbox(client.handle),
         );
         let capture = &mut client.capture;
         (capture.row_count, capture.found_rows) = (-1, Some(1));
-        capture.conditions.answered(does, &Answer::default());
+        // Both servers end the statement with an empty list, which is on no backend.
+        let (replaces, answer) = (Does::Replaces, Answer::default());
+        capture.conditions.answered(replaces, &answer);
         capture.conditions.lose();
         self.counters.local_answers += 1;
         true

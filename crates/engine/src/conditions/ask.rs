@@ -13,6 +13,7 @@ use crate::commands::Packet;
 use crate::commands::answers::Ending;
 use crate::commands::dispatch::put_restore;
 use crate::conditions::binary_rows::Form;
+use crate::locks::effect::LockEffect;
 use crate::{Engine, Mail, Turn};
 
 /// Reads what nobody needs, from a table of its own: that empties the list of conditions on both
@@ -141,6 +142,13 @@ impl Engine {
 
     /// A command of the attached session was answered.
     pub(crate) fn note_conditions(&mut self, command: &ClientCommand, ending: &Ending) {
+        let effect = command.effect.as_ref();
+        let lock = effect.and_then(|effect| effect.of_lock());
+        // MariaDB gives the list up for an error that GET_LOCK then hides.
+        let does = match lock.is_some_and(LockEffect::has_not_got) {
+            true => Does::Replaces,
+            false => command.does,
+        };
         let answer = Answer {
             warnings: command.counts.warnings,
             warned: command.counts.warned,
@@ -148,11 +156,11 @@ impl Engine {
                 Ending::Err(error) => ErrPacket::parse(error).ok(),
                 Ending::Ok => None,
             },
-            signal: command.effect.as_ref().and_then(|effect| effect.signal()),
+            signal: effect.and_then(|effect| effect.signal()),
         };
         let client = command.client.and_then(|key| self.clients.get_mut(key));
         if let Some(client) = client {
-            client.capture.conditions.answered(command.does, &answer);
+            client.capture.conditions.answered(does, &answer);
         }
     }
 

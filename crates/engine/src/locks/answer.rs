@@ -164,10 +164,9 @@ impl LockColumn {
         let mut at = 0;
         while let Ok(Some(piece)) = walk.next(&answer[at..]) {
             at += piece.bytes().len();
-            let sequence_id = piece.bytes().get(3).copied().unwrap_or_default();
             let told = Told {
                 status,
-                next_sequence_id: sequence_id.wrapping_add(1),
+                next_sequence_id: walk.next_sequence_id(),
                 ..Told::default()
             };
             let done = translation.piece(&piece, &told, outbox);
@@ -315,10 +314,12 @@ mod tests {
             (BIGINT, Form::Text),
             (BIGINT, Form::Binary),
         ] {
-            for is_null in [false, true] {
+            for (is_null, deprecate_eof) in
+                [(false, true), (true, true), (false, false), (true, false)]
+            {
                 let mut told = Vec::new();
                 let dialect = wire::ClientDialect {
-                    deprecate_eof: true,
+                    deprecate_eof,
                     ..wire::ClientDialect::default()
                 };
                 LockColumn(fixed).tell(
@@ -327,7 +328,8 @@ mod tests {
                     (Translation::new(dialect, 0), ServerStatus::AUTOCOMMIT),
                     &mut told,
                 );
-                let (mut answer, mut walk) = (LockAnswer::default(), ResponseWalk::new(true, 0));
+                let mut answer = LockAnswer::default();
+                let mut walk = ResponseWalk::new(deprecate_eof, 0);
                 let (mut at, mut ended) = (0, false);
                 while let Ok(Some(piece)) = walk.next(&told[at..]) {
                     at += piece.bytes().len();

@@ -45,6 +45,12 @@ impl LockEffect {
         self.answer.returned(self.call.tells, self.form)
     }
 
+    /// True if a call of `GET_LOCK` has not got a lock that another session holds.
+    pub(crate) fn has_not_got(&self) -> bool {
+        let is_asked = self.does == LockAct::Gets && self.name.is_some();
+        is_asked && self.returned() == Returned::Not
+    }
+
     /// What its session has of the lock so far.
     pub(crate) fn take_ticket(&self) -> Option<LockTicket> {
         self.ticket.take()

@@ -239,7 +239,8 @@ fn answer_while_held(
 #[test]
 fn the_answer_is_the_servers_own_at_its_own_time() {
     let database = Database::shared();
-    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let settings = ["backend.max_connections = 3", "backend.restless = \"on\""];
+    let door = FrontDoor::start(database.address(), &settings);
     let statements = [
         (By::Text, "SELECT GET_LOCK('NAME', 1)"),
         (By::Text, "select  get_lock ( 'NAME' , '1' )  FROM dual"),
@@ -256,19 +257,28 @@ fn the_answer_is_the_servers_own_at_its_own_time() {
             capabilities,
             ..Login::to("shop")
         };
-        let mut clients = [database.address(), &door.address()].map(|address| {
-            let mut holder = Client::login(address, &login).unwrap();
+        let through = door.address();
+        let database = database.address();
+        // Behind the last holder, the server decides.
+        let addresses = [
+            (database, database),
+            (&through, &through),
+            (database, &through),
+        ];
+        let [direct, waits, asks] = addresses.map(|(holder, client)| {
+            let mut holder = Client::login(holder, &login).unwrap();
             assert_eq!(holder.value("SELECT GET_LOCK('told', 0)"), "1");
-            let client = Client::login(address, &login).unwrap();
+            let client = Client::login(client, &login).unwrap();
             let answers = answers_of(client, &statements);
             assert_eq!(holder.value("SELECT RELEASE_LOCK('told')"), "1");
             answers
         });
-        let (direct, through) = clients.split_at_mut(1);
-        for (number, (direct, through)) in direct[0].iter().zip(&through[0]).enumerate() {
-            assert_eq!(direct.0, through.0, "{:?}", statements[number]);
-            assert_eq!(direct.2, through.2, "{:?}", statements[number]);
-            for took in [direct.1, through.1] {
+        for (number, direct) in direct.iter().enumerate() {
+            for through in [&waits[number], &asks[number]] {
+                assert_eq!(direct.0, through.0, "{:?}", statements[number]);
+                assert_eq!(direct.2, through.2, "{:?}", statements[number]);
+            }
+            for took in [direct.1, waits[number].1, asks[number].1] {
                 let zero = statements[number].1.contains(", 0)");
                 let least = Duration::from_millis(if zero { 0 } else { 950 });
                 let most = Duration::from_millis(if zero { 500 } else { 1_900 });
@@ -363,11 +373,12 @@ fn a_holder_that_hangs_up_is_followed_by_the_next() {
 fn who_waits_can_be_killed() {
     let database = Database::shared();
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
-    let mut told = Vec::new();
+    let (mut told, mut conditions) = (Vec::new(), Vec::new());
     for (address, is_through) in [(database.address(), false), (&door.address(), true)] {
         let mut holder = Client::new(address, "shop");
         assert_eq!(holder.value("SELECT GET_LOCK('killed', 0)"), "1");
         let mut waiter = Client::new(address, "shop");
+        waiter.run("DO 1/0");
         waiter.query("SELECT GET_LOCK('killed', 20)");
         match is_through {
             true => await_waiting(&door, 1),
@@ -378,6 +389,7 @@ fn who_waits_can_be_killed() {
         }
         holder.run(&format!("KILL QUERY {}", waiter.connection_id));
         told.push(waiter.answer().unwrap().outcomes());
+        conditions.push(waiter.run("SHOW WARNINGS"));
         assert_eq!(waiter.value("SELECT 1"), "1");
         drop(holder.value("SELECT RELEASE_LOCK('killed')"));
     }
@@ -387,6 +399,7 @@ fn who_waits_can_be_killed() {
         false => Outcome::Err(1317, "Query execution was interrupted".to_owned()),
     };
     assert_eq!(told[0], [expected]);
+    assert_eq!(conditions[0], conditions[1]);
 }
 
 #[test]

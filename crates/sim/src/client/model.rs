@@ -256,6 +256,7 @@ impl Model {
             }
             // Somebody else may hold the name.
             (Sql::GetLock(name), Answer::Rows { rows, .. }) if says(rows, "0") => {
+                (self.session.diagnostics, self.diagnostics_unknown) = (None, false);
                 ensure(Rule::Answer, !self.storage.holds_name(name, ALONE), || {
                     format!("{name} is held and was not given once more")
                 })

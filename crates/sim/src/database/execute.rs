@@ -194,6 +194,10 @@ impl Work<'_> {
         match sql {
             Sql::GetLock(name) => {
                 let taken = self.storage.take_name(name, self.connection);
+                if !taken {
+                    // As for an error, which MariaDB hides.
+                    self.session.diagnostics = None;
+                }
                 Outcome::value(u8::from(taken).to_string())
             }
             Sql::ReleaseLock(name) => {
