@@ -225,13 +225,37 @@ impl Engine {
             held.reservation = None;
             held.reservation = self.shared.commands.reserve(&need, &limits);
             if held.reservation.is_some() {
-                return;
+                return self.allot_inbox(key);
             }
         }
         if !self.counts(key, here + ON_ITS_WAY) {
             return self.refuse_for_memory(turn, key);
         }
         self.wait_for_memory(turn, key, need);
+    }
+
+    /// Allots all memory of a command that may come completely. An inbox that grows step by step copies megabytes within
+    /// one turn, and holds the command twice meanwhile, although the reservation counts it once.
+    fn allot_inbox(&mut self, key: Key) {
+        let longest = self.settings.longest_command();
+        let client = self.clients.get_mut(key);
+        // Growing would leave a copy of the password behind (`inbox::make_room`).
+        let Some(client) = client.filter(|client| client.login.is_none()) else {
+            return;
+        };
+        let inbox = &mut client.inbox;
+        let whole = match whole_len(inbox) {
+            Err(_) if is_continued(inbox) => longest,
+            Err(whole) => whole.min(longest),
+            Ok(_) => return,
+        };
+        let more = whole.saturating_sub(inbox.len());
+        if inbox.try_reserve_exact(more).is_err() {
+            tracing::debug!(
+                bytes = whole,
+                "no memory to allot a command at once, it grows as it comes"
+            );
+        }
     }
 
     fn wait_for_memory<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, need: Need) {
@@ -290,6 +314,7 @@ impl Engine {
         };
         held.waits = None;
         held.reservation = Some(reservation);
+        self.allot_inbox(key);
         self.touch(key, turn.now);
         self.resume_client(turn, key, Pauses::MEMORY);
         self.watch_progress(turn, key);
