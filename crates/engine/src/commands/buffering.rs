@@ -290,13 +290,16 @@ impl Engine {
         }
         let limits = self.settings.command_limits();
         while let Some((waiter, reservation)) = self.shared.commands.next(&limits) {
-            match waiter.worker == self.worker {
-                true => self.memory_came(turn, waiter.client, reservation),
+            let client = waiter.client;
+            if waiter.worker == self.worker {
+                self.at_hand.take_up(client);
+                self.memory_came(turn, client, reservation);
+                self.at_hand.lay_down();
+            } else {
                 // A worker that has ended gives it back with its mail.
-                false => drop(
-                    turn.io
-                        .post(waiter.worker, Mail::Memory(waiter.client, reservation)),
-                ),
+                let _ended = turn
+                    .io
+                    .post(waiter.worker, Mail::Memory(client, reservation));
             }
         }
     }
@@ -359,6 +362,14 @@ impl Engine {
         if self.buffering.unfinished.insert(key) {
             let due = turn.now + self.settings.client_read_timeout;
             self.buffering.due.push(Reverse((due, key)));
+        }
+    }
+
+    /// A client is not read from for lack of memory exactly while it waits for some.
+    pub(crate) fn check_memory(&self, key: Key, client: &Client) -> Result<(), String> {
+        match client.paused.contains(Pauses::MEMORY) == self.buffering.waits(key) {
+            true => Ok(()),
+            false => Err("it is paused for memory and does not wait for any".to_owned()),
         }
     }
 
@@ -435,6 +446,12 @@ impl Buffering {
             true => 0,
             false => self.held.get(&key).map_or(0, |held| held.withheld),
         }
+    }
+
+    /// Clients that are not known any more.
+    pub(crate) fn strangers(&self, is_known: impl Fn(&Key) -> bool) -> Vec<Key> {
+        let all = self.held.keys().chain(&self.unfinished);
+        all.filter(|key| !is_known(key)).copied().collect()
     }
 
     fn waits_since(&self, key: Key) -> Option<Timestamp> {

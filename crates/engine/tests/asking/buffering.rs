@@ -7,10 +7,10 @@ use wire::Command;
 
 use super::stage::{OTHER, SECRET, Stage, Told, query};
 
-const MIB: usize = 1 << 20;
+pub(crate) const MIB: usize = 1 << 20;
 
 /// Room for two large commands of an account, and for two of others besides.
-fn stage() -> Stage {
+pub(crate) fn stage() -> Stage {
     stage_with(settings())
 }
 
@@ -31,7 +31,7 @@ fn settings() -> Settings {
     }
 }
 
-fn client(stage: &mut Stage, user: &str) -> (Handle, Tag) {
+pub(crate) fn client(stage: &mut Stage, user: &str) -> (Handle, Tag) {
     let password = if user == "app" { "secret" } else { "other" };
     let client = stage.log_in(user, password);
     assert_eq!(stage.told(client.0), Told::Ok);
@@ -39,7 +39,7 @@ fn client(stage: &mut Stage, user: &str) -> (Handle, Tag) {
 }
 
 /// The first bytes of a command of so many.
-fn begin(stage: &mut Stage, client: (Handle, Tag), len: usize) {
+pub(crate) fn begin(stage: &mut Stage, client: (Handle, Tag), len: usize) {
     let [a, b, c, ..] = len.to_le_bytes();
     let mut bytes = vec![a, b, c, 0, Command::Query as u8];
     bytes.resize(100, b'x');
