@@ -4,15 +4,16 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use engine::{Mail, Settings};
-use events::{Close, Handle, Handler, HangUp, Io, Recorder, Tag};
-use wire::{Command, write_packet};
+use admission::{Quota, Rules};
+use engine::{AccountName, Mail, Settings, Usage};
+use events::{Close, ConnectError, Handle, Handler, HangUp, Io, Recorder, Tag};
+use wire::{Command, ServerStatus, write_packet};
 
 use crate::account_statements::row;
 use crate::buffering::{self, MIB};
 use crate::long_commands::Patient;
 use crate::stage::{Stage, command, ok, query};
-use crate::steady::Session;
+use crate::steady::{Session, done};
 
 /// What effects panic with.
 struct Injected;
@@ -124,6 +125,8 @@ impl Script {
         } = session;
         let preparer = Patient::default();
         stage.shared.prepare_commands_with(preparer.clone());
+        // They are there.
+        stage.wire.asked.clear();
         let others = (0..others).map(|_| stage.log_in("app", "secret"));
         let clients = std::iter::once(client).chain(others).collect();
         let mut script = Self {
@@ -207,6 +210,9 @@ impl Script {
         {
             engine.hung_up(wire, backend, HangUp::Closed, *now);
         }
+        for tag in std::mem::take(&mut wire.asked) {
+            engine.connect_failed(wire, tag, ConnectError::Os(111), *now);
+        }
         self.stage.turn();
     }
 
@@ -216,6 +222,19 @@ impl Script {
         let gauges = self.stage.engine.report().gauges;
         assert_eq!(self.stage.shared.command_memory(), (0, 0));
         assert_eq!(gauges.long_data_bytes, 0);
+        assert_eq!(self.stage.shared.clients(), 0);
+        assert_eq!(self.stage.shared.ledger.taken(), 0);
+        for usage in self.stage.shared.admission.usage() {
+            let Usage {
+                connections,
+                running,
+                transactions,
+                waiting,
+                ..
+            } = usage;
+            let all = [connections, running, transactions, waiting];
+            assert_eq!(all, [0; 4], "{usage:?}");
+        }
         gauges.session_bytes
     }
 }
@@ -390,5 +409,59 @@ fn a_lock_is_not_kept_from_those_who_wait_for_it() {
         script.stage.say(script.clients[3].1, &query(GET_LOCK));
         let after = script.stage.engine.report().counters.lock_waits;
         assert_eq!(after, before, "nobody is left who has it");
+    });
+}
+
+/// An account may run one statement and have one transaction at a time.
+fn limited() -> Session {
+    let mut session = Session::with(Settings::default());
+    let quota = Quota {
+        max_concurrent_queries: 1,
+        max_concurrent_transactions: 1,
+        ..Quota::NONE
+    };
+    let rules = Rules::new([(AccountName::new("app", "%"), quota)], Quota::NONE, None);
+    session.stage.shared.admission.set_rules(rules);
+    session.stage.deliver(Mail::RulesChanged);
+    session
+}
+
+#[test]
+fn permits_and_places_come_back_and_the_next_is_admitted() {
+    let begin = || {
+        Script::of(limited(), 3, |script| {
+            let (backend, clients) = ((BACKEND, script.backend.unwrap()), &script.clients);
+            let says = |client: usize, text| Event::Comes(clients[client], query(text));
+            let begun = ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS;
+            vec![
+                says(0, "BEGIN"),
+                Event::Comes(backend, done(begun)),
+                Event::Turn,
+                says(1, "BEGIN"),
+                says(2, "DO 2"),
+                Event::Turn,
+                says(0, "COMMIT"),
+                says(3, "DO 3"),
+                Event::Comes(backend, done(ServerStatus::AUTOCOMMIT)),
+                Event::Turn,
+                Event::HangsUp(clients[1]),
+                Event::Turn,
+            ]
+        })
+    };
+    let mut whole = begin();
+    assert!(!whole.panics(7, usize::MAX));
+    let usage = whole.stage.shared.admission.usage();
+    let [usage] = &usage[..] else {
+        panic!("{usage:?}");
+    };
+    assert_eq!((usage.transactions, usage.waiting), (1, 3), "{usage:?}");
+    assert_given_back(begin, |script| {
+        let usage = &script.stage.shared.admission.usage()[0];
+        let comes = !script.stage.wire.asked.is_empty();
+        assert!(
+            usage.waiting == 0 || usage.running + usage.transactions > 0 || comes,
+            "nothing will let those go on that wait"
+        );
     });
 }
