@@ -1,6 +1,7 @@
 //! Memory for commands that have not come completely: an account that has its share waits, others do not, and whoever
 //! does not go on is ended.
 
+use allocation_counter::measure;
 use engine::{Mail, Settings, Shared};
 use events::{Handle, Handler, HangUp, Span, Tag};
 use wire::Command;
@@ -163,6 +164,22 @@ fn whoever_is_not_logged_in_has_a_share_with_all_who_are_not() {
         !waiting[0] && waiting.is_sorted(),
         "the next go on, in order"
     );
+}
+
+#[test]
+fn the_memory_of_a_large_command_is_allotted_once() {
+    let mut stage = stage();
+    let client = client(&mut stage, "app");
+    let rest = [b'x'; 60_000];
+    let allotted = measure(|| {
+        begin(&mut stage, client, MIB - 100);
+        for _ in 0..17 {
+            stage.say(client.1, &rest);
+        }
+    });
+    assert!(!stage.wire.paused.contains(&client.0));
+    let bytes = allotted.bytes_total;
+    assert!((MIB as u64..MIB as u64 * 5 / 4).contains(&bytes), "{bytes}");
 }
 
 #[test]

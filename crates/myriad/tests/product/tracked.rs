@@ -485,6 +485,10 @@ fn who_has_eof_packets_is_told_behind_rows_what_changed_with_them() {
     }
 }
 
+const COM_PING: u8 = 0x0e;
+
+const READ: &str = "SELECT a FROM t WHERE id = 2";
+
 /// MariaDB has a flag in EOF packets (docs/CORNERS.md).
 fn without_eof(packets: Vec<Packet>) -> Vec<Packet> {
     let is_eof = |packet: &Packet| packet.payload[0] == 0xfe && packet.payload.len() == 5;
@@ -514,10 +518,18 @@ fn a_statement_that_was_prepared_in_another_schema_tells_the_schema_as_on_the_se
             let mut direct = Life::begin(database.address(), "tracked_home", capabilities);
             let mut through = Life::begin(&door.address(), "tracked_home", capabilities);
             let mut other = Client::login(&door.address(), &login()).unwrap();
+            let mut same = |step: Step<'_>, text: &str| {
+                let [expected, told] = [&mut direct, &mut through].map(|life| life.step(step));
+                assert_eq!(
+                    without_eof(told),
+                    without_eof(expected),
+                    "{text}: {step:?}, {capabilities:?}, {restless}"
+                );
+            };
             for text in [
                 "UPDATE t SET a = a + 1 WHERE id = 1",
                 "DELETE FROM t WHERE id = 9",
-                "SELECT a FROM t WHERE id = 2",
+                READ,
                 "DO 1",
                 "SET @a = 1",
             ] {
@@ -533,15 +545,23 @@ fn a_statement_that_was_prepared_in_another_schema_tells_the_schema_as_on_the_se
                     Step::Close,
                     Step::Text("DO 1"),
                 ] {
-                    let [expected, through] =
-                        [&mut direct, &mut through].map(|life| life.step(step));
-                    assert_eq!(
-                        without_eof(through),
-                        without_eof(expected),
-                        "{text}: {step:?}, {capabilities:?}, {restless}"
-                    );
+                    same(step, text);
                     other.run("SET time_zone = '+01:00'");
                 }
+            }
+            // The session keeps its backend, which has the other schema.
+            for step in [
+                Step::Prepare(READ),
+                Step::Text("USE tracked_away"),
+                Step::Text("SET autocommit = 0"),
+                Step::Execute(0, &[]),
+                Step::Reset,
+                Step::Command(COM_PING, b""),
+                Step::Text("DO 1"),
+                Step::Execute(0, &[]),
+                Step::Text("COMMIT"),
+            ] {
+                same(step, READ);
             }
         }
     }
