@@ -174,7 +174,10 @@ impl Engine {
         let forgotten = state == State::Active
             && backend.is_some_and(|backend| !backend.is_working() && !backend.kill_outstanding)
             && !works(client.backend);
-        !forgotten && self.check_client(key, client, state).is_ok()
+        // It was about to be given the word when the event that answered its last command panicked.
+        let unread = matches!(state, State::Idle | State::Held)
+            && self.front_len(key, &client.inbox).is_ok();
+        !forgotten && !unread && self.check_client(key, client, state).is_ok()
     }
 
     /// Backends whose records do not agree with their lists, or that wait for a KILL of which nobody knows.
