@@ -14,7 +14,7 @@ use membership::Key;
 use pool::State as BackendState;
 
 use crate::backend::Purpose;
-use crate::client::State;
+use crate::client::{Pauses, State};
 use crate::endings::kill::{KillOrder, KillOutcome};
 use crate::invariants::BACKEND_STATES;
 use crate::permits::Hold;
@@ -174,9 +174,10 @@ impl Engine {
         let forgotten = state == State::Active
             && backend.is_some_and(|backend| !backend.is_working() && !backend.kill_outstanding)
             && !works(client.backend);
-        // It was about to be given the word when the event that answered its last command panicked.
+        // The event that answered its last command panicked before the client was read from again, or its inbox was.
         let unread = matches!(state, State::Idle | State::Held)
-            && self.front_len(key, &client.inbox).is_ok();
+            && (client.paused.contains(Pauses::AHEAD)
+                || self.front_len(key, &client.inbox).is_ok());
         !forgotten && !unread && self.check_client(key, client, state).is_ok()
     }
 
