@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
 
-use crate::endings::panics::AtHand;
 use crate::owner::Owner;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -99,7 +98,7 @@ impl Handler for Engine {
 
     fn mail<I: Io<Mail>>(&mut self, io: &mut I, mail: Mail, now: Timestamp) {
         let turn = &mut Turn { io, now };
-        self.at_hand = AtHand::of(&mail);
+        self.at_hand.opened(&mail);
         match mail {
             Mail::SlotWanted => self.lend(turn),
             Mail::SlotFree => self.serve_all(turn),
@@ -140,7 +139,7 @@ impl Handler for Engine {
             }
             Mail::Drain(span) => self.drain(turn, span),
         }
-        self.at_hand = AtHand::Nobody;
+        self.at_hand.done();
     }
 
     fn timer<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {

@@ -220,6 +220,8 @@ impl Engine {
             )?;
         }
         self.check_hold(key, state)?;
+        self.check_lock_wait(key, state)?;
+        self.check_memory(key, client)?;
         match state {
             State::Greeting => ensure(client.login.is_some(), "its connection phase is over"),
             State::Login | State::Challenged | State::Judged => {

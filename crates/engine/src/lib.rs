@@ -210,7 +210,7 @@ pub struct Engine {
     lending: backend::lending::Lending,
     /// Wrong passwords that are told later.
     denials: login::denial::Denials,
-    /// Whom a letter concerns that is being dealt with.
+    /// Whom a panic would forget now.
     at_hand: endings::panics::AtHand,
     draining: Option<Timestamp>,
     started: bool,

@@ -123,6 +123,16 @@ impl LockWaits {
         self.clients.insert(key, wait);
     }
 
+    /// Forgets the clients that are not known any more.
+    pub(crate) fn forget_strangers(&mut self, is_known: impl Fn(&Key) -> bool) {
+        self.clients.retain(|key, _| is_known(key));
+        let clients = &self.clients;
+        self.due.retain(|(look_at, key)| {
+            let wait = clients.get(key).map(|wait| &wait.stage);
+            matches!(wait, Some(Stage::Waiting(waiting)) if waiting.look_at == *look_at)
+        });
+    }
+
     /// Takes a client out.
     fn forget(&mut self, key: Key) -> Option<LockWait> {
         if self.clients.is_empty() {
@@ -268,14 +278,16 @@ impl Engine {
 
     /// Tells those whose turn has come, on all workers.
     pub(crate) fn tell_lock_turns<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        while self.shared.locks.has_news() {
-            for news in self.shared.locks.take_news() {
-                if news.worker == self.worker {
-                    self.lock_turn(turn, &news.turn);
-                } else {
-                    // The clients of a worker that has ended have given up what they had.
-                    let _ended = turn.io.post(news.worker, Mail::LockTurn(news.turn));
-                }
+        while self.shared.locks.has_news()
+            && let Some(news) = self.shared.locks.next_news()
+        {
+            if news.worker == self.worker {
+                self.at_hand.take_up(news.turn.client);
+                self.lock_turn(turn, &news.turn);
+                self.at_hand.lay_down();
+            } else {
+                // The clients of a worker that has ended have given up what they had.
+                let _ended = turn.io.post(news.worker, Mail::LockTurn(news.turn));
             }
         }
     }
@@ -403,25 +415,31 @@ impl Engine {
         }
     }
 
-    /// What is kept of clients that wait agrees with the lists that they are on. For tests.
-    pub(crate) fn check_lock_waits(&self) -> Result<(), String> {
-        for (&key, wait) in &self.lock_waits.clients {
-            let state = self.clients.state(key);
-            let agrees = match &wait.stage {
-                Stage::Waiting(waiting) => {
-                    state == Some(State::ForLock)
-                        && self.lock_waits.due.contains(&(waiting.look_at, key))
-                }
-                Stage::Called => state.is_some_and(|state| {
-                    matches!(state, State::Queued | State::Waiting(_) | State::Active)
-                }),
-            };
-            if !agrees {
-                return Err(format!("a client that is {state:?} wants a lock: {wait:?}"));
+    /// What is kept of a client that wants a lock agrees with the list that it is on.
+    pub(crate) fn check_lock_wait(&self, key: Key, state: State) -> Result<(), String> {
+        let wait = self.lock_waits.clients.get(&key);
+        let agrees = match wait.map(|wait| &wait.stage) {
+            None => state != State::ForLock,
+            Some(Stage::Waiting(waiting)) => {
+                state == State::ForLock && self.lock_waits.due.contains(&(waiting.look_at, key))
             }
+            Some(Stage::Called) => {
+                matches!(state, State::Queued | State::Waiting(_) | State::Active)
+            }
+        };
+        match agrees {
+            true => Ok(()),
+            false => Err(format!("its wait for a lock: {wait:?}")),
         }
+    }
+
+    /// Nobody else is kept.
+    pub(crate) fn check_lock_waits(&self) -> Result<(), String> {
+        let is_known = |key: &Key| self.clients.get(*key).is_some();
         let waiting = self.lock_waits.due.len();
-        match self.clients.count(State::ForLock) == waiting {
+        match self.lock_waits.clients.keys().all(is_known)
+            && self.clients.count(State::ForLock) == waiting
+        {
             true => Ok(()),
             false => Err(format!(
                 "{waiting} clients wait for locks, others are listed"

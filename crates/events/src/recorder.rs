@@ -25,7 +25,7 @@ pub struct Recorder<M> {
 
 impl<M> Recorder<M> {
     /// The handle of connections that were asked for.
-    pub const ASKED: Handle = Handle(u64::MAX);
+    pub const ASKED: Handle = Handle(u64::MAX - 1);
 
     /// What was to leave for this connection, which has left now.
     pub fn take(&mut self, handle: Handle) -> Vec<u8> {

@@ -184,10 +184,10 @@ impl Engine {
         tracks.pass(Reader::new(ok.state_changes), &self.track_lists, block);
         let backend = client.backend.and_then(|key| self.pool.get(key));
         let own = client.session.schema.as_ref();
-        // What was prepared in another schema ran there: the server selects that, then the session's own, and says so.
-        let ran = backend.is_some_and(|backend| backend.session.schema.as_ref() != own);
-        let ran = ran
-            && self.flavor() == Flavor::MySql
+        // A statement that was prepared in another schema ran there. MySQL selects that schema, then the session's own
+        // again, and tells the latter. This backend has switched nothing and may tell no change at all.
+        let ran = self.flavor() == Flavor::MySql
+            && backend.is_some_and(|backend| backend.session.schema.as_ref() != own)
             && !leaves_schema(command.kind, command.traits)
             && tracks.tells_schema(&self.track_lists);
         if let Some(own) = own.filter(|_| ran) {

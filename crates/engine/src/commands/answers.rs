@@ -341,8 +341,9 @@ impl Engine {
         if command.traits.contains(Traits::SESSION_TRACKING) {
             client.tracks.follow(ok, command.kind == Kind::Set);
         }
+        let Some(key) = command.client else { return };
         if ok.state_changes.is_empty() {
-            return;
+            return self.put_changes(key, (command, ok), block);
         }
         let states = &mut [&mut backend.session, &mut client.session];
         let tracked = tracking::take_over(changes, states, &mut self.interner);
@@ -359,7 +360,6 @@ impl Engine {
         if !kept && client.tracks.tells(ok, &self.track_lists) {
             backend.due |= crate::backend::Due::PUT_BACK;
         }
-        let Some(key) = command.client else { return };
         self.put_changes(key, (command, ok), block);
         if tracked.schema {
             self.follow_schema(key);

@@ -190,6 +190,7 @@ impl Engine {
             debug_assert!(false, "a command waits that is not complete");
             return;
         };
+        self.at_hand.take_up(client);
         let consumed = packet.consumed;
         let payload = packet.payload.bytes();
         let record = self.clients.get(client);
@@ -213,6 +214,7 @@ impl Engine {
             Some(record) if !inbox.is_empty() => record.inbox = inbox,
             _ => self.recycle(inbox),
         }
+        self.at_hand.lay_down();
         if taken == Taken::Now {
             self.balance_memory(turn, client);
         }

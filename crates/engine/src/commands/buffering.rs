@@ -225,13 +225,37 @@ impl Engine {
             held.reservation = None;
             held.reservation = self.shared.commands.reserve(&need, &limits);
             if held.reservation.is_some() {
-                return;
+                return self.allot_inbox(key);
             }
         }
         if !self.counts(key, here + ON_ITS_WAY) {
             return self.refuse_for_memory(turn, key);
         }
         self.wait_for_memory(turn, key, need);
+    }
+
+    /// Allots all memory of a command that may come completely. An inbox that grows step by step copies megabytes within
+    /// one turn, and holds the command twice meanwhile, although the reservation counts it once.
+    fn allot_inbox(&mut self, key: Key) {
+        let longest = self.settings.longest_command();
+        let client = self.clients.get_mut(key);
+        // Growing would leave a copy of the password behind (`inbox::make_room`).
+        let Some(client) = client.filter(|client| client.login.is_none()) else {
+            return;
+        };
+        let inbox = &mut client.inbox;
+        let whole = match whole_len(inbox) {
+            Err(_) if is_continued(inbox) => longest,
+            Err(whole) => whole.min(longest),
+            Ok(_) => return,
+        };
+        let more = whole.saturating_sub(inbox.len());
+        if inbox.try_reserve_exact(more).is_err() {
+            tracing::debug!(
+                bytes = whole,
+                "no memory to allot a command at once, it grows as it comes"
+            );
+        }
     }
 
     fn wait_for_memory<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, need: Need) {
@@ -266,13 +290,16 @@ impl Engine {
         }
         let limits = self.settings.command_limits();
         while let Some((waiter, reservation)) = self.shared.commands.next(&limits) {
-            match waiter.worker == self.worker {
-                true => self.memory_came(turn, waiter.client, reservation),
+            let client = waiter.client;
+            if waiter.worker == self.worker {
+                self.at_hand.take_up(client);
+                self.memory_came(turn, client, reservation);
+                self.at_hand.lay_down();
+            } else {
                 // A worker that has ended gives it back with its mail.
-                false => drop(
-                    turn.io
-                        .post(waiter.worker, Mail::Memory(waiter.client, reservation)),
-                ),
+                let _ended = turn
+                    .io
+                    .post(waiter.worker, Mail::Memory(client, reservation));
             }
         }
     }
@@ -290,6 +317,7 @@ impl Engine {
         };
         held.waits = None;
         held.reservation = Some(reservation);
+        self.allot_inbox(key);
         self.touch(key, turn.now);
         self.resume_client(turn, key, Pauses::MEMORY);
         self.watch_progress(turn, key);
@@ -334,6 +362,14 @@ impl Engine {
         if self.buffering.unfinished.insert(key) {
             let due = turn.now + self.settings.client_read_timeout;
             self.buffering.due.push(Reverse((due, key)));
+        }
+    }
+
+    /// A client is not read from for lack of memory exactly while it waits for some.
+    pub(crate) fn check_memory(&self, key: Key, client: &Client) -> Result<(), String> {
+        match client.paused.contains(Pauses::MEMORY) == self.buffering.waits(key) {
+            true => Ok(()),
+            false => Err("it is paused for memory and does not wait for any".to_owned()),
         }
     }
 
@@ -410,6 +446,12 @@ impl Buffering {
             true => 0,
             false => self.held.get(&key).map_or(0, |held| held.withheld),
         }
+    }
+
+    /// Clients that are not known any more.
+    pub(crate) fn strangers(&self, is_known: impl Fn(&Key) -> bool) -> Vec<Key> {
+        let all = self.held.keys().chain(&self.unfinished);
+        all.filter(|key| !is_known(key)).copied().collect()
     }
 
     fn waits_since(&self, key: Key) -> Option<Timestamp> {

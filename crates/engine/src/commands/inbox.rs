@@ -50,6 +50,7 @@ impl Engine {
         };
         let mut inbox = std::mem::take(&mut client.inbox);
         let is_secret = client.login.is_some();
+        self.at_hand.take_up(key);
         let used = self.consume(turn, key, &inbox);
         match is_secret {
             true => forget_front(&mut inbox, used),
@@ -59,6 +60,7 @@ impl Engine {
             true => self.recycle(inbox),
             false => self.put_in_inbox(key, inbox),
         }
+        self.at_hand.lay_down();
         self.balance_receiving(turn, key);
         self.balance_memory(turn, key);
         self.prepare_elsewhere(turn, key);

@@ -103,6 +103,13 @@ impl LongCommand {
     }
 }
 
+impl PreparedCommand {
+    /// Whose it is.
+    pub(crate) fn client(&self) -> Key {
+        self.client
+    }
+}
+
 impl LongCommands {
     /// What a text of a client was found to be, if it is that of the command at the front of its inbox and was read so.
     pub(crate) fn statement(

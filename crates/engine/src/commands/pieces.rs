@@ -1,5 +1,6 @@
 //! A large command on its way to the backend: piece by piece, as that takes it. It stays in the buffer that its client sent
-//! it into, so that it is neither copied nor fills an outbox, and no turn moves more than a piece of it.
+//! it into, so that it is neither copied nor fills an outbox, and no turn moves more than a piece of it. So does long data,
+//! which waits here for its execution.
 
 use events::Io;
 use membership::Key;
@@ -8,10 +9,11 @@ use wire::{HEADER_LEN, Header, MAX_PAYLOAD, number_packets, write_packet};
 use crate::backend::Backend;
 use crate::commands::Packet;
 use crate::commands::reservations::Reservation;
+use crate::prepared::client_statements::LongData;
 use crate::{Engine, Mail, Turn};
 
 /// Longer commands are sent so.
-const LARGE: usize = 256 << 10;
+pub(crate) const LARGE: usize = 256 << 10;
 
 const PIECE: usize = 128 << 10;
 
@@ -30,9 +32,12 @@ impl Put {
     }
 }
 
-/// What is still to be sent of a command.
+/// The rest of a command, which its backend has not been sent yet.
+#[derive(Default)]
 pub(crate) struct Rest {
-    /// The buffer that the command is in; empty until it is handed over.
+    ahead: Option<Ahead>,
+    /// The buffer that the command is in. It comes when the client's inbox is handed over, and never for a command
+    /// (`len` is 0) that is complete behind its long data.
     buffer: Vec<u8>,
     /// Where in it the payload begins.
     begin: usize,
@@ -43,16 +48,42 @@ pub(crate) struct Rest {
     reservation: Option<Reservation>,
 }
 
+/// Long data, which goes ahead of its execution.
+struct Ahead {
+    long: Box<LongData>,
+    sent: usize,
+    /// The execution, or its first piece.
+    execution: Vec<u8>,
+}
+
 impl Rest {
     fn of(len: usize) -> Self {
         Self {
-            buffer: Vec::new(),
-            begin: 0,
             len,
-            at: 0,
-            is_sent: false,
-            reservation: None,
+            ..Self::default()
         }
+    }
+
+    /// Appends the first piece of long data. The rest of it follows, then the execution, of which `rest` is not in
+    /// `execution`.
+    pub(crate) fn behind(
+        long: Box<LongData>,
+        (execution, rest): (Vec<u8>, Option<Box<Self>>),
+        out: &mut Vec<u8>,
+    ) -> Box<Self> {
+        let mut rest = rest.unwrap_or_default();
+        rest.ahead = Some(Ahead {
+            long,
+            sent: 0,
+            execution,
+        });
+        rest.put_next(out);
+        rest
+    }
+
+    /// True until the buffer is there that the command is in.
+    fn awaits_buffer(&self) -> bool {
+        self.len > 0 && self.buffer.is_empty()
     }
 
     /// Appends the next piece of this payload, with the headers of its packets.
@@ -84,9 +115,31 @@ impl Rest {
     }
 
     fn put_next(&mut self, out: &mut Vec<u8>) {
+        if let Some(ahead) = &mut self.ahead {
+            if ahead.put_piece(out) {
+                self.ahead = None;
+                self.is_sent = self.len == 0;
+            }
+            return;
+        }
         let buffer = std::mem::take(&mut self.buffer);
         self.put(buffer.get(self.begin..).unwrap_or_default(), out);
         self.buffer = buffer;
+    }
+}
+
+impl Ahead {
+    /// Appends the next piece of long data, and the execution behind the last one. Returns whether that was it.
+    fn put_piece(&mut self, out: &mut Vec<u8>) -> bool {
+        let left = self.long.packets().get(self.sent..).unwrap_or_default();
+        let piece = left.get(..PIECE).unwrap_or(left);
+        out.extend_from_slice(piece);
+        self.sent += piece.len();
+        let is_last = piece.len() == left.len();
+        if is_last {
+            out.append(&mut self.execution);
+        }
+        is_last
     }
 }
 
@@ -116,7 +169,7 @@ impl Engine {
     pub(crate) fn awaits_buffer(&self, client: Key) -> bool {
         let backend = self.clients.get(client).and_then(|client| client.backend);
         let rest = backend.and_then(|key| self.pool.get(key)?.rest.as_ref());
-        rest.is_some_and(|rest| rest.buffer.is_empty())
+        rest.is_some_and(|rest| rest.awaits_buffer())
     }
 
     /// Of what is in `inbox`, `used` bytes were dealt with. If the last of them are a command that was sent in part, its
@@ -131,7 +184,7 @@ impl Engine {
         let backend = self.clients.get(client).and_then(|client| client.backend);
         let backend = backend.and_then(|key| self.pool.get_mut(key));
         let awaited = backend.and_then(|backend| Some((backend.handle, backend.rest.as_mut()?)));
-        let Some((handle, rest)) = awaited.filter(|(_, rest)| rest.buffer.is_empty()) else {
+        let Some((handle, rest)) = awaited.filter(|(_, rest)| rest.awaits_buffer()) else {
             inbox.drain(..used);
             return inbox;
         };
@@ -142,6 +195,17 @@ impl Engine {
         rest.reservation = self.buffering.take_reservation(client);
         turn.io.notify_drained(handle);
         left
+    }
+
+    /// The next piece of a command goes when the backend has taken the last one, unless it waits for its buffer (`hand_over`).
+    pub(crate) fn goes_on_sending<I: Io<Mail>>(turn: &mut Turn<'_, I>, backend: &Backend) {
+        if backend
+            .rest
+            .as_ref()
+            .is_some_and(|rest| !rest.awaits_buffer())
+        {
+            turn.io.notify_drained(backend.handle);
+        }
     }
 
     /// The backend took what there was of a command: it gets the next piece. False if there is none.
@@ -177,7 +241,53 @@ impl Backend {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    #[test]
+    fn long_data_goes_ahead_in_pieces_and_gives_its_memory_back() {
+        for (long_len, execution_len) in [
+            (LARGE + 1, 10),
+            (3 * PIECE, 10),
+            (3 * PIECE + 1, LARGE + 1),
+            (20_000_000, MAX_PAYLOAD + 5),
+        ] {
+            let total = Arc::new(AtomicUsize::new(0));
+            let mut long = Box::new(LongData::new(&total));
+            let packets: Vec<u8> = (0..long_len).map(|i| (i / 3) as u8).collect();
+            assert!(long.keep(&packets, long_len, long_len));
+            let payload: Vec<u8> = (0..execution_len).map(|i| (i / 7) as u8).collect();
+            let mut command = Vec::new();
+            write_packet(&mut command, 0, &payload);
+            let in_one_packet = [&[0; HEADER_LEN], &payload[..]].concat();
+            let packet = Packet {
+                raw: &in_one_packet,
+                payload: &payload,
+                attributes: 0,
+            };
+            let mut execution = Vec::new();
+            let put = put_as_sent(&mut execution, packet);
+            let execution = match put.rest {
+                Some(_) => execution,
+                None => command.clone(),
+            };
+            let mut outbox = Vec::new();
+            let mut rest = Rest::behind(long, (execution, put.rest), &mut outbox);
+            assert_eq!(outbox.len(), PIECE);
+            assert_eq!(rest.awaits_buffer(), execution_len > LARGE);
+            (rest.buffer, rest.begin) = (in_one_packet, HEADER_LEN);
+            while !rest.is_sent {
+                let before = outbox.len();
+                rest.put_next(&mut outbox);
+                assert!(outbox.len() - before <= 2 * PIECE + 2 * HEADER_LEN);
+                let held = total.load(Ordering::Relaxed);
+                assert_eq!(held, if rest.ahead.is_some() { long_len } else { 0 });
+            }
+            assert!(outbox == [packets, command].concat(), "{long_len}");
+        }
+    }
 
     #[test]
     fn the_pieces_of_a_command_are_the_command() {

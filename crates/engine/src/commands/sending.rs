@@ -87,6 +87,7 @@ impl Engine {
             "it has not got all of the last command"
         );
         backend.rest = put.rest;
+        Self::goes_on_sending(turn, backend);
         client.holds_unseen(&statement, effect.as_ref());
         self.counters.statements += u64::from(packet.is_statement());
         let kept = client.keeps_definitions_of(packet.payload, &statement);

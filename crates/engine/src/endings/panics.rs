@@ -14,34 +14,51 @@ use membership::Key;
 use pool::State as BackendState;
 
 use crate::backend::Purpose;
-use crate::client::State;
+use crate::client::{Pauses, State};
 use crate::endings::kill::{KillOrder, KillOutcome};
 use crate::invariants::BACKEND_STATES;
 use crate::permits::Hold;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
-/// Whom a letter concerns. Should dealing with it panic, nobody else would ever tell them.
-#[derive(Clone, Copy, Default)]
-pub(crate) enum AtHand {
-    #[default]
-    Nobody,
-    /// A client of this worker, which waits for it.
-    Client(Key),
-    /// Whoever has given this order.
-    Order(KillOrder),
+/// Those who would wait for ever if a panic came now: what they wait for, or have sent, is in a local variable.
+#[derive(Default)]
+pub(crate) struct AtHand {
+    clients: Vec<Key>,
+    /// The order of a KILL that has not been answered.
+    order: Option<KillOrder>,
 }
 
 impl AtHand {
-    pub(crate) fn of(mail: &Mail) -> Self {
+    /// A letter is dealt with.
+    pub(crate) fn opened(&mut self, mail: &Mail) {
         match mail {
-            Mail::Kill(order) => Self::Order(*order),
+            Mail::Kill(order) => self.order = Some(*order),
             Mail::Killed(client, _)
             | Mail::LimitsKept(client, _)
             | Mail::PasswordChecked(client, _)
-            | Mail::PublicKey(client) => Self::Client(*client),
-            _ => Self::Nobody,
+            | Mail::PublicKey(client)
+            | Mail::Memory(client, _) => self.clients.push(*client),
+            Mail::LockTurn(turn) => self.clients.push(turn.client),
+            Mail::CommandPrepared(prepared) => self.clients.push(prepared.client()),
+            _ => {}
         }
+    }
+
+    /// It has been dealt with.
+    pub(crate) fn done(&mut self) {
+        self.clients.clear();
+        self.order = None;
+    }
+
+    /// What belongs to a client is taken out of its record.
+    pub(crate) fn take_up(&mut self, client: Key) {
+        self.clients.push(client);
+    }
+
+    /// What was taken up last is where it belongs.
+    pub(crate) fn lay_down(&mut self) {
+        self.clients.pop();
     }
 }
 
@@ -53,15 +70,15 @@ impl Engine {
         suspects: &[Handle],
     ) -> Option<HashSet<Handle>> {
         let suspects: HashSet<Handle> = suspects.iter().copied().collect();
-        match std::mem::take(&mut self.at_hand) {
-            AtHand::Nobody => {}
-            AtHand::Client(client) => self.end_client(turn, client),
-            AtHand::Order(order) => {
-                let (worker, asker) = order.asker();
-                let outcome = KillOutcome::NoSuchThread(order.victim_id());
-                // If that worker has ended, so has whoever asked.
-                let _ended = turn.io.post(worker, Mail::Killed(asker, outcome));
-            }
+        let at_hand = std::mem::take(&mut self.at_hand);
+        for client in at_hand.clients {
+            self.end_client(turn, client);
+        }
+        if let Some(order) = at_hand.order {
+            let (worker, asker) = order.asker();
+            let outcome = KillOutcome::NoSuchThread(order.victim_id());
+            // If that worker has ended, so has whoever asked.
+            let _ended = turn.io.post(worker, Mail::Killed(asker, outcome));
         }
         for client in self.clients_that(|_, handle| suspects.contains(&handle)) {
             self.end_client(turn, client);
@@ -157,7 +174,11 @@ impl Engine {
         let forgotten = state == State::Active
             && backend.is_some_and(|backend| !backend.is_working() && !backend.kill_outstanding)
             && !works(client.backend);
-        !forgotten && self.check_client(key, client, state).is_ok()
+        // The event that answered its last command panicked before the client was read from again, or its inbox was.
+        let unread = matches!(state, State::Idle | State::Held)
+            && (client.paused.contains(Pauses::AHEAD)
+                || self.front_len(key, &client.inbox).is_ok());
+        !forgotten && !unread && self.check_client(key, client, state).is_ok()
     }
 
     /// Backends whose records do not agree with their lists, or that wait for a KILL of which nobody knows.
@@ -239,6 +260,10 @@ impl Engine {
             if let Hold::Queued(place, _) = hold {
                 self.scheduler.leave(place, Left::Killed);
             }
+        }
+        self.lock_waits.forget_strangers(is_known);
+        for stranger in self.buffering.strangers(is_known) {
+            self.forget_memory(stranger);
         }
         self.clients.forget_strangers();
     }

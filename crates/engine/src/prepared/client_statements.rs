@@ -199,6 +199,11 @@ impl LongData {
         &self.packets
     }
 
+    /// The commands, for the id of their statement to be put in.
+    pub(crate) fn packets_mut(&mut self) -> &mut [u8] {
+        &mut self.packets
+    }
+
     fn empty(&mut self) {
         self.total.fetch_sub(self.packets.len(), Ordering::Relaxed);
         self.packets = Vec::new();

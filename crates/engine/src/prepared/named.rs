@@ -11,9 +11,9 @@ use wire::{
 use crate::backend::Backend;
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::commands::pieces::{Put, put_as_sent};
+use crate::commands::pieces::{LARGE, Put, Rest, put_as_sent};
 use crate::prepared::backend_statements::{Instance, Need};
-use crate::prepared::client_statements::{ClientStatement, LongData};
+use crate::prepared::client_statements::ClientStatement;
 
 /// Where the id stands in a command, behind the header and the command byte.
 const ID: std::ops::Range<usize> = wire::HEADER_LEN + 1..wire::HEADER_LEN + 5;
@@ -90,19 +90,41 @@ pub(crate) fn put_named(
         rename(&mut outbox[begin..], NOBODY);
         return put;
     };
-    let long = statement.long.take_if(|_| runs);
+    let mut long = statement.long.take_if(|_| runs);
     if !runs || is_refused(packet.payload, statement) {
         let put = put_as_sent(outbox, packet);
         rename(&mut outbox[begin..], instance.id);
         return put;
     }
-    if let Some(long) = &long {
-        put_long_data(outbox, long, instance.id);
-    }
     let list = statement.list(attributes);
     let number = statement.template.number;
-    let put = put_execution(outbox, (statement, instance), (packet, list), flavor);
-    backend.statements.long_data_of = long.map(|_| number);
+    let has_long = long.is_some();
+    if let Some(long) = &mut long {
+        name_long_data(long.packets_mut(), instance.id);
+    }
+    let put = match long {
+        // The execution follows it, when the backend has taken all of it.
+        Some(long) if long.packets().len() > LARGE => {
+            let mut execution = Vec::new();
+            let put = put_execution(
+                &mut execution,
+                (statement, instance),
+                (packet, list),
+                flavor,
+            );
+            Put {
+                last: put.last,
+                rest: Some(Rest::behind(long, (execution, put.rest), outbox)),
+            }
+        }
+        long => {
+            if let Some(long) = &long {
+                outbox.extend_from_slice(long.packets());
+            }
+            put_execution(outbox, (statement, instance), (packet, list), flavor)
+        }
+    };
+    backend.statements.long_data_of = has_long.then_some(number);
     put
 }
 
@@ -167,14 +189,13 @@ fn remember(statement: &mut ClientStatement, instance: &Instance, types: TypeLis
     };
 }
 
-fn put_long_data(outbox: &mut Vec<u8>, long: &LongData, id: u32) {
-    let mut at = outbox.len();
-    outbox.extend_from_slice(long.packets());
-    while let Ok(len) = wire::whole_len(&outbox[at..]) {
-        let command = &mut outbox[at..at + len];
+/// Puts the id of a statement into the commands that bring it long data.
+fn name_long_data(mut commands: &mut [u8], id: u32) {
+    while let Ok(len) = wire::whole_len(commands) {
+        let (command, rest) = commands.split_at_mut(len);
         number_packets(command);
         rename(command, id);
-        at += len;
+        commands = rest;
     }
 }
 

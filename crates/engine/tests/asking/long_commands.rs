@@ -14,7 +14,7 @@ const PIECE: usize = 130 << 10;
 
 /// Takes commands, and leaves it to the test when they are prepared.
 #[derive(Clone, Default)]
-struct Patient(Arc<Mutex<Vec<LongCommand>>>);
+pub(crate) struct Patient(Arc<Mutex<Vec<LongCommand>>>);
 
 impl Preparer for Patient {
     fn prepare(&self, command: LongCommand) -> Result<(), LongCommand> {
@@ -24,7 +24,7 @@ impl Preparer for Patient {
 }
 
 impl Patient {
-    fn take(&self) -> Option<LongCommand> {
+    pub(crate) fn take(&self) -> Option<LongCommand> {
         self.0.lock().unwrap().pop()
     }
 }

@@ -20,6 +20,8 @@ mod nobody;
 #[cfg(test)]
 mod outsiders;
 #[cfg(test)]
+mod panics;
+#[cfg(test)]
 mod relays;
 #[cfg(test)]
 mod session_memory;

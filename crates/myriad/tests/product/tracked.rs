@@ -3,10 +3,11 @@
 
 use wire::{Capabilities, OkPacket, StateChange};
 
+use crate::binary::{ENDINGS, Life, Step};
 use crate::packets::{plain, shown};
 use crate::session_state::pinned;
 use crate::support::{
-    Address, Client, Database, FrontDoor, Login, Outcome, Part, Server, USUAL, in_time,
+    Address, Client, Database, FrontDoor, Login, Outcome, Packet, Part, Server, USUAL, in_time,
 };
 
 /// What MariaDB Connector/J sends first, from version 3.4.1 on; its older versions set `session_track_schema`.
@@ -481,5 +482,87 @@ fn who_has_eof_packets_is_told_behind_rows_what_changed_with_them() {
             client.answer().unwrap();
         }
         assert_eq!(told(&mut client, "DO 1"), told(&mut direct, "DO 1"));
+    }
+}
+
+const COM_PING: u8 = 0x0e;
+
+const READ: &str = "SELECT a FROM t WHERE id = 2";
+
+/// MariaDB has a flag in EOF packets (docs/CORNERS.md).
+fn without_eof(packets: Vec<Packet>) -> Vec<Packet> {
+    let is_eof = |packet: &Packet| packet.payload[0] == 0xfe && packet.payload.len() == 5;
+    packets
+        .into_iter()
+        .filter(|packet| !is_eof(packet))
+        .collect()
+}
+
+/// The server selects the schema that a statement was prepared in, then the session's own again. MySQL tells the session's
+/// schema with the answer, and drivers read it there.
+#[test]
+fn a_statement_that_was_prepared_in_another_schema_tells_the_schema_as_on_the_server() {
+    let database = Database::shared();
+    for schema in ["tracked_home", "tracked_away"] {
+        database.schema(schema);
+        database.execute(&format!(
+            "CREATE TABLE {schema}.t (id INT PRIMARY KEY, a INT); INSERT INTO {schema}.t VALUES (1, 1), (2, 2)"
+        ));
+    }
+    for capabilities in ENDINGS {
+        let capabilities = capabilities | Capabilities::SESSION_TRACK;
+        for restless in ["off", "on"] {
+            let restless = format!("backend.restless = \"{restless}\"");
+            let settings = ["backend.max_connections = 2", &restless];
+            let door = FrontDoor::start(database.address(), &settings);
+            let mut direct = Life::begin(database.address(), "tracked_home", capabilities);
+            let mut through = Life::begin(&door.address(), "tracked_home", capabilities);
+            let mut other = Client::login(&door.address(), &login()).unwrap();
+            let mut same = |step: Step<'_>, text: &str| {
+                let [expected, told] = [&mut direct, &mut through].map(|life| life.step(step));
+                assert_eq!(
+                    without_eof(told),
+                    without_eof(expected),
+                    "{text}: {step:?}, {capabilities:?}, {restless}"
+                );
+            };
+            for text in [
+                "UPDATE t SET a = a + 1 WHERE id = 1",
+                "DELETE FROM t WHERE id = 9",
+                READ,
+                "DO 1",
+                "SET @a = 1",
+            ] {
+                for step in [
+                    Step::Text("USE tracked_home"),
+                    Step::Prepare(text),
+                    Step::Execute(0, &[]),
+                    Step::Text("USE tracked_away"),
+                    Step::Execute(0, &[]),
+                    Step::Text("DO 1"),
+                    Step::Text("USE tracked_home"),
+                    Step::Execute(0, &[]),
+                    Step::Close,
+                    Step::Text("DO 1"),
+                ] {
+                    same(step, text);
+                    other.run("SET time_zone = '+01:00'");
+                }
+            }
+            // The session keeps its backend, which has the other schema.
+            for step in [
+                Step::Prepare(READ),
+                Step::Text("USE tracked_away"),
+                Step::Text("SET autocommit = 0"),
+                Step::Execute(0, &[]),
+                Step::Reset,
+                Step::Command(COM_PING, b""),
+                Step::Text("DO 1"),
+                Step::Execute(0, &[]),
+                Step::Text("COMMIT"),
+            ] {
+                same(step, READ);
+            }
+        }
     }
 }
