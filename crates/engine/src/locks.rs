@@ -268,14 +268,14 @@ impl Engine {
 
     /// Tells those whose turn has come, on all workers.
     pub(crate) fn tell_lock_turns<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        while self.shared.locks.has_news() {
-            for news in self.shared.locks.take_news() {
-                if news.worker == self.worker {
-                    self.lock_turn(turn, &news.turn);
-                } else {
-                    // The clients of a worker that has ended have given up what they had.
-                    let _ended = turn.io.post(news.worker, Mail::LockTurn(news.turn));
-                }
+        while self.shared.locks.has_news()
+            && let Some(news) = self.shared.locks.next_news()
+        {
+            if news.worker == self.worker {
+                self.lock_turn(turn, &news.turn);
+            } else {
+                // The clients of a worker that has ended have given up what they had.
+                let _ended = turn.io.post(news.worker, Mail::LockTurn(news.turn));
             }
         }
     }

@@ -182,13 +182,27 @@ impl Engine {
             self.attach_in_vain(turn, client);
             return self.consume_inbox(turn, client);
         }
-        let Some(record) = self.clients.get_mut(client) else {
-            return;
-        };
+        let taken = self.working_on(Owner::Client(client), |engine| {
+            engine.send_first_of_inbox(turn, client)
+        });
+        if taken == Some(Taken::Now) {
+            self.balance_memory(turn, client);
+        }
+        if self.clients.state(client) == Some(State::Idle) {
+            self.consume_inbox(turn, client);
+        }
+    }
+
+    fn send_first_of_inbox<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+    ) -> Option<Taken> {
+        let record = self.clients.get_mut(client)?;
         let mut inbox = std::mem::take(&mut record.inbox);
         let Ok(packet) = self.front(client, &inbox) else {
             debug_assert!(false, "a command waits that is not complete");
-            return;
+            return None;
         };
         let consumed = packet.consumed;
         let payload = packet.payload.bytes();
@@ -213,12 +227,7 @@ impl Engine {
             Some(record) if !inbox.is_empty() => record.inbox = inbox,
             _ => self.recycle(inbox),
         }
-        if taken == Taken::Now {
-            self.balance_memory(turn, client);
-        }
-        if self.clients.state(client) == Some(State::Idle) {
-            self.consume_inbox(turn, client);
-        }
+        Some(taken)
     }
 
     /// Opens connections for those who wait, as far as there are slots.

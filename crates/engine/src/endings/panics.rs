@@ -14,9 +14,10 @@ use membership::Key;
 use pool::State as BackendState;
 
 use crate::backend::Purpose;
-use crate::client::State;
+use crate::client::State as ClientState;
 use crate::endings::kill::{KillOrder, KillOutcome};
 use crate::invariants::BACKEND_STATES;
+use crate::owner::Owner;
 use crate::permits::Hold;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -38,14 +39,26 @@ impl AtHand {
             Mail::Kill(order) => Self::Order(*order),
             Mail::Killed(client, _)
             | Mail::LimitsKept(client, _)
+            | Mail::Memory(client, _)
             | Mail::PasswordChecked(client, _)
             | Mail::PublicKey(client) => Self::Client(*client),
+            Mail::CommandPrepared(prepared) => Self::Client(prepared.client),
+            Mail::LockTurn(called) => Self::Client(called.client),
             _ => Self::Nobody,
         }
     }
 }
 
 impl Engine {
+    /// Does `work` while bytes of a connection, or other parts of its record, are out of the record. Should that panic,
+    /// they are lost, and the connection is closed.
+    pub(crate) fn working_on<T>(&mut self, owner: Owner, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.at_work.push(owner);
+        let done = work(self);
+        self.at_work.pop();
+        done
+    }
+
     /// Closes these connections after a panic. Returns those that are left, if all records are in order again.
     pub(crate) fn recover_from_panic<I: Io<Mail>>(
         &mut self,
@@ -61,6 +74,12 @@ impl Engine {
                 let outcome = KillOutcome::NoSuchThread(order.victim_id());
                 // If that worker has ended, so has whoever asked.
                 let _ended = turn.io.post(worker, Mail::Killed(asker, outcome));
+            }
+        }
+        for owner in std::mem::take(&mut self.at_work) {
+            match owner {
+                Owner::Client(client) => self.end_client(turn, client),
+                Owner::Backend(backend) => self.end_backend(turn, backend),
             }
         }
         for client in self.clients_that(|_, handle| suspects.contains(&handle)) {
@@ -91,6 +110,14 @@ impl Engine {
             self.send_kills(turn, id);
         }
         self.serve_all(turn);
+        // Whoever was free already, and whose next command was not looked at yet.
+        for state in [ClientState::Idle, ClientState::Held] {
+            let full = self.clients.iter(state);
+            let full = full.filter(|(_, client)| !client.inbox.is_empty());
+            for client in full.map(|(client, _)| client).collect::<Vec<_>>() {
+                self.consume_inbox(turn, client);
+            }
+        }
         Some(self.handles())
     }
 
@@ -154,7 +181,7 @@ impl Engine {
         };
         let backend = client.backend.and_then(|backend| self.pool.get(backend));
         let works = |key| self.parked.iter().any(|&(parked, _)| Some(parked) == key);
-        let forgotten = state == State::Active
+        let forgotten = state == ClientState::Active
             && backend.is_some_and(|backend| !backend.is_working() && !backend.kill_outstanding)
             && !works(client.backend);
         !forgotten && self.check_client(key, client, state).is_ok()

@@ -24,7 +24,7 @@ pub(crate) struct LockRegistry {
     locks: Mutex<HashMap<LockName, Lock>>,
     last: AtomicU64,
     /// Those whose turn has come, and who have not been told.
-    news: Mutex<Vec<News>>,
+    news: Mutex<VecDeque<News>>,
     has_news: AtomicBool,
     /// What a column with nothing but the value of `GET_LOCK` is like.
     column: Mutex<Option<LockColumn>>,
@@ -136,11 +136,12 @@ impl LockRegistry {
         self.has_news.load(Ordering::Relaxed)
     }
 
-    /// Those whose turn has come.
-    pub(crate) fn take_news(&self) -> Vec<News> {
+    /// The next one whose turn has come. One at a time: whoever tells them may panic in between.
+    pub(crate) fn next_news(&self) -> Option<News> {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        self.has_news.store(false, Ordering::Relaxed);
-        std::mem::take(&mut *news)
+        let next = news.pop_front();
+        self.has_news.store(!news.is_empty(), Ordering::Relaxed);
+        next
     }
 
     fn ticket(self: &Arc<Self>, name: &LockName) -> LockTicket {
@@ -163,7 +164,7 @@ impl LockRegistry {
 
     fn tell(&self, waiter: &Waiter) {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        news.push(News {
+        news.push_back(News {
             worker: waiter.worker,
             turn: LockTurn {
                 client: waiter.client,
@@ -278,7 +279,7 @@ mod tests {
 
     /// The clients that are told, in the order in which they are.
     fn told(registry: &LockRegistry) -> Vec<(usize, Key)> {
-        let news = registry.take_news().into_iter();
+        let news = std::iter::from_fn(|| registry.next_news());
         news.map(|news| (news.worker, news.turn.client)).collect()
     }
 
