@@ -152,20 +152,7 @@ impl Handler for Engine {
     }
 
     fn turn_ended<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
-        let turn = &mut Turn { io, now };
-        if !self.started {
-            self.started = true;
-            self.probe(turn);
-        }
-        self.unpark(turn);
-        self.tell_locked_out(turn);
-        self.tell_lock_turns(turn);
-        self.open_gate(turn);
-        self.admit_waiters(turn);
-        self.hand_memory_out(turn);
-        self.publish_need(turn);
-        self.leave(turn);
-        self.doze();
+        self.end_turn(&mut Turn { io, now });
         self.loop_turns.end();
     }
 

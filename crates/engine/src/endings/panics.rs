@@ -13,10 +13,9 @@ use events::{Handle, Io};
 use membership::Key;
 use pool::State as BackendState;
 
-use crate::backend::Purpose;
-use crate::client::State as ClientState;
+use crate::backend::{Purpose, Reading};
+use crate::client::{Client, State as ClientState};
 use crate::endings::kill::{KillOrder, KillOutcome};
-use crate::invariants::BACKEND_STATES;
 use crate::owner::Owner;
 use crate::permits::Hold;
 use crate::report::counters::DisconnectReason;
@@ -71,9 +70,8 @@ impl Engine {
             AtHand::Client(client) => self.end_client(turn, client),
             AtHand::Order(order) => {
                 let (worker, asker) = order.asker();
-                let outcome = KillOutcome::NoSuchThread(order.victim_id());
                 // If that worker has ended, so has whoever asked.
-                let _ended = turn.io.post(worker, Mail::Killed(asker, outcome));
+                let _ended = turn.io.post(worker, Mail::Killed(asker, KillOutcome::Lost));
             }
         }
         for owner in std::mem::take(&mut self.at_work) {
@@ -110,15 +108,57 @@ impl Engine {
             self.send_kills(turn, id);
         }
         self.serve_all(turn);
-        // Whoever was free already, and whose next command was not looked at yet.
+        self.go_on(turn);
+        Some(self.handles())
+    }
+
+    /// Those who are left go on: the event may have meant to see to it.
+    fn go_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        // Whoever is not read from although nothing says so would be silent for good. Backends whose clients do not keep
+        // up are held back again by the next bytes.
+        for place in 0..self.clients.places() {
+            if let Some((_, client)) = self.clients.at(place)
+                && client.paused.is_empty()
+            {
+                turn.io.resume_receive(client.handle);
+            }
+        }
+        for backend in self.backends_that(|backend| backend.reading != Reading::Whole) {
+            if let Some(backend) = self.pool.get_mut(backend) {
+                backend.reading = Reading::Bounded;
+                turn.io.resume_receive(backend.handle);
+            }
+        }
+        // Commands of clients that had become free, and were not looked at yet.
         for state in [ClientState::Idle, ClientState::Held] {
-            let full = self.clients.iter(state);
-            let full = full.filter(|(_, client)| !client.inbox.is_empty());
-            for client in full.map(|(client, _)| client).collect::<Vec<_>>() {
+            let behind = |client: &Client| !client.inbox.is_empty() || !client.paused.is_empty();
+            let clients = self.clients.iter(state);
+            let clients = clients.filter(|(_, client)| behind(client));
+            for client in clients.map(|(key, _)| key).collect::<Vec<_>>() {
                 self.consume_inbox(turn, client);
             }
         }
-        Some(self.handles())
+        if self.draining.is_some() {
+            self.dismiss(turn);
+        }
+        self.end_turn(turn);
+    }
+
+    /// What is done when all events of a turn were told.
+    pub(crate) fn end_turn<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        if !self.started {
+            self.started = true;
+            self.probe(turn);
+        }
+        self.unpark(turn);
+        self.tell_locked_out(turn);
+        self.tell_lock_turns(turn);
+        self.open_gate(turn);
+        self.admit_waiters(turn);
+        self.hand_memory_out(turn);
+        self.publish_need(turn);
+        self.leave(turn);
+        self.doze();
     }
 
     /// The connections that there is a record of.
@@ -189,12 +229,8 @@ impl Engine {
 
     /// Backends whose records do not agree with their lists, or that wait for a KILL of which nobody knows.
     fn backends_in_pieces(&self) -> Vec<Key> {
-        let ids = self.pool.key_ids();
-        let listed = ids.flat_map(|id| BACKEND_STATES.map(|state| (id, state)));
-        let all = listed.flat_map(|(id, state)| {
-            let backends = self.pool.iter(id, state);
-            backends.map(move |(key, backend)| (key, backend, state))
-        });
+        let all = (0..self.pool.places()).filter_map(|place| self.pool.at(place));
+        let all = all.filter_map(|(key, backend)| Some((key, backend, self.pool.state(key)?)));
         let broken = all.filter(|&(key, backend, state)| {
             let is_killed = !backend.kill_outstanding || self.is_being_killed(key);
             let is_open = backend.handle != Handle::NONE;
