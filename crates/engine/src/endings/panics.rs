@@ -195,11 +195,8 @@ impl Engine {
         let Some(backend) = self.pool.get(key) else {
             return;
         };
-        if backend.handle == Handle::NONE {
-            // It was never asked for.
-            drop(self.pool.remove(key));
-            return;
-        }
+        // Else it was never asked for, and nothing can be closed.
+        let is_open = backend.handle != Handle::NONE;
         let told = backend
             .exchanges
             .front()
@@ -208,7 +205,11 @@ impl Engine {
                 _ => None,
             });
         let decided = backend.relay.as_ref().map(|relay| relay.client());
-        for client in [backend.client, told, decided].into_iter().flatten() {
+        let clients = [backend.client, told, decided];
+        if !is_open {
+            drop(self.pool.remove(key));
+        }
+        for client in clients.into_iter().flatten() {
             self.end_client(turn, client);
         }
         self.discard_backend(turn, key);
