@@ -246,7 +246,8 @@ impl Engine {
     /// Opens a connection for a client, and those behind it. False if none is needed, or none can be had.
     fn open_for<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, first: Key) -> bool {
         let opens = self.choose(turn.now, first) == Choice::Open && self.passes_gate(turn, id);
-        if !opens || !self.may_open(id) {
+        // Those that are being opened may be for others. Whoever no connection can be opened for is told so at once.
+        if !opens || !(self.may_open(id) || self.is_locked_out(id)) {
             return false;
         }
         if self.backing_off(turn.now, id) {
