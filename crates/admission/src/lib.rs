@@ -29,7 +29,7 @@
 //! 3. Any other statement: [`Scheduler::arrive`], with `has_backend` if one is free that only this
 //!    group can use. On [`Decision::Queue`] the client waits; its [`Place`] is kept with it.
 //! 4. At the end of each turn: [`Scheduler::next`] until it says `None`, then the mail of
-//!    [`Scheduler::take_wake`] is posted. Mail that comes in goes to [`Scheduler::woken`].
+//!    [`Scheduler::next_wake`] is posted. Mail that comes in goes to [`Scheduler::woken`].
 //!    [`Scheduler::next_timer`] is one of the engine's timers. A permit is given only to who has a backend;
 //!    [`Scheduler::without_backend`] and [`Scheduler::first_without_backend`] say who waits for that alone.
 //! 5. The permit belongs to the backend connection, beside the command that runs there, since the

@@ -333,6 +333,11 @@ impl Engine {
     pub(crate) fn drain<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, span: Span) {
         turn.io.stop_accepting();
         self.draining = Some(turn.now + span);
+        self.dismiss(turn);
+    }
+
+    /// Ends those whom nothing is done for yet.
+    pub(crate) fn dismiss<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let waiting = self.waiting_states();
         for state in [State::Greeting, State::Idle]
             .into_iter()
@@ -371,6 +376,7 @@ impl Engine {
         }
         // Those who asked a worker that has ended are never told.
         for state in [
+            State::Greeting,
             State::Login,
             State::Challenged,
             State::Judged,

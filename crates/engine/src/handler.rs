@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use events::{ConnectError, Handle, Handler, HangUp, Io, Peer, Tag, Timestamp, TlsFacts};
 
+use crate::endings::panics::AtHand;
 use crate::owner::Owner;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -98,7 +99,7 @@ impl Handler for Engine {
 
     fn mail<I: Io<Mail>>(&mut self, io: &mut I, mail: Mail, now: Timestamp) {
         let turn = &mut Turn { io, now };
-        self.at_hand.opened(&mail);
+        self.at_hand = AtHand::of(&mail);
         match mail {
             Mail::SlotWanted => self.lend(turn),
             Mail::SlotFree => self.serve_all(turn),
@@ -139,7 +140,7 @@ impl Handler for Engine {
             }
             Mail::Drain(span) => self.drain(turn, span),
         }
-        self.at_hand.done();
+        self.at_hand = AtHand::Nobody;
     }
 
     fn timer<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
@@ -151,20 +152,7 @@ impl Handler for Engine {
     }
 
     fn turn_ended<I: Io<Mail>>(&mut self, io: &mut I, now: Timestamp) {
-        let turn = &mut Turn { io, now };
-        if !self.started {
-            self.started = true;
-            self.probe(turn);
-        }
-        self.unpark(turn);
-        self.tell_locked_out(turn);
-        self.tell_lock_turns(turn);
-        self.open_gate(turn);
-        self.admit_waiters(turn);
-        self.hand_memory_out(turn);
-        self.publish_need(turn);
-        self.leave(turn);
-        self.doze();
+        self.end_turn(&mut Turn { io, now });
         self.loop_turns.end();
     }
 

@@ -212,6 +212,8 @@ pub struct Engine {
     denials: login::denial::Denials,
     /// Whom a panic would forget now.
     at_hand: endings::panics::AtHand,
+    /// Whose bytes are out of their records right now.
+    at_work: Vec<owner::Owner>,
     draining: Option<Timestamp>,
     started: bool,
 }
@@ -319,6 +321,7 @@ impl Engine {
             lending: backend::lending::Lending::default(),
             denials: login::denial::Denials::default(),
             at_hand: endings::panics::AtHand::default(),
+            at_work: Vec::new(),
             draining: None,
             started: false,
         }

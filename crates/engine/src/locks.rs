@@ -31,6 +31,7 @@ use crate::commands::{Packet, Taken};
 use crate::conditions::binary_rows::Form;
 use crate::conditions::{Answer, Does};
 use crate::locks::registry::{Asked, LockName, LockTicket, LockTurn};
+use crate::owner::Owner;
 use crate::{Engine, Mail, Turn};
 
 /// Longer names are an error for MySQL. In characters; names of other bytes than ASCII are not looked at.
@@ -282,9 +283,9 @@ impl Engine {
             && let Some(news) = self.shared.locks.next_news()
         {
             if news.worker == self.worker {
-                self.at_hand.take_up(news.turn.client);
-                self.lock_turn(turn, &news.turn);
-                self.at_hand.lay_down();
+                self.working_on(Owner::Client(news.turn.client), |engine| {
+                    engine.lock_turn(turn, &news.turn);
+                });
             } else {
                 // The clients of a worker that has ended have given up what they had.
                 let _ended = turn.io.post(news.worker, Mail::LockTurn(news.turn));

@@ -4,6 +4,7 @@ use events::Tag;
 use membership::Key;
 
 /// Whose connection a tag names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Client(Key),
     Backend(Key),

@@ -206,9 +206,10 @@ impl Engine {
         if self.scheduler.waiting() > 0 && self.gate_is_shut() {
             self.busy.refuse(turn.now);
         }
-        while let Some(wake) = self.scheduler.take_wake() {
+        while let Some(wake) = self.scheduler.next_wake() {
             // A worker that has ended has nobody who waits.
             let _ended = turn.io.post(wake.worker, Mail::Woken(wake.gate));
+            self.scheduler.wake_posted();
         }
     }
 

@@ -65,7 +65,16 @@ impl World {
             resume_unwind(panic);
         }
         suspects.extend(about);
+        let peers = |handles: &[Handle]| {
+            let mut peers: Vec<_> = handles
+                .iter()
+                .map(|&handle| self.network.link(handle).peer)
+                .collect();
+            peers.dedup();
+            peers
+        };
         self.trace.line(now, || {
+            let (about, suspects) = (peers(about.as_slice()), peers(&suspects));
             format!("worker {worker} panics in an event about {about:?}; suspects: {suspects:?}")
         });
         let one_in = std::mem::take(&mut self.network.panics.one_in);

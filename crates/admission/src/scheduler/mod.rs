@@ -137,8 +137,13 @@ impl<T: Copy> Scheduler<T> {
     }
 
     /// Mail that is to be posted now. To be asked after every call, until there is none.
-    pub fn take_wake(&mut self) -> Option<Wake> {
-        self.wakes.pop()
+    pub fn next_wake(&self) -> Option<Wake> {
+        self.wakes.last().copied()
+    }
+
+    /// It was posted. Until then it stays: whoever posts it may panic.
+    pub fn wake_posted(&mut self) {
+        self.wakes.pop();
     }
 
     /// When [`Scheduler::next`] is to be called even if nothing else happens.

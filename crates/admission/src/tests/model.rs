@@ -232,7 +232,7 @@ proptest! {
             expected.sort_unstable();
             prop_assert_eq!(served, expected);
             pair.compare_counts();
-            prop_assert!(pair.scheduler.take_wake().is_none());
+            prop_assert!(pair.scheduler.next_wake().is_none());
         }
         pair.permits.clear();
         while !pair.serve(Timestamp::ZERO).is_empty() {

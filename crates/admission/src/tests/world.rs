@@ -335,7 +335,8 @@ impl World {
             self.check_order(&waiter);
             self.begin(number, who, (waiter.account, waiter.writes, permit));
         }
-        while let Some(wake) = self.workers[number].scheduler.take_wake() {
+        while let Some(wake) = self.workers[number].scheduler.next_wake() {
+            self.workers[number].scheduler.wake_posted();
             let takes = Span::from_us(self.rng.u64(0..200));
             self.post(takes, wake.worker, Event::Mail(wake.gate));
         }

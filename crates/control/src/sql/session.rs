@@ -203,7 +203,7 @@ impl Session {
             Some(KillOutcome::NotOwner(_)) => {
                 return Err(no_such(format!("thread {id} is still logging in")));
             }
-            None => {
+            None | Some(KillOutcome::Lost) => {
                 return Err(SqlError::failed(
                     "the worker of this session does not answer",
                 ));

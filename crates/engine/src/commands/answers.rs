@@ -15,6 +15,7 @@ use crate::carried::last_gtid::Gtid;
 use crate::carried::tracking::{self, Tracked};
 use crate::carried::user_variables::names::may_do_unseen;
 use crate::conditions::Does;
+use crate::owner::Owner;
 use crate::{Engine, Mail, Turn};
 
 /// How an answer ended.
@@ -95,6 +96,12 @@ impl Engine {
         key: Key,
         bytes: &[u8],
     ) {
+        self.working_on(Owner::Backend(key), |engine| {
+            engine.take_answers(turn, key, bytes);
+        });
+    }
+
+    fn take_answers<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, bytes: &[u8]) {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };

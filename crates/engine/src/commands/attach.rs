@@ -182,15 +182,28 @@ impl Engine {
             self.attach_in_vain(turn, client);
             return self.consume_inbox(turn, client);
         }
-        let Some(record) = self.clients.get_mut(client) else {
-            return;
-        };
+        let taken = self.working_on(Owner::Client(client), |engine| {
+            engine.send_first_of_inbox(turn, client)
+        });
+        if taken == Some(Taken::Now) {
+            self.balance_memory(turn, client);
+        }
+        if self.clients.state(client) == Some(State::Idle) {
+            self.consume_inbox(turn, client);
+        }
+    }
+
+    fn send_first_of_inbox<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+    ) -> Option<Taken> {
+        let record = self.clients.get_mut(client)?;
         let mut inbox = std::mem::take(&mut record.inbox);
         let Ok(packet) = self.front(client, &inbox) else {
             debug_assert!(false, "a command waits that is not complete");
-            return;
+            return None;
         };
-        self.at_hand.take_up(client);
         let consumed = packet.consumed;
         let payload = packet.payload.bytes();
         let record = self.clients.get(client);
@@ -214,13 +227,7 @@ impl Engine {
             Some(record) if !inbox.is_empty() => record.inbox = inbox,
             _ => self.recycle(inbox),
         }
-        self.at_hand.lay_down();
-        if taken == Taken::Now {
-            self.balance_memory(turn, client);
-        }
-        if self.clients.state(client) == Some(State::Idle) {
-            self.consume_inbox(turn, client);
-        }
+        Some(taken)
     }
 
     /// Opens connections for those who wait, as far as there are slots.
@@ -239,7 +246,8 @@ impl Engine {
     /// Opens a connection for a client, and those behind it. False if none is needed, or none can be had.
     fn open_for<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId, first: Key) -> bool {
         let opens = self.choose(turn.now, first) == Choice::Open && self.passes_gate(turn, id);
-        if !opens || !self.may_open(id) {
+        // Those that are being opened may be for others. Whoever no connection can be opened for is told so at once.
+        if !opens || !(self.may_open(id) || self.is_locked_out(id)) {
             return false;
         }
         if self.backing_off(turn.now, id) {

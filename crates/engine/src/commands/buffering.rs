@@ -14,6 +14,7 @@ use wire::{HEADER_LEN, Header, MAX_PAYLOAD, whole_len};
 use crate::client::{Client, Pauses, State};
 use crate::commands::reservations::{Limits, NOBODY, Need, Reservation, Waiter};
 use crate::errors::ClientError;
+use crate::owner::Owner;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Settings, Turn};
 
@@ -292,9 +293,9 @@ impl Engine {
         while let Some((waiter, reservation)) = self.shared.commands.next(&limits) {
             let client = waiter.client;
             if waiter.worker == self.worker {
-                self.at_hand.take_up(client);
-                self.memory_came(turn, client, reservation);
-                self.at_hand.lay_down();
+                self.working_on(Owner::Client(client), |engine| {
+                    engine.memory_came(turn, client, reservation);
+                });
             } else {
                 // A worker that has ended gives it back with its mail.
                 let _ended = turn

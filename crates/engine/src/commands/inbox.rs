@@ -11,6 +11,7 @@ use zeroize::Zeroize;
 
 use crate::client::{Pauses, State};
 use crate::commands::buffering::FLOOR;
+use crate::owner::Owner;
 use crate::{Engine, Mail, Turn};
 
 /// Buffers that are kept for the next inbox.
@@ -45,12 +46,20 @@ impl Engine {
     /// Goes on with what the client sent ahead.
     pub(crate) fn consume_inbox<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.initiate(key);
+        self.working_on(Owner::Client(key), |engine| {
+            engine.consume_from_inbox(turn, key);
+        });
+        self.balance_receiving(turn, key);
+        self.balance_memory(turn, key);
+        self.prepare_elsewhere(turn, key);
+    }
+
+    fn consume_from_inbox<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let mut inbox = std::mem::take(&mut client.inbox);
         let is_secret = client.login.is_some();
-        self.at_hand.take_up(key);
         let used = self.consume(turn, key, &inbox);
         match is_secret {
             true => forget_front(&mut inbox, used),
@@ -60,10 +69,6 @@ impl Engine {
             true => self.recycle(inbox),
             false => self.put_in_inbox(key, inbox),
         }
-        self.at_hand.lay_down();
-        self.balance_receiving(turn, key);
-        self.balance_memory(turn, key);
-        self.prepare_elsewhere(turn, key);
     }
 
     /// Keeps bytes that cannot be dealt with yet.

@@ -45,7 +45,7 @@ pub trait Preparer: Send + Sync {
 /// A long command that was prepared.
 #[derive(Debug)]
 pub struct PreparedCommand {
-    client: Key,
+    pub(crate) client: Key,
     buffer: Vec<u8>,
     known: Known,
 }

@@ -42,6 +42,8 @@ pub enum KillOutcome {
     NoSuchThread(u32),
     /// The client belongs to somebody else.
     NotOwner(u32),
+    /// Nobody knows: carrying it out has panicked. Whoever asked is closed.
+    Lost,
 }
 
 /// A client of ours that somebody wants ended.
@@ -54,11 +56,6 @@ pub struct Victim {
 }
 
 impl KillOrder {
-    /// The id of whom it is about.
-    pub(crate) fn victim_id(&self) -> u32 {
-        self.victim.id
-    }
-
     /// Who asked: the worker and its client.
     pub(crate) fn asker(&self) -> (usize, Key) {
         self.asker
@@ -271,6 +268,9 @@ impl Engine {
         asker: Key,
         outcome: KillOutcome,
     ) {
+        if outcome == KillOutcome::Lost {
+            return self.close_client(turn, asker, DisconnectReason::Defect);
+        }
         if self.killed_among(turn, asker, outcome) {
             return;
         }
@@ -282,7 +282,7 @@ impl Engine {
             return;
         };
         let error = match outcome {
-            KillOutcome::Done => None,
+            KillOutcome::Done | KillOutcome::Lost => None,
             KillOutcome::NoSuchThread(id) => Some(ClientError::no_such_thread(id)),
             KillOutcome::NotOwner(id) => Some(ClientError::not_owner(id)),
         };

@@ -13,56 +13,51 @@ use events::{Handle, Io};
 use membership::Key;
 use pool::State as BackendState;
 
-use crate::backend::Purpose;
-use crate::client::{Pauses, State};
+use crate::backend::{Purpose, Reading};
+use crate::client::{Client, State as ClientState};
 use crate::endings::kill::{KillOrder, KillOutcome};
-use crate::invariants::BACKEND_STATES;
+use crate::owner::Owner;
 use crate::permits::Hold;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
-/// Those who would wait for ever if a panic came now: what they wait for, or have sent, is in a local variable.
-#[derive(Default)]
-pub(crate) struct AtHand {
-    clients: Vec<Key>,
-    /// The order of a KILL that has not been answered.
-    order: Option<KillOrder>,
+/// Whom a letter concerns. Should dealing with it panic, nobody else would ever tell them.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum AtHand {
+    #[default]
+    Nobody,
+    /// A client of this worker, which waits for it.
+    Client(Key),
+    /// Whoever has given this order.
+    Order(KillOrder),
 }
 
 impl AtHand {
-    /// A letter is dealt with.
-    pub(crate) fn opened(&mut self, mail: &Mail) {
+    pub(crate) fn of(mail: &Mail) -> Self {
         match mail {
-            Mail::Kill(order) => self.order = Some(*order),
+            Mail::Kill(order) => Self::Order(*order),
             Mail::Killed(client, _)
             | Mail::LimitsKept(client, _)
+            | Mail::Memory(client, _)
             | Mail::PasswordChecked(client, _)
-            | Mail::PublicKey(client)
-            | Mail::Memory(client, _) => self.clients.push(*client),
-            Mail::LockTurn(turn) => self.clients.push(turn.client),
-            Mail::CommandPrepared(prepared) => self.clients.push(prepared.client()),
-            _ => {}
+            | Mail::PublicKey(client) => Self::Client(*client),
+            Mail::CommandPrepared(prepared) => Self::Client(prepared.client()),
+            Mail::LockTurn(called) => Self::Client(called.client),
+            _ => Self::Nobody,
         }
-    }
-
-    /// It has been dealt with.
-    pub(crate) fn done(&mut self) {
-        self.clients.clear();
-        self.order = None;
-    }
-
-    /// What belongs to a client is taken out of its record.
-    pub(crate) fn take_up(&mut self, client: Key) {
-        self.clients.push(client);
-    }
-
-    /// What was taken up last is where it belongs.
-    pub(crate) fn lay_down(&mut self) {
-        self.clients.pop();
     }
 }
 
 impl Engine {
+    /// Does `work` while bytes of a connection, or other parts of its record, are out of the record. Should that panic,
+    /// they are lost, and the connection is closed.
+    pub(crate) fn working_on<T>(&mut self, owner: Owner, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.at_work.push(owner);
+        let done = work(self);
+        self.at_work.pop();
+        done
+    }
+
     /// Closes these connections after a panic. Returns those that are left, if all records are in order again.
     pub(crate) fn recover_from_panic<I: Io<Mail>>(
         &mut self,
@@ -70,15 +65,20 @@ impl Engine {
         suspects: &[Handle],
     ) -> Option<HashSet<Handle>> {
         let suspects: HashSet<Handle> = suspects.iter().copied().collect();
-        let at_hand = std::mem::take(&mut self.at_hand);
-        for client in at_hand.clients {
-            self.end_client(turn, client);
+        match std::mem::take(&mut self.at_hand) {
+            AtHand::Nobody => {}
+            AtHand::Client(client) => self.end_client(turn, client),
+            AtHand::Order(order) => {
+                let (worker, asker) = order.asker();
+                // If that worker has ended, so has whoever asked.
+                let _ended = turn.io.post(worker, Mail::Killed(asker, KillOutcome::Lost));
+            }
         }
-        if let Some(order) = at_hand.order {
-            let (worker, asker) = order.asker();
-            let outcome = KillOutcome::NoSuchThread(order.victim_id());
-            // If that worker has ended, so has whoever asked.
-            let _ended = turn.io.post(worker, Mail::Killed(asker, outcome));
+        for owner in std::mem::take(&mut self.at_work) {
+            match owner {
+                Owner::Client(client) => self.end_client(turn, client),
+                Owner::Backend(backend) => self.end_backend(turn, backend),
+            }
         }
         for client in self.clients_that(|_, handle| suspects.contains(&handle)) {
             self.end_client(turn, client);
@@ -108,7 +108,57 @@ impl Engine {
             self.send_kills(turn, id);
         }
         self.serve_all(turn);
+        self.go_on(turn);
         Some(self.handles())
+    }
+
+    /// Those who are left go on: the event may have meant to see to it.
+    fn go_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        // Whoever is not read from although nothing says so would be silent for good. Backends whose clients do not keep
+        // up are held back again by the next bytes.
+        for place in 0..self.clients.places() {
+            if let Some((_, client)) = self.clients.at(place)
+                && client.paused.is_empty()
+            {
+                turn.io.resume_receive(client.handle);
+            }
+        }
+        for backend in self.backends_that(|backend| backend.reading != Reading::Whole) {
+            if let Some(backend) = self.pool.get_mut(backend) {
+                backend.reading = Reading::Bounded;
+                turn.io.resume_receive(backend.handle);
+            }
+        }
+        // Commands of clients that had become free, and were not looked at yet.
+        for state in [ClientState::Idle, ClientState::Held] {
+            let behind = |client: &Client| !client.inbox.is_empty() || !client.paused.is_empty();
+            let clients = self.clients.iter(state);
+            let clients = clients.filter(|(_, client)| behind(client));
+            for client in clients.map(|(key, _)| key).collect::<Vec<_>>() {
+                self.consume_inbox(turn, client);
+            }
+        }
+        if self.draining.is_some() {
+            self.dismiss(turn);
+        }
+        self.end_turn(turn);
+    }
+
+    /// What is done when all events of a turn were told.
+    pub(crate) fn end_turn<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
+        if !self.started {
+            self.started = true;
+            self.probe(turn);
+        }
+        self.unpark(turn);
+        self.tell_locked_out(turn);
+        self.tell_lock_turns(turn);
+        self.open_gate(turn);
+        self.admit_waiters(turn);
+        self.hand_memory_out(turn);
+        self.publish_need(turn);
+        self.leave(turn);
+        self.doze();
     }
 
     /// The connections that there is a record of.
@@ -145,11 +195,8 @@ impl Engine {
         let Some(backend) = self.pool.get(key) else {
             return;
         };
-        if backend.handle == Handle::NONE {
-            // It was never asked for.
-            drop(self.pool.remove(key));
-            return;
-        }
+        // Else it was never asked for, and nothing can be closed.
+        let is_open = backend.handle != Handle::NONE;
         let told = backend
             .exchanges
             .front()
@@ -158,7 +205,11 @@ impl Engine {
                 _ => None,
             });
         let decided = backend.relay.as_ref().map(|relay| relay.client());
-        for client in [backend.client, told, decided].into_iter().flatten() {
+        let clients = [backend.client, told, decided];
+        if !is_open {
+            drop(self.pool.remove(key));
+        }
+        for client in clients.into_iter().flatten() {
             self.end_client(turn, client);
         }
         self.discard_backend(turn, key);
@@ -171,24 +222,16 @@ impl Engine {
         };
         let backend = client.backend.and_then(|backend| self.pool.get(backend));
         let works = |key| self.parked.iter().any(|&(parked, _)| Some(parked) == key);
-        let forgotten = state == State::Active
+        let forgotten = state == ClientState::Active
             && backend.is_some_and(|backend| !backend.is_working() && !backend.kill_outstanding)
             && !works(client.backend);
-        // The event that answered its last command panicked before the client was read from again, or its inbox was.
-        let unread = matches!(state, State::Idle | State::Held)
-            && (client.paused.contains(Pauses::AHEAD)
-                || self.front_len(key, &client.inbox).is_ok());
-        !forgotten && !unread && self.check_client(key, client, state).is_ok()
+        !forgotten && self.check_client(key, client, state).is_ok()
     }
 
     /// Backends whose records do not agree with their lists, or that wait for a KILL of which nobody knows.
     fn backends_in_pieces(&self) -> Vec<Key> {
-        let ids = self.pool.key_ids();
-        let listed = ids.flat_map(|id| BACKEND_STATES.map(|state| (id, state)));
-        let all = listed.flat_map(|(id, state)| {
-            let backends = self.pool.iter(id, state);
-            backends.map(move |(key, backend)| (key, backend, state))
-        });
+        let all = (0..self.pool.places()).filter_map(|place| self.pool.at(place));
+        let all = all.filter_map(|(key, backend)| Some((key, backend, self.pool.state(key)?)));
         let broken = all.filter(|&(key, backend, state)| {
             let is_killed = !backend.kill_outstanding || self.is_being_killed(key);
             let is_open = backend.handle != Handle::NONE;

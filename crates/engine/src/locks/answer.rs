@@ -166,6 +166,7 @@ impl LockColumn {
             at += piece.bytes().len();
             let told = Told {
                 status,
+                // The end of the columns is a piece without bytes, so the walk is asked.
                 next_sequence_id: walk.next_sequence_id(),
                 ..Told::default()
             };
@@ -307,16 +308,22 @@ mod tests {
     }
 
     #[test]
-    fn the_front_doors_own_answer_reads_as_the_servers() {
+    fn the_front_doors_own_answer_reads_as_the_servers_in_every_dialect() {
         for (fixed, form) in [
             (INT, Form::Text),
             (INT, Form::Binary),
             (BIGINT, Form::Text),
             (BIGINT, Form::Binary),
         ] {
-            for (is_null, deprecate_eof) in
-                [(false, true), (true, true), (false, false), (true, false)]
-            {
+            // The command came in several packets, so the answer begins with a later sequence id.
+            for (is_null, deprecate_eof, offset) in [
+                (false, true, 0),
+                (true, true, 0),
+                (false, false, 0),
+                (true, false, 0),
+                (false, true, 2),
+                (false, false, 2),
+            ] {
                 let mut told = Vec::new();
                 let dialect = wire::ClientDialect {
                     deprecate_eof,
@@ -325,13 +332,12 @@ mod tests {
                 LockColumn(fixed).tell(
                     (b"GET_LOCK('a', 1)", is_null, form),
                     ExtendedCapabilities::empty(),
-                    (Translation::new(dialect, 0), ServerStatus::AUTOCOMMIT),
+                    (Translation::new(dialect, offset), ServerStatus::AUTOCOMMIT),
                     &mut told,
                 );
-                let mut answer = LockAnswer::default();
-                let mut walk = ResponseWalk::new(deprecate_eof, 0);
-                let (mut at, mut ended) = (0, false);
-                while let Ok(Some(piece)) = walk.next(&told[at..]) {
+                let mut walk = ResponseWalk::new(deprecate_eof, offset);
+                let (mut answer, mut at, mut ended) = (LockAnswer::default(), 0, false);
+                while let Some(piece) = walk.next(&told[at..]).expect("an answer in order") {
                     at += piece.bytes().len();
                     answer.note(&piece);
                     ended |= matches!(piece, Piece::RowsEnd(_));

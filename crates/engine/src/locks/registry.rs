@@ -136,7 +136,7 @@ impl LockRegistry {
         self.has_news.load(Ordering::Relaxed)
     }
 
-    /// The next whose turn has come. One at a time: a panic forgets whoever has been taken out and not told.
+    /// The next one whose turn has come. One at a time: whoever tells them may panic in between.
     pub(crate) fn next_news(&self) -> Option<News> {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         let next = news.pop_front();
