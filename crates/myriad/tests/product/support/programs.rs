@@ -4,10 +4,14 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use localdb::Family;
 
-use super::{Address, Server, Tool, eventually};
+use super::{Address, Server, Tool, wait::within};
+
+/// The longest that a test waits for the end of a program. Some are compiled, or start a Java machine, beside all others.
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// What a program said, and its exit code.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,8 +77,8 @@ pub(crate) fn run(command: &mut Command, input: &str) -> Output {
 /// Waits for the end of a program and returns its exit code. One that takes too long is ended.
 pub(crate) fn finish(child: Child) -> Option<i32> {
     let mut running = Running(child);
-    let status = eventually("the end of a program", || running.0.try_wait().unwrap());
-    status.code()
+    let status = within(LONGEST, || running.0.try_wait().unwrap());
+    status.expect("the program ends").code()
 }
 
 /// A program that does not outlive the test.

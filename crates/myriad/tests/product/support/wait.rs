@@ -11,8 +11,13 @@ pub(crate) fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// The same, for what may not come: then there is nothing after [`LIMIT`].
-pub(crate) fn in_time<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let deadline = Instant::now() + LIMIT;
+pub(crate) fn in_time<T>(look: impl FnMut() -> Option<T>) -> Option<T> {
+    within(LIMIT, look)
+}
+
+/// The same within another bound.
+pub(crate) fn within<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + limit;
     loop {
         let found = look();
         if found.is_some() || Instant::now() >= deadline {
