@@ -173,10 +173,10 @@ fn sigterm_lets_running_statements_finish() {
     database.execute("CREATE TABLE drained.t (a INT)");
     holder.run("BEGIN");
     holder.run("INSERT INTO drained.t VALUES (1)");
-    sleeper.query("SELECT SLEEP(1), 'awake'");
+    sleeper.query("SELECT SLEEP(4), 'awake'");
     eventually("the statement in the process list", || {
         let list = database.execute("SHOW PROCESSLIST");
-        list.contains("SELECT SLEEP(1), 'awake'").then_some(())
+        list.contains("SELECT SLEEP(4), 'awake'").then_some(())
     });
     door.terminate();
     // Whoever does nothing is told and closed, and nobody new is let in.

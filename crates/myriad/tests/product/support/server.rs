@@ -104,6 +104,11 @@ impl Server {
         self.is_mariadb_from(110_602)
     }
 
+    /// Its tracker tells which flags a statement has set, and no others.
+    pub(crate) fn tells_flags(self) -> bool {
+        !self.is_mariadb_from(110_400)
+    }
+
     /// What keeps `app`, which has all privileges on a schema, from seeing what the routines in it are made of.
     pub(crate) fn hiding_routines(self, schema: &str) -> String {
         match self.is_mariadb_from(110_301) {
