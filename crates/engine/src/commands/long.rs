@@ -75,6 +75,11 @@ impl LongCommand {
         self.asker.0
     }
 
+    /// That worker, and the client that waits for it.
+    pub fn asker(&self) -> (usize, Key) {
+        self.asker
+    }
+
     /// Joins its packets and classifies its text, which takes its time. Returns the mail that tells of it, and the worker
     /// that it is for.
     pub fn prepare(mut self) -> (usize, Mail) {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use engine::{LongCommand, Mail, Preparer, Settings};
+use engine::{DisconnectReason, LongCommand, Mail, Preparer, Settings};
 use events::{Handle, Handler, HangUp, Recorder};
 use wire::{MAX_PAYLOAD, ServerStatus, write_packet};
 
@@ -139,6 +139,20 @@ fn a_client_that_leaves_while_its_command_is_prepared_leaves_nothing() {
     prepare(&mut session, &preparer);
     assert!(session.stage.sent().is_empty());
     assert_eq!(session.stage.shared.command_memory(), (0, 0));
+}
+
+#[test]
+fn a_client_whose_command_was_lost_while_it_was_prepared_is_closed() {
+    let (mut session, preparer) = begin();
+    send(&mut session, &insert(1 << 20));
+    let (worker, client) = preparer.take().expect("it is to be prepared").asker();
+    assert_eq!(worker, 0);
+    session.stage.deliver(Mail::CommandLost(client));
+    assert!(session.stage.wire.has_closed(session.client.0));
+    assert_eq!(session.stage.shared.command_memory(), (0, 0));
+    let closed_for = DisconnectReason::Defect as usize;
+    let counters = session.stage.engine.report().counters;
+    assert_eq!(counters.disconnects[closed_for], 1);
 }
 
 #[test]
