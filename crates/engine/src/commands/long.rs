@@ -16,6 +16,7 @@ use wire::{
 };
 
 use crate::client::State;
+use crate::owner::Owner;
 use crate::{Engine, Mail, Turn};
 
 /// Longer texts are classified elsewhere: it would take about a millisecond here.
@@ -207,6 +208,18 @@ impl Engine {
         let Some((_, dialect)) = self.long.next.take_if(|(client, _)| *client == key) else {
             return;
         };
+        self.working_on(Owner::Client(key), |engine| {
+            engine.give_to_prepare(turn, key, dialect);
+        });
+    }
+
+    /// Takes the command out of the inbox, which a panic must not leave without it.
+    fn give_to_prepare<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        dialect: Option<Dialect>,
+    ) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

@@ -1,12 +1,13 @@
 //! Commands of many bytes: they are prepared elsewhere, while the worker goes on, and sent in pieces.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use engine::{DisconnectReason, LongCommand, Mail, Preparer, Settings};
 use events::{Handle, Handler, HangUp, Recorder};
 use wire::{MAX_PAYLOAD, ServerStatus, write_packet};
 
-use crate::stage::{ok, query, telling};
+use crate::stage::{Stage, ok, query, telling};
 use crate::steady::{Session, done};
 
 /// No more than so much goes into the outbox of a backend at a time.
@@ -153,6 +154,36 @@ fn a_client_whose_command_was_lost_while_it_was_prepared_is_closed() {
     let closed_for = DisconnectReason::Defect as usize;
     let counters = session.stage.engine.report().counters;
     assert_eq!(counters.disconnects[closed_for], 1);
+}
+
+/// Panics when it is given a command.
+struct Clumsy;
+
+impl Preparer for Clumsy {
+    fn prepare(&self, _: LongCommand) -> Result<(), LongCommand> {
+        panic!("a defect")
+    }
+}
+
+#[test]
+fn a_client_whose_command_is_lost_on_the_way_to_be_prepared_is_closed() {
+    let mut session = Session::with(Settings::default());
+    session.stage.shared.prepare_commands_with(Clumsy);
+    let command = insert(1 << 20);
+    let (last, parts) = command.split_last().unwrap();
+    send(&mut session, parts);
+    let Stage {
+        engine, wire, now, ..
+    } = &mut session.stage;
+    let client = session.client;
+    let received = AssertUnwindSafe(|| engine.received(wire, client.1, &[*last], *now));
+    assert!(catch_unwind(received).is_err());
+    // Not even that the event was about this client is known.
+    let kept = engine.recover(wire, &mut Vec::new(), *now).unwrap();
+    assert!(!kept.contains(&client.0), "it would wait for ever");
+    assert!(wire.has_closed(client.0));
+    session.stage.turn();
+    assert_eq!(session.stage.shared.command_memory(), (0, 0));
 }
 
 #[test]
