@@ -6,7 +6,7 @@ use engine::{Mail, Settings, Shared};
 use events::{Handle, Handler, HangUp, Span, Tag};
 use wire::Command;
 
-use super::stage::{OTHER, SECRET, Stage, Told, query};
+use super::stage::{OTHER, SECRET, Stage, Told, command, query};
 
 pub(crate) const MIB: usize = 1 << 20;
 
@@ -203,6 +203,26 @@ fn a_command_that_does_not_go_on_ends() {
     pass(&mut stage, Span::from_secs(100));
     let closed_for = engine::DisconnectReason::ReadTimeout as usize;
     assert_eq!(stage.engine.report().counters.disconnects[closed_for], 2);
+}
+
+#[test]
+fn a_command_that_is_begun_later_has_all_its_time() {
+    let mut stage = stage();
+    let client = client(&mut stage, "app");
+    let ping = command(Command::Ping as u8, "");
+    let (head, rest) = ping.split_at(4);
+    for seconds in [0, 30] {
+        pass(&mut stage, Span::from_secs(seconds));
+        stage.say(client.1, head);
+        stage.say(client.1, rest);
+        assert_eq!(stage.told(client.0), Told::Ok);
+    }
+    pass(&mut stage, Span::from_secs(29));
+    stage.say(client.1, head);
+    pass(&mut stage, Span::from_secs(59));
+    assert!(!stage.wire.has_closed(client.0));
+    pass(&mut stage, Span::from_secs(1));
+    assert!(stage.wire.has_closed(client.0));
 }
 
 #[test]
