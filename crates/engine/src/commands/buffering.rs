@@ -140,7 +140,7 @@ impl Engine {
             // A file passes through as its backend takes it.
             return Wants::Little;
         }
-        if state == State::Asking && client.inbox.is_empty() {
+        if self.long.is_away(key) {
             return Wants::AsBefore;
         }
         let command = match whole_len(&client.inbox) {

@@ -156,6 +156,23 @@ fn a_client_whose_command_was_lost_while_it_was_prepared_is_closed() {
     assert_eq!(counters.disconnects[closed_for], 1);
 }
 
+#[test]
+fn the_memory_of_a_command_is_reserved_while_it_is_prepared_whatever_comes_behind_it() {
+    let (mut session, preparer) = begin();
+    let (command, behind) = (insert(3 << 20), query("DO 2"));
+    send(&mut session, &command);
+    for byte in &behind {
+        session.stage.say(session.client.1, &[*byte]);
+        let reserved = session.stage.shared.command_memory().0;
+        assert!((3 << 20..5 << 20).contains(&reserved), "{reserved}");
+    }
+    prepare(&mut session, &preparer);
+    assert!(sent(&mut session) == command);
+    session.stage.say(session.backend, &ok(1, 0));
+    assert!(session.stage.sent().ends_with(&behind));
+    assert_eq!(session.stage.shared.command_memory(), (0, 0));
+}
+
 /// Panics when it is given a command.
 struct Clumsy;
 
