@@ -161,8 +161,11 @@ fn the_memory_of_a_command_is_reserved_while_it_is_prepared_whatever_comes_behin
     let (mut session, preparer) = begin();
     let (command, behind) = (insert(3 << 20), query("DO 2"));
     send(&mut session, &command);
+    let is_paused = |session: &Session| session.stage.wire.paused.contains(&session.client.0);
+    assert!(!is_paused(&session));
     for byte in &behind {
         session.stage.say(session.client.1, &[*byte]);
+        assert!(is_paused(&session), "it sends ahead");
         let reserved = session.stage.shared.command_memory().0;
         assert!((3 << 20..5 << 20).contains(&reserved), "{reserved}");
     }
@@ -171,6 +174,8 @@ fn the_memory_of_a_command_is_reserved_while_it_is_prepared_whatever_comes_behin
     session.stage.say(session.backend, &ok(1, 0));
     assert!(session.stage.sent().ends_with(&behind));
     assert_eq!(session.stage.shared.command_memory(), (0, 0));
+    session.stage.say(session.backend, &ok(1, 0));
+    assert!(!is_paused(&session));
 }
 
 /// Panics when it is given a command.
