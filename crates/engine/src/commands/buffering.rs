@@ -339,19 +339,21 @@ impl Engine {
     }
 
     /// A command does not fit into the memory that its account may use: it is refused, and its client closed unless the
-    /// command has come completely.
+    /// command has come completely. A client whose statement runs is only not read from: what it has sent ahead is bounded by
+    /// one read, and its statement may be a write, of which it has to learn what became.
     fn refuse_for_memory<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let state = self.clients.state(key);
+        let waits = state.is_some_and(State::waits);
+        if !waits && state.is_some_and(State::is_busy) {
+            return self.pause_client(turn, key, Pauses::AHEAD);
+        }
         self.counters.commands_refused_for_memory += 1;
         let error = ClientError::out_of_command_memory(self.settings.command_buffer_total);
-        if self.clients.state(key).is_some_and(State::waits) {
+        if waits {
             self.answer_err(turn, key, &error);
             return self.drop_waiting_command(turn, key);
         }
-        match self.clients.state(key).is_some_and(State::is_busy) {
-            // In the middle of an answer nothing can be said.
-            true => self.close_client(turn, key, DisconnectReason::CommandMemory),
-            false => self.fail(turn, key, &error, DisconnectReason::CommandMemory),
-        }
+        self.fail(turn, key, &error, DisconnectReason::CommandMemory);
     }
 
     /// A client in the middle of a command must send more of it within `client_read_timeout`.
