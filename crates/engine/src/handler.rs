@@ -127,6 +127,7 @@ impl Handler for Engine {
                 self.shared.commands.look_again();
             }
             Mail::CommandPrepared(prepared) => self.command_prepared(turn, *prepared),
+            Mail::CommandLost(client) => self.close_client(turn, client, DisconnectReason::Defect),
             Mail::Memory(client, reservation) => self.memory_came(turn, client, reservation),
             Mail::PasswordChecked(client, proof) => self.password_checked(turn, client, &proof),
             Mail::PublicKey(client) => self.send_public_key(turn, client),

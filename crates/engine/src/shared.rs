@@ -343,6 +343,8 @@ pub enum Mail {
     RelayWanted,
     /// A long command that is prepared.
     CommandPrepared(Box<PreparedCommand>),
+    /// Preparing the long command of this client panicked: the command is lost.
+    CommandLost(Key),
     /// Memory for the command of a client that waits for it.
     Memory(Key, Reservation),
     /// Other settings hold from now on: for who comes, and whatever is looked up when it is needed. What is only
@@ -390,6 +392,7 @@ impl std::fmt::Debug for Mail {
             Mail::RelayPlace(_) => "RelayPlace",
             Mail::RelayWanted => "RelayWanted",
             Mail::CommandPrepared(_) => "CommandPrepared",
+            Mail::CommandLost(_) => "CommandLost",
             Mail::Memory(..) => "Memory",
             Mail::SettingsChanged(_) => "SettingsChanged",
             Mail::PasswordChecked(..) => "PasswordChecked",

@@ -4,8 +4,8 @@
 //! A client may always have a few KiB here. For more it needs a reservation (`reservations`); until it has one it is not
 //! read from. Whoever waits is served where memory is given back, on any worker.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use events::{Io, Timestamp};
 use membership::Key;
@@ -38,8 +38,11 @@ pub(crate) struct Buffering {
     held: HashMap<Key, Held>,
     /// Those of whose commands a part has come.
     unfinished: HashSet<Key>,
-    /// When one of them, or one who waits, is to be looked at. Some may be gone or done.
-    due: BinaryHeap<Reverse<(Timestamp, Key)>>,
+    /// When one of them, or one who waits, is to be looked at: once for each. A client that is done stays until its time
+    /// comes, so that a command that arrives in two parts costs nothing here if the one before did, too.
+    due: BTreeSet<(Timestamp, Key)>,
+    /// The same by client.
+    looked_at: HashMap<Key, Timestamp>,
 }
 
 /// What a client has reserved.
@@ -137,7 +140,7 @@ impl Engine {
             // A file passes through as its backend takes it.
             return Wants::Little;
         }
-        if state == State::Asking && client.inbox.is_empty() {
+        if self.long.is_away(key) {
             return Wants::AsBefore;
         }
         let command = match whole_len(&client.inbox) {
@@ -273,7 +276,7 @@ impl Engine {
         });
         self.pause_client(turn, key, Pauses::MEMORY);
         let due = turn.now + self.settings.queue_timeout;
-        self.buffering.due.push(Reverse((due, key)));
+        self.buffering.look_at(key, due);
     }
 
     fn waits_no_more<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
@@ -332,23 +335,25 @@ impl Engine {
             self.shared.commands.leave(account, (self.worker, key));
         }
         self.buffering.unfinished.remove(&key);
-        self.buffering.tidy();
+        self.buffering.look_no_more(key);
     }
 
     /// A command does not fit into the memory that its account may use: it is refused, and its client closed unless the
-    /// command has come completely.
+    /// command has come completely. A client whose statement runs is only not read from: what it has sent ahead is bounded by
+    /// one read, and its statement may be a write, of which it has to learn what became.
     fn refuse_for_memory<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        let state = self.clients.state(key);
+        let waits = state.is_some_and(State::waits);
+        if !waits && state.is_some_and(State::is_busy) {
+            return self.pause_client(turn, key, Pauses::AHEAD);
+        }
         self.counters.commands_refused_for_memory += 1;
         let error = ClientError::out_of_command_memory(self.settings.command_buffer_total);
-        if self.clients.state(key).is_some_and(State::waits) {
+        if waits {
             self.answer_err(turn, key, &error);
             return self.drop_waiting_command(turn, key);
         }
-        match self.clients.state(key).is_some_and(State::is_busy) {
-            // In the middle of an answer nothing can be said.
-            true => self.close_client(turn, key, DisconnectReason::CommandMemory),
-            false => self.fail(turn, key, &error, DisconnectReason::CommandMemory),
-        }
+        self.fail(turn, key, &error, DisconnectReason::CommandMemory);
     }
 
     /// A client in the middle of a command must send more of it within `client_read_timeout`.
@@ -362,7 +367,7 @@ impl Engine {
         self.touch(key, turn.now);
         if self.buffering.unfinished.insert(key) {
             let due = turn.now + self.settings.client_read_timeout;
-            self.buffering.due.push(Reverse((due, key)));
+            self.buffering.look_at(key, due);
         }
     }
 
@@ -386,15 +391,16 @@ impl Engine {
 
     /// When somebody who is in the middle of a command is to be looked at.
     pub(crate) fn unfinished_due(&self) -> Option<Timestamp> {
-        let Reverse((due, _)) = self.buffering.due.peek()?;
+        let (due, _) = self.buffering.due.first()?;
         Some(*due)
     }
 
     /// Ends those that have not gone on with their commands, or have waited too long for memory.
     pub(crate) fn end_unfinished<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         while self.unfinished_due().is_some_and(|due| turn.now >= due)
-            && let Some(Reverse((_, key))) = self.buffering.due.pop()
+            && let Some((_, key)) = self.buffering.due.pop_first()
         {
+            self.buffering.looked_at.remove(&key);
             if let Some(since) = self.buffering.waits_since(key) {
                 self.end_waiting(turn, key, since);
             } else if self.buffering.unfinished.contains(&key) {
@@ -406,7 +412,7 @@ impl Engine {
     fn end_waiting<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, since: Timestamp) {
         let due = since + self.settings.queue_timeout;
         if turn.now < due {
-            return self.buffering.due.push(Reverse((due, key)));
+            return self.buffering.look_at(key, due);
         }
         self.refuse_for_memory(turn, key);
     }
@@ -419,7 +425,7 @@ impl Engine {
         if !self.is_unfinished(key) {
             self.buffering.unfinished.remove(&key);
         } else if turn.now < due {
-            self.buffering.due.push(Reverse((due, key)));
+            self.buffering.look_at(key, due);
         } else {
             let error = ClientError::read_timeout();
             self.fail(turn, key, &error, DisconnectReason::ReadTimeout);
@@ -452,6 +458,7 @@ impl Buffering {
     /// Clients that are not known any more.
     pub(crate) fn strangers(&self, is_known: impl Fn(&Key) -> bool) -> Vec<Key> {
         let all = self.held.keys().chain(&self.unfinished);
+        let all = all.chain(self.looked_at.keys());
         all.filter(|key| !is_known(key)).copied().collect()
     }
 
@@ -464,12 +471,23 @@ impl Buffering {
         !self.held.is_empty() && self.waits_since(key).is_some()
     }
 
-    /// Forgets when clients were to be looked at that are gone, if there are many.
-    fn tidy(&mut self) {
-        if self.due.len() > 2 * (self.unfinished.len() + self.held.len()) + 64 {
-            let (unfinished, held) = (&self.unfinished, &self.held);
-            self.due
-                .retain(|Reverse((_, key))| unfinished.contains(key) || held.contains_key(key));
+    /// Has a client looked at when this time has come, or before.
+    fn look_at(&mut self, key: Key, due: Timestamp) {
+        match self.looked_at.entry(key) {
+            Entry::Occupied(known) if *known.get() <= due => return,
+            Entry::Occupied(mut known) => {
+                self.due.remove(&(known.insert(due), key));
+            }
+            Entry::Vacant(unknown) => {
+                unknown.insert(due);
+            }
+        }
+        self.due.insert((due, key));
+    }
+
+    fn look_no_more(&mut self, key: Key) {
+        if let Some(due) = self.looked_at.remove(&key) {
+            self.due.remove(&(due, key));
         }
     }
 }
@@ -478,4 +496,26 @@ impl Buffering {
 fn is_continued(command: &[u8]) -> bool {
     debug_assert!(command.len() < HEADER_LEN || Header::parse(command).is_some());
     Header::parse(command).is_some_and(|header| header.len == MAX_PAYLOAD)
+}
+
+#[cfg(test)]
+mod tests {
+    use events::Span;
+
+    use super::*;
+
+    #[test]
+    fn a_client_is_looked_at_once_however_many_commands_it_begins() {
+        let client = membership::Slab::default().insert(());
+        let mut buffering = Buffering::default();
+        let at = |seconds| Timestamp::ZERO + Span::from_secs(seconds);
+        for seconds in 60..1_000 {
+            buffering.look_at(client, at(seconds));
+        }
+        assert_eq!(buffering.due, [(at(60), client)].into());
+        buffering.look_at(client, at(30));
+        assert_eq!(buffering.due, [(at(30), client)].into());
+        buffering.look_no_more(client);
+        assert!(buffering.due.is_empty() && buffering.looked_at.is_empty());
+    }
 }

@@ -104,7 +104,11 @@ impl Engine {
         if client.uploading {
             return;
         }
-        if busy && sent_ahead(&client.inbox) {
+        let ahead = match self.long.is_away(key) {
+            true => !client.inbox.is_empty(),
+            false => sent_ahead(&client.inbox),
+        };
+        if busy && ahead {
             self.pause_client(turn, key, Pauses::AHEAD);
         } else if !busy {
             self.resume_client(turn, key, Pauses::AHEAD);

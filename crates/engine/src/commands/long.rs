@@ -5,7 +5,7 @@
 //! Meanwhile the command is there, with its buffer, and the client counts as one that has asked somebody else. Owns what is
 //! known of a long command afterwards, for as long as it stands at the front of the inbox.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use events::Io;
 use membership::Key;
@@ -16,6 +16,7 @@ use wire::{
 };
 
 use crate::client::State;
+use crate::owner::Owner;
 use crate::{Engine, Mail, Turn};
 
 /// Longer texts are classified elsewhere: it would take about a millisecond here.
@@ -65,6 +66,8 @@ struct Known {
 #[derive(Default)]
 pub(crate) struct LongCommands {
     known: HashMap<Key, Known>,
+    /// Clients whose commands are being prepared.
+    away: HashSet<Key>,
     /// The client whose command is to be prepared as soon as it is back in the inbox.
     next: Option<(Key, Option<Dialect>)>,
 }
@@ -73,6 +76,11 @@ impl LongCommand {
     /// The worker that it is from.
     pub fn worker(&self) -> usize {
         self.asker.0
+    }
+
+    /// That worker, and the client that waits for it.
+    pub fn asker(&self) -> (usize, Key) {
+        self.asker
     }
 
     /// Joins its packets and classifies its text, which takes its time. Returns the mail that tells of it, and the worker
@@ -125,11 +133,19 @@ impl LongCommands {
         (len == text.len() && read_as == *dialect).then_some(statement)
     }
 
-    /// The command at the front of a client's inbox is gone.
+    /// The command of a client is gone.
     pub(crate) fn forget(&mut self, client: Key) {
         if !self.known.is_empty() {
             self.known.remove(&client);
         }
+        if !self.away.is_empty() {
+            self.away.remove(&client);
+        }
+    }
+
+    /// True while the command of a client is being prepared: it is not in the inbox, and its memory is still used.
+    pub(crate) fn is_away(&self, client: Key) -> bool {
+        !self.away.is_empty() && self.away.contains(&client)
     }
 
     fn known(&self, client: Key) -> Option<&Known> {
@@ -202,6 +218,18 @@ impl Engine {
         let Some((_, dialect)) = self.long.next.take_if(|(client, _)| *client == key) else {
             return;
         };
+        self.working_on(Owner::Client(key), |engine| {
+            engine.give_to_prepare(turn, key, dialect);
+        });
+    }
+
+    /// Takes the command out of the inbox, which a panic must not leave without it.
+    fn give_to_prepare<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        dialect: Option<Dialect>,
+    ) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -218,6 +246,7 @@ impl Engine {
             has_attributes: client.has_attributes(),
         };
         self.counters.long_commands += 1;
+        self.long.away.insert(key);
         let refused = self
             .shared
             .preparer()
@@ -241,6 +270,7 @@ impl Engine {
             mut buffer,
             known,
         } = prepared;
+        self.long.away.remove(&key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

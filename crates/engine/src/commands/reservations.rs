@@ -208,10 +208,13 @@ impl Reservations {
         let mut book = self.lock();
         book.waiting += 1;
         let account = book.accounts.entry(waiter.need.account).or_default();
-        match waiter.need.urgent {
-            true => account.waiters.push_front(waiter),
-            false => account.waiters.push_back(waiter),
-        }
+        let waiters = &mut account.waiters;
+        // The urgent ones are in front, in the order in which they came.
+        let place = match waiter.need.urgent {
+            true => waiters.partition_point(|other| other.need.urgent),
+            false => waiters.len(),
+        };
+        waiters.insert(place, waiter);
         // Something may have been given back before this was known.
         self.has_news.store(true, Ordering::Release);
     }
@@ -429,6 +432,25 @@ mod tests {
         assert_eq!(waiter.client, clients[0]);
         all.leave(1, (0, clients[1]));
         assert_eq!(all.totals().1, 0);
+    }
+
+    #[test]
+    fn urgent_ones_of_an_account_are_served_before_others_and_in_order() {
+        let all = Arc::new(Reservations::default());
+        let clients = clients(4);
+        for (&client, urgent) in clients.iter().zip([false, true, true, false]) {
+            all.wait(Waiter {
+                worker: 0,
+                client,
+                need: Need {
+                    urgent,
+                    ..need(1, 100)
+                },
+            });
+        }
+        let served = std::iter::from_fn(|| all.next(&LIMITS));
+        let served: Vec<_> = served.map(|(waiter, _)| waiter.client).collect();
+        assert_eq!(served, [1, 2, 0, 3].map(|place| clients[place]));
     }
 
     #[test]

@@ -38,6 +38,7 @@ impl AtHand {
             Mail::Kill(order) => Self::Order(*order),
             Mail::Killed(client, _)
             | Mail::LimitsKept(client, _)
+            | Mail::CommandLost(client)
             | Mail::Memory(client, _)
             | Mail::PasswordChecked(client, _)
             | Mail::PublicKey(client) => Self::Client(*client),

@@ -21,7 +21,14 @@ impl Engine {
     pub(crate) fn client_inbox_bytes(&self) -> u64 {
         let waiting = self.pool.key_ids();
         let waiting = waiting.flat_map(|id| [State::Waiting(id), State::ForLane(id)]);
-        let states = [State::ForLock, State::InLane, State::Active, State::Held];
+        let states = [
+            State::ForLock,
+            State::Queued,
+            State::InLane,
+            State::Active,
+            State::Held,
+            State::Asking,
+        ];
         let inboxes: usize = states
             .into_iter()
             .chain(State::LOGINS)

@@ -6,7 +6,8 @@ use engine::{Mail, Settings, Shared};
 use events::{Handle, Handler, HangUp, Span, Tag};
 use wire::Command;
 
-use super::stage::{OTHER, SECRET, Stage, Told, query};
+use super::stage::{OTHER, SECRET, Stage, Told, command, ok, query};
+use super::steady::Session;
 
 pub(crate) const MIB: usize = 1 << 20;
 
@@ -206,6 +207,26 @@ fn a_command_that_does_not_go_on_ends() {
 }
 
 #[test]
+fn a_command_that_is_begun_later_has_all_its_time() {
+    let mut stage = stage();
+    let client = client(&mut stage, "app");
+    let ping = command(Command::Ping as u8, "");
+    let (head, rest) = ping.split_at(4);
+    for seconds in [0, 30] {
+        pass(&mut stage, Span::from_secs(seconds));
+        stage.say(client.1, head);
+        stage.say(client.1, rest);
+        assert_eq!(stage.told(client.0), Told::Ok);
+    }
+    pass(&mut stage, Span::from_secs(29));
+    stage.say(client.1, head);
+    pass(&mut stage, Span::from_secs(59));
+    assert!(!stage.wire.has_closed(client.0));
+    pass(&mut stage, Span::from_secs(1));
+    assert!(stage.wire.has_closed(client.0));
+}
+
+#[test]
 fn whoever_waits_for_memory_is_told_so_in_the_end() {
     let mut stage = stage();
     let app: Vec<_> = (0..3).map(|_| client(&mut stage, "app")).collect();
@@ -224,6 +245,28 @@ fn whoever_waits_for_memory_is_told_so_in_the_end() {
         ),
         (1, 1)
     );
+}
+
+#[test]
+fn a_client_whose_statement_runs_learns_what_became_of_it_though_there_is_no_memory() {
+    // None of it is for the beginnings of commands.
+    let mut session = Session::with(Settings {
+        command_buffer_total: 2 * MIB,
+        ..settings()
+    });
+    let (stage, client, backend) = (&mut session.stage, session.client, session.backend);
+    let (write, next) = (query("DELETE FROM t"), query(&"x".repeat(10_000)));
+    stage.say(client.1, &write);
+    assert_eq!(stage.sent(), write);
+    stage.say(client.1, &next[..5_000]);
+    assert!(!stage.wire.has_closed(client.0) && stage.wire.paused.contains(&client.0));
+    stage.say(backend, &ok(1, 0));
+    assert_eq!(stage.told(client.0), Told::Ok);
+    assert!(!stage.wire.paused.contains(&client.0));
+    stage.say(client.1, &next[5_000..]);
+    assert!(stage.sent().ends_with(&next));
+    let counters = stage.engine.report().counters;
+    assert_eq!(counters.commands_refused_for_memory, 0);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Commands of many bytes: they are prepared elsewhere, while the worker goes on, and sent in pieces.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-use engine::{LongCommand, Mail, Preparer, Settings};
+use engine::{DisconnectReason, LongCommand, Mail, Preparer, Settings};
 use events::{Handle, Handler, HangUp, Recorder};
 use wire::{MAX_PAYLOAD, ServerStatus, write_packet};
 
-use crate::stage::{ok, query, telling};
+use crate::stage::{Stage, ok, query, telling};
 use crate::steady::{Session, done};
 
 /// No more than so much goes into the outbox of a backend at a time.
@@ -138,6 +139,72 @@ fn a_client_that_leaves_while_its_command_is_prepared_leaves_nothing() {
     session.stage.turn();
     prepare(&mut session, &preparer);
     assert!(session.stage.sent().is_empty());
+    assert_eq!(session.stage.shared.command_memory(), (0, 0));
+}
+
+#[test]
+fn a_client_whose_command_was_lost_while_it_was_prepared_is_closed() {
+    let (mut session, preparer) = begin();
+    send(&mut session, &insert(1 << 20));
+    let (worker, client) = preparer.take().expect("it is to be prepared").asker();
+    assert_eq!(worker, 0);
+    session.stage.deliver(Mail::CommandLost(client));
+    assert!(session.stage.wire.has_closed(session.client.0));
+    assert_eq!(session.stage.shared.command_memory(), (0, 0));
+    let closed_for = DisconnectReason::Defect as usize;
+    let counters = session.stage.engine.report().counters;
+    assert_eq!(counters.disconnects[closed_for], 1);
+}
+
+#[test]
+fn the_memory_of_a_command_is_reserved_while_it_is_prepared_whatever_comes_behind_it() {
+    let (mut session, preparer) = begin();
+    let (command, behind) = (insert(3 << 20), query("DO 2"));
+    send(&mut session, &command);
+    let is_paused = |session: &Session| session.stage.wire.paused.contains(&session.client.0);
+    assert!(!is_paused(&session));
+    for byte in &behind {
+        session.stage.say(session.client.1, &[*byte]);
+        assert!(is_paused(&session), "it sends ahead");
+        let reserved = session.stage.shared.command_memory().0;
+        assert!((3 << 20..5 << 20).contains(&reserved), "{reserved}");
+    }
+    prepare(&mut session, &preparer);
+    assert!(sent(&mut session) == command);
+    session.stage.say(session.backend, &ok(1, 0));
+    assert!(session.stage.sent().ends_with(&behind));
+    assert_eq!(session.stage.shared.command_memory(), (0, 0));
+    session.stage.say(session.backend, &ok(1, 0));
+    assert!(!is_paused(&session));
+}
+
+/// Panics when it is given a command.
+struct Clumsy;
+
+impl Preparer for Clumsy {
+    fn prepare(&self, _: LongCommand) -> Result<(), LongCommand> {
+        panic!("a defect")
+    }
+}
+
+#[test]
+fn a_client_whose_command_is_lost_on_the_way_to_be_prepared_is_closed() {
+    let mut session = Session::with(Settings::default());
+    session.stage.shared.prepare_commands_with(Clumsy);
+    let command = insert(1 << 20);
+    let (last, parts) = command.split_last().unwrap();
+    send(&mut session, parts);
+    let Stage {
+        engine, wire, now, ..
+    } = &mut session.stage;
+    let client = session.client;
+    let received = AssertUnwindSafe(|| engine.received(wire, client.1, &[*last], *now));
+    assert!(catch_unwind(received).is_err());
+    // Not even that the event was about this client is known.
+    let kept = engine.recover(wire, &mut Vec::new(), *now).unwrap();
+    assert!(!kept.contains(&client.0), "it would wait for ever");
+    assert!(wire.has_closed(client.0));
+    session.stage.turn();
     assert_eq!(session.stage.shared.command_memory(), (0, 0));
 }
 
