@@ -114,11 +114,16 @@ impl Connections {
         staged.filter_map(|tag| Some(self.by_tag.get(&tag)?.handle))
     }
 
-    /// All others are gone.
+    /// Forgets all other connections after a panic, and lists those that are behind anew: the panic may have taken the
+    /// list with it.
     pub(crate) fn retain(&mut self, kept: &HashSet<Handle>) {
         self.by_tag
             .retain(|_, connection| kept.contains(&connection.handle));
         self.tags.retain(|handle, _| kept.contains(handle));
+        let behind = self.by_tag.iter().filter(|(_, one)| one.behind);
+        self.behind = behind.map(|(&tag, _)| tag).collect();
+        // So that a simulated run with the same seed is the same run.
+        self.behind.make_contiguous().sort_unstable();
     }
 
     /// Where what leaves is put.

@@ -22,6 +22,8 @@ struct Echo {
     patience: Option<usize>,
     withheld: Vec<usize>,
     drained: u32,
+    /// The connections that outlast a panic.
+    outlasting: HashSet<Handle>,
 }
 
 impl Handler for Echo {
@@ -99,7 +101,7 @@ impl Handler for Echo {
         _: &mut Vec<Handle>,
         _: Timestamp,
     ) -> Option<HashSet<Handle>> {
-        Some(HashSet::new())
+        Some(self.outlasting.clone())
     }
 
     fn finished(&self) -> bool {
@@ -337,4 +339,31 @@ fn a_handler_that_panics_costs_the_connection_at_hand() {
     layer.received(&mut wire, OTHER, b"plain", NOW);
     assert_eq!(wire.take(HANDLE), b"plain");
     assert_eq!(layer.at_hand, None);
+}
+
+#[test]
+fn connections_that_are_behind_catch_up_after_another_one_has_panicked() {
+    const OTHER: (Handle, Tag) = (Handle(8), Tag(80));
+    let (mut layer, mut wire) = begin();
+    layer.inner.connections.insert(OTHER, Compression::Zlib);
+    layer.inner.handler.outlasting = HashSet::from([OTHER.0]);
+    let mut bad = vec![b'x'; 2 * PER_TURN];
+    bad[PER_TURN + PER_TURN / 2] = b'!';
+    layer.received(&mut wire, TAG, &packed_in_one(&bad), NOW);
+    let good = vec![b'y'; 2 * PER_TURN];
+    layer.received(&mut wire, OTHER.1, &packed_in_one(&good), NOW);
+    assert!(wire.paused.contains(&OTHER.0), "it is behind the first");
+    layer.turn_ended(&mut wire, NOW);
+    let event = AssertUnwindSafe(|| layer.timer(&mut wire, NOW));
+    assert!(catch_unwind(event).is_err());
+    let mut suspects = Vec::new();
+    assert!(layer.recover(&mut wire, &mut suspects, NOW).is_some());
+    assert!(suspects.contains(&HANDLE), "{suspects:?}");
+    for _ in 0..10 {
+        layer.turn_ended(&mut wire, NOW);
+        turn(&mut layer, &mut wire);
+    }
+    let heard = layer.inner.handler.heard.iter();
+    assert_eq!(heard.filter(|&&byte| byte == b'y').count(), good.len());
+    assert!(!wire.paused.contains(&OTHER.0), "it is read from again");
 }
