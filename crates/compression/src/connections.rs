@@ -16,8 +16,12 @@ pub(crate) struct Connection {
     pub(crate) inbox: Vec<u8>,
     /// The packet that is being unpacked, if it takes more than one step.
     pub(crate) opened: Option<Box<Opened>>,
-    /// What leaves, not yet compressed.
-    pub(crate) staged: Vec<u8>,
+    /// Bytes that leave and are not compressed yet.
+    pub(crate) staged: Staged,
+    /// It is among those that wait for their turn to be packed.
+    pub(crate) waits: bool,
+    /// What it has in [`Connections::left_staged`].
+    counted: usize,
     /// The handler is to be told when all of that has left.
     pub(crate) drain_wanted: bool,
     /// The handler does not want to hear of it now.
@@ -30,13 +34,23 @@ pub(crate) struct Connection {
     pub(crate) withheld_before: usize,
 }
 
+/// Bytes that leave in their order, packed from the front. Packing a part moves nothing until more is packed than is left,
+/// so that an answer is moved once over and not once per part.
+#[derive(Default)]
+pub(crate) struct Staged {
+    bytes: Vec<u8>,
+    packed: usize,
+}
+
 /// All of a worker.
 #[derive(Default)]
 pub(crate) struct Connections {
     by_tag: HashMap<Tag, Connection>,
     tags: HashMap<Handle, Tag>,
-    /// Those with something staged.
+    /// Those for which something was staged since connections were last packed.
     pub(crate) staged: VecDeque<Tag>,
+    /// Those with more staged than their turn allowed, the first first.
+    pub(crate) waiting: VecDeque<Tag>,
     /// Bytes that were left staged when connections were last packed.
     pub(crate) left_staged: usize,
     /// Those that are to be heard of again.
@@ -49,6 +63,32 @@ impl Connection {
     /// True if nothing is read from it for now.
     pub(crate) fn is_held(&self) -> bool {
         self.paused || self.behind
+    }
+}
+
+impl Staged {
+    pub(crate) fn len(&self) -> usize {
+        self.rest().len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest().is_empty()
+    }
+
+    /// What is not packed yet.
+    pub(crate) fn rest(&self) -> &[u8] {
+        self.bytes.get(self.packed..).unwrap_or_default()
+    }
+
+    /// So many bytes of the rest are packed. No memory stays when all are.
+    pub(crate) fn advance(&mut self, len: usize) {
+        self.packed += len;
+        if self.packed >= self.bytes.len() {
+            *self = Self::default();
+        } else if self.packed > self.bytes.len() / 2 {
+            self.bytes.drain(..self.packed);
+            self.packed = 0;
+        }
     }
 }
 
@@ -66,7 +106,9 @@ impl Connections {
             sequence_id: 0,
             inbox: Vec::new(),
             opened: None,
-            staged: Vec::new(),
+            staged: Staged::default(),
+            waits: false,
+            counted: 0,
             drain_wanted: false,
             paused: false,
             behind: false,
@@ -105,7 +147,23 @@ impl Connections {
     pub(crate) fn remove(&mut self, handle: Handle) -> Option<Connection> {
         let tag = self.tag(handle)?;
         self.tags.remove(&handle);
-        self.by_tag.remove(&tag)
+        let connection = self.by_tag.remove(&tag)?;
+        self.left_staged -= connection.counted;
+        Some(connection)
+    }
+
+    /// Counts what a connection has left now, and lists it with those that wait if that is anything.
+    pub(crate) fn leave(&mut self, tag: Tag) {
+        let Some(connection) = self.by_tag.get_mut(&tag) else {
+            return;
+        };
+        let left = connection.staged.len();
+        self.left_staged = self.left_staged + left - connection.counted;
+        connection.counted = left;
+        if left > 0 && !connection.waits {
+            connection.waits = true;
+            self.waiting.push_back(tag);
+        }
     }
 
     /// Those that something was staged for which nobody will complete.
@@ -114,19 +172,65 @@ impl Connections {
         staged.filter_map(|tag| Some(self.by_tag.get(&tag)?.handle))
     }
 
-    /// All others are gone.
+    /// Forgets all other connections after a panic, and makes anew what is listed and counted beside them: the panic may
+    /// have taken a list with it.
     pub(crate) fn retain(&mut self, kept: &HashSet<Handle>) {
         self.by_tag
             .retain(|_, connection| kept.contains(&connection.handle));
         self.tags.retain(|handle, _| kept.contains(handle));
+        for connection in self.by_tag.values_mut() {
+            connection.counted = connection.staged.len();
+            connection.waits = connection.counted > 0;
+        }
+        self.left_staged = self.by_tag.values().map(|one| one.counted).sum();
+        self.waiting = self.list(|one| one.waits);
+        self.behind = self.list(|one| one.behind);
+    }
+
+    /// Sorted, so that a simulated run with the same seed is the same run.
+    fn list(&self, belongs: impl Fn(&Connection) -> bool) -> VecDeque<Tag> {
+        let connections = self.by_tag.iter();
+        let listed = connections.filter(|(_, connection)| belongs(connection));
+        let mut tags: Vec<Tag> = listed.map(|(&tag, _)| tag).collect();
+        tags.sort_unstable();
+        tags.into()
     }
 
     /// Where what leaves is put.
     pub(crate) fn stage(&mut self, tag: Tag) -> Option<&mut Vec<u8>> {
         let connection = self.by_tag.get_mut(&tag)?;
-        if connection.staged.is_empty() && self.staged.back() != Some(&tag) {
+        if self.staged.back() != Some(&tag) {
             self.staged.push_back(tag);
         }
-        Some(&mut connection.staged)
+        Some(&mut connection.staged.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packing_in_parts_moves_little_and_leaves_no_memory() {
+        let all: Vec<u8> = (0..100).collect();
+        let mut staged = Staged::default();
+        staged.bytes.extend_from_slice(&all);
+        for packed in 1..all.len() {
+            let before = staged.bytes.as_ptr().wrapping_add(staged.packed);
+            staged.advance(1);
+            assert_eq!(staged.rest(), &all[packed..]);
+            let after = staged.bytes.as_ptr().wrapping_add(staged.packed);
+            let was_moved = after != before.wrapping_add(1);
+            assert_eq!(
+                was_moved,
+                [51, 76, 89, 95, 98].contains(&packed),
+                "{packed}"
+            );
+        }
+        staged.bytes.push(100);
+        assert_eq!(staged.rest(), [99, 100]);
+        staged.advance(2);
+        assert!(staged.is_empty());
+        assert_eq!(staged.bytes.capacity(), 0);
     }
 }

@@ -16,43 +16,59 @@ pub(crate) struct Effects<'a, I> {
 /// So much is packed whatever else was packed in the same turn: short answers never wait.
 const SHORT: usize = 16 << 10;
 
-/// Compresses what connections have staged, the first first, as long as `left` bytes more may be packed in this turn. The
-/// rest waits for the next.
+/// Compresses what connections have staged, as long as `left` bytes more may be packed in this turn: those that wait first,
+/// each as much as is left, then those that came since. The rest waits for the next turn, and is not looked at before it:
+/// the work after an event does not grow with the number of those that wait.
 pub(crate) fn flush<M, I: Io<M>>(
     io: &mut I,
     connections: &mut Connections,
     packer: &mut Packer,
     left: &mut usize,
 ) {
-    connections.left_staged = 0;
-    for _ in 0..connections.staged.len() {
-        let Some(tag) = connections.staged.pop_front() else {
-            return;
-        };
-        let Some(connection) = connections.get_mut(tag) else {
-            continue;
-        };
-        let handle = connection.handle;
-        let len = match connection.staged.len() {
-            short if short <= SHORT => short,
-            // Nor do a few bytes go alone.
-            _ if *left < SHORT => 0,
-            long => long.min(*left),
-        };
-        let to = (connection.sequence_id, io.outbox(handle));
-        connection.sequence_id = packer.pack(connection.method, &connection.staged[..len], to);
-        *left = left.saturating_sub(len);
-        if len < connection.staged.len() {
-            connection.staged.drain(..len);
-            connections.left_staged += connection.staged.len();
-            connections.staged.push_back(tag);
-            continue;
+    for _ in 0..connections.waiting.len() {
+        if *left < SHORT {
+            break;
         }
-        connection.staged = Vec::new();
-        if std::mem::take(&mut connection.drain_wanted) {
-            io.notify_drained(handle);
+        let Some(tag) = connections.waiting.pop_front() else {
+            break;
+        };
+        if let Some(connection) = connections.get_mut(tag) {
+            connection.waits = false;
         }
+        flush_one((io, tag), connections, packer, left);
     }
+    while let Some(tag) = connections.staged.pop_front() {
+        flush_one((io, tag), connections, packer, left);
+    }
+}
+
+fn flush_one<M, I: Io<M>>(
+    (io, tag): (&mut I, Tag),
+    connections: &mut Connections,
+    packer: &mut Packer,
+    left: &mut usize,
+) {
+    let Some(connection) = connections.get_mut(tag) else {
+        return;
+    };
+    let handle = connection.handle;
+    let len = match connection.staged.len() {
+        short if short <= SHORT => short,
+        // Nor do a few bytes go alone.
+        _ if *left < SHORT => 0,
+        long => long.min(*left),
+    };
+    if len > 0 {
+        let plain = &connection.staged.rest()[..len];
+        let to = (connection.sequence_id, io.outbox(handle));
+        connection.sequence_id = packer.pack(connection.method, plain, to);
+        connection.staged.advance(len);
+        *left = left.saturating_sub(len);
+    }
+    if connection.staged.is_empty() && std::mem::take(&mut connection.drain_wanted) {
+        io.notify_drained(handle);
+    }
+    connections.leave(tag);
 }
 
 impl<M, I: Io<M>> Io<M> for Effects<'_, I> {
@@ -121,7 +137,8 @@ impl<M, I: Io<M>> Io<M> for Effects<'_, I> {
             && how == Close::Flush
         {
             let to = (connection.sequence_id, self.io.outbox(handle));
-            self.packer.pack(connection.method, &connection.staged, to);
+            self.packer
+                .pack(connection.method, connection.staged.rest(), to);
         }
         self.io.close(handle, how);
     }
@@ -151,8 +168,10 @@ impl<M, I: Io<M>> Io<M> for Effects<'_, I> {
         let connection = self.connections.get_mut(tag)?;
         let staged = std::mem::take(&mut connection.staged);
         let to = (connection.sequence_id, self.io.outbox(handle));
-        connection.sequence_id = self.packer.pack(connection.method, &staged, to);
-        Some(connection.sequence_id)
+        connection.sequence_id = self.packer.pack(connection.method, staged.rest(), to);
+        let next = connection.sequence_id;
+        self.connections.leave(tag);
+        Some(next)
     }
 
     fn sequence_id(&self, handle: Handle) -> Option<u8> {

@@ -137,7 +137,7 @@ impl<H: Handler> Compressed<H> {
     /// True if work waits for the next turn.
     fn is_behind(&self) -> bool {
         let connections = &self.inner.connections;
-        !connections.behind.is_empty() || !connections.staged.is_empty()
+        !connections.behind.is_empty() || !connections.waiting.is_empty()
     }
 
     /// Those that are behind go on, the first first, as far as this turn allows.

@@ -22,6 +22,8 @@ struct Echo {
     patience: Option<usize>,
     withheld: Vec<usize>,
     drained: u32,
+    /// The connections that outlast a panic.
+    outlasting: HashSet<Handle>,
 }
 
 impl Handler for Echo {
@@ -99,7 +101,7 @@ impl Handler for Echo {
         _: &mut Vec<Handle>,
         _: Timestamp,
     ) -> Option<HashSet<Handle>> {
-        Some(HashSet::new())
+        Some(self.outlasting.clone())
     }
 
     fn finished(&self) -> bool {
@@ -149,10 +151,8 @@ fn it_is_as_if_nothing_were_compressed_wherever_it_is_cut() {
         let told = wire.take(HANDLE);
         assert_eq!(unpacked(&told), expected, "cut at {cut}");
         let connection = layer.inner.connections.get_mut(TAG).expect("it is there");
-        assert_eq!(
-            connection.inbox.capacity() + connection.staged.capacity(),
-            0
-        );
+        assert_eq!(connection.inbox.capacity(), 0);
+        assert!(connection.staged.is_empty());
         assert_eq!(layer.into_inner().heard, expected);
     }
 }
@@ -337,4 +337,114 @@ fn a_handler_that_panics_costs_the_connection_at_hand() {
     layer.received(&mut wire, OTHER, b"plain", NOW);
     assert_eq!(wire.take(HANDLE), b"plain");
     assert_eq!(layer.at_hand, None);
+}
+
+#[test]
+fn connections_that_are_behind_catch_up_after_another_one_has_panicked() {
+    const OTHER: (Handle, Tag) = (Handle(8), Tag(80));
+    let (mut layer, mut wire) = begin();
+    layer.inner.connections.insert(OTHER, Compression::Zlib);
+    layer.inner.handler.outlasting = HashSet::from([OTHER.0]);
+    let mut bad = vec![b'x'; 2 * PER_TURN];
+    bad[PER_TURN + PER_TURN / 2] = b'!';
+    layer.received(&mut wire, TAG, &packed_in_one(&bad), NOW);
+    let good = vec![b'y'; 2 * PER_TURN];
+    layer.received(&mut wire, OTHER.1, &packed_in_one(&good), NOW);
+    assert!(wire.paused.contains(&OTHER.0), "it is behind the first");
+    layer.turn_ended(&mut wire, NOW);
+    let event = AssertUnwindSafe(|| layer.timer(&mut wire, NOW));
+    assert!(catch_unwind(event).is_err());
+    let mut suspects = Vec::new();
+    assert!(layer.recover(&mut wire, &mut suspects, NOW).is_some());
+    assert!(suspects.contains(&HANDLE), "{suspects:?}");
+    for _ in 0..10 {
+        layer.turn_ended(&mut wire, NOW);
+        turn(&mut layer, &mut wire);
+    }
+    let heard = layer.inner.handler.heard.iter();
+    assert_eq!(heard.filter(|&&byte| byte == b'y').count(), good.len());
+    assert!(!wire.paused.contains(&OTHER.0), "it is read from again");
+}
+
+/// Stages so many bytes for a connection, as an answer to it.
+fn answer(layer: &mut Compressed<Echo>, wire: &mut Recorder<()>, handle: Handle, len: usize) {
+    let io = (wire, NOW);
+    layer.tell(io, |_, effects| {
+        let outbox = effects.outbox(handle);
+        outbox.resize(outbox.len() + len, b'x');
+    });
+}
+
+/// Bytes of connections that are not packed yet, as the handler sees them.
+fn unpacked_total(layer: &mut Compressed<Echo>) -> usize {
+    let nothing_left = &mut Recorder::default();
+    layer
+        .inner
+        .tell(nothing_left, |_, effects| effects.unsent_total())
+}
+
+#[test]
+fn large_answers_take_turns_and_short_ones_pass_them() {
+    const OTHERS: [(Handle, Tag); 2] = [(Handle(8), Tag(80)), (Handle(9), Tag(90))];
+    const LONG: usize = 3 * PER_TURN;
+    let (mut layer, mut wire) = begin();
+    for other in OTHERS {
+        layer.inner.connections.insert(other, Compression::Zlib);
+    }
+    answer(&mut layer, &mut wire, HANDLE, LONG);
+    answer(&mut layer, &mut wire, OTHERS[0].0, LONG);
+    // The turn's part is packed: whatever else happens in it, those that wait stay where they are.
+    answer(&mut layer, &mut wire, OTHERS[1].0, 100);
+    answer(&mut layer, &mut wire, OTHERS[0].0, 100);
+    answer(&mut layer, &mut wire, OTHERS[1].0, 100);
+    assert_eq!(unpacked(&wire.take(OTHERS[1].0)).len(), 200);
+    assert_eq!(layer.inner.connections.waiting, [TAG, OTHERS[0].1]);
+    assert_eq!(unpacked_total(&mut layer), 2 * LONG - PER_TURN + 100);
+    let mut left = [HANDLE, OTHERS[0].0].map(|handle| (handle, Vec::new()));
+    let mut most = 0;
+    for _ in 0..10 {
+        layer.turn_ended(&mut wire, NOW);
+        turn(&mut layer, &mut wire);
+        for (handle, bytes) in &mut left {
+            bytes.extend(unpacked(&wire.take(*handle)));
+        }
+        most = most.max(left[0].1.len().abs_diff(left[1].1.len()));
+    }
+    assert_eq!(left.map(|(_, bytes)| bytes.len()), [LONG, LONG + 100]);
+    // The first had a turn to itself before the second came.
+    assert!(most <= 2 * PER_TURN, "one is {most} bytes ahead");
+    assert_eq!(unpacked_total(&mut layer), 0);
+    assert!(!layer.is_behind());
+}
+
+#[test]
+fn a_large_answer_that_waits_outlasts_the_panic_of_another_connection() {
+    const OTHER: (Handle, Tag) = (Handle(8), Tag(80));
+    let (mut layer, mut wire) = begin();
+    layer.inner.connections.insert(OTHER, Compression::Zlib);
+    layer.inner.handler.outlasting = HashSet::from([OTHER.0]);
+    answer(&mut layer, &mut wire, OTHER.0, 2 * PER_TURN);
+    let bad = packed(b"!", 0);
+    let event = AssertUnwindSafe(|| layer.received(&mut wire, TAG, &bad, NOW));
+    assert!(catch_unwind(event).is_err());
+    let mut suspects = Vec::new();
+    assert!(layer.recover(&mut wire, &mut suspects, NOW).is_some());
+    assert!(!suspects.contains(&OTHER.0), "{suspects:?}");
+    while layer.is_behind() {
+        layer.turn_ended(&mut wire, NOW);
+        turn(&mut layer, &mut wire);
+    }
+    assert_eq!(unpacked(&wire.take(OTHER.0)).len(), 2 * PER_TURN);
+}
+
+#[test]
+fn what_is_closed_while_its_answer_waits_is_not_counted_any_more() {
+    let (mut layer, mut wire) = begin();
+    answer(&mut layer, &mut wire, HANDLE, 2 * PER_TURN);
+    assert_eq!(unpacked_total(&mut layer), PER_TURN);
+    layer
+        .inner
+        .tell(&mut wire, |_, effects| effects.close(HANDLE, Close::Flush));
+    assert_eq!(unpacked_total(&mut layer), 0);
+    assert_eq!(unpacked(&wire.outboxes[&HANDLE]).len(), 2 * PER_TURN);
 }

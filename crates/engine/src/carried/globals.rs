@@ -2,8 +2,9 @@
 //! server, where each has a copy of the values of then. A backend connection that is opened later has those of its
 //! own time.
 //!
-//! What it began with is asked of the session that makes the change, unless it has set the variable itself. Others get the same, if everybody may set it. What a change has made of
-//! the variable is what sessions after it begin with, until the next one.
+//! What it began with is asked of the session that makes the change, unless it has set the variable itself. Others
+//! get the same, if everybody may set it. What a change has made of the variable is what sessions after it begin with,
+//! until the next one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
