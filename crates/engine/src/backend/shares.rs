@@ -171,6 +171,7 @@ impl Engine {
             let goes_alone =
                 self.clients.count(State::Waiting(id)) + self.keys[id.0 as usize].queued > 0;
             if since.is_none() && self.first_listed_in_need(id).is_some() {
+                // The gate has shut before a waiter that it had let through: nobody asks for it, so the gate looks again.
                 self.busy.refuse(now);
             }
             let waits = goes_alone || self.clients.count(State::ForLane(id)) > 0;
