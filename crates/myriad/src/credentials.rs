@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use zeroize::Zeroizing;
 
 use crate::database_tls;
-use crate::workers::Workers;
+use crate::workers::Prepared;
 
 /// Reads the accounts of the database.
 pub(crate) struct Reader {
@@ -106,10 +106,10 @@ fn database(settings: &config::Settings, monitor: &config::Account) -> Database 
 }
 
 impl Reader {
-    /// For workers that run already; `None` if the settings name nobody to read them.
+    /// For workers that do not run yet; `None` if the settings name nobody to read them.
     pub(crate) fn new(
         settings: &config::Settings,
-        workers: &Workers,
+        workers: &Prepared,
         register: Roll,
     ) -> anyhow::Result<Option<Self>> {
         let Some(monitor) = &settings.monitor else {

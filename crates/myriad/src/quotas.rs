@@ -18,7 +18,7 @@ use session::statement::{Limit, Limits};
 
 use crate::certificates::Certificates;
 use crate::credentials::Roll;
-use crate::workers::Workers;
+use crate::workers::Prepared;
 
 /// Where the limits come from.
 pub(crate) struct Sources {
@@ -100,10 +100,10 @@ impl Sources {
 }
 
 impl Book {
-    /// For workers that run already, with the rules of `settings`.
+    /// For workers that do not run yet, with the rules of `settings`.
     pub(crate) fn new(
         (sources, settings): (Sources, config::Settings),
-        workers: &Workers,
+        workers: &Prepared,
         certificates: Certificates,
         roll: Roll,
     ) -> Self {

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::certificates::Certificates;
 use crate::office::Office;
 use crate::quotas::{Book, Sources};
-use crate::workers::{Workers, drain};
+use crate::workers::{Prepared, Workers, drain};
 use crate::{admin, confinement, credentials, doctor, local, log};
 
 /// How long the end waits for what still writes to a disk that does not answer, or says its last words.
@@ -77,19 +77,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let rules = sources.rules(&settings)?;
     doctor::warn_of_obstacles(&settings);
     let certificates = Certificates::load(&settings, sources.auto())?;
-    let shared = (rules, roll.directory());
     let entrance = admin::entrance(&settings.admin, certificates.server());
-    let workers = Workers::start(&settings, &listeners, shared, &certificates.parties())?;
+    let parties = certificates.parties();
+    let prepared = Prepared::new(&settings, rules)?;
     let read = (sources, settings.clone());
-    let book = Book::new(read, &workers, certificates, roll.clone());
+    let book = Book::new(read, &prepared, certificates, roll.clone());
     let (orders, ordered) = unbounded_channel();
     // Each client has one order under way at most.
-    workers.shared.keep_limits_with(move |order| {
+    prepared.shared.keep_limits_with(move |order| {
         // While the process ends, nobody is there to keep it.
         let _ending = orders.send(order);
     });
-    let office = Office::new(book, workers.postboxes.clone());
-    let reader = credentials::Reader::new(&settings, &workers, roll.clone())?;
+    let office = Office::new(book, prepared.postboxes.clone());
+    let reader = credentials::Reader::new(&settings, &prepared, roll.clone())?;
+    let workers = prepared.start(&settings, &listeners, roll.directory(), &parties)?;
     for address in listeners.local_addresses() {
         tracing::info!(%address, backend = %settings.backend.address, "listening");
     }

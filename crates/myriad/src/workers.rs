@@ -22,6 +22,16 @@ use crate::log;
 
 use crate::assistants::Assistants;
 
+/// What workers need before the first of them runs, so that whoever answers their questions can be named in time:
+/// clients come as soon as there is a worker.
+pub(crate) struct Prepared {
+    /// The way to them.
+    pub(crate) postboxes: Postboxes<Mail>,
+    /// What they share.
+    pub(crate) shared: Arc<Shared>,
+    inboxes: Vec<driver::Inbox<Mail>>,
+}
+
 /// All workers, running.
 pub(crate) struct Workers {
     /// The way to them.
@@ -37,21 +47,36 @@ pub(crate) struct Workers {
     failure: watch::Receiver<Option<usize>>,
 }
 
-impl Workers {
-    /// Starts them, with the limits of `rules` in force and these accounts known.
-    pub(crate) fn start(
-        settings: &config::Settings,
-        listeners: &Listeners,
-        (rules, accounts): (admission::Rules, Arc<Directory>),
-        parties: &tls::Parties,
-    ) -> anyhow::Result<Self> {
+impl Prepared {
+    /// With the limits of `rules` in force.
+    pub(crate) fn new(settings: &config::Settings, rules: admission::Rules) -> anyhow::Result<Self> {
         let count = worker_count(settings);
-        let backend: Arc<[Address]> = resolve(&settings.backend.address)?.into();
         let (inboxes, postboxes) = driver::mailboxes(count)?;
         let shared = Shared::new(count, settings.backend.max_connections as usize);
         shared.admission.set_rules(rules);
         shared.prepare_commands_with(Assistants::start(count, &postboxes)?);
-        let engine_settings = Arc::new(engine_settings(settings, count, accounts));
+        Ok(Self {
+            postboxes,
+            shared,
+            inboxes,
+        })
+    }
+
+    /// Starts the workers, with these accounts known.
+    pub(crate) fn start(
+        self,
+        settings: &config::Settings,
+        listeners: &Listeners,
+        accounts: Arc<Directory>,
+        parties: &tls::Parties,
+    ) -> anyhow::Result<Workers> {
+        let Self {
+            postboxes,
+            shared,
+            inboxes,
+        } = self;
+        let backend: Arc<[Address]> = resolve(&settings.backend.address)?.into();
+        let engine_settings = Arc::new(engine_settings(settings, inboxes.len(), accounts));
         let driver = Driver::choose(wanted(settings.server.driver))?;
         let clock = Clock::start();
         let ended = Arc::new(Semaphore::new(0));
@@ -86,7 +111,7 @@ impl Workers {
                 result
             })?);
         }
-        Ok(Self {
+        Ok(Workers {
             postboxes,
             shared,
             counters,
@@ -95,7 +120,9 @@ impl Workers {
             failure,
         })
     }
+}
 
+impl Workers {
     /// Returns when all have ended.
     pub(crate) async fn finished(&self) {
         // The semaphore is never closed, so this cannot fail.
