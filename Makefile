@@ -22,6 +22,12 @@ SUITES := MYRIAD_SUITE_EVERY=$(or $(MYRIAD_SUITE_EVERY),1) MYRIAD_SUITE_PLAYERS=
 # What depends on how a server runs its connections.
 SHARED := -- carried kills kinds lanes lifecycle packets session_state sharing tracked
 
+# Random sessions and the servers' own test files.
+DEEP := --skip differential::random --skip suites::
+
+# What is the same whatever server is behind, and is tested with this machine's MariaDB.
+ONCE := --skip challenge:: --skip load:: --skip unwritable:: --skip logins::pretenders --skip tls::of_all_ciphers
+
 # $(1): a server that scripts/setup fetches, $(2): what to run on it. Status 3 of setup: not on a machine of this kind.
 define if-possible
 scripts/setup $(1); case $$? in 0) $(2) ;; 3) echo "WARNING: nothing was tested on $(1); see above" >&2 ;; *) exit 1 ;; esac
@@ -51,16 +57,17 @@ bench: ## What single parts cost, in ns: understanding a statement, relaying an 
 	cargo bench --package admission --bench admission
 
 test: setup lint ## Before each change: setup, lint, unit tests, simulation, product tests on MariaDB
-	cargo test --workspace --lib --bins --tests
+	cargo test --workspace --lib --bins --tests -- $(DEEP)
 
 test-deep: ## What CI runs besides: MariaDB 11.8, MySQL, random sessions, fuzzing, atomics, licences
 	@$(MAKE) --no-print-directory licences test-atomics
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(or $(FUZZ_SECONDS),15)
 	@$(MAKE) --no-print-directory test-mariadb-11.8 test-mysql
 	@$(MAKE) --no-print-directory test-differential MYRIAD_DIFFERENTIAL_SECONDS=$(or $(MYRIAD_DIFFERENTIAL_SECONDS),60)
+	@$(MAKE) --no-print-directory test-suites MYRIAD_SUITE_EVERY=$(or $(MYRIAD_SUITE_EVERY),40)
 
 setup: ## Install what the other targets need and the machine lacks
-	@scripts/setup rust lint database clients drivers suites
+	@scripts/setup rust lint database clients drivers
 
 lint: ## Formatting, clippy, the rules of style
 	@scripts/setup rust lint
@@ -89,8 +96,8 @@ fuzz: ## Fuzz each target for FUZZ_SECONDS (60), from the inputs in fuzz/corpus
 	scripts/fuzz
 
 test-product: ## Only the tests that run a real MariaDB
-	@scripts/setup rust database clients drivers suites
-	cargo test --workspace --test product
+	@scripts/setup rust database clients drivers
+	cargo test --workspace --test product -- $(DEEP)
 	cargo test --package localdb --package load
 
 test-drivers: ## Only the clients of Python, Java, Node.js, Go, Rust, PHP and C
@@ -108,11 +115,11 @@ test-suites: ## The servers' own test files, directly and through: the suite MYR
 	$(SUITES)
 	@$(call if-possible,mysql,scripts/setup suites && MYRIAD_TEST_SERVER=mysql $(SUITES))
 
-test-mariadb-11.8: ## The product tests on MariaDB 11.8
-	@scripts/setup rust clients drivers
-	@$(call if-possible,mariadb-11.8,MYRIAD_DIFFERENTIAL_SECONDS=0 MYRIAD_TEST_SERVER=mariadb-11.8 cargo test --workspace --test product)
+test-mariadb-11.8: ## The product tests on MariaDB 11.8, without drivers
+	@scripts/setup rust clients
+	@$(call if-possible,mariadb-11.8,MYRIAD_TEST_SERVER=mariadb-11.8 cargo test --workspace --test product -- $(DEEP) $(ONCE) --skip drivers::)
 
 test-mysql: ## The product tests on MySQL; with its thread pool those of what sessions share
 	@scripts/setup rust clients drivers
-	@$(call if-possible,mysql,scripts/setup suites && MYRIAD_DIFFERENTIAL_SECONDS=0 MYRIAD_TEST_SERVER=mysql cargo test --workspace --test product)
-	@$(call if-possible,mysql,MYRIAD_DIFFERENTIAL_SECONDS=0 MYRIAD_TEST_SERVER=mysql-thread-pool cargo test --workspace --test product $(SHARED))
+	@$(call if-possible,mysql,MYRIAD_TEST_SERVER=mysql cargo test --workspace --test product -- $(DEEP) $(ONCE))
+	@$(call if-possible,mysql,MYRIAD_TEST_SERVER=mysql-thread-pool cargo test --workspace --test product $(SHARED))

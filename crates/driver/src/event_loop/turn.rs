@@ -1,7 +1,7 @@
 //! The event loop: wait, deliver, send, again.
 //!
-//! A turn reads the clock once. Its order: what the last turn left to be told, what has happened,
-//! connections known to have more, timer, mail, the end of the turn, and then all outboxes.
+//! A turn reads the clock once. Its order: mail, what the last turn left to be told, what has happened,
+//! connections known to have more, timer, the end of the turn, and then all outboxes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -126,6 +126,8 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
     }
 
     fn deliver(&mut self) {
+        // First: what a client says because of what it saw at another worker comes after what that worker posted.
+        self.deliver_mail();
         self.deliver_notices();
         X::deliver(self);
         self.serve_ready();
@@ -133,7 +135,6 @@ impl<H: Handler, X: Multiplexer<H::Mail>> Loop<H, X> {
         self.io.expire_closing();
         self.io.reopen_doors();
         self.deliver_timer();
-        self.deliver_mail();
         let now = self.io.now;
         self.tell(About::Turn, |handler, io| handler.turn_ended(io, now));
     }

@@ -1,5 +1,6 @@
 //! Mail from other threads and between workers.
 
+use std::io::Write;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,34 @@ fn the_loop_knows_how_late_it_tells() {
     assert!(late >= Span::from(BUSY), "{late:?}");
     let (later, all) = stage.ask(|_, io| (io.told_late(), io.has_told_all()));
     assert!(later < late && all, "{later:?} after {late:?}");
+    stage.end();
+}
+
+/// A client that says something because of what it saw at another worker is heard after what that worker has posted.
+#[test]
+fn mail_is_told_before_what_arrives_later() {
+    let stage = Setup::default().start();
+    let (mut client, tag) = stage.client();
+    let (told, heard) = channel();
+    let bytes = told.clone();
+    stage.ask(move |puppet, _| {
+        puppet.reflex = Some(Box::new(move |_, _, _| bytes.send("bytes").unwrap()));
+    });
+    let (began, busy) = channel();
+    let (release, released) = channel();
+    let first = Order::new(move |_, _| {
+        began.send(()).unwrap();
+        released.recv_timeout(PATIENCE).unwrap();
+    });
+    assert!(stage.postboxes.post(0, first).is_ok());
+    busy.recv_timeout(PATIENCE).unwrap();
+    let second = Order::new(move |_, _| told.send("mail").unwrap());
+    assert!(stage.postboxes.post(0, second).is_ok());
+    client.write_all(b"later").unwrap();
+    release.send(()).unwrap();
+    let order = [(); 2].map(|()| heard.recv_timeout(PATIENCE).unwrap());
+    assert_eq!(order, ["mail", "bytes"]);
+    assert_eq!(stage.hear_bytes(tag, 5), b"later");
     stage.end();
 }
 

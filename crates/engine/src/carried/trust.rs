@@ -124,11 +124,12 @@ pub fn untold_by_probe(answer: &OkPacket<'_>) -> Vec<String> {
 }
 
 impl Engine {
-    /// Asks a new backend whether its server tells what is set, if that is not known.
+    /// Asks a new backend whether its server tells what is set, if that is not known, or not what sessions begin with.
     pub(crate) fn probe_tracker<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let known = self.facts.as_ref().map(|facts| &facts.tracker);
         let backend = self.pool.get_mut(key);
-        if let (Some(Tracker::Unknown), Some(backend)) = (known, backend) {
+        let open = matches!(known, Some(Tracker::Unknown | Tracker::Unsound(None)));
+        if let (true, Some(backend)) = (open, backend) {
             backend.put_query(turn.io.outbox(backend.handle), tracker_probe().as_bytes());
             backend.expect(Purpose::Probe(Probe::new()));
         }
@@ -182,6 +183,15 @@ impl Engine {
             && let Tracker::Unsound(beginning) = &mut facts.tracker
         {
             *beginning = Some(Arc::new(Beginning::told(rows)));
+        }
+    }
+
+    /// A global variable has changed: sessions begin with something else, and the next new backend is asked.
+    pub(crate) fn forget_beginning(&mut self) {
+        if let Some(facts) = &mut self.facts
+            && let Tracker::Unsound(beginning) = &mut facts.tracker
+        {
+            *beginning = None;
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::carried::Mover;
 use crate::packets::shown;
 use crate::session_state::{Scripts, compare, pinned};
-use crate::support::{Address, Client, Database, FrontDoor, Outcome, eventually};
+use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, eventually};
 
 /// By the account that is to see the bodies.
 const ROUTINES: [&str; 8] = [
@@ -145,6 +145,34 @@ fn what_a_routine_has_set_before_it_failed_stays_with_its_session() {
         assert_eq!([client().value(ask), client().value(ask)], ["4", "4"]);
     }
     assert_eq!(pinned(&door, "call"), 2);
+}
+
+/// Also with a value that sessions began with before somebody changed the global one.
+#[test]
+fn what_a_routine_sets_to_a_former_global_value_stays_with_its_session() {
+    let database = Database::private();
+    database.schema("called_former");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let client = || Client::new(&door.address(), "called_former");
+    let sets = "CREATE PROCEDURE sets() SET div_precision_increment = 4";
+    succeeds(&mut client(), sets);
+    let login = Login {
+        user: "admin",
+        password: "all",
+        ..Login::to("called_former")
+    };
+    let mut admin = Client::login(&door.address(), &login).unwrap();
+    succeeds(&mut admin, "SET GLOBAL div_precision_increment = 7");
+    let ask = "SELECT @@div_precision_increment";
+    let mut setting = client();
+    assert_eq!(setting.value(ask), "7");
+    succeeds(&mut setting, "CALL sets()");
+    let mut mover = Mover::new(&door, "called_former");
+    for _ in 0..3 {
+        mover.turn();
+        assert_eq!(setting.value(ask), "4");
+    }
+    assert_eq!(client().value(ask), "7");
 }
 
 /// What a trigger leaves behind that fires for a routine is the session's, which keeps its connection.
