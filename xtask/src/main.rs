@@ -7,6 +7,7 @@ mod files;
 mod finding;
 mod header;
 mod mask;
+mod structure;
 mod trust;
 mod whitespace;
 mod words;
@@ -55,6 +56,7 @@ fn tidy(files: &[TextFile]) -> Vec<Finding> {
     }
     findings.extend(arrows::check(files));
     findings.extend(architecture::check(files));
+    findings.extend(structure::check(files));
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     findings
 }

@@ -49,7 +49,10 @@ pub(crate) struct Workers {
 
 impl Prepared {
     /// With the limits of `rules` in force.
-    pub(crate) fn new(settings: &config::Settings, rules: admission::Rules) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        settings: &config::Settings,
+        rules: admission::Rules,
+    ) -> anyhow::Result<Self> {
         let count = worker_count(settings);
         let (inboxes, postboxes) = driver::mailboxes(count)?;
         let shared = Shared::new(count, settings.backend.max_connections as usize);
