@@ -56,7 +56,10 @@ bench: ## What single parts cost, in ns: understanding a statement, relaying an 
 	cargo bench --package wire --bench relay
 	cargo bench --package admission --bench admission
 
-test: setup lint ## Before each change: setup, lint, unit tests, simulation, product tests on MariaDB
+test: ## Before each change: setup, lint, unit tests, simulation, product tests on MariaDB
+	@scripts/setup rust lint database clients
+	@# Drivers are waited for, and lint is busy.
+	@scripts/setup drivers & drivers=$$!; $(MAKE) --no-print-directory lint; lint=$$?; wait $$drivers && exit $$lint
 	cargo test --workspace --lib --bins --tests -- $(DEEP)
 
 test-deep: ## What CI runs besides: MariaDB 11.8, MySQL, random sessions, fuzzing, atomics, licences
