@@ -18,6 +18,13 @@ pub struct Ledger {
     rows: Box<[Row]>,
 }
 
+/// An account's number, and in the upper half its weight.
+fn account_of(waiter: Option<Waiter>) -> u64 {
+    waiter.map_or(0, |waiter| {
+        u64::from(waiter.weight) << 32 | u64::from(waiter.account)
+    })
+}
+
 /// Its own cache line, so that workers do not slow each other down.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -31,21 +38,63 @@ struct Row {
     due_us: AtomicU64,
     /// The account of the oldest waiter, and in the upper half its weight.
     account: AtomicU64,
+    /// When the oldest waiter of any other account began to wait, or [`NOBODY`].
+    other_since_us: AtomicU64,
+    /// The same of that waiter as `account`.
+    other_account: AtomicU64,
+}
+
+/// A statement that finds neither a backend nor a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Waiter {
+    /// When it began to wait.
+    pub since: Timestamp,
+    /// Its account.
+    pub account: u32,
+    /// The weight of that account.
+    pub weight: u32,
 }
 
 /// What a worker is short of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// When the oldest of its waiters that find neither a backend nor a slot began to wait.
-    pub waiting_since: Timestamp,
-    /// Since when it has had such waiters without a break.
+    /// Its oldest waiter.
+    pub oldest: Waiter,
+    /// The oldest waiter of any other account: what is done for one account must not hide that another one waits.
+    pub other: Option<Waiter>,
+    /// Since when it has had waiters without a break.
     pub short_since: Timestamp,
     /// When the next turn of one of its accounts is due ([`crate::Turns`]).
     pub due: Option<Timestamp>,
-    /// The account of the oldest waiter.
-    pub account: u32,
-    /// The weight of that account.
-    pub weight: u32,
+}
+
+impl Need {
+    /// The oldest waiter, and the oldest one of any other account.
+    pub fn waiters(&self) -> impl Iterator<Item = Waiter> + use<> {
+        [Some(self.oldest), self.other].into_iter().flatten()
+    }
+
+    /// The oldest of `waiters` and the oldest one of any other account; `None` if there is none.
+    pub fn oldest_of(
+        waiters: impl IntoIterator<Item = Waiter>,
+    ) -> Option<(Waiter, Option<Waiter>)> {
+        waiters.into_iter().fold(None, |found, waiter| {
+            let Some((oldest, other)) = found else {
+                return Some((waiter, None));
+            };
+            let (first, second) = (oldest.min(waiter), oldest.max(waiter));
+            let other = match first.account == second.account {
+                true => other.filter(|other: &Waiter| other.account != first.account),
+                false => Some(
+                    other.map_or(second, |other| match other.account == first.account {
+                        true => second,
+                        false => other.min(second),
+                    }),
+                ),
+            };
+            Some((first, other))
+        })
+    }
 }
 
 impl Ledger {
@@ -57,6 +106,8 @@ impl Ledger {
             short_since_us: AtomicU64::new(NOBODY),
             due_us: AtomicU64::new(NOBODY),
             account: AtomicU64::new(0),
+            other_since_us: AtomicU64::new(NOBODY),
+            other_account: AtomicU64::new(0),
         };
         Arc::new(Self {
             total,
@@ -93,16 +144,21 @@ impl Ledger {
     pub fn set_need(&self, worker: usize, need: Option<Need>) {
         let us = |since: Option<Timestamp>| since.map_or(NOBODY, Timestamp::as_us);
         let row = &self.rows[worker];
-        let account = need.map_or(0, |need| {
-            u64::from(need.weight) << 32 | u64::from(need.account)
-        });
-        row.account.store(account, Ordering::SeqCst);
-        row.due_us
-            .store(us(need.and_then(|need| need.due)), Ordering::SeqCst);
-        row.short_since_us
-            .store(us(need.map(|need| need.short_since)), Ordering::SeqCst);
-        row.waiting_since_us
-            .store(us(need.map(|need| need.waiting_since)), Ordering::SeqCst);
+        let (oldest, other) = (
+            need.map(|need| need.oldest),
+            need.and_then(|need| need.other),
+        );
+        let stores = [
+            (&row.account, account_of(oldest)),
+            (&row.other_account, account_of(other)),
+            (&row.other_since_us, us(other.map(|waiter| waiter.since))),
+            (&row.due_us, us(need.and_then(|need| need.due))),
+            (&row.short_since_us, us(need.map(|need| need.short_since))),
+            (&row.waiting_since_us, us(oldest.map(|waiter| waiter.since))),
+        ];
+        for (place, value) in stores {
+            place.store(value, Ordering::SeqCst);
+        }
     }
 
     /// What `worker` has and needs.
@@ -120,14 +176,20 @@ impl Ledger {
     /// What `worker` is short of. Its parts may be of two moments.
     pub fn need(&self, worker: usize) -> Option<Need> {
         let row = &self.rows[worker];
-        let waiting_since = since(&row.waiting_since_us)?;
-        let account = row.account.load(Ordering::SeqCst);
+        let waiter = |since_us: &AtomicU64, account: &AtomicU64| {
+            let account = account.load(Ordering::SeqCst);
+            Some(Waiter {
+                since: since(since_us)?,
+                account: account as u32,
+                weight: (account >> 32) as u32,
+            })
+        };
+        let oldest = waiter(&row.waiting_since_us, &row.account)?;
         Some(Need {
-            waiting_since,
-            short_since: since(&row.short_since_us).unwrap_or(waiting_since),
+            oldest,
+            other: waiter(&row.other_since_us, &row.other_account),
+            short_since: since(&row.short_since_us).unwrap_or(oldest.since),
             due: since(&row.due_us),
-            account: account as u32,
-            weight: (account >> 32) as u32,
         })
     }
 
@@ -214,12 +276,51 @@ mod tests {
 
     fn need(waiting_us: u64, due_us: Option<u64>) -> Option<Need> {
         Some(Need {
-            waiting_since: Timestamp::from_us(waiting_us),
+            oldest: waiter(waiting_us, 7),
+            other: Some(waiter(waiting_us + 5, 8)),
             short_since: Timestamp::from_us(waiting_us),
             due: due_us.map(Timestamp::from_us),
-            account: 7,
-            weight: 3,
         })
+    }
+
+    fn waiter(since_us: u64, account: u32) -> Waiter {
+        Waiter {
+            since: Timestamp::from_us(since_us),
+            account,
+            weight: 3,
+        }
+    }
+
+    #[test]
+    fn the_oldest_waiter_hides_no_other_account() {
+        let found = |waiters: &[(u64, u32)]| {
+            let waiters = waiters
+                .iter()
+                .map(|&(since, account)| waiter(since, account));
+            let found = Need::oldest_of(waiters);
+            found.map(|(oldest, other)| {
+                let of = |waiter: Waiter| (waiter.since.as_us(), waiter.account);
+                (of(oldest), other.map(of))
+            })
+        };
+        assert_eq!(found(&[]), None);
+        assert_eq!(found(&[(5, 1), (3, 1)]), Some(((3, 1), None)));
+        // In any order.
+        let waiters = [(5, 1), (3, 1), (7, 2), (4, 3), (9, 2)];
+        for turn in 0..waiters.len() {
+            let mut waiters = waiters;
+            waiters.rotate_left(turn);
+            assert_eq!(found(&waiters), Some(((3, 1), Some((4, 3)))), "{waiters:?}");
+        }
+        // The account that was the other one has the oldest now.
+        assert_eq!(
+            found(&[(5, 1), (7, 2), (3, 2)]),
+            Some(((3, 2), Some((5, 1))))
+        );
+        assert_eq!(
+            found(&[(5, 1), (7, 2), (6, 3), (3, 2)]),
+            Some(((3, 2), Some((5, 1))))
+        );
     }
 
     #[test]

@@ -10,6 +10,6 @@ mod lending;
 mod members;
 
 pub use concurrency::{Bounds, Concurrency};
-pub use ledger::{Ledger, Need, Slot};
+pub use ledger::{Ledger, Need, Slot, Waiter};
 pub use lending::{Claim, KEEP, PATIENCE, Resting, Turns, gives_way, is_overtaken};
 pub use members::{Choice, Fit, KeyId, Pool, Preference, State};

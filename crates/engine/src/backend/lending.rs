@@ -24,13 +24,13 @@ pub(crate) struct Lending {
 impl Lending {
     /// Since when the oldest waiter has waited.
     pub(crate) fn waiting_since(&self) -> Option<Timestamp> {
-        self.need.map(|need| need.waiting_since)
+        self.need.map(|need| need.oldest.since)
     }
 
     /// How long the oldest waiter has waited.
     pub(crate) fn oldest_wait(&self) -> Span {
         self.need
-            .map_or(Span::ZERO, |need| self.seen.since(need.waiting_since))
+            .map_or(Span::ZERO, |need| self.seen.since(need.oldest.since))
     }
 
     /// Since when there have been waiters without a break.
@@ -40,7 +40,7 @@ impl Lending {
 
     /// When the others are to be asked for slots.
     pub(crate) fn ask_at(&self) -> Option<Timestamp> {
-        let since = self.need?.waiting_since;
+        let since = self.need?.oldest.since;
         Some(
             self.asked
                 .map_or(since + PATIENCE, |asked| asked + ASK_AGAIN),
@@ -79,7 +79,7 @@ impl Engine {
             None => true,
             Some((_, other)) if other.is_due_before(&mine, turn.now) => false,
             Some((_, other)) if mine.is_due_before(&other, turn.now) => true,
-            Some((_, other)) => other.waiting_since >= Some(need.waiting_since),
+            Some((_, other)) => other.waiting_since >= Some(need.oldest.since),
         };
         (ledger.taken() < ledger.total() && is_first()) || self.pool.resting() > 0
     }

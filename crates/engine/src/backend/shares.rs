@@ -5,7 +5,7 @@
 //! need belong to all of them together.
 
 use events::{Io, Span, Timestamp};
-use pool::{Claim, KEEP, KeyId, Need};
+use pool::{Claim, KEEP, KeyId, Need, Waiter};
 
 use crate::client::State;
 use crate::{Engine, Mail, Turn};
@@ -182,23 +182,28 @@ impl Engine {
         }
         self.busy.weigh(alone);
         self.turns.weights = all;
-        let (mut oldest, mut due) = (None, None);
+        let mut due = None;
         for at in 0..self.awake.len() {
             let id = self.awake[at];
             let share = self.share_mut(id);
             let since = share.in_need;
             share.short_since = since.map(|_| share.short_since.unwrap_or(now));
-            let first = since.map(|since| (since, share.account, share.weight));
-            oldest = [oldest, first].into_iter().flatten().min();
             due = [due, self.turn_of(id, now)].into_iter().flatten().min();
         }
-        let (waiting_since, account, weight) = oldest?;
+        let waiters = self.awake.iter().filter_map(|&id| {
+            let share = self.share(id);
+            Some(Waiter {
+                since: share.in_need?,
+                account: share.account,
+                weight: share.weight,
+            })
+        });
+        let (oldest, other) = Need::oldest_of(waiters)?;
         Some(Need {
-            waiting_since,
+            oldest,
+            other,
             short_since: self.lending.short_since().unwrap_or(now),
             due,
-            account,
-            weight,
         })
     }
 }

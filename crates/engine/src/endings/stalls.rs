@@ -7,7 +7,7 @@
 
 use events::{Io, Span, Timestamp};
 use membership::Key;
-use pool::Need;
+use pool::Waiter;
 
 use crate::backend::{Backend, Reading};
 use crate::client::State;
@@ -166,20 +166,22 @@ impl Engine {
         }
         let ledger = &self.shared.ledger;
         let needs = (0..ledger.workers()).filter_map(|worker| ledger.need(worker));
-        let Some(need) = needs.min_by_key(|need| need.waiting_since) else {
-            return;
-        };
-        let waited = turn.now.since(need.waiting_since);
-        if waited >= READ_WHOLE_AFTER {
+        let mut waiters: Vec<Waiter> = needs.flat_map(|need| need.waiters()).collect();
+        waiters.sort_unstable();
+        waiters.retain(|waiter| turn.now.since(waiter.since) >= READ_WHOLE_AFTER);
+        if !waiters.is_empty() {
             self.read_whole_answers(turn);
         }
         let may_close = self
             .stalls
             .closed
             .is_none_or(|at| turn.now >= at + CLOSE_EVERY);
-        if waited >= CLOSE_AFTER && may_close {
-            self.close_slowest(turn, need);
-        }
+        let mut waiters = waiters.into_iter();
+        // The slow clients of the oldest waiter may be its own account's, and those in the way of the next another's.
+        while let Some(waiter) = waiters.next().filter(|_| may_close)
+            && turn.now.since(waiter.since) >= CLOSE_AFTER
+            && !self.close_slowest(turn, waiter)
+        {}
     }
 
     /// Reads the answers of slow clients into memory, as far as that suffices, if their backends will be free then.
@@ -205,30 +207,34 @@ impl Engine {
     }
 
     /// Closes the client that took least lately, of those whose accounts hold more than their share of the backends by
-    /// taking so little. Accounts do not do so to themselves.
-    fn close_slowest<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, need: Need) {
+    /// taking so little. Accounts do not do so to themselves. False if there is none.
+    fn close_slowest<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, waiter: Waiter) -> bool {
         let held = self.held_by_slow_clients();
         let beyond = |share: usize| {
             let slow = held.iter().filter(|&&(_, of)| of == share).count();
-            self.shares[share].account != need.account && self.is_beyond_share(share, slow, need)
+            self.shares[share].account != waiter.account
+                && self.is_beyond_share(share, slow, waiter)
         };
         let candidates = held.iter().filter(|&&(_, share)| beyond(share));
         let slowest = candidates.min_by_key(|&&(at, _)| {
             let stall = &self.stalls.stalls[at];
             (stall.taken, stall.since)
         });
-        let Some(&(at, share)) = slowest else { return };
+        let Some(&(at, share)) = slowest else {
+            return false;
+        };
         let client = self.stalls.stalls[at].client;
         let id = self.clients.get(client).map(|client| client.id);
         tracing::warn!(
             id,
             held = held.iter().filter(|&&(_, of)| of == share).count(),
-            waited_ms = turn.now.since(need.waiting_since).as_us() / 1_000,
+            waited_ms = turn.now.since(waiter.since).as_us() / 1_000,
             "client closed: its account holds more than its share of the backend connections by taking \
              answers slowly, and another account waits"
         );
         self.stalls.closed = Some(turn.now);
         self.close_client(turn, client, DisconnectReason::SlowReader);
+        true
     }
 
     /// The clients, by place, that hold a backend by taking little, as far as they were looked at, with the share of each.
@@ -248,12 +254,12 @@ impl Engine {
     }
 
     /// True if so many backends are more than the account's share, beside all accounts that wait.
-    fn is_beyond_share(&self, share: usize, backends: usize, need: Need) -> bool {
+    fn is_beyond_share(&self, share: usize, backends: usize, waiter: Waiter) -> bool {
         let share = &self.shares[share];
         let weight = u64::from(share.weight.max(1));
-        let others = self.turns.weights.max(u64::from(need.weight.max(1)));
+        let others = self.turns.weights.max(u64::from(waiter.weight.max(1)));
         let weights = match share.has_waiters() {
-            true => others.max(weight + u64::from(need.weight.max(1))),
+            true => others.max(weight + u64::from(waiter.weight.max(1))),
             false => others + weight,
         };
         let slots = self.shared.ledger.claim(self.worker).owned as u64;

@@ -115,7 +115,7 @@ impl Profile {
     pub(crate) fn slow_reader(rng: &mut Rng, client: usize) -> Self {
         Self {
             commands: 1,
-            pace: Pace::Stuck,
+            pace: Pace::Clogged,
             script: vec![Request::Query(Sql::Repeat(rng.usize(80_000..160_000)))],
             account: SLOW_READERS,
             ..Self::well_behaved(rng, client)

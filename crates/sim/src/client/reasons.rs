@@ -110,7 +110,8 @@ impl Client {
             || self.is_questioned(around)
             || over(self.model.wait_timeout().or(settings.wait_timeout))
             || over(settings.idle_transaction_timeout)
-            || (self.profile.pace == Pace::Stuck && over(Some(settings.client_write_timeout)))
+            || (matches!(self.profile.pace, Pace::Stuck | Pace::Clogged)
+                && over(Some(settings.client_write_timeout)))
             || (self.is_slow() && over(Some(SLOW_FOR)))
             || (self.phase != Phase::Commands && over(Some(settings.login_timeout)));
         ensure(Rule::Reason, excused, || {
@@ -122,7 +123,7 @@ impl Client {
     }
 
     fn is_slow(&self) -> bool {
-        matches!(self.profile.pace, Pace::Slow | Pace::Stuck)
+        matches!(self.profile.pace, Pace::Slow | Pace::Stuck | Pace::Clogged)
     }
 
     /// True if the schema that comes and goes may have been gone while this ran.

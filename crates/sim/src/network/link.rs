@@ -36,6 +36,8 @@ pub(crate) enum Pace {
     Slow,
     /// As if it had forgotten to read.
     Stuck,
+    /// What is small comes at once, and what fills the kernel's memory as if the peer had forgotten to read.
+    Clogged,
 }
 
 pub(crate) struct Link {
@@ -96,6 +98,14 @@ impl Link {
         link
     }
 
+    /// How the bytes come that the kernel has for the peer now.
+    pub(super) fn pace_to_peer(&self) -> Pace {
+        match self.pace {
+            Pace::Clogged if self.to_peer.len() < self.window => Pace::Even,
+            pace => pace,
+        }
+    }
+
     /// True while the engine owns the handle.
     pub(crate) fn is_engines(&self) -> bool {
         self.engine != EngineSide::Gone
@@ -113,7 +123,7 @@ impl Pace {
             Self::Even => rng.u64(5..60),
             Self::Choppy => rng.u64(1..120),
             Self::Slow => rng.u64(500..6_000),
-            Self::Stuck => rng.u64(800_000..4_000_000),
+            Self::Stuck | Self::Clogged => rng.u64(800_000..4_000_000),
         }
     }
 
@@ -129,7 +139,7 @@ impl Pace {
                 _ => rng.usize(1..=len),
             },
             Self::Slow => rng.usize(1..=len.clamp(1, 8_192)),
-            Self::Stuck => rng.usize(len / 2..=len),
+            Self::Stuck | Self::Clogged => rng.usize(len / 2..=len),
         };
         wanted.clamp(1, len)
     }

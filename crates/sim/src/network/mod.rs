@@ -310,7 +310,8 @@ impl Network {
         let ends = link.end_to_peer.is_some() && link.outbox.is_empty();
         if (!link.to_peer.is_empty() || ends) && !link.to_peer_planned && !link.peer_ended {
             link.to_peer_planned = true;
-            schedule.after_us(link.pace.delay_us(&mut self.rng), Event::ToPeer(handle));
+            let delay = link.pace_to_peer().delay_us(&mut self.rng);
+            schedule.after_us(delay, Event::ToPeer(handle));
         }
         if link.outbox.is_empty() && link.notify_drained && !link.drain_planned {
             link.drain_planned = true;
@@ -331,7 +332,7 @@ impl Network {
     fn window_for(&mut self, pace: Pace) -> usize {
         match pace {
             Pace::Slow => 1 << self.rng.u32(8..14),
-            Pace::Stuck => 1 << 15,
+            Pace::Stuck | Pace::Clogged => 1 << 15,
             Pace::Even | Pace::Choppy => 1 << self.rng.u32(10..18),
         }
     }
