@@ -35,8 +35,11 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Not more often, whoever asks: those who ask meanwhile share the next answer.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// One part in so many of its time is the most that is taken of a connection's, unless somebody asks.
+/// Reading takes at most one part in so many of the database's time, unless somebody asks.
 const SHARE: u32 = 20;
+
+/// But accounts are read this often even where one reading takes long: on a busy machine it may be slow once.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// How long the database may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -88,11 +91,7 @@ pub async fn read_accounts(
             Ok(told) => told,
             Err(Panicked) => reader.failed("reading them panicked"),
         };
-        // Of a database with very many privileges not much of its time is taken. One that does not answer loses none.
-        next = match told {
-            true => begun + INTERVAL.max(SHARE * begun.elapsed()),
-            false => begun + INTERVAL.max(begun.elapsed()),
-        };
+        next = begun + interval(begun.elapsed(), told);
         for order in asked {
             reader.notice.read(order, told);
         }
@@ -178,6 +177,15 @@ impl<N: Notice> Reader<N> {
     }
 }
 
+/// How long after one reading began the next one begins. `took`: how long it took; `told`: the database answered.
+fn interval(took: Duration, told: bool) -> Duration {
+    match told {
+        true => (SHARE * took).clamp(INTERVAL, LONGEST),
+        // Who does not answer does not lose time either.
+        false => took.max(INTERVAL),
+    }
+}
+
 /// Nothing more is to be read.
 async fn leave(database: &mut Database) {
     // Who cannot be told so need not be.
@@ -193,4 +201,23 @@ async fn patiently(database: &mut Database) -> Result<Option<Reading>, Unread> {
             answered: false,
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slow_reading_delays_the_next_one_within_a_bound() {
+        for (took, told, expected) in [
+            (1, true, INTERVAL),
+            (100, true, Duration::from_secs(2)),
+            (2_000, true, LONGEST),
+            (1, false, INTERVAL),
+            (5_000, false, PATIENCE),
+        ] {
+            let took = Duration::from_millis(took);
+            assert_eq!(interval(took, told), expected, "{took:?} {told}");
+        }
+    }
 }
