@@ -190,6 +190,18 @@ impl Case<'_> {
         self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
     }
 
+    /// True if the answers are the same apart from what session-track blocks tell of one variable.
+    pub(super) fn same_but_told(&self, variable: &str) -> bool {
+        let begins = format!("\"{variable}=");
+        let without = |line: &String| {
+            let parts = line.split_inclusive([' ', ']']);
+            let rest = parts.filter(|part| !part.trim_start_matches('[').starts_with(&begins));
+            rest.collect::<String>()
+        };
+        let same = |(direct, through): (&String, &String)| without(direct) == without(through);
+        self.direct.len() == self.through.len() && zip(self.direct, self.through).all(same)
+    }
+
     /// True if only definitions of columns differ, and in this part only.
     pub(super) fn same_but(&self, part: Range<usize>) -> bool {
         let same = |(direct, through): (&String, &String)| {

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 68] = [
+const KNOWN: [Known; 69] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -631,6 +631,10 @@ const KNOWN: [Known; 68] = [
         let unsupported = told(case.direct, "#HY000This command is not supported");
         let bulk = case.last().starts_with("\\bulk ");
         bulk && unsupported && told(case.through, "#42S02Table")
+    }),
+    ("`character_set_connection` in session-track blocks", |case| {
+        let restored = case.names_charset() && !Server::chosen().tells_flags();
+        restored && case.same_but_told("character_set_connection")
     }),
     ("if the schema is gone", |case| {
         let told =

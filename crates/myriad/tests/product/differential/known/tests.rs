@@ -48,6 +48,12 @@ fn a_difference_is_known_only_where_it_is_said_to_be() {
         told,
         r#"Ok #1 OkPacket { 0 } ["a=1"]"#
     ));
+    let names = "x\nSET CHARACTER SET latin1\nSET NAMES utf8mb4";
+    let told = |rest: &str| format!(r#"Ok #1 OkPacket {{ 0 }} ["a=1", {rest}"b=2"]"#);
+    let direct = told(r#""character_set_connection=utf8mb4", "#);
+    let known = is_known(names, &direct, &told(""));
+    assert_eq!(known, !Server::chosen().tells_flags());
+    assert!(!is_known(names, &direct, &told(r#""c=3", "#)));
     let gone = [
         "Err #1 [9] #42S02Table d.t",
         "Err #1 [9] #42000Unknown database d",
