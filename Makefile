@@ -58,8 +58,8 @@ bench: ## What single parts cost, in ns: understanding a statement, relaying an 
 
 test: ## Before each change: setup, lint, unit tests, simulation, product tests on MariaDB
 	@scripts/setup rust lint database clients
-	@# Drivers are waited for, and lint is busy.
-	@scripts/setup drivers & drivers=$$!; $(MAKE) --no-print-directory lint; lint=$$?; wait $$drivers && exit $$lint
+	@# Drivers are waited for, and lint is busy. A driver that is cut off is set up anew the next time.
+	@scripts/setup drivers & drivers=$$!; $(MAKE) --no-print-directory lint || { kill $$drivers; exit 1; }; wait $$drivers
 	cargo test --workspace --lib --bins --tests -- $(DEEP)
 
 test-deep: ## What CI runs besides: MariaDB 11.8, MySQL, random sessions, fuzzing, atomics, licences

@@ -632,10 +632,13 @@ const KNOWN: [Known; 69] = [
         let bulk = case.last().starts_with("\\bulk ");
         bulk && unsupported && told(case.through, "#42S02Table")
     }),
-    ("`character_set_connection` in session-track blocks", |case| {
-        let restored = case.names_charset() && !Server::chosen().tells_flags();
-        restored && case.same_but_told("character_set_connection")
-    }),
+    (
+        "`character_set_connection` in session-track blocks",
+        |case| {
+            let restored = case.names_charset() && !Server::chosen().tells_flags();
+            restored && case.same_but_told("character_set_connection")
+        },
+    ),
     ("if the schema is gone", |case| {
         let told =
             |answer: &[String], words| answer.first().is_some_and(|told| told.contains(words));
