@@ -136,15 +136,13 @@ impl Report {
         Ok(())
     }
 
-    /// Whether all that was run went well. Limits that were foretold are no failure.
-    pub fn is_clean(&self) -> bool {
-        self.chapters.iter().all(|part| {
-            part.rows.iter().all(|row| match &row.outcome {
-                Outcome::Measured(figures) => figures.errors == 0 || part.chapter.overloads(row),
-                Outcome::Stopped(_) => true,
-                Outcome::Failed(_) => false,
-            })
-        })
+    /// The first run that failed or had errors, and why. Limits that were foretold are no failure.
+    pub fn trouble(&self) -> Option<String> {
+        let rows = |part: &'_ Part| {
+            let overloads = |row: &Row| part.chapter.overloads(row);
+            part.rows.iter().find_map(|row| row.trouble(overloads(row)))
+        };
+        self.chapters.iter().find_map(rows)
     }
 }
 
@@ -162,6 +160,17 @@ impl Part {
 }
 
 impl Row {
+    /// Why the run did not go well. `overloads`: errors are expected of it.
+    fn trouble(&self, overloads: bool) -> Option<String> {
+        let why = match &self.outcome {
+            Outcome::Measured(figures) if figures.errors > 0 && !overloads => &figures.errors_text,
+            Outcome::Failed(why) => why,
+            Outcome::Measured(_) | Outcome::Stopped(_) => return None,
+        };
+        let (connections, name) = (self.connections, self.name());
+        Some(format!("{connections} connections, {name}: {why}"))
+    }
+
     /// What became of another round. One that failed stands for all.
     fn add_round(&mut self, outcome: Outcome) {
         match (&mut self.outcome, outcome) {

@@ -245,13 +245,16 @@ fn of_several_rounds_the_one_with_the_median_rate_is_told_with_the_errors_of_all
 #[test]
 fn a_failed_run_or_an_error_is_not_clean() {
     let mut report = report();
-    assert!(!report.is_clean(), "a run failed");
+    let trouble = report.trouble().unwrap();
+    assert!(trouble.ends_with(": it <broke>"), "{trouble}");
     report.chapters[0].rows.remove(4);
-    assert!(report.is_clean(), "a limit is no failure");
+    assert_eq!(report.trouble(), None, "a limit is no failure");
     if let Outcome::Measured(figures) = &mut report.chapters[0].rows[0].outcome {
         figures.errors = 1;
+        figures.errors_text = "1205 Lock wait timeout".into();
     }
-    assert!(!report.is_clean());
+    let trouble = report.trouble().unwrap();
+    assert!(trouble.ends_with(": 1205 Lock wait timeout"), "{trouble}");
 }
 
 #[test]
@@ -265,9 +268,9 @@ fn the_database_alone_may_be_overloaded_by_a_storm() {
         panic!("nothing else was made");
     };
     figures.errors = 1;
-    assert!(!report.is_clean());
+    assert_ne!(report.trouble(), None);
     report.chapters[0].rows[0].way = Way::Alone;
-    assert!(report.is_clean());
+    assert_eq!(report.trouble(), None);
 }
 
 #[test]

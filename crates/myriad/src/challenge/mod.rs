@@ -92,8 +92,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         !report.interrupted,
         "ended early; what was measured is in the report"
     );
-    anyhow::ensure!(report.is_clean(), "not all went well; see the report");
-    Ok(())
+    match report.trouble() {
+        Some(trouble) => Err(anyhow::anyhow!(
+            "not all went well: {trouble}; the report says more"
+        )),
+        None => Ok(()),
+    }
 }
 
 impl Arguments {
