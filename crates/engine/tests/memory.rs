@@ -11,7 +11,7 @@ use events::{Close, ConnectError, Handle, Handler, Io, Peer, Tag, Timestamp};
 
 const CLIENTS: u64 = 10_000;
 
-/// What an idle client, logged in, may cost the engine; ARCHITECTURE.md has the whole budget.
+/// What an idle client, logged in, may cost the engine; docs/MEMORY.md has the whole budget.
 const IDLE_MAX: u64 = 448;
 /// The same while a small statement of it waits or runs.
 const EXECUTING_MAX: u64 = 640;
