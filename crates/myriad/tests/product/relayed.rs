@@ -13,7 +13,7 @@ use crate::drivers::{compare_as, node};
 use crate::from_server::{MONITOR, add_monitor};
 use crate::support::{
     Address, Client, Database, FrontDoor, Gateway, Login, Output, Server, Tool, eventually,
-    program, run,
+    in_time, program, run,
 };
 use crate::tls::over_tls;
 
@@ -335,10 +335,11 @@ fn a_changed_password_or_a_dropped_account_ends_what_was_opened_before() {
     new.run("SELECT 'new'", "new");
     old.run("SELECT 'still'", "still");
     database.execute("DROP USER 'rp_a'@'%'");
-    eventually("the account's end", || {
+    let ended = in_time(|| {
         new.run("SELECT 'late'", "late");
         new.told().contains("is no more").then_some(())
     });
+    assert!(ended.is_some(), "{}", new.told());
     let refused = run(&mut as_user(&door.address(), "rp_a", "two"), "SELECT 1");
     assert!(refused.stderr.contains("ERROR 1045"), "{refused:?}");
 }
