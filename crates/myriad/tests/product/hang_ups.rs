@@ -43,6 +43,11 @@ fn the_next_session_is_told_its_own_counts_ids_and_variables() {
     ));
     let door = FrontDoor::start(database.address(), &["backend.max_connections = 1"]);
     let mut session = Client::new(&door.address(), SCHEMA);
+    let mut direct = Client::new(database.address(), SCHEMA);
+    let at_work = format!(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST
+         WHERE STATE = 'User sleep' AND DB = '{SCHEMA}'"
+    );
     for how in [HangUp::Closed, HangUp::Reset] {
         for running in RUNNING {
             for (before, question, expected) in ASKED {
@@ -51,15 +56,7 @@ fn the_next_session_is_told_its_own_counts_ids_and_variables() {
                 let mut other = Client::new(&door.address(), SCHEMA);
                 other.query(running);
                 eventually("the statement runs", || {
-                    let at_work = format!(
-                        "SELECT COUNT(*) FROM information_schema.PROCESSLIST
-                         WHERE STATE = 'User sleep' AND DB = '{SCHEMA}'"
-                    );
-                    database
-                        .execute(&at_work)
-                        .trim()
-                        .ends_with('1')
-                        .then_some(())
+                    direct.lists(&at_work, "1").then_some(())
                 });
                 other.hang_up(how);
                 assert_eq!(

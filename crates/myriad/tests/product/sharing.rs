@@ -474,7 +474,7 @@ fn a_client_that_leaves_while_its_statement_is_prepared_costs_the_backend_nothin
         eventually("the ALTER waiting", || {
             let waits = "SELECT COUNT(*) FROM information_schema.PROCESSLIST
                          WHERE DB = 'leaving' AND STATE LIKE 'Waiting for table metadata lock'";
-            (reader.value(waits) != "0").then_some(())
+            reader.lists(waits, "1").then_some(())
         });
         life.begin_execution();
         eventually("its statement being prepared", || {

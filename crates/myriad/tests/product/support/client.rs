@@ -285,6 +285,12 @@ impl Client {
         }
     }
 
+    /// True if a statement about the server's processes is answered with this value. MySQL refuses to list processes now
+    /// and then (ERR 3854), as one that it lists ends.
+    pub(crate) fn lists(&mut self, sql: &str, value: &str) -> bool {
+        matches!(&self.run(sql)[..], [Outcome::Rows(rows)] if rows[0][0] == value)
+    }
+
     /// Sends a command in one packet, or in several if it is long.
     pub(crate) fn send(&mut self, command: u8, argument: &[u8]) {
         let mut bytes = Vec::with_capacity(argument.len() + 64);
