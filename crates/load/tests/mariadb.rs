@@ -147,7 +147,8 @@ fn lost_connections_are_made_again() {
     let mut killed = false;
     let mut connections = 0;
     let plan = Plan {
-        duration: Duration::from_secs(2),
+        // Logging in anew takes a while where processors are scarce.
+        duration: Duration::from_secs(5),
         ..target.plan(Workload::PointSelect(rows()))
     };
     let summary = load::run(plan, |progress| {
