@@ -108,7 +108,7 @@ impl std::fmt::Debug for Published {
 
 impl Engine {
     /// Goes over to the accounts that were published last. Backends of those that may do other things than
-    /// before, or are no more, are used up.
+    /// before, or are no more, are used up; where only logins bring others, by the next login.
     pub(crate) fn follow_accounts<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         let Some(latest) = self.shared.accounts.since(self.accounts.version()) else {
             return;
@@ -119,10 +119,16 @@ impl Engine {
         let ids: Vec<KeyId> = self.pool.key_ids().collect();
         for id in ids {
             let number = self.pool.key(id).account;
-            if all || may_differ(before.account(number), after.account(number)) {
-                self.retire_backends_of(turn, id);
-                self.wake(id);
+            if !all && !may_differ(before.account(number), after.account(number)) {
+                continue;
             }
+            if self.is_relayed(id) {
+                // Sessions keep what they may do until they log in again, as on the server.
+                self.keys[id.0 as usize].credential_version = None;
+                continue;
+            }
+            self.retire_backends_of(turn, id);
+            self.wake(id);
         }
         if all {
             self.known_schemas.forget_all();
@@ -139,8 +145,9 @@ impl Engine {
         account: &Account,
     ) {
         let state = &mut self.keys[id.0 as usize];
-        let known = std::mem::replace(&mut state.credential_version, account.credential_version);
-        if known != account.credential_version {
+        let proved = Some(account.credential_version);
+        let known = std::mem::replace(&mut state.credential_version, proved);
+        if known != proved {
             // What was refused before says nothing about the new one.
             state.retry_at = None;
             self.retire_backends_of(turn, id);

@@ -50,6 +50,15 @@ fn as_user(address: &Address, user: &str, password: &str) -> Command {
     command
 }
 
+/// Whoever has an unknown name has the accounts read before the refusal.
+fn have_accounts_read(door: &FrontDoor) {
+    let refused = run(
+        &mut as_user(&door.address(), "nobody_knows", "me"),
+        "SELECT 1",
+    );
+    assert!(refused.stderr.contains("ERROR 1045"), "{refused:?}");
+}
+
 /// A command-line client that is told what to say one statement after the other.
 struct Console {
     child: Child,
@@ -321,6 +330,30 @@ fn sessions_go_on_while_a_connection_is_left_and_are_closed_when_none_is() {
 }
 
 #[test]
+fn sessions_outlive_changes_of_privileges_and_roles_and_new_ones_have_them() {
+    let Some(database) = database() else { return };
+    database.execute(
+        "CREATE OR REPLACE DATABASE relayed_later; CREATE TABLE relayed_later.t AS SELECT 7 AS x;
+         CREATE USER 'rg_a'@'%' IDENTIFIED VIA ed25519 USING PASSWORD('one')",
+    );
+    let door = FrontDoor::start(database.address(), &[MONITOR, "server.workers = 1"]);
+    let mut old = Console::new(&door.address(), "rg_a", "one");
+    old.run("SELECT 'in'", "in");
+    database.execute(
+        "CREATE OR REPLACE ROLE relayed_clerk; GRANT relayed_clerk TO 'rg_a'@'%';
+         GRANT SELECT, RELOAD ON *.* TO 'rg_a'@'%'",
+    );
+    have_accounts_read(&door);
+    old.run("SELECT 'goes on'", "goes on");
+    let mut new = Console::new(&door.address(), "rg_a", "one");
+    new.run("SELECT CONCAT('reads ', x) FROM relayed_later.t", "reads 7");
+    old.run("SELECT 'still'", "still");
+    assert_eq!(door.metric(LOST), 0);
+    drop((old, new));
+    database.execute("DROP USER 'rg_a'@'%'; DROP ROLE relayed_clerk; DROP DATABASE relayed_later");
+}
+
+#[test]
 fn a_changed_password_or_a_dropped_account_ends_what_was_opened_before() {
     let Some(database) = database() else { return };
     database.execute("CREATE USER 'rp_a'@'%' IDENTIFIED VIA ed25519 USING PASSWORD('one')");
@@ -335,9 +368,7 @@ fn a_changed_password_or_a_dropped_account_ends_what_was_opened_before() {
     new.run("SELECT 'new'", "new");
     old.run("SELECT 'still'", "still");
     database.execute("DROP USER 'rp_a'@'%'");
-    // Whoever is refused has had the accounts read.
-    let refused = run(&mut as_user(&door.address(), "rp_a", "two"), "SELECT 1");
-    assert!(refused.stderr.contains("ERROR 1045"), "{refused:?}");
+    have_accounts_read(&door);
     let ended = in_time(|| {
         new.run("SELECT 'late'", "late");
         new.told().contains("is no more").then_some(())
