@@ -27,7 +27,6 @@ use crate::carried::globals::GlobalQuestion;
 use crate::carried::leftovers::Leftovers;
 use crate::carried::retrack::Retrack;
 use crate::carried::routines::ReadRoutine;
-use crate::carried::sequences::ReadSequence;
 use crate::carried::stored_objects::ReadStored;
 use crate::carried::told::{ReadVariables, Untold};
 use crate::carried::trust::Probe;
@@ -247,14 +246,12 @@ bitflags::bitflags! {
         const CLEAN = 1 << 7;
         /// Global variables were changed, and it is not known from what and to what.
         const GLOBALS = 1 << 8;
-        /// Values of sequences may have been drawn: the last ones are asked for.
-        const SEQUENCES = 1 << 9;
         /// The session has said what is tracked, and its backend goes by that.
-        const TRACKING = 1 << 10;
+        const TRACKING = 1 << 9;
         /// Variables were set, and the server has not told what they are.
-        const VARIABLES = 1 << 11;
+        const VARIABLES = 1 << 10;
         /// Variables may have been set that no text names, and the server may not have told which.
-        const ALL_VARIABLES = 1 << 12;
+        const ALL_VARIABLES = 1 << 11;
     }
 }
 
@@ -371,8 +368,6 @@ pub(crate) enum Purpose {
     ReadGlobal(Box<GlobalQuestion>),
     /// User variables that the attached session may have assigned.
     ReadUserVariables(Box<ReadUserVariables>),
-    /// The last value of a sequence that the attached session may have drawn.
-    ReadSequence(Box<ReadSequence>),
     /// The warnings of the attached session, as the answer has them.
     ReadWarnings(Box<ReadWarnings>),
     /// Whether a command that is to be sent again names a view.

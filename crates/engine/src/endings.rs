@@ -44,7 +44,6 @@ impl Engine {
         self.long.forget(key);
         self.forget_lock_wait(key);
         self.kept.remove(&key);
-        self.last_values.remove(&key);
         let lane = match state {
             Some(State::InLane) => self.place_in_lane(key),
             _ => None,

@@ -416,6 +416,13 @@ impl ClientError {
         Self::new(code::USER_LIMIT_REACHED, b"42000", text)
     }
 
+    /// LASTVAL() outside of the transaction that drew the value.
+    pub(crate) fn last_value_elsewhere() -> Self {
+        let text = "LASTVAL() is only answered in the transaction that drew the value; call it there, or use the \
+                    value that NEXTVAL() returned";
+        Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
+    }
+
     /// GET DIAGNOSTICS about a statement that ran elsewhere.
     pub(crate) fn diagnostics_elsewhere() -> Self {
         let text = "this GET DIAGNOSTICS is not supported by Myriad outside of a transaction; use SHOW \

@@ -67,8 +67,7 @@ impl Engine {
         self.check_queued()?;
         self.check_lock_waits()?;
         let stalled = self.stalls.clients();
-        let remembered = stalled.chain(self.clients.untold.keys().copied());
-        let mut remembered = remembered.chain(self.last_values.keys().copied());
+        let mut remembered = stalled.chain(self.clients.untold.keys().copied());
         ensure(
             remembered.all(|client| self.clients.get(client).is_some()),
             "something is remembered of a client that is gone",

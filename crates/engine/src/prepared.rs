@@ -124,9 +124,9 @@ impl Client {
 }
 
 /// True for a statement that asks for what only its backend can tell, so that it stays there: the counts and
-/// conditions of the statement before it, and what was drawn of sequences.
+/// conditions of the statement before it.
 pub(crate) fn stays(statement: &Statement) -> bool {
-    let of_backend = Traits::READS_DIAGNOSTICS | Traits::READS_ROW_COUNTS | Traits::TELLS_SEQUENCE;
+    let of_backend = Traits::READS_DIAGNOSTICS | Traits::READS_ROW_COUNTS;
     statement.traits.intersects(of_backend)
 }
 

@@ -1,6 +1,6 @@
 //! What a backend holds besides the state of its session. Owns nothing but the list: each kind is owned by a file of its own.
 
-use crate::carried::sequences::DrawnHere;
+use crate::carried::sequences::SequencesHere;
 use crate::carried::user_variables::VariablesHere;
 use crate::prepared::by_name::Prepared;
 
@@ -11,19 +11,18 @@ pub(crate) struct Leftovers {
     pub variables: VariablesHere,
     /// What is prepared by name.
     pub prepared: Prepared,
-    /// What was drawn of sequences.
-    pub drawn: DrawnHere,
+    /// Which sequences were drawn of.
+    pub sequences: SequencesHere,
 }
 
 impl Leftovers {
     /// What the attached session has left is read back, or lost with it.
     pub(crate) fn is_unread(&self) -> bool {
-        self.variables.is_unread() || self.drawn.is_unread()
+        self.variables.is_unread()
     }
 
     /// The session is gone.
     pub(crate) fn forget_unread(&mut self) {
         self.variables.forget_unread();
-        self.drawn.forget_unread();
     }
 }

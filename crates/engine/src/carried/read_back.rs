@@ -61,8 +61,7 @@ impl Engine {
             | Due::TRACKING
             | Due::VARIABLES
             | Due::ALL_VARIABLES
-            | Due::GLOBALS
-            | Due::SEQUENCES;
+            | Due::GLOBALS;
         if !due.contains(Due::PING) && self.answers_nothing(key) {
             return false;
         }
@@ -107,10 +106,6 @@ impl Engine {
             backend.due -= Due::NAMES;
         } else if backend.due.contains(Due::GLOBALS) {
             self.ask_for_global(turn, key);
-        } else if backend.due.contains(Due::SEQUENCES) {
-            if !self.ask_for_sequence(turn, key) {
-                return false;
-            }
         } else if backend.due.contains(Due::TABLES) {
             backend.due -= Due::TABLES;
             if !self.ask_for_tables(turn, key) {
@@ -171,7 +166,6 @@ impl Engine {
             | Purpose::ReadRoutine(_)
             | Purpose::ReadStored(_)
             | Purpose::ReadUserVariables(_)
-            | Purpose::ReadSequence(_)
             | Purpose::Prepare(_)
             | Purpose::Reselect
             | Purpose::Repeat

@@ -1,343 +1,182 @@
-//! Sequences, as MariaDB has them: what `LASTVAL()` says of each is the session's. Behind each statement that may have
-//! drawn values the backend is asked for the last ones, and where a text asks for one it gets the value in its place: no
-//! backend can be told it, and what it says itself may be another session's.
+//! Sequences, as MariaDB has them. `NEXTVAL()` runs on any backend. `LASTVAL()` tells what its connection has drawn last,
+//! whoever drew it: so it is sent only where the session itself has drawn of that sequence in its transaction, or since it
+//! is pinned, and refused elsewhere. Owns the record of that.
 //!
-//! Bounded per session and per backend. What cannot be told by a text (`SequenceValue`) pins.
+//! Column defaults, triggers, views and routines draw and ask unseen. What pins a session for such a reason begins on a
+//! connection on which no text has drawn before: COM_RESET_CONNECTION makes MariaDB forget all last values.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use events::Io;
 use membership::Key;
-use session::statement::{
-    Dialect, Kind, PinReason, SequenceName, Statement, Trail, Traits, drawn_sequences, names,
-    quoted_name, substitute_last_values,
-};
-use wire::{Command, ErrPacket, TextResultSet, code};
+use session::statement::{SequenceName, SequenceUse, Statement, Traits, sequences};
+use wire::ServerStatus;
 
-use crate::backend::{Backend, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::commands::answers::Ending;
+use crate::errors::ClientError;
 use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
-/// So many sequences a session is known to have used, and a backend to know.
-const SEQUENCES_MAX: usize = 64;
+/// So many sequences of a transaction are remembered.
+const SEQUENCES_MAX: usize = 16;
 
-/// A sequence and its schema.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Sequence {
-    schema: Box<[u8]>,
-    name: Box<[u8]>,
-}
-
-/// The last value of each of some sequences, as digits.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LastValues(Vec<(Sequence, Box<[u8]>)>);
-
-impl LastValues {
-    /// Names are compared by their case, or without where only that finds one: which of them holds is the server's
-    /// (`lower_case_table_names`).
-    fn get(&self, sequence: &Sequence) -> Option<&[u8]> {
-        let same = |other: &Sequence| {
-            sequence.schema.eq_ignore_ascii_case(&other.schema)
-                && sequence.name.eq_ignore_ascii_case(&other.name)
-        };
-        let found = || self.0.iter().find(|(other, _)| same(other));
-        let found = || found().map(|(_, value)| &**value);
-        self.exact(sequence).or_else(found)
-    }
-
-    fn exact(&self, sequence: &Sequence) -> Option<&[u8]> {
-        let found = self.0.iter().find(|(other, _)| other == sequence);
-        found.map(|(_, value)| &**value)
-    }
-
-    /// False if there is no room.
-    fn set(&mut self, sequence: Sequence, value: &[u8]) -> bool {
-        if let Some((_, known)) = self.0.iter_mut().find(|(other, _)| *other == sequence) {
-            *known = value.into();
-            return true;
-        }
-        if self.0.len() < SEQUENCES_MAX {
-            self.0.push((sequence, value.into()));
-            return true;
-        }
-        false
-    }
-
-    fn forget(&mut self, sequence: &Sequence) {
-        self.0.retain(|(other, _)| other != sequence);
-    }
-}
-
-/// What a backend has of sequences.
+/// Which sequences were drawn of on a backend.
 #[derive(Debug, Default)]
-pub(crate) struct DrawnHere {
-    /// What it last said of each.
-    last: LastValues,
-    /// Those of which the attached session may have drawn values since.
-    unread: Vec<Sequence>,
-    /// What was known of tables when it said the first. What bears a name later may not be what it was.
-    epoch: u32,
+pub(crate) struct SequencesHere {
+    /// Some text has drawn since the connection was opened or reset.
+    drawn: bool,
+    /// Those of which the attached session has drawn; the last of them by a statement that has not succeeded yet.
+    own: Vec<Sequence>,
+    /// How many of them are certain.
+    certain: usize,
 }
 
-impl DrawnHere {
-    /// What the attached session has drawn is asked for, or lost with it.
-    pub(crate) fn is_unread(&self) -> bool {
-        !self.unread.is_empty()
-    }
-
-    pub(crate) fn forget_unread(&mut self) {
-        self.unread.clear();
-    }
-}
-
-/// A question for the last value of a sequence, and its answer.
-#[derive(Debug)]
-pub(crate) struct ReadSequence {
-    sequence: Sequence,
-    /// The answer.
-    pub rows: TextResultSet,
-}
-
-/// True of errors by which the session would be told nothing either.
-fn has_no_value(error: &[u8]) -> bool {
-    const NONE: [u16; 6] = [
-        code::SCHEMA_ACCESS_DENIED,
-        code::TABLE_ACCESS_DENIED,
-        code::COLUMN_ACCESS_DENIED,
-        code::NO_SUCH_TABLE,
-        code::UNKNOWN_SCHEMA,
-        code::UNKNOWN_SEQUENCE,
-    ];
-    ErrPacket::parse(error).is_ok_and(|error| NONE.contains(&error.code))
-}
-
-/// The sequence that a name stands for; `None` where no schema is selected.
-fn resolved(name: SequenceName, schema: Option<&[u8]>) -> Option<Sequence> {
-    let schema = name.schema.or_else(|| schema.map(Into::into))?;
-    Some(Sequence {
-        schema,
-        name: name.name,
-    })
-}
-
-impl Backend {
-    /// A statement is sent that may draw values of sequences. False if they cannot be asked for: the name of a schema that
-    /// is not of ASCII is not the same in all character sets of a session.
-    fn note_draws(&mut self, client: &Client, packet: Packet<'_>, dialect: &Dialect) -> bool {
-        let prepared = client.statement(packet.payload);
-        let (text, schema) = match prepared.filter(|_| executes(packet.payload)) {
-            Some(prepared) => {
-                let template = &*prepared.template;
-                (&template.text[..], template.binding.schema())
-            }
-            None => (packet.text(), client.session.schema.as_deref()),
-        };
-        let names = drawn_sequences(text, dialect).unwrap_or_default();
-        let drawn = names
-            .into_iter()
-            .filter_map(|name| resolved(name, schema))
-            .collect::<Vec<_>>();
-        let can_ask = drawn.iter().all(|drawn| drawn.schema.is_ascii());
-        let unread = &mut self.leftovers.drawn.unread;
-        for sequence in drawn.into_iter().filter(|_| can_ask) {
-            if !unread.contains(&sequence) {
-                unread.push(sequence);
-            }
-        }
-        can_ask
-    }
-}
-
-/// What sequences a statement takes away, by the words of its text. What is made anew under the name has no last value.
+/// Schema and name, hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Away {
-    /// Those that it names, as tables or sequences.
-    Named,
-    /// Those of the schemas that it names.
-    OfSchemas,
+struct Sequence(u64);
+
+impl Sequence {
+    /// `schema`: where the name does not say it. `None` if no schema is known.
+    fn of(name: &SequenceName<'_>, schema: Option<&[u8]>) -> Option<Self> {
+        let schema = name.schema.as_deref().or(schema)?;
+        let mut hasher = DefaultHasher::new();
+        (schema, &*name.name).hash(&mut hasher);
+        Some(Self(hasher.finish()))
+    }
 }
 
-impl Away {
-    fn by(words: &[&[u8]]) -> Option<Self> {
-        let is = |word: &[u8], of: &[&str]| {
-            of.iter()
-                .any(|known| known.as_bytes().eq_ignore_ascii_case(word))
-        };
-        let (first, rest) = words.split_first()?;
-        let replaces = rest.get(1).is_some_and(|word| is(word, &["replace"]));
-        let takes = is(first, &["drop", "rename"]) || is(first, &["create"]) && replaces;
-        let besides = |word: &&&[u8]| !is(word, &["or", "replace", "temporary"]);
-        match rest.iter().find(besides).filter(|_| takes)? {
-            what if is(what, &["sequence", "table", "tables"]) => Some(Self::Named),
-            what if is(what, &["database", "schema"]) => Some(Self::OfSchemas),
-            _ => None,
+impl SequencesHere {
+    /// A session comes: it has drawn nothing here.
+    pub(crate) fn attached(&mut self) {
+        self.own.clear();
+        self.certain = 0;
+    }
+
+    /// The statement that was sent last, and draws, has succeeded.
+    pub(crate) fn succeeded(&mut self) {
+        self.certain = self.own.len();
+    }
+
+    /// A statement is sent that draws.
+    fn sent(&mut self) {
+        self.drawn = true;
+        self.own.truncate(self.certain);
+    }
+
+    fn draws(&mut self, sequence: Sequence) {
+        if !self.own.contains(&sequence) && self.own.len() < SEQUENCES_MAX {
+            self.own.push(sequence);
         }
+    }
+
+    fn has_drawn(&self, sequence: Sequence) -> bool {
+        self.own[..self.certain].contains(&sequence)
+    }
+}
+
+impl Client {
+    /// The text of a command, and the schema of the names in it.
+    fn text_and_schema<'a>(&'a self, packet: Packet<'a>) -> (&'a [u8], Option<&'a [u8]>) {
+        if executes(packet.payload)
+            && let Some(prepared) = self.statement(packet.payload)
+        {
+            let template = &*prepared.template;
+            return (&template.text, template.binding.schema());
+        }
+        (packet.text(), self.session.schema.as_deref())
     }
 }
 
 impl Engine {
-    /// A statement is about to be sent: takes note of sequences that it uses, or takes away.
-    pub(crate) fn note_sequences(
+    /// Refuses a statement that asks for the last value of a sequence, unless its session holds its backend and has
+    /// certainly drawn of that sequence there. False if the statement can go on.
+    pub(crate) fn refuses_last_value<I: Io<Mail>>(
         &mut self,
+        turn: &mut Turn<'_, I>,
         key: Key,
-        (packet, statement): (Packet<'_>, &Statement),
-    ) {
-        let draws = statement.traits.contains(Traits::DRAWS_SEQUENCE);
-        let defines = statement.kind == Kind::Ddl && self.last_values.contains_key(&key);
-        if !draws && !defines {
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> bool {
+        if !statement.traits.contains(Traits::TELLS_SEQUENCE)
+            || self.has_own_last_values(key, packet, statement) == Some(true)
+        {
+            return false;
+        }
+        self.answer_err(turn, key, &ClientError::last_value_elsewhere());
+        self.touch(key, turn.now);
+        true
+    }
+
+    fn has_own_last_values(
+        &self,
+        key: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> Option<bool> {
+        let client = self.clients.get(key)?;
+        let here = &self.pool.get(client.backend?)?.leftovers.sequences;
+        let dialect = self.facts.as_ref()?.dialect(&client.session)?;
+        if !client.holds_backend() || statement.traits.contains(Traits::MULTIPLE) {
+            return Some(false);
+        }
+        let (text, schema) = client.text_and_schema(packet);
+        let (mut asks, mut all_own) = (false, true);
+        let is_read = sequences(text, &dialect, |what, name| {
+            if what == SequenceUse::AsksLast {
+                let asked = name.and_then(|name| Sequence::of(&name, schema));
+                asks = true;
+                all_own &= asked.is_some_and(|asked| here.has_drawn(asked));
+            }
+        });
+        // What asks otherwise runs a text that does.
+        Some(is_read && asks && all_own)
+    }
+
+    /// Takes note of a statement that draws, which is about to be sent.
+    pub(crate) fn note_draws(&mut self, key: Key, packet: Packet<'_>, statement: &Statement) {
+        if !statement.traits.contains(Traits::DRAWS_SEQUENCE) {
             return;
         }
         let Some(client) = self.clients.get(key) else {
             return;
         };
+        let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
+            return;
+        };
+        let here = &mut backend.leftovers.sequences;
+        here.sent();
+        // Otherwise the session lets go of the backend as soon as it has drawn.
+        let stays = client.holds_backend() || !client.status.contains(ServerStatus::AUTOCOMMIT);
+        if !stays || statement.traits.contains(Traits::MULTIPLE) {
+            return;
+        }
         let dialect = self.facts.as_ref();
         let Some(dialect) = dialect.and_then(|facts| facts.dialect(&client.session)) else {
             return;
         };
-        if draws {
-            let backend = client.backend.and_then(|key| self.pool.get_mut(key));
-            if backend.is_some_and(|backend| !backend.note_draws(client, packet, &dialect)) {
-                self.pin_late(key, PinReason::SequenceValue);
+        let (text, schema) = client.text_and_schema(packet);
+        let is_read = sequences(text, &dialect, |what, name| {
+            let drawn = name.and_then(|name| Sequence::of(&name, schema));
+            if let (SequenceUse::Draws, Some(drawn)) = (what, drawn) {
+                here.draws(drawn);
             }
-            return;
-        }
-        let words = names(packet.text(), &dialect).unwrap_or_default();
-        let Some(away) = Away::by(&words) else {
-            return;
-        };
-        let is_gone = |sequence: &Sequence| {
-            let name = match away {
-                Away::Named => &sequence.name,
-                Away::OfSchemas => &sequence.schema,
-            };
-            words.iter().any(|word| name.eq_ignore_ascii_case(word))
-        };
-        let backend = client.backend.and_then(|key| self.pool.get_mut(key));
-        let here = backend.map(|backend| &mut backend.leftovers.drawn.last);
-        for last in here.into_iter().chain(self.last_values.get_mut(&key)) {
-            last.0.retain(|(sequence, _)| !is_gone(sequence));
+        });
+        if !is_read {
+            here.sent();
         }
     }
 
-    /// The text with the session's own values in the places of what asks for them.
-    pub(crate) fn with_last_values(
-        &self,
-        key: Key,
-        statement: &Statement,
-        (text, dialect): (&[u8], Option<&Dialect>),
-    ) -> Option<Vec<u8>> {
-        let followed = !statement.pins.contains(PinReason::SequenceValue);
-        if !followed || !statement.traits.contains(Traits::TELLS_SEQUENCE) {
-            return None;
+    /// True if a statement pins, perhaps for a body that asks for last values, and its backend may tell those of other
+    /// sessions. A backend that the session holds already cannot be cleaned.
+    pub(crate) fn sees_foreign_sequences(&self, key: Key, statement: &Statement) -> bool {
+        if statement.pins.is_empty() {
+            return false;
         }
-        let client = self.clients.get(key)?;
-        let pinned = client.pins.contains(PinReason::SequenceValue);
-        let last = self.last_values.get(&key);
-        substitute_last_values(text, dialect?, |name| {
-            let sequence = resolved(name.clone(), client.session.schema.as_deref())?;
-            match last.and_then(|last| last.get(&sequence)) {
-                Some(value) => Some(value.to_vec()),
-                // What is not followed is on the backend that the session keeps.
-                None => (!pinned).then(|| b"NULL".to_vec()),
-            }
-        })
-    }
-
-    /// True if what its backend has of sequences must go before a statement: it might be told what another session has
-    /// drawn, of what cannot be replaced in a text, or what it draws might not be told from that.
-    pub(crate) fn sees_foreign_sequences(
-        &self,
-        key: Key,
-        (packet, statement): (Packet<'_>, &Statement),
-    ) -> bool {
         let client = self.clients.get(key);
-        let Some(client) =
-            client.filter(|client| !client.holds_backend() && client.login.is_none())
-        else {
-            return false;
-        };
-        let backend = client.backend.and_then(|key| self.pool.get(key));
-        let drawn = backend.map(|backend| &backend.leftovers.drawn);
-        let Some(drawn) = drawn.filter(|drawn| !drawn.last.0.is_empty()) else {
-            return false;
-        };
-        let stale = drawn.epoch != self.digests.epoch();
-        let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
-        let tells = |statement: &Statement| statement.traits.contains(Traits::TELLS_SEQUENCE);
-        // A routine may ask, whose body is not known.
-        !statement.pins.is_empty()
-            || stale && statement.traits.contains(Traits::DRAWS_SEQUENCE)
-            || executes(packet.payload) && tells(statement)
-            || prepares && tells(&self.judge_text(key, packet.text()))
-    }
-
-    /// Asks for the last value of a sequence of which the attached session may have drawn some. False if there is none.
-    pub(crate) fn ask_for_sequence<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-    ) -> bool {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return false;
-        };
-        let next = backend.leftovers.drawn.unread.pop();
-        if backend.leftovers.drawn.unread.is_empty() {
-            backend.due -= Due::SEQUENCES;
-        }
-        let Some(sequence) = next else {
-            return false;
-        };
-        // They are of ASCII, and so the same in all character sets.
-        let quoted = |name| quoted_name(name, Trail::Plain);
-        let [schema, name] = [&sequence.schema, &sequence.name].map(|name| quoted(name));
-        let question = [b"SELECT LASTVAL(", &schema[..], b".", &name, b") LIMIT 1"].concat();
-        backend.put_query(turn.io.outbox(backend.handle), &question);
-        backend.expect(Purpose::ReadSequence(Box::new(ReadSequence {
-            sequence,
-            rows: TextResultSet::default(),
-        })));
-        true
-    }
-
-    /// The backend told the last value, or refused to.
-    pub(crate) fn learn_sequence(&mut self, key: Key, read: ReadSequence, ending: &Ending) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let Some(client_key) = backend.client else {
-            // Whose value it is, nobody knows any more.
-            backend.dirty = true;
-            return;
-        };
-        let ReadSequence { sequence, rows } = read;
-        let value = match ending {
-            Ending::Ok => rows.first(0),
-            Ending::Err(error) if has_no_value(error) => {
-                backend.leftovers.drawn.last.forget(&sequence);
-                if let Some(last) = self.last_values.get_mut(&client_key) {
-                    last.forget(&sequence);
-                }
-                return;
-            }
-            Ending::Err(_) => return self.pin_late(client_key, PinReason::SequenceValue),
-        };
-        let digits = |value: &&[u8]| value.iter().all(|byte| b"-0123456789".contains(byte));
-        // What is there as before was not drawn by the statement, which has failed: it may be another session's.
-        let drawn = value
-            .filter(digits)
-            .filter(|value| backend.leftovers.drawn.last.exact(&sequence) != Some(*value));
-        let Some(value) = drawn else {
-            return;
-        };
-        if backend.leftovers.drawn.last.0.is_empty() {
-            backend.leftovers.drawn.epoch = self.digests.epoch();
-        }
-        backend.dirty |= !backend.leftovers.drawn.last.set(sequence.clone(), value);
-        let own = self.last_values.entry(client_key).or_default();
-        if !own.set(sequence, value) {
-            self.pin_late(client_key, PinReason::SequenceValue);
-        }
+        let begins = client.filter(|client| !client.holds_backend() && client.login.is_none());
+        let backend = begins.and_then(|client| self.pool.get(client.backend?));
+        backend.is_some_and(|backend| backend.leftovers.sequences.drawn)
     }
 }
 
@@ -346,51 +185,41 @@ mod tests {
     use super::*;
 
     fn sequence(schema: &str, name: &str) -> Sequence {
-        Sequence {
-            schema: schema.as_bytes().into(),
+        let name = SequenceName {
+            schema: None,
             name: name.as_bytes().into(),
-        }
+        };
+        Sequence::of(&name, Some(schema.as_bytes())).unwrap()
     }
 
     #[test]
-    fn the_case_of_a_name_matters_only_where_two_have_it() {
-        let mut last = LastValues::default();
-        assert!(last.set(sequence("d", "s"), b"1"));
-        assert_eq!(last.get(&sequence("D", "S")), Some(&b"1"[..]));
-        assert!(last.set(sequence("d", "S"), b"2"));
-        assert_eq!(last.get(&sequence("d", "s")), Some(&b"1"[..]));
-        assert_eq!(last.get(&sequence("d", "S")), Some(&b"2"[..]));
-        assert_eq!(last.get(&sequence("e", "s")), None);
-        last.forget(&sequence("d", "S"));
-        assert_eq!(last.get(&sequence("d", "S")), Some(&b"1"[..]));
+    fn what_a_failed_statement_may_have_drawn_is_not_certain() {
+        let [s, t] = ["s", "t"].map(|name| sequence("d", name));
+        let mut here = SequencesHere::default();
+        here.sent();
+        here.draws(s);
+        assert!(!here.has_drawn(s));
+        here.succeeded();
+        here.sent();
+        here.draws(t);
+        here.sent();
+        here.draws(s);
+        here.succeeded();
+        assert!(here.has_drawn(s) && !here.has_drawn(t));
+        assert!(!here.has_drawn(sequence("d", "S")) && !here.has_drawn(sequence("e", "s")));
+        here.attached();
+        assert!(here.drawn && !here.has_drawn(s));
     }
 
     #[test]
-    fn so_many_are_kept_and_no_more() {
-        let mut last = LastValues::default();
-        for number in 0..SEQUENCES_MAX {
-            assert!(last.set(sequence("d", &format!("s{number}")), b"1"));
+    fn so_many_are_remembered_and_no_more() {
+        let mut here = SequencesHere::default();
+        for number in 0..=SEQUENCES_MAX {
+            here.sent();
+            here.draws(sequence("d", &number.to_string()));
+            here.succeeded();
         }
-        assert!(!last.set(sequence("d", "one more"), b"1"));
-        assert!(last.set(sequence("d", "s0"), b"2"));
-    }
-
-    #[test]
-    fn what_takes_a_sequence_away() {
-        for (text, away) in [
-            ("DROP SEQUENCE s", Some(Away::Named)),
-            ("drop temporary table if exists s", Some(Away::Named)),
-            ("RENAME TABLE s TO t", Some(Away::Named)),
-            ("CREATE OR REPLACE SEQUENCE s", Some(Away::Named)),
-            ("DROP SCHEMA d", Some(Away::OfSchemas)),
-            ("CREATE SEQUENCE IF NOT EXISTS s", None),
-            ("DROP PROCEDURE IF EXISTS s", None),
-            ("CREATE OR REPLACE VIEW s AS SELECT 1", None),
-            ("ALTER SEQUENCE s RESTART 3", None),
-            ("", None),
-        ] {
-            let words: Vec<_> = text.split(' ').map(str::as_bytes).collect();
-            assert_eq!(Away::by(&words), away, "{text}");
-        }
+        assert!(here.has_drawn(sequence("d", "0")));
+        assert!(!here.has_drawn(sequence("d", &SEQUENCES_MAX.to_string())));
     }
 }

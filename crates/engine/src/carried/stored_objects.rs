@@ -44,8 +44,6 @@ pub(crate) struct StoredObjects {
     unseen: Names,
     /// What leads to what sets variables, which an error does not tell of.
     sets: Names,
-    /// One of what was looked at asks for the last value of a sequence: who draws values keeps its connection.
-    asks_last_value: bool,
     /// Something was defined since the last question was sent.
     defined: bool,
     /// Whom they are asked of.
@@ -64,7 +62,7 @@ impl StoredObjects {
     /// Something was defined, or taken away, which may be one. `stored`: what the server runs by itself.
     fn define(&mut self, stored: bool) {
         // Where there are none, what else is defined leads to none.
-        let some = !self.unseen.is_empty() || !self.sets.is_empty() || self.asks_last_value;
+        let some = !self.unseen.is_empty() || !self.sets.is_empty();
         if stored || some {
             (self.defined, self.asked) = (true, None);
         }
@@ -84,7 +82,6 @@ impl StoredObjects {
         if since >= self.since {
             (self.unseen, self.sets) = (read.unseen.names, read.sets.names);
             self.since = since;
-            self.asks_last_value = read.asks_last_value;
         }
         self.pause((since, now));
     }
@@ -113,9 +110,6 @@ impl Engine {
             return statement;
         };
         let known = &self.keys[client.key.0 as usize].stored;
-        if known.asks_last_value && statement.traits.contains(Traits::DRAWS_SEQUENCE) {
-            statement.pins.insert(PinReason::SequenceValue);
-        }
         if known.unseen.is_empty() && known.sets.is_empty() || !packet.is_statement() {
             return statement;
         }

@@ -67,7 +67,6 @@ impl Purpose {
             Self::ReadGlobal(question) => collect(question.rows(), piece)?,
             Self::Prepare(preparing) => preparing.note(piece),
             Self::ReadUserVariables(read) => read.piece(piece)?,
-            Self::ReadSequence(read) => collect(&mut read.rows, piece)?,
             Self::ReadWarnings(read) => read.keep(piece),
             Self::ReadTables(read) => collect(&mut read.rows, piece)?,
             Self::ReadRoutine(read) => collect(&mut read.rows, piece)?,

@@ -38,6 +38,9 @@ impl Engine {
             self.keep_globals(client);
         }
         let statement = self.judge(turn.now, client, packet);
+        if self.refuses_last_value(turn, client, packet, &statement) {
+            return Taken::Now;
+        }
         if let Some(taken) = self.limits_command(turn, client, packet, &statement) {
             return taken;
         }
@@ -371,6 +374,7 @@ impl Engine {
         if let Some(record) = self.pool.get_mut(backend) {
             record.client = Some(client);
             record.counted_own = false;
+            record.leftovers.sequences.attached();
         }
         self.enter_sandbox(client, backend);
     }

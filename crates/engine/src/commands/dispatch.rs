@@ -43,7 +43,7 @@ impl Engine {
         }
         self.look_behind_hint(turn.now, client, (packet, &mut statement));
         let mentions = self.mentions(turn.now, client, (packet, &statement));
-        if self.cleans_first(turn, client, (packet, &statement, &mentions)) {
+        if self.cleans_first(turn, client, (&statement, &mentions)) {
             return Taken::Later;
         }
         let texts = self.bring_texts(turn, client, (packet, &statement));
@@ -86,7 +86,7 @@ impl Engine {
             self.await_answers(backend_key);
             return Taken::Later;
         }
-        self.note_sequences(client, (packet, &statement));
+        self.note_draws(client, packet, &statement);
         self.forget_defined(turn, &statement);
         self.send(turn, client, packet, statement);
         Taken::Now
@@ -98,9 +98,9 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         client: Key,
-        (packet, statement, mentions): (Packet<'_>, &Statement, &[Mention]),
+        (statement, mentions): (&Statement, &[Mention]),
     ) -> bool {
-        let cleans = self.sees_foreign_sequences(client, (packet, statement))
+        let cleans = self.sees_foreign_sequences(client, statement)
             || self.sees_foreign_variables(client, statement, mentions);
         if cleans {
             self.clean_attached(turn, client);

@@ -45,8 +45,7 @@ pub(crate) fn concerns(statement: &Statement) -> bool {
             | Traits::READS_ADDRESS
             | Traits::READS_CONNECTION_ID
             | Traits::READS_GTID
-            | Traits::SETS_UNSCOPED
-            | Traits::TELLS_SEQUENCE,
+            | Traits::SETS_UNSCOPED,
     )
 }
 

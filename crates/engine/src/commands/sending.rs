@@ -40,7 +40,6 @@ impl Engine {
     ) {
         let text = packet.text();
         let dialect = self.dialect_if_needed(client_key, &statement);
-        let drawn = self.with_last_values(client_key, &statement, (text, dialect.as_ref()));
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let untold = self.sets(client_key, packet, (&statement, dialect.as_ref()));
@@ -64,9 +63,9 @@ impl Engine {
         let repeats = backend.repeat(outbox, (client, &statement), packet.payload);
         self.counters.lane_repeats += u64::from(repeats);
         let live = backend.live(client.capture.conditions.is_there());
-        let texts_of = (text, drawn, dialect.as_ref());
+        let text_read = (text, dialect.as_ref());
         let rewrite =
-            own_text.or_else(|| in_place_of(&statement, texts_of, (client, live), &self.settings));
+            own_text.or_else(|| in_place_of(&statement, text_read, (client, live), &self.settings));
         let reads = client.needs_none_there(packet.payload, &statement, (does, flavor));
         bring_across(
             outbox,
@@ -254,18 +253,16 @@ impl Backend {
     }
 }
 
-/// What is sent in place of a text, of which `drawn` has the values of sequences already.
+/// What is sent in place of a text.
 fn in_place_of(
     statement: &Statement,
-    (text, drawn, dialect): (&[u8], Option<Vec<u8>>, Option<&Dialect>),
+    (text, dialect): (&[u8], Option<&Dialect>),
     told: (&Client, Live),
     settings: &Settings,
 ) -> Option<Rewrite> {
-    let words = drawn.as_deref().unwrap_or(text);
     dialect
-        .and_then(|dialect| rewrite(statement, (words, dialect), told, settings))
+        .and_then(|dialect| rewrite(statement, (text, dialect), told, settings))
         .or_else(|| own_status(statement, text, told.0))
-        .or_else(|| drawn.map(Rewrite::of_text))
 }
 
 /// Appends a command, or what is sent in its place.

@@ -100,7 +100,6 @@ impl Engine {
                 self.stored_told(turn, key, (read, *ending == Ending::Ok));
             }
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
-            (Purpose::ReadSequence(read), ending) => self.learn_sequence(key, *read, ending),
             (Purpose::ReadUserVariables(read), ending) => {
                 self.learn_user_variables(key, &read, ending);
             }
@@ -450,8 +449,8 @@ impl Backend {
         if command.traits.contains(Traits::SETS_CHARSET) && !refused_whole(command.kind, ending) {
             self.due |= Due::CHARSET;
         }
-        if command.traits.contains(Traits::DRAWS_SEQUENCE) {
-            self.due |= Due::SEQUENCES;
+        if command.traits.contains(Traits::DRAWS_SEQUENCE) && *ending == Ending::Ok {
+            self.leftovers.sequences.succeeded();
         }
         self.note_retracked(command);
         if may_have_set_role(command, *ending != Ending::Ok) {

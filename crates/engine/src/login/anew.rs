@@ -100,7 +100,6 @@ impl Engine {
         client.unpin();
         client.tracks = self.track_lists.first();
         self.clients.untold.remove(&key);
-        self.last_values.remove(&key);
         self.ignore_space(key, heeds_flags);
     }
 

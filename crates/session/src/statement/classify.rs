@@ -8,7 +8,6 @@ use super::keyword::Keyword;
 use super::kind::{Kind, Statement, Traits};
 use super::pins::PinReason;
 use super::reader::Reader;
-use super::sequences::is_followed;
 use super::token::Token;
 use super::{admin, explain, routine, schema, select, set, show, transaction, write};
 
@@ -36,10 +35,6 @@ pub fn classify(text: &[u8], dialect: &Dialect) -> Statement {
     }
     while reader.resume() {
         statement = join(statement, single(&mut reader));
-    }
-    let sequences = Traits::DRAWS_SEQUENCE | Traits::TELLS_SEQUENCE;
-    if statement.traits.intersects(sequences) && !is_followed(&statement, text, dialect) {
-        statement.pins.insert(PinReason::SequenceValue);
     }
     if reader.in_doubt() {
         doubtful(statement)

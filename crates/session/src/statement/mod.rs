@@ -77,13 +77,13 @@ pub use quotas::{
 };
 pub use replaces::replaces;
 pub use scope::scoped;
-pub use sequences::{SequenceName, drawn_sequences};
-pub use substitute::{substitute, substitute_last_values};
+pub use sequences::{SequenceName, SequenceUse, sequences};
+pub use substitute::substitute;
 pub use target::{Kill, Named, kill_target, names, use_schema};
 pub use text_prepared::{Source, TextPrepared, prepare_statement, text_prepared};
 pub use time_limit::{milliseconds, seconds, time_limit};
 pub use tracking::sets_tracked;
-pub use unseen::{Stored, asks_last_value, leaves_unseen, patterns, sets_variables};
+pub use unseen::{Stored, leaves_unseen, patterns, sets_variables};
 pub use user_variables::{Mention, carried_name, user_variables};
 
 #[cfg(test)]

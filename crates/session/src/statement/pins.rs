@@ -68,8 +68,6 @@ pin_reasons! {
     UntrackedVariable "untracked_variable",
     /// Names a table or view whose trigger or query leaves something behind that no answer tells of.
     StoredObject "stored_object",
-    /// Uses sequences, and it cannot be told what `LASTVAL()` of them is.
-    SequenceValue "sequence_value",
     /// An id was generated, and `sql_auto_is_null` has `IS NULL` look for it (MariaDB).
     AutoIsNull "auto_is_null",
     /// A variable of debug builds.

@@ -1,115 +1,168 @@
-//! Sequences, as MariaDB has them, that a text names: whose next value it draws, and whose last one it asks for. Owns how
-//! they are named and where in a text that is; the values are the server's.
+//! Sequences of MariaDB in a text: of which it draws a value for certain, and whose last value it asks for. The values are
+//! the server's.
+
+use std::borrow::Cow;
 
 use super::dialect::Dialect;
 use super::identifier;
 use super::keyword::Keyword;
-use super::kind::{Statement, Traits};
 use super::lexer::Lexer;
 use super::token::Token;
 
-/// A text that names more of them is not followed.
-const NAMES_MAX: usize = 16;
-
 /// A sequence as a text names it, without quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SequenceName {
-    /// Its schema, if that is said.
-    pub schema: Option<Box<[u8]>>,
+pub struct SequenceName<'a> {
+    /// Its schema, if the text names that.
+    pub schema: Option<Cow<'a, [u8]>>,
     /// Its own name.
-    pub name: Box<[u8]>,
+    pub name: Cow<'a, [u8]>,
 }
 
-/// What a text wants of a sequence.
+/// How a text uses a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
-    /// `NEXTVAL(s)`, `NEXT VALUE FOR s`
-    Next,
-    /// `LASTVAL(s)`, `PREVIOUS VALUE FOR s`
-    Last,
+pub enum SequenceUse {
+    /// `NEXTVAL(s)`, `NEXT VALUE FOR s`: if the statement succeeds, it has drawn a value.
+    Draws,
+    /// `LASTVAL(s)`, `PREVIOUS VALUE FOR s`.
+    AsksLast,
 }
 
-/// The sequences whose next value a text may draw, each once. `None` if they cannot be told.
-#[must_use]
-pub fn drawn_sequences(text: &[u8], dialect: &Dialect) -> Option<Vec<SequenceName>> {
-    named(text, dialect, Wanted::Next)
-}
-
-/// True if it is known of which sequences a statement draws values, and which last values it asks for, and those are not
-/// drawn meanwhile.
-pub(super) fn is_followed(statement: &Statement, text: &[u8], dialect: &Dialect) -> bool {
-    let names = |wanted| named(text, dialect, wanted);
-    let (Some(drawn), Some(told)) = (names(Wanted::Next), names(Wanted::Last)) else {
-        return false;
-    };
-    let is_drawn = |told: &SequenceName| {
-        let same = |drawn: &SequenceName| drawn.name.eq_ignore_ascii_case(&told.name);
-        drawn.iter().any(same)
-    };
-    !statement.traits.contains(Traits::MULTIPLE) && !told.iter().any(is_drawn)
-}
-
-fn named(text: &[u8], dialect: &Dialect, wanted: Wanted) -> Option<Vec<SequenceName>> {
+/// Calls `found` for each use of a sequence in the first statement of a text. The name is `None` where it is not of ASCII,
+/// which alone means the same in every character set.
+///
+/// `NEXTVAL` counts only where the server cannot skip it: as a column of a SELECT or DO that has nothing else, or as a
+/// value in an INSERT or REPLACE with VALUES. False if the text cannot be read with certainty.
+pub fn sequences<'a>(
+    text: &'a [u8],
+    dialect: &Dialect,
+    mut found: impl FnMut(SequenceUse, Option<SequenceName<'a>>),
+) -> bool {
     let mut lexer = Lexer::new(text, dialect);
-    let mut found = Vec::new();
+    let mut place = Place::of_statement(lexer.clone());
+    let mut before = Token::End;
+    let mut depth = 0_u32;
     loop {
         let token = lexer.next();
-        if token == Token::End {
-            return (!lexer.in_doubt()).then_some(found);
-        }
-        match what(token, &mut lexer) {
-            None => {}
-            Some((_, None)) => return None,
-            Some((other, _)) if other != wanted => {}
-            Some((_, Some(name))) if found.contains(&name) => {}
-            Some((_, Some(name))) => {
-                found.push(name);
-                (found.len() <= NAMES_MAX).then_some(())?;
+        if let Some((what, name)) = used(token, &mut lexer) {
+            let is_value = || {
+                let next = lexer.clone().next();
+                depth == 1
+                    && matches!(before, Token::Mark(b'(' | b','))
+                    && matches!(next, Token::Mark(b')' | b','))
+            };
+            let certain = match place {
+                Place::Columns => true,
+                Place::Values => is_value(),
+                Place::BeforeValues | Place::Elsewhere => false,
+            };
+            if what == SequenceUse::AsksLast || certain {
+                found(what, name);
             }
+            before = Token::Mark(b'f');
+            continue;
+        }
+        match token {
+            Token::End => return !lexer.in_doubt(),
+            Token::Mark(b'(') => depth += 1,
+            Token::Mark(b')') => depth = depth.saturating_sub(1),
+            _ if depth == 0 => place = place.behind(token),
+            _ => {}
+        }
+        before = token;
+    }
+}
+
+/// Where in a statement the lexer is.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Among the columns of a statement that has nothing else.
+    Columns,
+    /// In front of the rows of an INSERT or REPLACE.
+    BeforeValues,
+    /// Among those rows.
+    Values,
+    /// Where the server may not come.
+    Elsewhere,
+}
+
+impl Place {
+    fn of_statement(mut lexer: Lexer<'_>) -> Self {
+        match lexer.next().keyword() {
+            Keyword::Select | Keyword::Do if only_draws(&mut lexer) => Self::Columns,
+            Keyword::Insert | Keyword::Replace => Self::BeforeValues,
+            _ => Self::Elsewhere,
+        }
+    }
+
+    /// Behind a token outside of parentheses.
+    fn behind(self, token: Token<'_>) -> Self {
+        match (self, token) {
+            (Self::BeforeValues, token)
+                if matches!(token.keyword(), Keyword::Value | Keyword::Values) =>
+            {
+                Self::Values
+            }
+            (Self::Values, token) if token != Token::Mark(b',') => Self::Elsewhere,
+            (place, _) => place,
         }
     }
 }
 
-/// The sequence whose last value is asked for right here, where the lexer is behind `token`: then it is behind all of it.
-pub(super) fn last_value(token: Token<'_>, lexer: &mut Lexer<'_>) -> Option<SequenceName> {
-    let mut ahead = lexer.clone();
-    let (wanted, name) = what(token, &mut ahead)?;
-    let name = name.filter(|_| wanted == Wanted::Last)?;
-    let start = lexer.place().start;
-    *lexer = ahead;
-    lexer.extend_place(start);
-    Some(name)
+/// True if nothing follows but values that are drawn, which may have names.
+fn only_draws(lexer: &mut Lexer<'_>) -> bool {
+    loop {
+        let token = lexer.next();
+        if !matches!(used(token, lexer), Some((SequenceUse::Draws, _))) {
+            return false;
+        }
+        let mut next = lexer.next();
+        if next.is(Keyword::As) {
+            next = lexer.next();
+        }
+        if matches!(next, Token::Word(_) | Token::Name(_) | Token::Text) {
+            next = lexer.next();
+        }
+        match next {
+            Token::Mark(b',') => {}
+            next => return next == Token::End,
+        }
+    }
 }
 
-/// What is wanted right here, and of which sequence, if its name can be told.
-fn what(token: Token<'_>, lexer: &mut Lexer<'_>) -> Option<(Wanted, Option<SequenceName>)> {
+/// How the text uses a sequence right here. Then the lexer is behind it, else behind `token`.
+fn used<'a>(
+    token: Token<'a>,
+    lexer: &mut Lexer<'a>,
+) -> Option<(SequenceUse, Option<SequenceName<'a>>)> {
     let Token::Word(word) = token else {
         return None;
     };
     let mut ahead = lexer.clone();
     let next = ahead.next();
     let is = |name: &[u8]| word.text.eq_ignore_ascii_case(name);
-    let (wanted, calls) = match next {
-        Token::Mark(b'(') if is(b"nextval") => (Wanted::Next, true),
-        Token::Mark(b'(') if is(b"lastval") => (Wanted::Last, true),
+    let (what, calls) = match next {
+        Token::Mark(b'(') if is(b"nextval") => (SequenceUse::Draws, true),
+        Token::Mark(b'(') if is(b"lastval") => (SequenceUse::AsksLast, true),
         next if next.is(Keyword::Value) && ahead.next().is(Keyword::For) => match word.keyword {
-            Keyword::Next => (Wanted::Next, false),
-            Keyword::Previous => (Wanted::Last, false),
+            Keyword::Next => (SequenceUse::Draws, false),
+            Keyword::Previous => (SequenceUse::AsksLast, false),
             _ => return None,
         },
         _ => return None,
     };
-    let name = name(&mut ahead).filter(|_| !calls || ahead.next() == Token::Mark(b')'));
+    let mut name = name(&mut ahead);
+    if calls && ahead.next() != Token::Mark(b')') {
+        name = None;
+    }
     *lexer = ahead;
-    Some((wanted, name))
+    Some((what, name))
 }
 
-/// The name that comes next; `None` if it is none of ASCII, which every character set of a session reads the same.
-fn name(lexer: &mut Lexer<'_>) -> Option<SequenceName> {
+fn name<'a>(lexer: &mut Lexer<'a>) -> Option<SequenceName<'a>> {
     let charset = lexer.dialect().charset;
-    let part = |token: Token<'_>| {
+    let part = |token: Token<'a>| {
         let name = identifier::unquote(token.identifier()?, charset);
-        (name.is_ascii() && !name.is_empty()).then(|| Box::from(&*name))
+        (name.is_ascii() && !name.is_empty()).then_some(name)
     };
     let first = part(lexer.next())?;
     let mut ahead = lexer.clone();
@@ -130,56 +183,84 @@ fn name(lexer: &mut Lexer<'_>) -> Option<SequenceName> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::{Flavor, PinReason, classify};
+    use crate::statement::{Flavor, Traits, classify};
 
     const DIALECT: Dialect = Dialect::new(Flavor::MariaDb, 101_119);
 
-    fn drawn(text: &str) -> Option<Vec<String>> {
-        let shown = |name: SequenceName| {
+    /// `+` in front of what is drawn, `-` in front of what is asked for; `?` is a name that is not known.
+    fn uses(text: &str) -> Option<String> {
+        let mut all = Vec::new();
+        let known = sequences(text.as_bytes(), &DIALECT, |what, name| {
+            let sign = match what {
+                SequenceUse::Draws => '+',
+                SequenceUse::AsksLast => '-',
+            };
             let part = |part: &[u8]| String::from_utf8_lossy(part).into_owned();
-            let schema = name.schema.map_or(String::new(), |schema| part(&schema));
-            format!("{schema}.{}", part(&name.name))
-        };
-        let names = drawn_sequences(text.as_bytes(), &DIALECT)?;
-        Some(names.into_iter().map(shown).collect())
+            let name = name.map_or("?".to_owned(), |name| {
+                let schema = name.schema.map(|schema| part(&schema) + ".");
+                schema.unwrap_or_default() + &part(&name.name)
+            });
+            all.push(format!("{sign}{name}"));
+        });
+        known.then(|| all.join(" "))
     }
 
     #[test]
-    fn sequences_are_named_in_calls_and_in_words() {
-        let all = [
-            ("SELECT NEXTVAL(s)", vec![".s"]),
+    fn drawn_is_what_the_server_cannot_skip() {
+        for (text, expected) in [
+            ("SELECT NEXTVAL(s)", "+s"),
+            ("select next value for d.s as id;", "+d.s"),
             (
-                "SELECT nextval ( `d` . `s``t` ), NEXTVAL(s)",
-                vec!["d.s`t", ".s"],
+                "SELECT nextval ( `d` . `s``t` ) 'x', NEXTVAL(s) y",
+                "+d.s`t +s",
             ),
+            ("DO NEXTVAL(s), NEXT /**/ VALUE FOR t", "+s +t"),
             (
-                "INSERT INTO t VALUES (NEXT VALUE FOR d.s, NEXT /**/ VALUE FOR s)",
-                vec!["d.s", ".s"],
+                "INSERT INTO t VALUES (NEXTVAL(s), 2), (1, NEXT VALUE FOR d.s) ON DUPLICATE KEY UPDATE a = 1",
+                "+s +d.s",
             ),
-            ("SELECT NEXTVAL(s) FROM t WHERE a < NEXTVAL(s)", vec![".s"]),
-            ("SELECT LASTVAL(s), 'NEXTVAL(t)', nextval FROM t", vec![]),
-            ("SELECT NEXT VALUE FROM t", vec![]),
-        ];
-        for (text, expected) in all {
-            assert_eq!(
-                drawn(text).as_deref(),
-                Some(
-                    &expected
-                        .iter()
-                        .map(|name| (*name).to_owned())
-                        .collect::<Vec<_>>()[..]
-                ),
-                "{text}"
-            );
-        }
-        for text in [
-            "SELECT NEXTVAL(?)",
-            "SELECT NEXTVAL(ä)",
-            "SELECT NEXTVAL(a.b.c)",
-            "SELECT NEXTVAL('s')",
+            ("REPLACE t (a, b) VALUE (1, NEXTVAL(s)) RETURNING a", "+s"),
+            ("SELECT NEXTVAL(s) FROM t", ""),
+            ("SELECT NEXTVAL(s) LIMIT 0", ""),
+            ("SELECT NEXTVAL(s) x HAVING 0", ""),
+            ("SELECT 1, NEXTVAL(s)", ""),
+            ("SELECT IF(0, NEXTVAL(s), 1)", ""),
+            ("UPDATE t SET a = NEXTVAL(s) WHERE 0", ""),
+            ("INSERT INTO t SELECT NEXTVAL(s) FROM u", ""),
+            ("INSERT INTO t VALUES (IF(0, NEXTVAL(s), 1))", ""),
+            ("INSERT INTO t VALUES (0 AND NEXTVAL(s))", ""),
+            (
+                "INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = (NEXTVAL(s))",
+                "",
+            ),
+            ("EXPLAIN SELECT NEXTVAL(s)", ""),
+            ("SELECT 'NEXTVAL(t)', nextval FROM t", ""),
+            (
+                "SELECT NEXTVAL('s'), NEXTVAL(?), NEXTVAL(a.b.c)",
+                "+? +? +?",
+            ),
+            ("SELECT NEXTVAL(ä)", "+?"),
         ] {
-            assert_eq!(drawn(text), None, "{text}");
+            assert_eq!(uses(text).as_deref(), Some(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn asked_for_is_wherever_it_stands() {
+        for (text, expected) in [
+            ("SELECT LASTVAL(s), PREVIOUS VALUE FOR d.s", "-s -d.s"),
+            ("SELECT IF(0, lastval ( `s` ), 1) FROM t", "-s"),
+            (
+                "INSERT INTO t VALUES (NEXTVAL(s), PREVIOUS VALUE FOR p)",
+                "+s -p",
+            ),
+            ("SELECT NEXTVAL(s), LASTVAL(s)", "-s"),
+            ("SELECT LASTVAL(ä)", "-?"),
+            ("SELECT lastval, 'LASTVAL(s)' FROM t", ""),
+        ] {
+            assert_eq!(uses(text).as_deref(), Some(expected), "{text}");
+        }
+        assert_eq!(uses("SELECT LASTVAL(s), 'open"), None);
     }
 
     #[test]
@@ -196,30 +277,36 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_followed_pins() {
+    fn nothing_pins_and_definitions_ask_for_nothing() {
         let draws = Traits::DRAWS_SEQUENCE;
         let tells = Traits::TELLS_SEQUENCE;
-        let all = [
-            ("SELECT NEXTVAL(s)", draws, false),
-            ("INSERT INTO t (id) VALUES (NEXT VALUE FOR s)", draws, false),
-            ("UPDATE t SET a = NEXTVAL(d.s)", draws, false),
-            ("SELECT LASTVAL(s), PREVIOUS VALUE FOR d.s", tells, false),
-            ("SELECT NEXTVAL(s), LASTVAL(s)", draws | tells, true),
-            ("SELECT NEXTVAL(s), LASTVAL(d.S)", draws | tells, true),
-            ("SELECT NEXTVAL(s), LASTVAL(t)", draws | tells, false),
-            ("SELECT NEXTVAL(s); SELECT 1", draws, true),
-            ("SELECT NEXTVAL(ä)", draws, true),
-            ("SELECT SETVAL(s, 1)", Traits::empty(), false),
-        ];
-        for (text, does, pins) in all {
+        for (text, does) in [
+            ("SELECT NEXTVAL(s)", draws),
+            ("INSERT INTO t (id) VALUES (NEXT VALUE FOR s)", draws),
+            ("UPDATE t SET a = NEXTVAL(d.s)", draws),
+            ("SELECT LASTVAL(s), PREVIOUS VALUE FOR d.s", tells),
+            ("DO LASTVAL(s)", tells),
+            ("SET @x = LASTVAL(s)", tells),
+            ("DELETE FROM t WHERE a = LASTVAL(s)", tells),
+            ("SELECT NEXTVAL(s), LASTVAL(t)", draws | tells),
+            ("SELECT NEXTVAL(s); SELECT LASTVAL(s)", draws | tells),
+            ("SELECT SETVAL(s, 1)", Traits::empty()),
+            ("CREATE VIEW v AS SELECT LASTVAL(s)", Traits::empty()),
+            ("CREATE TABLE t (a INT DEFAULT LASTVAL(s))", Traits::empty()),
+            (
+                "CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW SET NEW.a = LASTVAL(s)",
+                Traits::empty(),
+            ),
+            (
+                "CREATE FUNCTION f() RETURNS INT RETURN LASTVAL(s)",
+                Traits::empty(),
+            ),
+            ("CREATE TABLE t AS SELECT LASTVAL(s)", tells),
+        ] {
             let statement = classify(text.as_bytes(), &DIALECT);
             assert_eq!(statement.traits & (draws | tells), does, "{text}");
-            assert_eq!(
-                statement.pins.contains(PinReason::SequenceValue),
-                pins,
-                "{text}"
-            );
             assert!(!statement.traits.contains(Traits::PURE_READ), "{text}");
+            assert!(statement.pins.is_empty(), "{text}: {:?}", statement.pins);
         }
     }
 }

@@ -8,7 +8,6 @@ use super::identifier;
 use super::keyword::Keyword;
 use super::known::Known;
 use super::lexer::Lexer;
-use super::sequences::{self, SequenceName};
 use super::token::Token;
 
 /// The text with everything replaced that `value` has an expression for. A column that would take
@@ -19,44 +18,16 @@ pub fn substitute(
     dialect: &Dialect,
     value: impl Fn(Known) -> Option<String>,
 ) -> Option<Vec<u8>> {
-    edited(text, dialect, |edit, token| {
-        let known = edit.known(token)?;
-        let concerns = edit.first || !known.is_of_last_statement();
-        value(known).filter(|_| concerns).map(String::into_bytes)
-    })
-}
-
-/// The text with what asks for the last value that was drawn of a sequence in an expression of the same type for which
-/// `value` has one. The server looks at the sequence all the same.
-pub fn substitute_last_values(
-    text: &[u8],
-    dialect: &Dialect,
-    value: impl Fn(&SequenceName) -> Option<Vec<u8>>,
-) -> Option<Vec<u8>> {
-    edited(text, dialect, |edit, token| {
-        if edit.before == Before::Point {
-            return None;
-        }
-        let value = value(&sequences::last_value(token, &mut edit.lexer)?)?;
-        let written = edit.text.get(edit.lexer.place())?;
-        Some([b"IF(1,", &value[..], b",", written, b")"].concat())
-    })
-}
-
-/// The text with each token replaced for which `replacement` has something. That may take more tokens with it.
-fn edited<'a>(
-    text: &'a [u8],
-    dialect: &Dialect,
-    mut replacement: impl FnMut(&mut Edit<'a>, Token<'a>) -> Option<Vec<u8>>,
-) -> Option<Vec<u8>> {
     let mut edit = Edit::new(text, Lexer::new(text, dialect));
     loop {
         let before = edit.out.len();
         let token = edit.lexer.next();
         if edit.kept == Kept::Nothing
-            && let Some(replacement) = replacement(&mut edit, token)
+            && let Some(known) = edit.known(token)
+            && (edit.first || !known.is_of_last_statement())
+            && let Some(value) = value(known)
         {
-            edit.replace(&replacement);
+            edit.replace(value.as_bytes());
         } else if token == Token::End {
             edit.item_ends();
             break;

@@ -2,9 +2,7 @@
 //! does, too, and is asked for by its name until nothing new is found.
 
 use events::Timestamp;
-use session::statement::{
-    Dialect, Flavor, Stored, asks_last_value, leaves_unseen, patterns, sets_variables,
-};
+use session::statement::{Dialect, Flavor, Stored, leaves_unseen, patterns, sets_variables};
 use wire::TextResultSet;
 
 use super::names::{Names, Reached, Word, word_of};
@@ -31,8 +29,6 @@ pub(crate) struct ReadStored {
     pub(super) unseen: Found,
     /// What leads to what sets variables, which an error does not tell of.
     pub(super) sets: Found,
-    /// One of them asks for the last value of a sequence.
-    pub(super) asks_last_value: bool,
     /// Names by which nobody has asked yet.
     leads: Vec<Word>,
     /// There were more than are looked at.
@@ -55,7 +51,6 @@ impl ReadStored {
             answers: 0,
             unseen: Found::default(),
             sets: Found::default(),
-            asks_last_value: false,
             leads: Vec::new(),
             is_cut: false,
             rows: TextResultSet::default(),
@@ -98,9 +93,6 @@ impl ReadStored {
     }
 
     fn take(&mut self, stored: &[u8], told: &Told<'_>, dialect: &Dialect) {
-        let asks = |text| asks_last_value(text, dialect);
-        let may_ask = dialect.flavor == Flavor::MariaDb && stored != b"H";
-        self.asks_last_value |= may_ask && told.text.is_none_or(asks);
         let unseen = |of| {
             told.text
                 .is_none_or(|text| leaves_unseen(text, of, dialect))
@@ -318,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_that_is_hidden_may_have_variables_and_is_not_asked_for_sequences() {
+    fn a_package_that_is_hidden_may_have_variables() {
         let dialect = Dialect::new(Flavor::MariaDb, 101_119);
         let mut read = ReadStored::new(Timestamp::ZERO);
         let hidden = Told {
@@ -333,9 +325,6 @@ mod tests {
         );
         let reached = read.unseen.names.reached(b"SELECT * FROM v", &[b"shop"]);
         assert_eq!(reached, Some(Reached::Named));
-        assert!(!read.asks_last_value);
-        read.take(b"B", &hidden, &dialect);
-        assert!(read.asks_last_value);
     }
 
     #[test]

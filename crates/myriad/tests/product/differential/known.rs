@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 69] = [
+const KNOWN: [Known; 68] = [
     ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
         case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
     }),
@@ -331,14 +331,10 @@ const KNOWN: [Known; 69] = [
         let fewer = case.fewer_conditions() || runs && counts_none || none_got;
         (calls || runs) && fewer && Server::is_mariadb()
     }),
-    (
-        "by its schema for clients with `CLIENT_NO_SCHEMA`",
-        |case| {
-            let names = case.last().contains("LASTVAL(") && case.last().contains("s.made)");
-            let nameless = case.lines[0].contains("+NO_SCHEMA") && case.same_rows_but_one();
-            names && nameless && Server::is_mariadb()
-        },
-    ),
+    ("the same in the transaction that drew it", |case| {
+        let asks = case.has(&["LASTVAL(", "PREVIOUS VALUE FOR"]);
+        asks && case.is_refused() && Server::is_mariadb()
+    }),
     ("that was committed within a routine", |case| {
         let releases = case.has(&["completion_type"]) && case.has(&["CALL "]);
         releases && case.direct.last().is_some_and(|told| told == "closed")
@@ -595,15 +591,6 @@ const KNOWN: [Known; 69] = [
             let locked = direct.is_some_and(reads_only) && case.has(&["LOCK TABLES"]);
             let fails = ends || locked || direct.is_some_and(incorrect);
             fails && through.is_some_and(unprepared)
-        },
-    ),
-    (
-        "in a prepared statement, for what was drawn before it was prepared",
-        |case| {
-            let runs = ["\\execute", "\\again", "\\cursor"];
-            let runs = runs.iter().any(|word| case.last().starts_with(word));
-            let asks = case.has(&["\\prepare"]) && case.has(&["LASTVAL("]);
-            runs && asks && case.same_rows_but_one() && Server::is_mariadb()
         },
     ),
     ("and then tell one condition", |case| {

@@ -446,7 +446,10 @@ pub(super) const KINDS: [(&str, &[&str]); 38] = [
         &[
             "CREATE SEQUENCE s START WITH 5",
             "SELECT NEXTVAL(s), NEXT VALUE FOR s",
+            "BEGIN",
+            "SELECT NEXTVAL(s)",
             "SELECT LASTVAL(s), PREVIOUS VALUE FOR s",
+            "COMMIT",
             "SELECT SETVAL(s, 100)",
             "SELECT NEXTVAL(s)",
             "DROP SEQUENCE s",

@@ -57,7 +57,7 @@ fn read_all(text: &[u8], dialect: &Dialect) {
     let _ = lone(text, dialect);
     let _ = replaces(text, dialect);
     let _ = scoped(text, dialect);
-    let _ = drawn_sequences(text, dialect);
+    let _ = sequences(text, dialect, |_, _| ());
     let _ = substitute(text, dialect, |_| None);
     let _ = use_schema(text, dialect);
     let _ = kill_target(text, dialect);
@@ -65,7 +65,6 @@ fn read_all(text: &[u8], dialect: &Dialect) {
     let _ = text_prepared(text, dialect);
     let _ = sets_tracked(text, dialect);
     let _ = sets_variables(text, dialect);
-    let _ = asks_last_value(text, dialect);
     let _ = user_variables(text, dialect);
     let _ = account_statement(text, dialect);
     let _ = names_limits(text);
