@@ -229,7 +229,6 @@ impl Engine {
             }
             Command::Query
                 if self.answered_from_capture(turn, key, (packet.text(), Form::Text)) => {}
-            Command::Query if self.answered_conditions(turn, key, packet.text()) => {}
             Command::ProcessKill => return self.kill_command(turn, key, packet),
             Command::StmtBulkExecute if self.refuses_bulk(turn, key, packet) => {}
             Command::StmtExecute

@@ -423,10 +423,10 @@ impl ClientError {
         Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
     }
 
-    /// GET DIAGNOSTICS about a statement that ran elsewhere.
+    /// GET DIAGNOSTICS about a statement outside of the transaction.
     pub(crate) fn diagnostics_elsewhere() -> Self {
-        let text = "this GET DIAGNOSTICS is not supported by Myriad outside of a transaction; use SHOW \
-                    WARNINGS, or run it and the statement that it is about in one transaction";
+        let text = "GET DIAGNOSTICS needs the transaction of the statement that it is about; start one, or use \
+                    SHOW WARNINGS";
         Self::new(code::NOT_SUPPORTED_YET, b"42000", text)
     }
 

@@ -13,7 +13,7 @@
 //! | `permits` | the right of a statement to run, and waiting for it; limits that statements set; what takes too long |
 //! | `prepared` | prepared statements: those of a session, as sessions share them, what is prepared on a backend; texts that are prepared by name |
 //! | `carried` | what follows a session from backend to backend, how it is learned, and what pins |
-//! | `conditions` | what SHOW WARNINGS and GET DIAGNOSTICS tell: where that is, and how it is told |
+//! | `conditions` | what SHOW WARNINGS tells: where that is, and how it is told |
 //! | `diagnostics` | counts of rows: captured, and asked for |
 //! | `locks` | user-level locks: who holds them, and waiting for them without a backend |
 //! | `lanes` | backends that several sessions share, and what was learned of plain reads |

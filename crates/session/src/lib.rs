@@ -9,7 +9,6 @@ mod collations;
 mod coupled;
 mod restore;
 mod seldom;
-mod sqlstate;
 mod state;
 pub mod statement;
 mod user_variables;
@@ -24,7 +23,6 @@ pub use restore::{
     set_client_charset,
 };
 pub use seldom::Seldom;
-pub use sqlstate::sqlstate;
 pub use state::{Interner, SessionState};
 pub use user_variables::{
     ColumnType, Told, UserValue, UserVariables, ask_for_user_variables, put_user_variables,

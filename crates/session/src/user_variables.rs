@@ -52,14 +52,6 @@ impl UserValue {
         }
     }
 
-    /// What a variable is that may have been assigned since: no value that could be wanted.
-    pub fn unknown() -> Self {
-        Self {
-            null: false,
-            sample: Box::default(),
-        }
-    }
-
     /// The value that a backend told; `None` if it is not what servers say.
     pub fn told(told: &Told<'_>) -> Option<Self> {
         let sample = match (told.column, told.value) {
@@ -71,29 +63,6 @@ impl UserValue {
             null: told.value.is_none(),
             sample: sample.into(),
         })
-    }
-
-    /// A whole number that is not negative.
-    pub fn unsigned(value: u64) -> Self {
-        Self {
-            null: false,
-            sample: format!("CAST({value} AS UNSIGNED)").into_bytes().into(),
-        }
-    }
-
-    /// A whole number.
-    pub fn integer(value: i64) -> Self {
-        let digits = value.to_string();
-        let sample = number(ColumnType::Integer, digits.as_bytes());
-        Self {
-            null: false,
-            sample: sample.unwrap_or_default().into(),
-        }
-    }
-
-    /// True for NULL.
-    pub fn is_null(&self) -> bool {
-        self.null
     }
 
     /// The value, if it is a whole number that is not negative.
@@ -330,12 +299,6 @@ mod tests {
         }
         let text = value(ColumnType::Text, Some("abc")).unwrap();
         assert_eq!(text.ascii().as_deref(), Some(&b"abc"[..]));
-        for number in [0, 5, u64::MAX] {
-            assert_eq!(UserValue::unsigned(number).as_unsigned(), Some(number));
-        }
-        assert_eq!(UserValue::integer(7).as_unsigned(), Some(7));
-        assert_eq!(UserValue::integer(-1).as_unsigned(), None);
-        assert_eq!(assigned(&UserValue::integer(-1)), "SET @`x`=-1");
         let null = value(ColumnType::Double, None).unwrap();
         assert_eq!((null.ascii(), null.as_unsigned()), (None, None));
         assert_eq!(assigned(&null), "SET @`x`=0e0,@`x`=IF(0,0e0,NULL)");

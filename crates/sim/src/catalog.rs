@@ -72,10 +72,9 @@ pub(crate) fn collations() -> impl Iterator<Item = [String; 4]> {
 }
 
 /// What is asked of a session besides variables, and the answers.
-pub(crate) const CALLED: [(&str, &str); 4] = [
+pub(crate) const CALLED: [(&str, &str); 3] = [
     ("CURRENT_ROLE()", NULL),
     ("HEX(@@global.init_connect)", ""),
-    ("COLLATION(USER())", "utf8mb3_general_ci"),
     (
         "CASE WHEN 0 THEN '' /*M!110201 ELSE @@global.character_set_collations*/ END",
         NULL,

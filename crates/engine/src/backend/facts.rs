@@ -105,8 +105,6 @@ pub(crate) struct CharsetFacts {
     pub collations: Option<Arc<Collations>>,
     /// The `character_set_collations` that sessions begin with; empty where there is no such variable.
     pub chosen: Box<[u8]>,
-    /// The collation of the server's own texts: names, messages. Empty until it is known.
-    pub of_names: Box<[u8]>,
 }
 
 /// How a session begins anew on its connection.

@@ -35,7 +35,7 @@ macro_rules! facts {
             @@global.autocommit,@@global.log_bin,@@sql_auto_is_null,@@global.sql_select_limit,\
             HEX(@@global.init_connect),@@global.wait_timeout,@@global.interactive_timeout,\
             @@global.session_track_system_variables,@@global.session_track_schema,\
-            @@global.session_track_state_change,COLLATION(USER()),\
+            @@global.session_track_state_change,\
             CASE WHEN 0 THEN '' /*M!110201 ELSE @@global.character_set_collations*/ END",
             $role
         )
@@ -60,8 +60,7 @@ enum Fact {
     WaitTimeout,
     InteractiveTimeout,
     Tracking,
-    CollationOfNames = 14,
-    ChosenCollations,
+    ChosenCollations = 14,
     Role,
 }
 
@@ -196,7 +195,6 @@ impl Engine {
             known.init_connect = unhex(text(Fact::InitConnect)).map(Into::into);
             known.wait_timeout = text(Fact::WaitTimeout).into();
             known.interactive_timeout = text(Fact::InteractiveTimeout).into();
-            known.charsets.of_names = text(Fact::CollationOfNames).into();
             known.charsets.chosen = text(Fact::ChosenCollations).into();
         }
         self.learn_tracked(Asked::told(facts, Fact::Tracking as usize));

@@ -39,8 +39,6 @@ pub(crate) enum Act {
     Fetches(u32),
     /// COM_STMT_RESET.
     Resets(u32),
-    /// SIGNAL, of whose text SHOW WARNINGS does not tell all.
-    Signals(Box<[u8]>),
     /// SET of global variables with these names.
     SetsGlobals(Vec<Vec<u8>>),
     /// SET or SELECT of what is tracked.
@@ -82,14 +80,6 @@ impl Effect {
         matches!(self.act, Act::Retracks)
     }
 
-    /// The text of a SIGNAL.
-    pub(crate) fn signal(&self) -> Option<&[u8]> {
-        match &self.act {
-            Act::Signals(text) => Some(text),
-            _ => None,
-        }
-    }
-
     /// What is prepared in place of a client's text.
     pub(crate) fn text_in_place_of(&self, text: &[u8]) -> Option<&[u8]> {
         match &self.act {
@@ -110,10 +100,6 @@ impl Effect {
     }
 }
 
-fn is_signal(statement: &Statement) -> bool {
-    statement.kind == Kind::Diagnostics && !statement.traits.contains(Traits::READS_DIAGNOSTICS)
-}
-
 /// True of what sets global variables where its text shows it.
 pub(crate) fn sets_global(statement: &Statement) -> bool {
     matches!(statement.kind, Kind::Set | Kind::Multiple)
@@ -132,9 +118,6 @@ impl Engine {
             Some(Command::StmtPrepare) => {
                 let stays = statement.pins.contains(PinReason::Prepared);
                 self.preparing(client, packet.text(), stays)
-            }
-            Some(Command::Query) if is_signal(statement) => {
-                Some(Act::Signals(packet.text().into()))
             }
             Some(Command::Query | Command::StmtExecute) if sets_global(statement) => {
                 let text = self.text_that_runs(client, packet, statement)?;

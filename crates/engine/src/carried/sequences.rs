@@ -7,16 +7,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use events::Io;
 use membership::Key;
 use session::statement::{SequenceName, SequenceUse, Statement, Traits, sequences};
 use wire::ServerStatus;
 
+use crate::Engine;
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::errors::ClientError;
 use crate::prepared::named::executes;
-use crate::{Engine, Mail, Turn};
 
 /// So many sequences of a transaction are remembered.
 const SEQUENCES_MAX: usize = 16;
@@ -89,23 +87,16 @@ impl Client {
 }
 
 impl Engine {
-    /// Refuses a statement that asks for the last value of a sequence, unless its session holds its backend and has
-    /// certainly drawn of that sequence there. False if the statement can go on.
-    pub(crate) fn refuses_last_value<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
+    /// True if a statement asks for the last value of a sequence, unless its session holds its backend and has
+    /// certainly drawn of that sequence there.
+    pub(crate) fn asks_foreign_sequence(
+        &self,
         key: Key,
         packet: Packet<'_>,
         statement: &Statement,
     ) -> bool {
-        if !statement.traits.contains(Traits::TELLS_SEQUENCE)
-            || self.has_own_last_values(key, packet, statement) == Some(true)
-        {
-            return false;
-        }
-        self.answer_err(turn, key, &ClientError::last_value_elsewhere());
-        self.touch(key, turn.now);
-        true
+        statement.traits.contains(Traits::TELLS_SEQUENCE)
+            && self.has_own_last_values(key, packet, statement) != Some(true)
     }
 
     fn has_own_last_values(

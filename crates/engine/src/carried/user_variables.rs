@@ -12,7 +12,7 @@ pub(crate) use values::ReadUserVariables;
 use events::{Io, Timestamp};
 use membership::Key;
 use session::statement::{Kind, Mention, PinReason, Statement, Traits, user_variables};
-use session::{Restore, UserValue, UserVariables, put_user_variables, same_user_variables};
+use session::{Restore, put_user_variables, same_user_variables};
 use wire::{Command, ServerStatus};
 
 use crate::backend::{Backend, ClientCommand, Due};
@@ -51,13 +51,6 @@ impl VariablesHere {
     /// True if the attached session may have assigned the variable, and it was not read back.
     pub(crate) fn may_have(&self, name: &[u8]) -> bool {
         self.unread.iter().any(|unread| **unread == *name)
-    }
-
-    /// What the backend has in the variable is not read back any more. True if it was to be.
-    fn overrules(&mut self, name: &[u8]) -> bool {
-        let before = self.unread.len();
-        self.unread.retain(|unread| **unread != *name);
-        self.unread.len() < before
     }
 
     /// The session may assign these from now on.
@@ -320,39 +313,6 @@ impl Engine {
         if let Some(client) = client {
             client.session.user = None;
         }
-    }
-
-    /// Sets variables of a session without a backend: one that is attached is told of them when a statement
-    /// could see them. False if they are more than can be carried.
-    pub(crate) fn set_user_variables(
-        &mut self,
-        client: Key,
-        values: Vec<(Box<[u8]>, UserValue)>,
-    ) -> bool {
-        let has_memory = self.has_session_memory();
-        let Some(client) = self.clients.get_mut(client) else {
-            return false;
-        };
-        let mut user = client.session.user.as_deref().cloned().unwrap_or_default();
-        let names: Vec<_> = values.iter().map(|(name, _)| name.clone()).collect();
-        for (name, value) in values {
-            user.set(&name, value);
-        }
-        if user.bytes() > UserVariables::BYTES_MAX || !has_memory {
-            return false;
-        }
-        client.session.user = Some(self.interner.user_variables(user));
-        if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
-            let mut known = backend.session.user.as_deref().cloned().unwrap_or_default();
-            for name in &names {
-                // It still has what it had: for whoever comes next, too.
-                if backend.leftovers.variables.overrules(name) {
-                    known.set(name, UserValue::unknown());
-                }
-            }
-            backend.session.user = Some(self.interner.user_variables(known));
-        }
-        true
     }
 
     /// A session that keeps its backend for long must not gather names without end.

@@ -38,7 +38,7 @@ impl Engine {
             self.keep_globals(client);
         }
         let statement = self.judge(turn.now, client, packet);
-        if self.refuses_last_value(turn, client, packet, &statement) {
+        if self.refuses_elsewhere(turn, client, packet, &statement) {
             return Taken::Now;
         }
         if let Some(taken) = self.limits_command(turn, client, packet, &statement) {

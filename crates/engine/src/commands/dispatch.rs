@@ -33,7 +33,7 @@ impl Engine {
         {
             return Taken::Later;
         }
-        if self.refuses(turn, client, (packet, &statement)) {
+        if self.refuses_pin(turn, client, &statement) {
             return Taken::Now;
         }
         if self.reads_list_first(turn, client, (packet, &statement))
@@ -211,22 +211,40 @@ impl Engine {
         }
     }
 
-    /// Answers a statement that cannot be run. False if it can.
-    fn refuses<I: Io<Mail>>(
+    /// Refuses a statement that asks for what only a backend knows, and not the one that the session holds. Comes before
+    /// a backend is attached. False if the statement can go on.
+    pub(crate) fn refuses_elsewhere<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
-        client: Key,
-        (packet, statement): (Packet<'_>, &Statement),
+        key: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
     ) -> bool {
-        let error = if let Err(max) = self.takes_pin(client, statement) {
-            self.counters.pins_rejected += 1;
-            ClientError::too_many_pinned(max)
-        } else if self.asks_in_vain(client, packet, statement) {
+        let client = self.clients.get(key);
+        let error = if self.asks_foreign_sequence(key, packet, statement) {
+            ClientError::last_value_elsewhere()
+        } else if client.is_some_and(|client| client.gets_elsewhere(statement)) {
             ClientError::diagnostics_elsewhere()
         } else {
             return false;
         };
-        self.answer_err(turn, client, &error);
+        self.answer_err(turn, key, &error);
+        self.touch(key, turn.now);
+        true
+    }
+
+    /// Answers a statement that would pin one session too many. False if it does not.
+    fn refuses_pin<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        statement: &Statement,
+    ) -> bool {
+        let Err(max) = self.takes_pin(client, statement) else {
+            return false;
+        };
+        self.counters.pins_rejected += 1;
+        self.answer_err(turn, client, &ClientError::too_many_pinned(max));
         self.attach_in_vain(turn, client);
         self.touch(client, turn.now);
         true

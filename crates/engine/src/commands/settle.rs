@@ -312,8 +312,8 @@ impl Engine {
         let goes_on = for_list && matches!(part, RestorePart::Schema(_) | RestorePart::Role(_));
         let mut words = Vec::new();
         let told = explained(part, error, &mut words);
-        if let (Some(told), false) = (&told, goes_on) {
-            self.fail_for_client(key, told);
+        if told.is_some() && !goes_on {
+            self.fail_for_client(key);
         }
         let id = self.pool.key_of(key);
         let Some(backend) = self.pool.get_mut(key) else {

@@ -43,17 +43,11 @@ impl Backend {
         if !asks || client.counted(payload, statement).is_some() {
             return false;
         }
-        let gets = statement.kind == Kind::Diagnostics;
-        self.repeat_read(outbox, &mut client.capture.conditions, gets)
+        self.repeat_read(outbox, &mut client.capture.conditions)
     }
 
-    fn repeat_read(
-        &mut self,
-        outbox: &mut Vec<u8>,
-        conditions: &mut Conditions,
-        gets: bool,
-    ) -> bool {
-        let Some(text) = conditions.repeated(gets) else {
+    fn repeat_read(&mut self, outbox: &mut Vec<u8>, conditions: &mut Conditions) -> bool {
+        let Some(text) = conditions.repeated() else {
             return false;
         };
         // It may give none this time.
@@ -94,6 +88,17 @@ impl Backend {
     }
 }
 
+impl Client {
+    /// True of GET DIAGNOSTICS about conditions that are not on a backend which the session holds. Without a user
+    /// variable the server refuses it itself, as it does RESIGNAL.
+    pub(crate) fn gets_elsewhere(&self, statement: &Statement) -> bool {
+        let gets = Traits::READS_DIAGNOSTICS | Traits::ASSIGNS_USER_VARIABLES;
+        statement.kind == Kind::Diagnostics
+            && statement.traits.contains(gets)
+            && (!self.holds_backend() || self.capture.conditions.list().is_some())
+    }
+}
+
 impl Engine {
     /// A plain read in a lane has given conditions that a command leaves, and may change what they depend on: the
     /// read runs once more before it, so that they are known by value. True if so.
@@ -126,8 +131,8 @@ impl Engine {
         put_restore(outbox, backend, &restore);
         backend.session.take_schema(&client.session);
         backend.session.take_all_but_schema(&client.session);
-        let again = client.capture.conditions.repeated(false).map(Into::into);
-        backend.repeat_read(outbox, &mut client.capture.conditions, false);
+        let again = client.capture.conditions.repeated().map(Into::into);
+        backend.repeat_read(outbox, &mut client.capture.conditions);
         backend.due |= Due::COMMAND;
         self.counters.lane_repeats += 1;
         self.counters.restores += u64::from(!restore.is_empty());
@@ -156,7 +161,6 @@ impl Engine {
                 Ending::Err(error) => ErrPacket::parse(error).ok(),
                 Ending::Ok => None,
             },
-            signal: effect.and_then(|effect| effect.signal()),
         };
         let client = command.client.and_then(|key| self.clients.get_mut(key));
         if let Some(client) = client {
@@ -165,10 +169,10 @@ impl Engine {
     }
 
     /// What is done for the attached session's command failed, and that is the command's answer.
-    pub(crate) fn fail_for_client(&mut self, key: Key, error: &ErrPacket<'_>) {
+    pub(crate) fn fail_for_client(&mut self, key: Key) {
         let client = self.pool.get(key).and_then(|backend| backend.client);
         if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
-            client.capture.conditions.failed(error);
+            client.capture.conditions.failed();
             client.capture.row_count = -1;
         }
     }
@@ -196,16 +200,7 @@ impl Engine {
     pub(crate) fn learn_warnings(&mut self, key: Key, read: ReadWarnings) {
         let client = self.pool.get(key).and_then(|backend| backend.client);
         if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
-            let results = client
-                .session
-                .charset
-                .as_ref()
-                .map(|charset| &charset.results);
-            let is_utf8 = |name: &Option<Box<[u8]>>| {
-                name.as_ref().is_none_or(|name| name.starts_with(b"utf8"))
-            };
-            let is_utf8 = results.is_some_and(is_utf8);
-            let is_all = client.capture.conditions.learn(read, is_utf8);
+            let is_all = client.capture.conditions.learn(read);
             client.capture.conditions.count_in(&self.session_memory);
             self.counters.conditions_cut += u64::from(!is_all);
         }

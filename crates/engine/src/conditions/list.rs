@@ -3,8 +3,8 @@
 
 use session::statement::Diagnostics;
 use wire::{
-    ErrPacket, HEADER_LEN, Header, OkPacket, Piece, ResponseWalk, ServerStatus, TextResultSet,
-    Told, Translation, put_lenenc_bytes, write_packet,
+    ErrPacket, HEADER_LEN, Header, OkPacket, Piece, ResponseWalk, ServerStatus, Told, Translation,
+    put_lenenc_bytes, write_packet,
 };
 
 use crate::carried::session_memory::{Kept, SessionMemory};
@@ -13,41 +13,6 @@ use crate::conditions::binary_rows::{Form, binary_condition};
 /// More than this is not kept for a session: room for the 1,024 conditions that MySQL lists if nothing is set, though
 /// their texts be long.
 const KEPT_MAX: usize = 256 << 10;
-
-/// The number and SQLSTATE of an ERR packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Refusal {
-    code: u16,
-    state: [u8; 5],
-}
-
-impl Refusal {
-    /// What an ERR packet says.
-    fn of(error: &ErrPacket<'_>) -> Option<Self> {
-        Some(Self {
-            code: error.code,
-            state: error.sql_state.try_into().ok()?,
-        })
-    }
-}
-
-/// What gave conditions, as far as SHOW WARNINGS does not tell it.
-#[derive(Debug)]
-pub(crate) struct Source {
-    /// The ERR packet, if the answer was one.
-    refusal: Option<Refusal>,
-    /// The text, if it was a SIGNAL.
-    signal: Option<Box<[u8]>>,
-}
-
-impl Source {
-    /// A statement that was answered with this ERR packet; its text, if it was a SIGNAL. `None` if there is neither.
-    pub(crate) fn new(error: Option<&ErrPacket<'_>>, signal: Option<&[u8]>) -> Option<Box<Self>> {
-        let refusal = error.and_then(Refusal::of);
-        let signal = signal.map(Box::from);
-        (refusal.is_some() || signal.is_some()).then(|| Box::new(Self { refusal, signal }))
-    }
-}
 
 /// The answer to a SHOW WARNINGS of our own, as far as it has come.
 pub(crate) struct ReadWarnings {
@@ -60,22 +25,19 @@ pub(crate) struct ReadWarnings {
     end_id: Option<u8>,
     /// It tells what came on top of what is known.
     adds: bool,
-    /// What gave the warnings.
-    source: Option<Box<Source>>,
     /// The text that runs once more for them.
     again: Option<Box<[u8]>>,
 }
 
 impl ReadWarnings {
     /// No answer yet.
-    pub(crate) fn new(adds: bool, source: Option<Box<Source>>) -> Self {
+    pub(crate) fn new(adds: bool) -> Self {
         Self {
             answer: Vec::new(),
             most: KEPT_MAX,
             is_cut: false,
             end_id: None,
             adds,
-            source,
             again: None,
         }
     }
@@ -117,12 +79,10 @@ impl ReadWarnings {
     }
 
     /// The list, once the answer is complete, behind what was known `before`, and whether it is all of it.
-    pub(super) fn list(self, before: Option<Box<List>>, is_utf8: bool) -> (Box<List>, bool) {
+    pub(super) fn list(self, before: Option<Box<List>>) -> (Box<List>, bool) {
         let Some(mut list) = before else {
             let list = List {
                 answer: self.answer.into(),
-                source: self.source,
-                is_utf8,
                 kept: Kept::default(),
             };
             return (Box::new(list), !self.is_cut);
@@ -137,23 +97,8 @@ impl ReadWarnings {
 pub(crate) struct List {
     /// The answer to SHOW WARNINGS, as the backend gave it.
     answer: Box<[u8]>,
-    /// What gave them.
-    source: Option<Box<Source>>,
-    /// The messages are in UTF-8.
-    is_utf8: bool,
     /// The memory that it takes.
     kept: Kept,
-}
-
-/// One of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Condition {
-    /// The number.
-    pub code: u16,
-    /// The SQLSTATE, if it was told.
-    pub state: Option<[u8; 5]>,
-    /// The text, in UTF-8; `None` if it may be another one than the server has.
-    pub message: Option<Vec<u8>>,
 }
 
 impl List {
@@ -164,39 +109,6 @@ impl List {
             rows += i64::from(matches!(piece, Piece::Row(_)) && (!errors || is_error(piece)));
         });
         rows
-    }
-
-    /// The condition with this number, the first being 1.
-    pub(crate) fn get(&self, number: u64) -> Option<Condition> {
-        let mut rows = TextResultSet::default();
-        let mut sound = true;
-        each_packet(&self.answer, |piece| sound &= rows.piece(piece).is_ok());
-        let index = usize::try_from(number.checked_sub(1)?).ok()?;
-        let row = rows.rows().nth(index).filter(|_| sound)?;
-        let [Some(level), Some(code), Some(message)] = row else {
-            return None;
-        };
-        let code = str::from_utf8(code).ok()?.parse().ok()?;
-        let refusal = self.source.as_ref().and_then(|source| source.refusal);
-        let refused = refusal.filter(|error| error.code == code && level == b"Error");
-        // What another character set does not have has become question marks.
-        let plain = |byte: &u8| matches!(byte, 1..=0x7e) && *byte != b'?';
-        let sure = self.is_utf8 && str::from_utf8(message).is_ok() || message.iter().all(plain);
-        Some(Condition {
-            code,
-            state: refused.map(|error| error.state),
-            message: sure.then(|| message.clone()),
-        })
-    }
-
-    /// The SIGNAL that gave them: SHOW WARNINGS tells a part of what that says.
-    pub(crate) fn signal(&self) -> Option<&[u8]> {
-        self.source.as_ref()?.signal.as_deref()
-    }
-
-    /// What gave them.
-    pub(crate) fn into_source(self) -> Option<Box<Source>> {
-        self.source
     }
 
     /// The answer to SHOW WARNINGS or SHOW ERRORS, told to a client.

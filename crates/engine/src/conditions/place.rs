@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use wire::{ErrPacket, code};
 
-use super::{Does, List, ReadWarnings, Source};
+use super::{Does, List, ReadWarnings};
 use crate::carried::session_memory::SessionMemory;
 use crate::errors::ClientError;
 
@@ -25,8 +25,8 @@ enum Place {
     Known(Box<List>),
     /// Here, and on the attached backend what came on top of it.
     More(Box<List>),
-    /// On the attached backend, and what gave it.
-    There(Option<Box<Source>>),
+    /// On the attached backend.
+    There,
     /// A plain read gave it in a lane, and must run again to have it: at the latest before the session changes.
     Again(Box<Repeat>),
     /// It is an ERR that no backend has given in a statement.
@@ -48,14 +48,6 @@ pub(crate) struct Answer<'a> {
     pub warned: bool,
     /// The ERR packet that it ended with.
     pub error: Option<ErrPacket<'a>>,
-    /// The text of the statement, if that was a SIGNAL.
-    pub signal: Option<&'a [u8]>,
-}
-
-impl Answer<'_> {
-    fn source(&self) -> Option<Box<Source>> {
-        Source::new(self.error.as_ref(), self.signal)
-    }
 }
 
 /// A session's list of conditions.
@@ -95,9 +87,8 @@ impl Conditions {
     }
 
     /// Something that is done for the session's command failed on its backend, and that is the command's answer.
-    pub(crate) fn failed(&mut self, error: &ErrPacket<'_>) {
-        let place = Place::There(Source::new(Some(error), None));
-        (self.place, self.count, self.failed, self.untold) = (place, 1, true, false);
+    pub(crate) fn failed(&mut self) {
+        (self.place, self.count, self.failed, self.untold) = (Place::There, 1, true, false);
     }
 
     /// The front door itself answered with an ERR. `adds`: to what there is, which stays as it is where that is not
@@ -107,7 +98,7 @@ impl Conditions {
             Place::Known(list) if adds => {
                 self.failed |= list.add_error(&error.packet());
             }
-            Place::More(_) | Place::There(_) | Place::Again(_) | Place::Own(_) if adds => {}
+            Place::More(_) | Place::There | Place::Again(_) | Place::Own(_) if adds => {}
             _ => {
                 self.place = Place::own(error);
                 (self.count, self.failed, self.untold) = (1, true, false);
@@ -126,33 +117,26 @@ impl Conditions {
         self.place = Place::Again(Box::new(Repeat { text }));
     }
 
-    /// What must run on a backend so that the list is there; `gets` for a question that SHOW WARNINGS does not
-    /// answer in full.
-    pub(crate) fn repeated(&self, gets: bool) -> Option<Cow<'_, [u8]>> {
+    /// What must run on a backend so that the list is there.
+    pub(crate) fn repeated(&self) -> Option<Cow<'_, [u8]>> {
         match &self.place {
             Place::Again(repeat) => Some(Cow::Borrowed(&repeat.text)),
             Place::Own(error) => Some(Cow::Owned(signal(&error.packet()))),
-            Place::Known(list) if gets => list.signal().map(Cow::Borrowed),
             _ => None,
         }
     }
 
     /// That was sent.
     pub(crate) fn repeats(&mut self) {
-        let source = match std::mem::take(&mut self.place) {
-            Place::Own(error) => Source::new(Some(&error.packet()), None),
-            Place::Known(list) => list.into_source(),
-            _ => None,
-        };
-        self.place = Place::There(source);
+        self.place = Place::There;
     }
 
     /// The backend is asked for the list, or for what came on top of what is known, before it does what may change
     /// that. `None` if there is nothing to ask for.
     pub(crate) fn read(&mut self) -> Option<ReadWarnings> {
         let (place, read) = match std::mem::take(&mut self.place) {
-            Place::There(source) => (Place::Nowhere, Some(ReadWarnings::new(false, source))),
-            Place::More(list) => (Place::Known(list), Some(ReadWarnings::new(true, None))),
+            Place::There => (Place::Nowhere, Some(ReadWarnings::new(false))),
+            Place::More(list) => (Place::Known(list), Some(ReadWarnings::new(true))),
             Place::Empty => (Place::Nowhere, None),
             other => (other, None),
         };
@@ -161,12 +145,12 @@ impl Conditions {
     }
 
     /// Takes over what a backend told. False if that was more than is kept.
-    pub(crate) fn learn(&mut self, read: ReadWarnings, is_utf8: bool) -> bool {
+    pub(crate) fn learn(&mut self, read: ReadWarnings) -> bool {
         let before = match std::mem::take(&mut self.place) {
             Place::Known(list) if read.adds() => Some(list),
             _ => None,
         };
-        let (list, is_all) = read.list(before, is_utf8);
+        let (list, is_all) = read.list(before);
         self.place = Place::Known(list);
         is_all
     }
@@ -188,7 +172,7 @@ impl Conditions {
     /// What the backend has is the session's list no more.
     pub(crate) fn lose(&mut self) {
         self.place = match std::mem::take(&mut self.place) {
-            Place::Empty | Place::There(_) => Place::Nowhere,
+            Place::Empty | Place::There => Place::Nowhere,
             Place::More(list) => Place::Known(list),
             other => other,
         };
@@ -233,11 +217,6 @@ impl Conditions {
         matches!(self.place, Place::Again(_))
     }
 
-    /// True if something must run again before somebody asks.
-    pub(crate) fn must_repeat(&self) -> bool {
-        matches!(self.place, Place::Again(_) | Place::Own(_))
-    }
-
     /// True if a command that `asks` for the list, or adds to it, must find that of its backend empty, because it is
     /// not the session's.
     pub(crate) fn needs_none_there(&self, asks: bool, does: Does) -> bool {
@@ -250,9 +229,7 @@ impl Conditions {
     pub(crate) fn list(&self) -> Option<&List> {
         match &self.place {
             Place::Known(list) | Place::More(list) => Some(list),
-            Place::Nowhere | Place::Empty | Place::There(_) | Place::Again(_) | Place::Own(_) => {
-                None
-            }
+            Place::Nowhere | Place::Empty | Place::There | Place::Again(_) | Place::Own(_) => None,
         }
     }
 
@@ -275,28 +252,28 @@ impl Place {
         match (does, self, answer.error.as_ref()) {
             (Does::Gets, before, _) if code == Some(code::NOT_STACKED) => before,
             (Does::Gets, before, _) if matches!(code, None | Some(code::NOT_RESIGNALLED)) => {
-                if gave { before.more(answer) } else { before }
+                if gave { before.more() } else { before }
             }
             // These come before anything else.
             (Does::Defines, _, _)
                 if matches!(code, Some(code::PARSE_ERROR | code::NO_SCHEMA_SELECTED)) =>
             {
-                Self::There(answer.source())
+                Self::There
             }
             // MySQL warns of what is deprecated in the question itself.
-            (Does::Asks, before, None) if answer.warned => before.more(answer),
-            (Does::Adds | Does::Defines, before, _) => before.more(answer),
+            (Does::Asks, before, None) if answer.warned => before.more(),
+            (Does::Adds | Does::Defines, before, _) => before.more(),
             (Does::AddsError | Does::Tells | Does::Forgets, Self::Nowhere, Some(error)) => {
                 Self::told(error)
             }
-            (Does::AddsError, before, _) => before.more(answer),
-            (Does::Tells | Does::Forgets, Self::Empty, _) => Self::There(answer.source()),
+            (Does::AddsError, before, _) => before.more(),
+            (Does::Tells | Does::Forgets, Self::Empty, _) => Self::There,
             (Does::Tells | Does::Forgets, before, _) => before,
             // MySQL has not come to the text yet, and so has not emptied its list.
             (Does::Replaces, _, Some(error)) if error.code == code::TOO_MANY_STATEMENTS => {
                 Self::told(error)
             }
-            _ if gave => Self::There(answer.source()),
+            _ if gave => Self::There,
             (Does::Replaces, _, _) => Self::Empty,
             (Does::Several { empties: true }, before, _) if !before.is_there() => Self::Nowhere,
             (_, before, _) => before,
@@ -317,18 +294,17 @@ impl Place {
     }
 
     /// The same, and what a backend has added that had nothing else.
-    fn more(self, answer: &Answer<'_>) -> Self {
+    fn more(self) -> Self {
         match self {
             Self::Known(list) | Self::More(list) => Self::More(list),
-            Self::There(Some(source)) => Self::There(Some(source)),
-            Self::Nowhere | Self::Empty | Self::There(None) | Self::Again(_) | Self::Own(_) => {
-                Self::There(answer.source())
+            Self::Nowhere | Self::Empty | Self::There | Self::Again(_) | Self::Own(_) => {
+                Self::There
             }
         }
     }
 
     fn is_there(&self) -> bool {
-        matches!(self, Self::Empty | Self::There(_))
+        matches!(self, Self::Empty | Self::There)
     }
 }
 

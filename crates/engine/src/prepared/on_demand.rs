@@ -103,7 +103,7 @@ impl Engine {
             return self.lose_conditions(key);
         }
         backend.due -= Due::COMMAND;
-        self.fail_for_client(key, &error);
+        self.fail_for_client(key);
         if let Some(client) = self.clients.get(client_key) {
             let outbox = turn.io.outbox(client.handle);
             error.encode(outbox, client.answer_begins, Capabilities::PROTOCOL_41);

@@ -8,11 +8,15 @@ use crate::support::Server;
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
 const KNOWN: [Known; 68] = [
-    ("ERR 1235 for what SHOW WARNINGS does not tell", |case| {
-        case.last().starts_with("GET DIAGNOSTICS") && case.is_refused()
-    }),
     (
-        "together with `NUMBER`, inside a transaction or a pinned session after an ERR",
+        "told in the transaction of the statement that it is about",
+        |case| {
+            let gets = ["GET ", "EXECUTE", "\\execute"].map(|word| case.last().starts_with(word));
+            gets.contains(&true) && case.is_refused()
+        },
+    ),
+    (
+        "`GET DIAGNOSTICS … = ROW_COUNT` inside a transaction or a pinned session after an ERR",
         |case| {
             let shown = case.last().contains("@b") && case.has(&["@b = ROW_COUNT"]);
             let turned = case.same_values_but_for("0", "-1") && Server::is_mariadb();

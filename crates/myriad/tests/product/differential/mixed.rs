@@ -31,7 +31,7 @@ const FLAGS: [&str; 12] = [
 
 const COLLATIONS: [&str; 6] = ["45", "45", "8", "33", "63", "224"];
 
-const QUESTIONS: [&str; 12] = [
+const QUESTIONS: [&str; 11] = [
     "SHOW WARNINGS",
     "SHOW ERRORS",
     "SHOW COUNT(*) WARNINGS",
@@ -39,7 +39,6 @@ const QUESTIONS: [&str; 12] = [
     "SELECT FOUND_ROWS()",
     "SELECT LAST_INSERT_ID()",
     "SELECT @@warning_count, @@error_count",
-    "GET DIAGNOSTICS @n = NUMBER",
     "SELECT @n, @a, @b, @x",
     "SELECT DATABASE(), @@sql_mode",
     "SELECT @@session.sql_select_limit, @@autocommit",

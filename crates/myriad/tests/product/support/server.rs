@@ -189,14 +189,6 @@ impl Server {
         is_own.then(|| server_file("plugin"))?
     }
 
-    /// The list of MariaDB's errors with their SQLSTATEs, where one could be had.
-    pub(crate) fn states(self) -> Option<PathBuf> {
-        match self.installation() == Installation::default() {
-            true => server_file("states"),
-            false => Some(cached(self.installation)?.join("states")).filter(|list| list.is_file()),
-        }
-    }
-
     /// Has MySQL tell statements what their query attributes are.
     pub(crate) fn add_components(self, database: &LocalDb) {
         if self.family() == Family::MySql && self.has_plugins {

@@ -48,7 +48,6 @@ fn read_all(text: &[u8], dialect: &Dialect) {
     let _ = classify(text, dialect);
     let _ = digest_text(text, dialect, 1 << 10);
     let _ = called(text, dialect);
-    let _ = get_diagnostics(text, dialect);
     let _ = sets_globals(text, dialect);
     let _ = holding(text, dialect);
     let _ = kills(text, dialect);
