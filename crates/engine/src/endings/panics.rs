@@ -115,8 +115,8 @@ impl Engine {
 
     /// Those who are left go on: the event may have meant to see to it.
     fn go_on<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        // Whoever is not read from although nothing says so would be silent for good. Backends whose clients do not keep
-        // up are held back again by the next bytes.
+        // A connection that nobody reads from would be silent for good, whatever its record says: the panic may have come
+        // between the two. The next bytes hold back the backends whose clients do not keep up.
         for place in 0..self.clients.places() {
             if let Some((_, client)) = self.clients.at(place)
                 && client.paused.is_empty()
@@ -124,9 +124,11 @@ impl Engine {
                 turn.io.resume_receive(client.handle);
             }
         }
-        for backend in self.backends_that(|backend| backend.reading != Reading::Whole) {
+        for backend in self.backends_that(|_| true) {
             if let Some(backend) = self.pool.get_mut(backend) {
-                backend.reading = Reading::Bounded;
+                if backend.reading == Reading::Paused {
+                    backend.reading = Reading::Bounded;
+                }
                 turn.io.resume_receive(backend.handle);
             }
         }
