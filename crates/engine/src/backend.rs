@@ -42,7 +42,6 @@ use crate::login::relay::Relay;
 use crate::permits::limits::Keeping;
 use crate::prepared::Preparing;
 use crate::prepared::backend_statements::BackendStatements;
-use crate::prepared::by_name::TextEffect;
 use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSet, Translation};
 
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).
@@ -442,12 +441,6 @@ pub(crate) enum RestorePart {
     Warnings,
     /// Rows are counted for `FOUND_ROWS()`.
     FoundRows,
-    /// PREPARE of the text with this name.
-    Text {
-        name: Box<[u8]>,
-        /// What it is brought for may do without it.
-        can_lack: bool,
-    },
 }
 
 /// A client's command.
@@ -470,8 +463,6 @@ pub(crate) struct ClientCommand {
     pub effect: Option<Box<Effect>>,
     /// What it sets of its session that no answer has told yet; boxed, because few do.
     pub untold: Option<Box<Untold>>,
-    /// What it does to texts that are prepared by name; boxed, because few do.
-    pub texts: Option<Box<TextEffect>>,
     /// True once part of the answer went to the client.
     pub answered: bool,
     /// What is counted for it.

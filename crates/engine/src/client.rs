@@ -22,7 +22,6 @@ use crate::endings::retry::Retry;
 use crate::lanes::digests::Digest;
 use crate::login::former::Former;
 use crate::login::places::Place;
-use crate::prepared::by_name::Texts;
 use crate::prepared::client_statements::ClientStatements;
 use crate::shared::PinSlot;
 
@@ -125,8 +124,6 @@ pub(crate) struct Client {
     pub holdings: Option<Box<Holdings>>,
     /// Its prepared statements, once it has had one.
     pub statements: Option<Box<ClientStatements>>,
-    /// Texts that it has prepared by name.
-    pub texts: Option<Box<Texts>>,
     /// Its session state. While a backend is attached, that backend's state is the same, or newer.
     pub session: SessionState,
     /// LAST_INSERT_ID(), as far as a backend does not hold a newer one for it.

@@ -23,7 +23,7 @@ mod unasked;
 use events::{Io, Timestamp};
 use membership::Key;
 use session::statement::Flavor;
-use wire::{Capabilities, Command, ErrPacket, HEADER_LEN, OkPacket};
+use wire::{Capabilities, Command, ErrPacket, OkPacket};
 
 use crate::backend::facts::Anew;
 use crate::client::State;
@@ -59,15 +59,6 @@ impl<'a> Packet<'a> {
     pub(crate) fn attributes(&self) -> &'a [u8] {
         let attributes = self.payload.get(1..1 + self.attributes);
         attributes.unwrap_or_default()
-    }
-
-    /// Another packet with the same query attributes, if there is one.
-    pub(crate) fn or(self, other: Option<&'a [u8]>) -> Self {
-        other.map_or(self, |raw| Self {
-            raw,
-            payload: &raw[HEADER_LEN..],
-            ..self
-        })
     }
 
     /// True if it runs a statement.
@@ -188,8 +179,6 @@ impl Engine {
             payload: packet.payload.bytes(),
             attributes,
         };
-        let question = self.question_by_name(key, packet);
-        let packet = packet.or(question.as_deref());
         match self.command(turn, key, packet) {
             Taken::Now => {
                 self.long.forget(key);

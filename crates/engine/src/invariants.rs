@@ -5,6 +5,7 @@ use std::sync::Arc;
 use events::Timestamp;
 use membership::Key;
 use pool::{KeyId, State as BackendState};
+use session::statement::PinReason;
 
 use crate::Engine;
 use crate::backend::Reading;
@@ -208,6 +209,14 @@ impl Engine {
         ensure(
             attached || !client.capture.conditions.needs_backend(),
             "its conditions are on a backend that may be somebody else's",
+        )?;
+        let has_texts = client
+            .holdings
+            .as_ref()
+            .is_some_and(|holdings| !holdings.texts.is_empty());
+        ensure(
+            !has_texts || attached && client.pins.contains(PinReason::TextPrepared),
+            "its texts are on a backend that may be somebody else's",
         )?;
         if let Some(backend) = client.backend {
             let back = self.pool.get(backend).and_then(|backend| backend.client);

@@ -416,7 +416,6 @@ fn lane_command(key: Key, client: &Client, allowance: Allowance) -> ClientComman
         does: client.digest.does(),
         effect: None,
         untold: None,
-        texts: None,
         answered: false,
         permit: allowance.permit,
         keeping: None,

@@ -194,8 +194,6 @@ pub struct Engine {
     holds: HashMap<Key, permits::Hold>,
     /// Keys whose statements were let through and are sent next.
     to_serve: Vec<KeyId>,
-    /// Texts that were prepared by name so far, so that each has a number of its own.
-    texts_prepared: u64,
     counters: Counters,
     /// For what must not be guessed, besides clients' nonces.
     random: ChaCha20Rng,
@@ -309,7 +307,6 @@ impl Engine {
             overtime_due: None,
             holds: HashMap::new(),
             to_serve: Vec::new(),
-            texts_prepared: 0,
             counters: Counters::default(),
             random: ChaCha20Rng::from_seed(seed),
             spares: Vec::new(),

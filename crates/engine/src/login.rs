@@ -146,7 +146,6 @@ impl Engine {
             pin_slot: None,
             holdings: None,
             statements: None,
-            texts: None,
             tracks: TrackFilter::default(),
             rekeyed: false,
             refused: false,

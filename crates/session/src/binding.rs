@@ -56,7 +56,7 @@ impl Binding {
 }
 
 /// The variables of a session, but that those which are bound are those of `then`.
-pub fn as_bound(now: &Variables, then: &Variables) -> Variables {
+fn as_bound(now: &Variables, then: &Variables) -> Variables {
     let others = now.only(|name| !is_bound(name));
     others.and(&then.only(is_bound))
 }

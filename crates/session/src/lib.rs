@@ -14,7 +14,7 @@ pub mod statement;
 mod user_variables;
 mod variables;
 
-pub use binding::{Binding, as_bound};
+pub use binding::Binding;
 pub use charset::{Charset, ResultsCollation, is_unreadable};
 pub use collations::{ASK_FOR_COLLATIONS, Collations};
 pub use coupled::is_told_as;

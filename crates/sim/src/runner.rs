@@ -32,7 +32,7 @@ pub enum Scenario {
     Quotas,
     /// The same, and how much that is changes now and then.
     ChangingQuotas,
-    /// Sessions prepare texts by name, and all of them use the same few names.
+    /// Sessions prepare texts by name, which pins them, and all of them use the same few names.
     Texts,
     /// The database itself asks most clients who they are, who answer, are wrong, or leave.
     Questions,
@@ -61,8 +61,6 @@ pub struct Stats {
     pub executed: u64,
     /// Texts prepared by name that the database ran.
     pub texts: u64,
-    /// Texts that the front door had to prepare before they could be executed.
-    pub texts_prepared: u64,
     /// Files of LOAD DATA LOCAL that arrived whole.
     pub files: u64,
     /// Sessions that went on elsewhere after what had pinned them was over.
@@ -105,7 +103,6 @@ impl Stats {
         self.statements += other.statements;
         self.executed += other.executed;
         self.texts += other.texts;
-        self.texts_prepared += other.texts_prepared;
         self.files += other.files;
         self.moved += other.moved;
         self.followers += other.followers;

@@ -33,9 +33,7 @@ pub enum Sabotage {
     LoseBinding,
     /// An execution runs the prepared statement before the one that it names.
     SwapStatements,
-    /// A `PREPARE` of the front door does nothing; OK is told.
-    LoseTexts,
-    /// A `DEALLOCATE PREPARE` of the front door does nothing; OK is told.
+    /// COM_RESET_CONNECTION leaves texts that are prepared by name.
     LeaveTexts,
     /// A file whose connection is lost is ended where it stands, as if it had been complete.
     HalfFile,

@@ -140,10 +140,11 @@ impl Setup {
         let setup = Self::new(rng);
         let settings = Settings {
             max_connections: 1_000_000,
+            max_pinned: usize::MAX,
             ..setup.settings
         };
         Self {
-            slots: rng.usize(1..=3),
+            slots: rng.usize(2..=5),
             clients: rng.usize(4..16),
             cast: Cast::Texts,
             settings,

@@ -382,7 +382,6 @@ impl World {
             statements: self.database.executions.len() as u64,
             executed: self.database.executed,
             texts: self.database.texts,
-            texts_prepared: self.database.texts_prepared,
             files: self.database.files,
             moved: self.clients.iter().map(Client::moved).sum(),
             followers: self.counted(|counters| counters.lane_followers),

@@ -106,18 +106,8 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_not_prepared_anew() {
-        assert_noticed_in(Some(Scenario::Texts), Sabotage::LoseTexts, &[Rule::State]);
-    }
-
-    #[test]
     fn a_text_of_somebody_else() {
         assert_noticed_in(Some(Scenario::Texts), Sabotage::LeaveTexts, &[Rule::State]);
-    }
-
-    #[test]
-    fn a_text_that_is_prepared_in_another_schema() {
-        assert_noticed_in(Some(Scenario::Texts), Sabotage::LoseBinding, &[Rule::State]);
     }
 
     #[test]

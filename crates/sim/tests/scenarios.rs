@@ -79,8 +79,11 @@ mod tests {
     #[test]
     fn texts_prepared_by_name_are_their_sessions_own() {
         let (worlds, total) = run_all(Scenario::Texts, ("MYRIAD_SIM_TEXTS", "1..400"));
-        let enough = total.texts > 3 * worlds && total.texts_prepared > worlds;
-        assert!(enough || worlds < 100, "hardly any was executed: {total:?}");
+        let enough = total.texts > 3 * worlds && total.moved > worlds;
+        assert!(
+            enough || worlds < 100,
+            "hardly any was executed or given up: {total:?}"
+        );
         println!("{total:?}");
     }
 

@@ -34,8 +34,6 @@ pub mod code {
     pub const COLUMN_ACCESS_DENIED: u16 = 1143;
     /// `ER_NO_SUCH_TABLE`.
     pub const NO_SUCH_TABLE: u16 = 1146;
-    /// `ER_UNKNOWN_SEQUENCES` (MariaDB).
-    pub const UNKNOWN_SEQUENCE: u16 = 4091;
     /// `ER_WRONG_ARGUMENTS`.
     pub const WRONG_ARGUMENTS: u16 = 1210;
     /// `ER_UNKNOWN_ERROR`.

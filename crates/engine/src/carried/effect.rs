@@ -17,6 +17,7 @@ use crate::commands::rewrite::{self, prepared_text};
 use crate::conditions::Does;
 use crate::locks::effect::LockEffect;
 use crate::prepared::Preparing;
+use crate::prepared::by_name::ByName;
 use crate::prepared::named::{executes, names_statement};
 use crate::prepared::templates::Meaning;
 
@@ -31,6 +32,8 @@ pub(crate) enum Act {
     Text(Holding),
     /// What a text does to user-level locks.
     Lock(LockEffect),
+    /// What a text does to texts that are prepared by name.
+    ByName(ByName),
     /// COM_STMT_PREPARE.
     Prepares(Preparing),
     /// A COM_STMT_EXECUTE that asks for a cursor, or ends one.
@@ -59,7 +62,7 @@ impl Effect {
 
     /// True for what a text does to what is held.
     pub(crate) fn is_of_text(&self) -> bool {
-        matches!(self.act, Act::Text(_) | Act::Lock(_))
+        matches!(self.act, Act::Text(_) | Act::Lock(_) | Act::ByName(_))
     }
 
     /// What it does to user-level locks.
@@ -120,8 +123,11 @@ impl Engine {
                 self.preparing(client, packet.text(), stays)
             }
             Some(Command::Query | Command::StmtExecute) if sets_global(statement) => {
-                let text = self.text_that_runs(client, packet, statement)?;
-                Some(Act::SetsGlobals(sets_globals(&text, dialect?)))
+                let text = self.text_that_runs(client, packet)?;
+                Some(Act::SetsGlobals(sets_globals(text, dialect?)))
+            }
+            Some(Command::Query) if statement.kind == Kind::Prepared => {
+                self.act_by_name(client, packet)
             }
             _ => self
                 .retracking(client, packet, (statement, dialect))

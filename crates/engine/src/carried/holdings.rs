@@ -13,10 +13,12 @@ use crate::Engine;
 use crate::backend::{ClientCommand, PreparedXa};
 use crate::carried::effect::{Act, Effect};
 use crate::client::Client;
+use crate::commands::answers::Ending;
 use crate::locks::answer::Returned;
 use crate::locks::effect::{LockEffect, may_release_unseen};
 use crate::locks::held::HeldLocks;
 use crate::locks::registry::{LockRegistry, LockTicket};
+use crate::prepared::by_name::{ByName, Texts};
 use crate::shared::PinLimits;
 
 /// A temporary table: schema and name.
@@ -29,6 +31,8 @@ pub(crate) struct Holdings {
     handlers: Vec<Box<[u8]>>,
     /// User-level locks.
     locks: HeldLocks,
+    /// Texts that are prepared by name.
+    pub(crate) texts: Texts,
     /// Prepared statements that stay on this backend, by the client's ids.
     pub(crate) prepared: Vec<u32>,
     /// Those with an open cursor.
@@ -38,12 +42,13 @@ pub(crate) struct Holdings {
 }
 
 /// The reasons whose end is seen from the list.
-const LISTED: [PinReason; 5] = [
+const LISTED: [PinReason; 6] = [
     PinReason::Prepared,
     PinReason::Cursor,
     PinReason::TemporaryTable,
     PinReason::Handler,
     PinReason::UserLock,
+    PinReason::TextPrepared,
 ];
 
 /// Those of them that are about prepared statements.
@@ -109,9 +114,10 @@ impl Client {
     fn ended(
         &mut self,
         command: &ClientCommand,
-        failed: bool,
+        ending: &Ending,
         locks: &Arc<LockRegistry>,
     ) -> PinReasons {
+        let failed = matches!(ending, Ending::Err(_));
         let mut ended = PinReasons::NONE;
         if !failed && command.kind != Kind::Multiple {
             let sent = (command.kind, command.traits);
@@ -130,10 +136,11 @@ impl Client {
         if let Some(effect) = &command.effect {
             let schema = self.session.schema.clone();
             let holdings = self.holdings.get_or_insert_default();
-            match (effect.of_lock(), failed) {
-                (Some(lock), _) => holdings.take_lock(lock, failed, locks),
-                (None, false) => holdings.take(effect, schema),
-                (None, true) => {}
+            match (effect.act(), failed) {
+                (Act::Lock(lock), _) => holdings.take_lock(lock, failed, locks),
+                (Act::ByName(effect), _) => holdings.take_text(effect, ending.code()),
+                (Act::Text(holding), false) => holdings.take(holding, schema),
+                _ => {}
             }
             ended |= holdings.let_go();
         }
@@ -168,10 +175,7 @@ fn released((kind, traits): (Kind, Traits)) -> PinReasons {
 
 impl Holdings {
     /// Takes over what a statement did.
-    fn take(&mut self, effect: &Effect, schema: Option<Arc<[u8]>>) {
-        let Act::Text(holding) = effect.act() else {
-            return;
-        };
+    fn take(&mut self, holding: &Holding, schema: Option<Arc<[u8]>>) {
         match holding {
             Holding::CreatesTable(name) => {
                 let name = qualified(name, schema);
@@ -227,6 +231,18 @@ impl Holdings {
         }
     }
 
+    /// Takes over what a statement about texts did. More than are listed are held until a reset.
+    fn take_text(&mut self, effect: &ByName, error: Option<u16>) {
+        if !self.texts.take(effect, error) {
+            self.uncertain.insert(PinReason::TextPrepared);
+        }
+    }
+
+    /// True if there may be texts that are not listed.
+    pub(crate) fn has_texts_unseen(&self) -> bool {
+        self.uncertain.contains(PinReason::TextPrepared)
+    }
+
     /// The listed reasons for which nothing is held.
     fn let_go(&self) -> PinReasons {
         let held = [
@@ -235,6 +251,7 @@ impl Holdings {
             !self.tables.is_empty(),
             !self.handlers.is_empty(),
             !self.locks.is_empty(),
+            !self.texts.is_empty(),
         ];
         LISTED
             .into_iter()
@@ -290,8 +307,8 @@ impl Engine {
     }
 
     /// Takes back the reasons to be pinned that ended with this answer, and takes on the one that it has shown.
-    pub(crate) fn end_pins(&mut self, key: Key, command: &ClientCommand, failed: bool) {
-        self.keep_transaction(key, command, failed);
+    pub(crate) fn end_pins(&mut self, key: Key, command: &ClientCommand, ending: &Ending) {
+        self.keep_transaction(key, command, matches!(ending, Ending::Err(_)));
         self.keep_insert_id_for_null(key);
         let lock = command.effect.as_ref().and_then(|effect| effect.of_lock());
         if let Some(column) = lock.and_then(LockEffect::column) {
@@ -303,7 +320,7 @@ impl Engine {
         if client.pins.is_empty() {
             return;
         }
-        let ended = client.ended(command, failed, &self.shared.locks);
+        let ended = client.ended(command, ending, &self.shared.locks);
         if ended.is_empty() {
             return;
         }

@@ -10,7 +10,7 @@ use session::statement::{Kind, Statement, replaces};
 use session::{SessionState, meaningless};
 use wire::{ErrPacket, code};
 
-use crate::backend::{Backend, Due, Purpose, RestorePart};
+use crate::backend::{Backend, Due, RestorePart};
 use crate::commands::Packet;
 use crate::{Engine, Mail, Turn};
 
@@ -25,11 +25,7 @@ impl Engine {
     pub(crate) fn goes_without(&mut self, key: Key, part: &RestorePart, error: &[u8]) -> bool {
         let gives_up = match *part {
             RestorePart::Variables { gives_up } => gives_up,
-            RestorePart::Schema(_) => {
-                return self.lacks_schema_of_texts(key, part)
-                    || self.takes_former_role(key, part, error);
-            }
-            RestorePart::Text { can_lack, .. } => return can_lack && self.lacks_text(key, part),
+            RestorePart::Schema(_) => return self.takes_former_role(key, part, error),
             _ => return false,
         };
         let Some(backend) = self.pool.get_mut(key) else {
@@ -55,40 +51,6 @@ impl Engine {
         backend.dirty = true;
         backend.due |= Due::CLEAN;
         true
-    }
-
-    /// What a text reads may be gone: who executes it is told then.
-    fn lacks_text(&mut self, key: Key, part: &RestorePart) -> bool {
-        let backend = self.pool.get_mut(key);
-        backend.map(|backend| backend.stays_without(part)).is_some()
-    }
-
-    /// The schema that texts were prepared in may be gone, too. True if it is for nothing else.
-    fn lacks_schema_of_texts(&mut self, key: Key, part: &RestorePart) -> bool {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return false;
-        };
-        let parts = backend
-            .exchanges
-            .iter()
-            .map_while(|exchange| match &exchange.purpose {
-                Purpose::Restore(RestorePart::Schema(_)) => None,
-                Purpose::Restore(part) => Some(part),
-                _ => None,
-            });
-        let texts = parts.filter_map(|part| match part {
-            RestorePart::Text { name, can_lack } => Some((name.clone(), *can_lack)),
-            _ => None,
-        });
-        let texts: Vec<_> = texts.collect();
-        let lacks = !texts.is_empty() && texts.iter().all(|(_, can_lack)| *can_lack);
-        if lacks {
-            backend.stays_without(part);
-            // They are prepared in another one now, if at all.
-            let prepared = &mut backend.leftovers.prepared;
-            texts.iter().for_each(|(name, _)| prepared.refused(name));
-        }
-        lacks
     }
 
     /// The role of the session does not open its schema: whether the command goes on under the one that the session
@@ -156,17 +118,12 @@ impl Backend {
     /// A part of a restore was refused: what is there is what was there before, as far as that is known.
     pub(crate) fn stays_without(&mut self, part: &RestorePart) {
         match part {
-            RestorePart::Schema(previous) => {
-                self.session.schema.clone_from(previous);
-                // A text may have been prepared in the wrong one.
-                self.dirty |= !self.leftovers.prepared.is_empty();
-            }
+            RestorePart::Schema(previous) => self.session.schema.clone_from(previous),
             // Behind a schema that took another role there was a second one.
             RestorePart::Role(previous) => {
                 self.session.set_role(previous.as_deref());
                 self.dirty = true;
             }
-            RestorePart::Text { name, .. } => self.leftovers.prepared.refused(name),
             // Part of it may have been done.
             RestorePart::Variables { .. }
             | RestorePart::Set

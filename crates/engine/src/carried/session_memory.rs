@@ -1,5 +1,6 @@
-//! Memory for what the sessions of a worker keep: their prepared statements, texts prepared by name and conditions.
-//! What each keeps is bounded where it is kept; here it is counted over all, and given back when it is dropped. User variables and system variables, which sessions share, are counted by the interner.
+//! Memory for what the sessions of a worker keep: their prepared statements and conditions. What each keeps is bounded where it is
+//! kept; here it is counted over all, and given back when it is dropped. User variables and system variables, which sessions share,
+//! are counted by the interner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -366,8 +366,8 @@ impl Client {
             return names.reached(&template.text, &[schema, then]);
         }
         let by_name = statement.traits.contains(Traits::RUNS_PREPARED_TEXT);
-        let texts = self.texts.iter().filter(|_| by_name);
-        let texts = texts.flat_map(|texts| texts.texts());
+        let texts = self.holdings.iter().filter(|_| by_name);
+        let texts = texts.flat_map(|holdings| holdings.texts.harmless());
         let reached = texts.map(|(text, then)| names.reached(text, &[schema, then]));
         reached
             .max()

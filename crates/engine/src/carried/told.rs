@@ -118,8 +118,8 @@ impl Engine {
         self.clients
             .get(key)
             .filter(|client| !client.tracks.is_own())?;
-        let text = self.text_that_runs(key, packet, statement)?;
-        let found = sets_session(&text, dialect?);
+        let text = self.text_that_runs(key, packet)?;
+        let found = sets_session(text, dialect?);
         let some = found.sets.as_ref().is_none_or(|sets| !sets.is_empty());
         some.then(|| Box::new(Untold { found, answered: 0 }))
     }

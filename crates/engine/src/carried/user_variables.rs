@@ -18,7 +18,6 @@ use wire::{Command, ServerStatus};
 use crate::backend::{Backend, ClientCommand, Due};
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::commands::dispatch::put_restore;
 use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
@@ -109,16 +108,6 @@ impl Backend {
         }
         self.dirty |= here.cleared.len() > CLEARED_MAX;
         self.session.user.clone_from(to);
-    }
-
-    /// Sets the session's variables, if they are not here.
-    pub(crate) fn put_user_variables(&mut self, outbox: &mut Vec<u8>, client: &Client) {
-        if same_user_variables(self.session.user.as_ref(), client.session.user.as_ref()) {
-            return;
-        }
-        let mut restore = Restore::default();
-        self.restore_user_variables(client, &mut restore);
-        put_restore(outbox, self, &restore);
     }
 
     /// The variables that are not as if nobody had set them, although the session never did.
@@ -226,30 +215,15 @@ impl Engine {
             true => packet.text().contains(&b'@'),
             false => statement.traits.contains(Traits::USES_USER_VARIABLES),
         };
-        if executes(packet.payload) {
-            let record = self.clients.get(client).filter(|_| uses);
-            let prepared = record.and_then(|client| client.statement(packet.payload));
-            let of_text = prepared.map(|prepared| &prepared.template.meaning.mentions);
-            let mut mentions = of_text.map_or_else(Vec::new, |mentions| mentions.to_vec());
-            self.add_mentions_of_bodies(now, client, (packet, statement), &mut mentions);
-            return mentions;
-        }
-        let of_text = |text: &[u8]| self.mentions_of_text(client, text).unwrap_or_default();
-        let mut mentions = match uses {
-            true => of_text(packet.text()),
-            false => Vec::new(),
+        let mentioned = || {
+            if !executes(packet.payload) {
+                return self.mentions_of_text(client, packet.text());
+            }
+            let prepared = self.clients.get(client)?.statement(packet.payload)?;
+            Some(prepared.template.meaning.mentions.to_vec())
         };
+        let mut mentions = uses.then(mentioned).flatten().unwrap_or_default();
         self.add_mentions_of_bodies(now, client, (packet, statement), &mut mentions);
-        // What a text prepared by name assigns is carried by other means, or pins.
-        let named = match prepares {
-            true => None,
-            false => self.text_named(client, packet, statement),
-        };
-        let named = named.map(|text| of_text(&text)).into_iter().flatten();
-        mentions.extend(named.map(|mention| Mention {
-            assigns: false,
-            ..mention
-        }));
         mentions
     }
 
@@ -326,12 +300,12 @@ impl Engine {
             .and_then(|client| self.clients.get(client))
             .is_some_and(pinned);
         if keeps {
-            backend.leftovers.forget_unread();
+            backend.leftovers.variables.forget_unread();
         } else if let (true, Some(client)) = (
             backend.leftovers.variables.unread.len() > UNREAD_MAX,
             client,
         ) {
-            backend.leftovers.forget_unread();
+            backend.leftovers.variables.forget_unread();
             self.pin_late(client, PinReason::UserVariable);
         }
     }

@@ -216,10 +216,8 @@ impl Engine {
             payload,
             attributes: attributes.unwrap_or_default(),
         };
-        let question = self.question_by_name(client, raw);
-        let asked = raw.or(question.as_deref());
-        let statement = self.judge(turn.now, client, asked);
-        let taken = self.dispatch(turn, client, asked, statement);
+        let statement = self.judge(turn.now, client, raw);
+        let taken = self.dispatch(turn, client, raw, statement);
         if taken == Taken::Now {
             self.drop_long_data(client, payload);
             self.long.forget(client);

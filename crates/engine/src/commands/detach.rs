@@ -166,9 +166,9 @@ impl Backend {
     /// it leaves is not all known.
     pub(crate) fn forget_unread(&mut self) -> bool {
         let unsure = self.unsure.take();
-        let unknown =
-            self.leftovers.is_unread() || unsure.is_some_and(|unsure| unsure.is_awaited());
-        self.leftovers.forget_unread();
+        let unknown = self.leftovers.variables.is_unread()
+            || unsure.is_some_and(|unsure| unsure.is_awaited());
+        self.leftovers.variables.forget_unread();
         self.counted_rows = false;
         unknown
     }

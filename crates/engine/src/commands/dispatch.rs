@@ -46,7 +46,6 @@ impl Engine {
         if self.cleans_first(turn, client, (&statement, &mentions)) {
             return Taken::Later;
         }
-        let texts = self.bring_texts(turn, client, (packet, &statement));
         let missing = self.missing(client, packet);
         let bound = self.bound(client, (packet, &statement), missing.as_deref());
         let replaced = Replaced::by(&statement, missing.as_deref());
@@ -67,7 +66,7 @@ impl Engine {
         let wanted = bound.as_ref().unwrap_or(&record.session);
         // A plain read could share the write (rule 5), but that its tables are no views with
         // side effects is more than a text can tell.
-        let must_await = texts || restore.can_fail && !restore.is_empty();
+        let must_await = restore.can_fail && !restore.is_empty();
         let outbox = turn.io.outbox(backend.handle);
         backend.statements.put_closes(outbox);
         put_restore(outbox, backend, &restore);

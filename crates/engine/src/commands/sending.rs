@@ -47,7 +47,6 @@ impl Engine {
         lock.into_iter().for_each(|lock| lock.sent(turn.now));
         self.forget_lock_wait(client_key);
         let does = self.does(client_key, packet, &statement);
-        let texts = self.text_effect(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
         let keeping = self.reads_accounts_after(client_key, (packet, &statement), keeping);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
@@ -100,7 +99,6 @@ impl Engine {
             does,
             effect: effect.map(Box::new),
             untold,
-            texts,
             answered: false,
             permit,
             keeping,
@@ -206,7 +204,7 @@ impl Engine {
             Some(prepared) => prepared.template.meaning.does,
             None => (statement.kind == Kind::Prepared
                 || statement.traits.contains(Traits::RUNS_PREPARED_TEXT))
-            .then(|| self.text_does(client, packet))
+            .then(|| self.does_by_name(client, packet))
             .flatten()
             .unwrap_or_else(|| Does::of_statement(statement, packet.text(), flavor)),
         }
@@ -300,13 +298,16 @@ impl Client {
     ) -> bool {
         // Its answer says how long the list is on MySQL.
         let counts = does == Does::Tells && payload.first() == Some(&(Command::SetOption as u8));
-        // A body that is not known may use no tables: then it leaves what somebody else has left there.
+        // A body that is not known may use no tables: then it leaves what somebody else has left there. A text that is
+        // prepared, or run at once, may ask for it.
         // XA START has found the list empty, and nothing can empty it before the end.
-        let may_keep = flavor == Flavor::MariaDb
-            && does == Does::Replaces
-            && statement.pins.contains(PinReason::Call)
-            && !self.pins.contains(PinReason::Xa);
-        let asks = counts || may_keep || statement.traits.intersects(Traits::NEEDS_CONDITIONS);
+        let pins = |reason| statement.pins.contains(reason);
+        let may_tell = match statement.kind {
+            Kind::Prepared => pins(PinReason::TextPrepared) || pins(PinReason::Call),
+            _ => does == Does::Replaces && pins(PinReason::Call),
+        };
+        let may_tell = may_tell && flavor == Flavor::MariaDb && !self.pins.contains(PinReason::Xa);
+        let asks = counts || may_tell || statement.traits.intersects(Traits::NEEDS_CONDITIONS);
         self.counted(payload, statement).is_none()
             && self.capture.conditions.needs_none_there(asks, does)
     }

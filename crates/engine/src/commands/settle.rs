@@ -49,7 +49,6 @@ impl Engine {
             }
             (Purpose::Command(mut command), _) => {
                 self.query_answered(turn, key, &mut command);
-                self.texts_answered(key, &mut command, ending);
                 let sample = Sample::new((service, bytes), &command, ending);
                 self.learn_read(turn, key, &command, sample);
                 self.answered_alone(turn, key);
@@ -187,7 +186,7 @@ impl Engine {
         }
         self.statement_answered(key, (command, ending));
         if let Some(client) = command.client {
-            self.end_pins(client, command, failed);
+            self.end_pins(client, command, ending);
         }
         if !failed {
             self.succeeded(turn, key, command);

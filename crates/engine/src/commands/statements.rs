@@ -7,7 +7,6 @@ use wire::{Command, Shape, asks_for_cursor};
 
 use crate::Engine;
 use crate::commands::Packet;
-use crate::prepared::by_name::runs_unseen;
 use crate::prepared::{may_ask_for_schema, stays};
 
 /// Of what COM_REFRESH says is to be flushed.
@@ -90,7 +89,7 @@ impl Engine {
                     found.pins.insert(PinReason::ExpiredPassword);
                 }
                 match found.kind {
-                    Kind::Prepared => self.judge_prepared(client, (text, &dialect), found),
+                    Kind::Prepared => self.judge_by_name(client, (text, &dialect), found),
                     Kind::Multiple if runs_unseen(&found) => Statement {
                         traits: found.traits | Traits::COUNTS_UNSENT_ROWS,
                         ..found
@@ -101,6 +100,14 @@ impl Engine {
             None => unknown(),
         }
     }
+}
+
+/// True of a statement that may run what its text does not show, and so may count rows.
+fn runs_unseen(statement: &Statement) -> bool {
+    let reasons = [PinReason::Call, PinReason::TextPrepared, PinReason::Unknown];
+    reasons
+        .iter()
+        .any(|&reason| statement.pins.contains(reason))
 }
 
 fn plain(kind: Kind) -> Statement {

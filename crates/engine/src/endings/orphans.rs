@@ -73,7 +73,7 @@ impl Backend {
             || upload.is_some()
             || retrack.is_some()
             || unsure.is_some()
-            || leftovers.is_unread()
+            || leftovers.variables.is_unread()
             || statements.owns_some()
             || left_by.is_some()
     }

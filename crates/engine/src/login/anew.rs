@@ -95,7 +95,6 @@ impl Engine {
         if let Some(statements) = &mut client.statements {
             statements.close_all();
         }
-        client.texts = None;
         client.refused = false;
         client.unpin();
         client.tracks = self.track_lists.first();

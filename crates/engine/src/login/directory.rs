@@ -239,8 +239,8 @@ impl Engine {
         keeping: Option<Box<Keeping>>,
     ) -> Option<Box<Keeping>> {
         let names = |word: &[u8]| {
-            let text = self.text_that_runs(client, packet, statement);
-            text.is_some_and(|text| text.len() < TEXT_MAX && mentions(&text, word))
+            let text = self.text_that_runs(client, packet);
+            text.is_some_and(|text| text.len() < TEXT_MAX && mentions(text, word))
         };
         if !self.accounts.asks_database() || !concerns_accounts(statement, names) {
             return keeping;

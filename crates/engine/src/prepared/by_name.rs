@@ -1,453 +1,339 @@
-//! Texts that are prepared by name (`PREPARE … FROM`, `EXECUTE`, `DEALLOCATE`): carried by name and text,
-//! and prepared anew on a backend that does not have them, in the schema and `sql_mode` of then.
+//! Texts that a session prepares by name (`PREPARE … FROM`, `EXECUTE`, `DEALLOCATE`). They stay on the backend that prepared
+//! them, and pin their session there until it has deallocated all of them. Owns the names, and what EXECUTE of each does;
+//! how the pin ends is in `holdings`.
 //!
-//! Carried is what is known to be harmless: the text is known, is one statement, and asks for nothing that
-//! the front door knows better. Bounded per session; the others pin, as ever.
+//! EXECUTE of any other text than a harmless one pins for good, as a CALL does.
 
-mod immediate;
-mod named_text;
-mod on_backend;
-mod questions;
-mod texts;
+use std::sync::Arc;
 
-use events::Io;
 use membership::Key;
 use session::statement::{
-    Dialect, Kind, PinReason, PinReasons, Source, Statement, TextPrepared, Traits, classify,
-    text_prepared,
+    Dialect, Kind, PinReason, Source, Statement, TextPrepared, Traits, classify, text_prepared,
 };
-use wire::Command;
+use wire::{Command, code};
 
-pub(crate) use self::on_backend::Prepared;
-use self::questions::is_question;
-pub(crate) use self::questions::runs_unseen;
-use self::texts::{BYTES_MAX, Running, Staying};
-pub(crate) use self::texts::{Text, Texts};
-use crate::backend::ClientCommand;
+use crate::Engine;
+use crate::carried::effect::Act;
 use crate::carried::user_variables::changes_data;
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::commands::answers::Ending;
-use crate::commands::settle::never_ran;
 use crate::conditions::Does;
-use crate::prepared::may_ask_for_schema;
-use crate::{Engine, Mail, Turn};
 
-/// What a command does to texts once it has succeeded.
-#[derive(Debug)]
-pub(crate) enum TextEffect {
-    /// The text is prepared now.
-    Prepares(Text),
-    /// Another text, which is not carried, has the name now.
-    Stays(Staying),
-    /// The same of a text of which nothing is known.
-    Hides(Box<[u8]>),
-    /// The name is free now.
-    Frees(Box<[u8]>),
-    /// Any names may have other texts now.
-    Unseen,
+/// A session that prepares more keeps its pin until it is reset.
+const TEXTS_MAX: usize = 32;
+
+/// Longer texts are not kept, and so are not harmless.
+const LEN_MAX: usize = 4 << 10;
+
+/// A text that a session has prepared.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    name: Box<[u8]>,
+    /// What running it does to the list of conditions, if that is known.
+    does: Option<Does>,
+    harmless: Option<Harmless>,
 }
 
-impl TextEffect {
-    /// The name, and the text that has it now and is not carried.
-    fn name_and_staying(self) -> (Box<[u8]>, Option<Staying>) {
-        match self {
-            Self::Prepares(text) => (text.name, None),
-            Self::Stays(text) => (text.name.clone(), Some(text)),
-            Self::Hides(name) | Self::Frees(name) => (name, None),
-            Self::Unseen => (Box::default(), None),
+/// A text of which the session and the answers tell all that it leaves behind.
+#[derive(Clone, Debug)]
+struct Harmless {
+    text: Box<[u8]>,
+    /// The session's schema when it was prepared.
+    schema: Option<Arc<[u8]>>,
+    /// The verdict on it.
+    statement: Statement,
+}
+
+/// What a COM_QUERY does to the texts of its session.
+#[derive(Debug)]
+pub(crate) enum ByName {
+    Prepares(Text),
+    Deallocates(Box<[u8]>),
+}
+
+/// The texts of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    list: Vec<Text>,
+}
+
+impl Texts {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The harmless ones, each with the schema in which it was prepared.
+    pub(crate) fn harmless(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let harmless = self.list.iter().filter_map(|text| text.harmless.as_ref());
+        harmless.map(|harmless| {
+            (
+                &*harmless.text,
+                harmless.schema.as_deref().unwrap_or_default(),
+            )
+        })
+    }
+
+    /// Takes over what a command did that was answered with this error, if any. False if there are too many texts.
+    pub(crate) fn take(&mut self, effect: &ByName, error: Option<u16>) -> bool {
+        match (effect, error) {
+            (ByName::Prepares(text), None) => {
+                self.remove(&text.name);
+                if self.list.len() == TEXTS_MAX {
+                    return false;
+                }
+                self.list.push(text.clone());
+            }
+            // A KILL may have come before the server gave up the former text of that name.
+            (ByName::Prepares(_), Some(code::QUERY_INTERRUPTED)) => {}
+            (ByName::Prepares(Text { name, .. }), Some(_))
+            | (ByName::Deallocates(name), None | Some(code::UNKNOWN_STMT_HANDLER)) => {
+                self.remove(name);
+            }
+            (ByName::Deallocates(_), Some(_)) => {}
         }
+        true
+    }
+
+    fn remove(&mut self, name: &[u8]) {
+        self.list.retain(|text| *text.name != *name);
+    }
+}
+
+impl Client {
+    /// The text of that name, unless something unseen may have prepared another one.
+    fn text_named(&self, name: &[u8]) -> Option<&Text> {
+        const HIDE: [PinReason; 3] = [
+            PinReason::Call,
+            PinReason::Unknown,
+            PinReason::MultipleStatements,
+        ];
+        let holdings = self.holdings.as_ref()?;
+        let hidden = HIDE.iter().any(|&reason| self.pins.contains(reason));
+        if hidden || holdings.has_texts_unseen() {
+            return None;
+        }
+        let mut texts = holdings.texts.list.iter();
+        texts.find(|text| *text.name == *name)
     }
 }
 
 impl Engine {
-    /// The verdict on a text that is about prepared texts, where `found` is that of its words.
-    pub(crate) fn judge_prepared(
+    /// The verdict on a statement about texts, where `found` is the verdict on its words.
+    pub(crate) fn judge_by_name(
         &self,
         client: &Client,
         (text, dialect): (&[u8], &Dialect),
         mut found: Statement,
     ) -> Statement {
-        let about = text_prepared(text, dialect);
-        if let Some(TextPrepared::Immediate {
-            source,
-            with_values,
-        }) = about
-        {
-            return self.immediate(client, (source, dialect), (with_values, found));
-        }
-        if client.pins.contains(PinReason::TextPrepared) {
-            if found.kind == Kind::Prepared {
-                found.traits |= counts_by_name(client, about);
+        match text_prepared(text, dialect) {
+            Some(TextPrepared::Execute(name)) => {
+                // USING may assign variables.
+                let assigns = text.windows(2).any(|part| part == b":=");
+                let text = client.text_named(&name).filter(|_| !assigns);
+                if let Some(harmless) = text.and_then(|text| text.harmless.as_ref()) {
+                    return run(&harmless.statement, found);
+                }
             }
-            return found;
-        }
-        match about {
-            Some(TextPrepared::Prepare(name, source)) => {
-                let prepared = self.prepared(client, (name, source), dialect);
-                prepared
-                    .iter()
-                    .for_each(|_| found.pins.remove(PinReason::TextPrepared));
-            }
-            // What USING lists may assign.
-            Some(TextPrepared::Execute(_)) if text.windows(2).any(|part| part == b":=") => {}
-            Some(TextPrepared::Execute(name)) => return executed(client, &name, found),
-            Some(TextPrepared::Immediate { .. } | TextPrepared::Deallocate(_)) => {}
             // Which of the texts goes is not known.
             None if found.pins.is_empty() => found.pins.insert(PinReason::TextPrepared),
-            None => {}
+            _ => {}
+        }
+        if found.pins.contains(PinReason::Call) {
+            found.traits |= Traits::COUNTS_UNSENT_ROWS;
         }
         found
     }
 
-    /// True if a text does the same on any backend that is brought to the session's state.
-    fn can_be_carried(&self, client: &Client, text: &[u8], inner: &Statement) -> bool {
-        let logs = self.facts.as_ref().is_some_and(|facts| facts.binary_log);
-        let unseen =
-            logs && changes_data(inner.kind) && inner.traits.contains(Traits::USES_USER_VARIABLES);
-        let homeless = client.session.schema.is_none() && may_ask_for_schema(text);
-        let harmless = is_carried(inner) || is_question(inner, text, self.flavor());
-        harmless && !homeless && !unseen
-    }
-
-    /// What a PREPARE would give the session; `None` if that cannot be carried.
-    fn prepared(
-        &self,
-        client: &Client,
-        (name, source): (Box<[u8]>, Source),
-        dialect: &Dialect,
-    ) -> Option<Text> {
-        let (text, inner) = self.inner(client, source, dialect)?;
-        let others = client.texts.as_ref();
-        let room = others.is_none_or(|texts| texts.has_room(&name, text.len()));
-        let fits = room && text.len() <= BYTES_MAX && self.has_session_memory();
-        (fits && self.can_be_carried(client, &text, &inner)).then(|| Text {
-            name,
-            state: client.session.clone(),
-            does: Does::of_statement(&inner, &text, self.flavor()),
-            asks: is_question(&inner, &text, self.flavor()),
-            statement: inner,
-            text: text.into(),
-            id: 0,
-        })
-    }
-
-    /// The text that PREPARE or EXECUTE IMMEDIATE names, if it is known, and the verdict on it.
-    fn inner(
-        &self,
-        client: &Client,
-        source: Source,
-        dialect: &Dialect,
-    ) -> Option<(Vec<u8>, Statement)> {
-        let text = self.text_of(client, source)?;
-        let inner = classify(&text, dialect);
-        Some((text, inner))
-    }
-
-    /// A text that is not carried. Of what adds to the list, or runs several statements, only the answer tells.
-    fn staying(
-        &self,
-        client: &Client,
-        (name, source): (Box<[u8]>, Source),
-        dialect: &Dialect,
-    ) -> Option<Staying> {
-        let (text, statement) = self.inner(client, source, dialect)?;
-        let does = Does::of_statement(&statement, &text, self.flavor());
-        let told = matches!(does, Does::Replaces | Does::Keeps | Does::Asks);
-        let asks = is_question(&statement, &text, self.flavor());
-        told.then(|| Staying {
-            name,
-            running: Running::of(&statement, does),
-            may_prepare: runs_unseen(&statement),
-            question: asks.then(|| text.into()),
-        })
-    }
-
-    /// What a COM_QUERY does to texts, if it is about them.
-    pub(crate) fn text_effect(
-        &mut self,
-        client: Key,
-        packet: Packet<'_>,
-        statement: &Statement,
-    ) -> Option<Box<TextEffect>> {
-        if self.may_rename_questions(client, (packet, statement)) {
-            return Some(Box::new(TextEffect::Unseen));
-        }
-        let query = packet.payload.first() == Some(&(Command::Query as u8));
-        if !query || statement.kind != Kind::Prepared {
-            return None;
-        }
-        let (record, facts) = (self.clients.get(client)?, self.facts.as_ref()?);
-        let dialect = facts.dialect(&record.session)?;
-        Some(Box::new(match text_prepared(packet.text(), &dialect)? {
-            TextPrepared::Execute(_) | TextPrepared::Immediate { .. } => return None,
-            TextPrepared::Deallocate(name) => TextEffect::Frees(name),
+    /// What a COM_QUERY does to the texts of its session; `None` if it does nothing, or more than can be said.
+    pub(crate) fn act_by_name(&self, key: Key, packet: Packet<'_>) -> Option<Act> {
+        let client = self.clients.get(key)?;
+        let dialect = self.facts.as_ref()?.dialect(&client.session)?;
+        let act = match text_prepared(packet.text(), &dialect)? {
             TextPrepared::Prepare(name, source) => {
-                let carried = !statement.pins.contains(PinReason::TextPrepared);
-                let prepared = self.prepared(record, (name.clone(), source.clone()), &dialect);
-                match prepared.filter(|_| carried) {
-                    Some(mut text) => {
-                        self.texts_prepared += 1;
-                        text.id = self.texts_prepared;
-                        TextEffect::Prepares(text)
-                    }
-                    None => match self.staying(record, (name.clone(), source), &dialect) {
-                        Some(text) => TextEffect::Stays(text),
-                        None => TextEffect::Hides(name),
-                    },
-                }
+                ByName::Prepares(self.read_text(client, name, source, &dialect))
             }
-        }))
+            TextPrepared::Deallocate(name) => ByName::Deallocates(name),
+            TextPrepared::Execute(_) => return None,
+        };
+        Some(Act::ByName(act))
     }
 
-    /// What running, or preparing, the text that a command names does to the list of conditions; `None` if it names none
-    /// that is known.
-    pub(crate) fn text_does(&self, client: Key, packet: Packet<'_>) -> Option<Does> {
-        let client = self.clients.get(client)?;
+    /// What a COM_QUERY about texts does to the list of conditions; `None` if its words alone tell.
+    pub(crate) fn does_by_name(&self, key: Key, packet: Packet<'_>) -> Option<Does> {
+        let is_query = packet.payload.first() == Some(&(Command::Query as u8));
+        let client = self.clients.get(key).filter(|_| is_query)?;
         let dialect = self.facts.as_ref()?.dialect(&client.session)?;
         match text_prepared(packet.text(), &dialect)? {
-            TextPrepared::Execute(name) => Some(client.texts.as_ref()?.running(&name)?.does),
+            TextPrepared::Execute(name) => client.text_named(&name)?.does,
             TextPrepared::Prepare(_, Source::Text(text)) => {
                 let prepared = classify(&text, &dialect);
                 Some(Does::of_preparing(&prepared, &text, self.flavor()))
             }
-            TextPrepared::Immediate {
-                source,
-                with_values: false,
-            } => self.immediate_does(client, source, &dialect),
-            _ => None,
+            TextPrepared::Prepare(..) | TextPrepared::Deallocate(_) => None,
         }
     }
 
-    /// A command that is about texts was answered.
-    pub(crate) fn texts_answered(
-        &mut self,
-        key: Key,
-        command: &mut ClientCommand,
-        ending: &Ending,
-    ) {
-        let Some(effect) = command.texts.take() else {
-            return;
-        };
-        let failed = *ending != Ending::Ok;
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let client = command
-            .client
-            .and_then(|client| self.clients.get_mut(client));
-        let here = &mut backend.leftovers.prepared;
-        match (*effect, failed) {
-            (TextEffect::Frees(_), true) => {}
-            (TextEffect::Unseen, _) => {
-                let texts = client.and_then(|client| client.texts.as_mut());
-                let texts = texts.filter(|_| !never_ran(command, ending));
-                texts.into_iter().for_each(|texts| texts.forget_questions());
-            }
-            (TextEffect::Prepares(text), false) => {
-                backend.dirty |= here.put(&text.name, text.id);
-                if let Some(client) = client {
-                    let texts = client.texts.get_or_insert_default();
-                    texts.put(text);
-                    texts.kept.count(texts.bytes(), &self.session_memory);
-                }
-            }
-            // A PREPARE that fails takes away what had the name.
-            (effect, _) => {
-                let hides = !failed && matches!(effect, TextEffect::Hides(_));
-                let (name, staying) = effect.name_and_staying();
-                // One that was killed before it began leaves what another session has under the name.
-                backend.dirty |= failed && here.get(&name).is_some();
-                here.remove(&name);
-                let Some(client) = client else { return };
-                client.forget_text(&name);
-                if let (Some(text), false) = (staying, failed) {
-                    client.texts.get_or_insert_default().stays(text);
-                }
-                if hides {
-                    client.texts.get_or_insert_default().hides();
-                }
+    /// The text that PREPARE names, if it is known.
+    fn text_of(&self, client: &Client, source: Source) -> Option<Vec<u8>> {
+        match source {
+            Source::Text(text) => Some(text),
+            Source::Variable(variable) => {
+                let known = self.knows_user_variable(client, &variable);
+                let user = client.session.user.as_ref().filter(|_| known)?;
+                user.get(&variable)?.ascii()
             }
         }
     }
 
-    /// Prepares what a statement needs of the session's texts and the backend does not have, and takes
-    /// away what it must not see. True if there was something: it is awaited (rule 5).
-    pub(crate) fn bring_texts<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        client: Key,
-        (packet, statement): (Packet<'_>, &Statement),
-    ) -> bool {
-        let used = self.names_used(client, packet, statement);
-        let Some(attached) = self.clients.get(client).and_then(|client| client.backend) else {
-            return false;
+    /// What is known of a text that is prepared.
+    fn read_text(
+        &self,
+        client: &Client,
+        name: Box<[u8]>,
+        source: Source,
+        dialect: &Dialect,
+    ) -> Text {
+        let Some(text) = self.text_of(client, source) else {
+            return Text {
+                name,
+                does: None,
+                harmless: None,
+            };
         };
-        if !self.lacks_texts((client, attached), &used) {
-            return false;
+        let statement = classify(&text, dialect);
+        let hides = matches!(statement.kind, Kind::Call | Kind::Multiple | Kind::Unknown);
+        let does = (!hides).then(|| Does::of_statement(&statement, &text, self.flavor()));
+        let keeps = text.len() <= LEN_MAX && self.is_harmless(&statement);
+        let harmless = keeps.then(|| Harmless {
+            text: text.into(),
+            schema: client.session.schema.clone(),
+            statement,
+        });
+        Text {
+            name,
+            does,
+            harmless,
         }
-        // To prepare one may empty the list.
-        self.read_warnings(turn, attached);
-        let (Some(client), Some(facts)) = (self.clients.get(client), &self.facts) else {
-            return false;
-        };
-        let Some(backend) = self.pool.get_mut(attached) else {
-            return false;
-        };
-        let outbox = turn.io.outbox(backend.handle);
-        let mut brought = backend.take_away(outbox, client, &used);
-        let lacking = backend.lacking(client, &used);
-        if lacking.iter().any(|text| text.text.contains(&b'@')) {
-            // Whether it can be prepared may depend on what they are.
-            backend.put_user_variables(outbox, client);
-        }
-        for text in lacking {
-            let dialect = facts.dialect(&text.state);
-            dialect.iter().for_each(|dialect| match used {
-                Names::Deallocated(_) => backend.prepare_to_go(outbox, text),
-                _ => {
-                    let can_lack = used == Names::All;
-                    backend.prepare(outbox, (text, can_lack), (&client.session, dialect));
-                }
-            });
-            brought |= dialect.is_some();
-        }
-        self.counters.restores += u64::from(brought);
-        brought
     }
 
-    /// True if a backend lacks texts that are used, or has others under their names.
-    fn lacks_texts(&self, (client, backend): (Key, Key), used: &Names) -> bool {
-        let (client, backend) = (self.clients.get(client), self.pool.get(backend));
-        let (Some(client), Some(backend)) = (client, backend) else {
-            return false;
-        };
-        backend.has_foreign(client, used) || !backend.lacking(client, used).is_empty()
-    }
-
-    /// Which of the texts a statement uses.
-    fn names_used(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Names {
-        let (Some(client), Some(facts)) = (self.clients.get(client), &self.facts) else {
-            return Names::None;
-        };
-        let backend = client.backend.and_then(|key| self.pool.get(key));
-        if client.texts.is_none()
-            && backend.is_none_or(|backend| backend.leftovers.prepared.is_empty())
-        {
-            return Names::None;
-        }
-        // Nothing that names another table can be prepared while tables are locked.
-        let hides = [
-            PinReason::Call,
-            PinReason::TextPrepared,
-            PinReason::Unknown,
-            PinReason::LockTables,
-        ];
-        if hides.iter().any(|&reason| statement.pins.contains(reason)) {
-            return Names::All;
-        }
-        let dialect = facts.dialect(&client.session);
-        match dialect.and_then(|dialect| text_prepared(packet.text(), &dialect)) {
-            Some(TextPrepared::Execute(name)) => Names::Executed(name),
-            Some(TextPrepared::Deallocate(name)) => Names::Deallocated(name),
-            Some(TextPrepared::Prepare(..) | TextPrepared::Immediate { .. }) | None => Names::None,
-        }
+    /// True if the answer to a statement, or its class, tells all that it leaves in its session.
+    fn is_harmless(&self, statement: &Statement) -> bool {
+        const LEAVES_MORE: Traits = Traits::READS_DIAGNOSTICS
+            .union(Traits::READS_ROW_COUNTS)
+            .union(Traits::READS_CONNECTION_ID)
+            .union(Traits::READS_ADDRESS)
+            .union(Traits::ASSIGNS_USER_VARIABLES)
+            .union(Traits::DRAWS_SEQUENCE)
+            .union(Traits::TELLS_SEQUENCE)
+            .union(Traits::MULTIPLE);
+        let kind = matches!(
+            statement.kind,
+            Kind::Select
+                | Kind::Insert
+                | Kind::Replace
+                | Kind::Update
+                | Kind::Delete
+                | Kind::Do
+                | Kind::Show
+                | Kind::Ddl
+                | Kind::Commit
+                | Kind::Rollback
+        );
+        // With a binary log, what changes data sets the variables that it reads.
+        let logs = self.facts.as_ref().is_some_and(|facts| facts.binary_log);
+        let sets = logs
+            && changes_data(statement.kind)
+            && statement.traits.contains(Traits::USES_USER_VARIABLES);
+        kind && !sets && !statement.traits.intersects(LEAVES_MORE)
     }
 }
 
-/// The names of texts that a statement uses.
-#[derive(PartialEq, Eq)]
-pub(super) enum Names {
-    /// None.
-    None,
-    /// This one.
-    Executed(Box<[u8]>),
-    /// This one, which is nobody's then.
-    Deallocated(Box<[u8]>),
-    /// It may be any.
-    All,
-}
-
-impl Names {
-    pub(super) fn contains(&self, name: &[u8]) -> bool {
-        match self {
-            Self::None => false,
-            Self::Executed(used) | Self::Deallocated(used) => **used == *name,
-            Self::All => true,
-        }
-    }
-}
-
-/// What a statement about texts may do to `FOUND_ROWS()` in a session that is pinned for some.
-fn counts_by_name(client: &Client, about: Option<TextPrepared>) -> Traits {
-    let running = match about {
-        Some(TextPrepared::Execute(name)) => {
-            let texts = client.texts.as_ref();
-            texts.and_then(|texts| texts.running(&name))
-        }
-        Some(TextPrepared::Prepare(..) | TextPrepared::Deallocate(_)) => return Traits::empty(),
-        Some(TextPrepared::Immediate { .. }) | None => None,
-    };
-    running.map_or(Traits::COUNTS_UNSENT_ROWS, |running| running.counts)
-}
-
-/// What an EXECUTE does, where `found` is the verdict on its words.
-fn executed(client: &Client, name: &[u8], found: Statement) -> Statement {
-    match client.texts.as_ref().and_then(|texts| texts.get(name)) {
-        Some(text) => run(&text.statement, found),
-        // The server does not know it either.
-        None => Statement {
-            traits: Traits::MAY_WRITE,
-            pins: pins_of_words(&found),
-            ..found
-        },
-    }
-}
-
-/// What running a text that can be carried does.
+/// The verdict on EXECUTE of a harmless text, where `found` is the verdict on its words.
 fn run(inner: &Statement, found: Statement) -> Statement {
     let own = inner.traits - (Traits::PURE_READ | Traits::BARE_BEGIN);
-    let of_words = found.traits & (Traits::USES_USER_VARIABLES | Traits::UNKNOWN_CALL);
+    let values = found.traits & (Traits::USES_USER_VARIABLES | Traits::UNKNOWN_CALL);
+    // Its words hide what it runs, and here that is known.
+    let mut of_words = found.pins;
+    of_words.remove(PinReason::TextPrepared);
+    of_words.remove(PinReason::Call);
     Statement {
         kind: inner.kind,
-        traits: own | Traits::RUNS_PREPARED_TEXT | of_words,
-        pins: inner.pins | pins_of_words(&found),
+        traits: own | values | Traits::RUNS_PREPARED_TEXT,
+        pins: inner.pins | of_words,
         digest: found.digest,
     }
 }
 
-/// The reasons to pin that an EXECUTE has itself, whatever it runs.
-fn pins_of_words(found: &Statement) -> PinReasons {
-    let mut pins = found.pins;
-    pins.remove(PinReason::TextPrepared);
-    pins.remove(PinReason::Call);
-    pins
-}
+#[cfg(test)]
+mod tests {
+    use session::statement::Flavor;
 
-/// True if a text can be run under another name on any backend.
-fn is_carried(inner: &Statement) -> bool {
-    const KNOWN_BETTER: Traits = Traits::READS_DIAGNOSTICS
-        .union(Traits::READS_ROW_COUNTS)
-        .union(Traits::READS_CONNECTION_ID)
-        .union(Traits::READS_ADDRESS)
-        .union(Traits::SETS_UNSCOPED)
-        .union(Traits::ASSIGNS_USER_VARIABLES)
-        .union(Traits::DRAWS_SEQUENCE)
-        .union(Traits::TELLS_SEQUENCE)
-        .union(Traits::MULTIPLE);
-    let kind = matches!(
-        inner.kind,
-        Kind::Select
-            | Kind::Insert
-            | Kind::Replace
-            | Kind::Update
-            | Kind::Delete
-            | Kind::Set
-            | Kind::Do
-            | Kind::Show
-            | Kind::Ddl
-            | Kind::Commit
-            | Kind::Rollback
-    );
-    kind && !inner.traits.intersects(KNOWN_BETTER)
+    use super::*;
+
+    fn prepares(name: &str) -> ByName {
+        ByName::Prepares(Text {
+            name: name.as_bytes().into(),
+            does: None,
+            harmless: None,
+        })
+    }
+
+    fn deallocates(name: &str) -> ByName {
+        ByName::Deallocates(name.as_bytes().into())
+    }
+
+    #[test]
+    fn names_are_listed_as_long_as_the_server_may_have_them() {
+        let mut texts = Texts::default();
+        for (effect, error, listed) in [
+            (prepares("a"), None, "a"),
+            (prepares("b"), None, "ab"),
+            (prepares("a"), None, "ba"),
+            // It was killed before or after that took the text away.
+            (prepares("a"), Some(code::QUERY_INTERRUPTED), "ba"),
+            (prepares("a"), Some(code::PARSE_ERROR), "b"),
+            (prepares("c"), Some(code::PARSE_ERROR), "b"),
+            (deallocates("b"), Some(code::QUERY_INTERRUPTED), "b"),
+            (deallocates("a"), Some(code::UNKNOWN_STMT_HANDLER), "b"),
+            (deallocates("b"), Some(code::UNKNOWN_STMT_HANDLER), ""),
+            (prepares("c"), None, "c"),
+            (deallocates("c"), None, ""),
+        ] {
+            assert!(texts.take(&effect, error), "{effect:?}");
+            let names: Vec<_> = texts.list.iter().map(|text| &text.name[..]).collect();
+            assert_eq!(names.concat(), listed.as_bytes(), "{effect:?}, {error:?}");
+        }
+        assert!(texts.is_empty());
+    }
+
+    #[test]
+    fn more_texts_than_are_listed_are_told() {
+        let mut texts = Texts::default();
+        for number in 0..TEXTS_MAX {
+            assert!(texts.take(&prepares(&number.to_string()), None));
+        }
+        assert!(texts.take(&prepares("0"), None), "it replaces another");
+        assert!(!texts.take(&prepares("more"), None));
+    }
+
+    #[test]
+    fn an_execute_of_a_harmless_text_does_what_the_text_does() {
+        let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+        let read = |text: &str| classify(text.as_bytes(), &dialect);
+        for (text, pins) in [
+            ("SELECT a FROM t", &[][..]),
+            ("ALTER TABLE t ADD COLUMN b INT", &[]),
+            (
+                "CREATE TEMPORARY TABLE t (a INT)",
+                &[PinReason::TemporaryTable],
+            ),
+        ] {
+            let inner = read(text);
+            let runs = run(&inner, read("EXECUTE p USING @a"));
+            assert_eq!(runs.kind, inner.kind, "{text}");
+            assert_eq!(runs.pins, pins.iter().copied().collect(), "{text}");
+            assert!(runs.traits.contains(Traits::USES_USER_VARIABLES), "{text}");
+            assert!(!runs.traits.contains(Traits::PURE_READ), "{text}");
+        }
+    }
 }

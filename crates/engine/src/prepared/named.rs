@@ -2,12 +2,14 @@
 //! that was kept for the execution, and with the types of the parameters if the client left them out and the
 //! backend does not have them.
 
+use membership::Key;
 use session::statement::{Flavor, Kind, Traits};
 use wire::{
     Command, ParameterList, ParameterTypes, TypeList, asks_for_cursor, number_packets,
     parameter_types, with_parameter_types, write_packet,
 };
 
+use crate::Engine;
 use crate::backend::Backend;
 use crate::client::Client;
 use crate::commands::Packet;
@@ -39,6 +41,21 @@ pub(crate) fn names_statement(payload: &[u8]) -> bool {
 pub(crate) fn executes(payload: &[u8]) -> bool {
     let runs = [Command::StmtExecute as u8, Command::StmtBulkExecute as u8];
     payload.first().is_some_and(|byte| runs.contains(byte))
+}
+
+impl Engine {
+    /// The text that a command runs, unless that was prepared by name.
+    pub(crate) fn text_that_runs<'a>(
+        &'a self,
+        client: Key,
+        packet: Packet<'a>,
+    ) -> Option<&'a [u8]> {
+        if !executes(packet.payload) {
+            return Some(packet.text());
+        }
+        let prepared = self.clients.get(client)?.statement(packet.payload)?;
+        Some(&prepared.template.text)
+    }
 }
 
 /// What an execution needs to find on a backend.

@@ -459,29 +459,6 @@ fn what_preparing_warns_of_is_told() {
 }
 
 #[test]
-fn what_is_prepared_by_name_can_be_given_up_though_its_table_is_gone() {
-    let database = Database::shared();
-    prepare_schema(&database, "carried_gone");
-    let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
-    let mut mover = Mover::new(&door, "carried_gone");
-    let mut client = Client::new(&door.address(), "carried_gone");
-    for (sql, succeeds) in [
-        ("PREPARE p FROM 'SELECT a FROM t'", true),
-        ("DROP TABLE t", true),
-        ("EXECUTE p", false),
-        ("DEALLOCATE PREPARE p", true),
-        ("DEALLOCATE PREPARE p", false),
-    ] {
-        mover.turn();
-        let told = client.run(sql);
-        let done = matches!(told[..], [Outcome::Ok(_)]);
-        assert_eq!(done, succeeds, "{sql}: {told:?}");
-    }
-    let pins = door.metric("myriad_pins_total{reason=\"text_prepared\"}");
-    assert_eq!(pins, 0);
-}
-
-#[test]
 fn what_is_prepared_knows_the_client_by_its_own_id() {
     let database = Database::shared();
     prepare_schema(&database, "carried_id");

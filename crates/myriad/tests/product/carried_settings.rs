@@ -202,41 +202,6 @@ fn what_the_next_transaction_is_to_have_stays_beside_what_others_set_for_theirs(
     assert_eq!(code(&mut client, WRITE), READ_ONLY);
 }
 
-/// Nor is a text prepared in what another session has set for all of its transactions.
-#[test]
-fn what_writes_is_prepared_where_another_session_may_only_read() {
-    let (_kept, [mut client, mut other, mut third]) = few("carried_reads", 2);
-    client.run(&format!("PREPARE p FROM '{WRITE}'"));
-    // It keeps the connection that has the text.
-    third.run("BEGIN");
-    other.run("SET SESSION TRANSACTION READ ONLY");
-    assert_eq!(code(&mut client, "EXECUTE p"), 0);
-}
-
-/// Where only reads are allowed what writes cannot even be prepared.
-#[test]
-fn nobody_prepares_in_what_is_the_next_transaction_of_another() {
-    const WRITE: &str = "PREPARE p FROM 'UPDATE t SET a = ? WHERE id = 0'";
-    carries(
-        "carried_next_prepared",
-        &[
-            &["SELECT 1", "SET TRANSACTION READ ONLY", "SELECT 1", "DO 1"],
-            &[
-                WRITE,
-                "SET @a = 5",
-                "EXECUTE p USING @a",
-                "EXECUTE p USING @a",
-            ],
-            &[
-                "PREPARE p FROM 'SELECT 7'",
-                "DO 1",
-                "EXECUTE p",
-                "EXECUTE p",
-            ],
-        ],
-    );
-}
-
 #[test]
 fn what_is_about_replication_follows_its_session() {
     const ASKS: &str =

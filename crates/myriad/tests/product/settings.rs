@@ -144,7 +144,6 @@ fn what_is_set_for_all_reaches_new_sessions() {
 enum Way {
     Text,
     Prepared,
-    PreparedByName,
     BehindAnother,
 }
 
@@ -153,10 +152,6 @@ impl Way {
         match self {
             Self::Text => client.run(sql),
             Self::Prepared => client.execute(sql, || {}).outcomes(),
-            Self::PreparedByName => {
-                let prepared = client.run(&format!("PREPARE p FROM \"{sql}\""));
-                [prepared, client.run("EXECUTE p")].concat()
-            }
             Self::BehindAnother => client.run(&format!("DO 1; {sql}")),
         }
     }
@@ -216,12 +211,7 @@ fn told_while_globals_change(address: &Address, way: Way) -> Vec<String> {
 
 #[test]
 fn sessions_keep_what_they_began_with_while_global_variables_change() {
-    for way in [
-        Way::Text,
-        Way::Prepared,
-        Way::PreparedByName,
-        Way::BehindAnother,
-    ] {
+    for way in [Way::Text, Way::Prepared, Way::BehindAnother] {
         let [direct, through] = [true, false].map(|direct| {
             let database = Database::private();
             let door = FrontDoor::start(database.address(), &["server.workers = 2"]);

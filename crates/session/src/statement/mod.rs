@@ -78,7 +78,7 @@ pub use scope::scoped;
 pub use sequences::{SequenceName, SequenceUse, sequences};
 pub use substitute::substitute;
 pub use target::{Kill, Named, kill_target, names, use_schema};
-pub use text_prepared::{Source, TextPrepared, prepare_statement, text_prepared};
+pub use text_prepared::{Source, TextPrepared, text_prepared};
 pub use time_limit::{milliseconds, seconds, time_limit};
 pub use tracking::sets_tracked;
 pub use unseen::{Stored, leaves_unseen, patterns, sets_variables};

@@ -1,5 +1,4 @@
-//! PREPARE, EXECUTE and DEALLOCATE of texts. Owns their forms and the writing of a PREPARE; what is
-//! prepared where is the caller's to know.
+//! PREPARE, EXECUTE and DEALLOCATE of texts. Owns their forms; what is prepared where is the caller's to know.
 
 use super::dialect::Dialect;
 use super::identifier;
@@ -16,13 +15,6 @@ pub enum TextPrepared {
     Prepare(Box<[u8]>, Source),
     /// `EXECUTE name …`
     Execute(Box<[u8]>),
-    /// `EXECUTE IMMEDIATE …`
-    Immediate {
-        /// Where its text comes from.
-        source: Source,
-        /// USING lists values for it.
-        with_values: bool,
-    },
     /// `DEALLOCATE PREPARE name`
     Deallocate(Box<[u8]>),
 }
@@ -51,10 +43,7 @@ pub fn text_prepared(text: &[u8], dialect: &Dialect) -> Option<TextPrepared> {
             TextPrepared::Prepare(name, source(&mut lexer, text)?)
         }
         Keyword::Execute => match lexer.next() {
-            token if token.is(Keyword::Immediate) => {
-                let source = source(&mut lexer, text)?;
-                return immediate(&mut lexer, source);
-            }
+            token if token.is(Keyword::Immediate) => return None,
             token => TextPrepared::Execute(name(token)?),
         },
         Keyword::Deallocate | Keyword::Drop => {
@@ -65,34 +54,6 @@ pub fn text_prepared(text: &[u8], dialect: &Dialect) -> Option<TextPrepared> {
     };
     let rest = matches!(found, TextPrepared::Execute(_));
     ends(&mut lexer, rest).then_some(found)
-}
-
-/// Behind the text of EXECUTE IMMEDIATE.
-fn immediate(lexer: &mut Lexer<'_>, source: Source) -> Option<TextPrepared> {
-    let mut rest = lexer.clone();
-    let with_values = match rest.next() {
-        Token::Word(word) => word.text.eq_ignore_ascii_case(b"using"),
-        _ => false,
-    };
-    let found = TextPrepared::Immediate {
-        source,
-        with_values,
-    };
-    ends(lexer, with_values).then_some(found)
-}
-
-/// What prepares `text` under `name` in a session that reads texts so.
-#[must_use]
-pub fn prepare_statement(name: &[u8], text: &[u8], dialect: &Dialect) -> Vec<u8> {
-    let mut statement = [b"PREPARE `", name, b"` FROM '"].concat();
-    for &byte in text {
-        if byte == b'\'' || byte == b'\\' && !dialect.no_backslash_escapes {
-            statement.push(byte);
-        }
-        statement.push(byte);
-    }
-    statement.push(b'\'');
-    statement
 }
 
 /// Names of characters beyond ASCII depend on a collation, and so does a space at the end.
@@ -162,20 +123,6 @@ mod tests {
             ("EXECUTE p", TextPrepared::Execute(name("p"))),
             ("EXECUTE `R s;'`", TextPrepared::Execute(name("r s;'"))),
             ("EXECUTE p USING @a, @b", TextPrepared::Execute(name("p"))),
-            (
-                "EXECUTE IMMEDIATE 'SELECT 1'",
-                TextPrepared::Immediate {
-                    source: text("SELECT 1"),
-                    with_values: false,
-                },
-            ),
-            (
-                "execute immediate @a Using 1, @b;",
-                TextPrepared::Immediate {
-                    source: Source::Variable(name("a")),
-                    with_values: true,
-                },
-            ),
             ("DEALLOCATE PREPARE p", TextPrepared::Deallocate(name("p"))),
             (
                 "DROP PREPARE /* x */ p",
@@ -187,9 +134,8 @@ mod tests {
         for statement in [
             "SELECT 1",
             "DROP TABLE p",
-            "EXECUTE IMMEDIATE 'SELECT ?' + 1",
-            "EXECUTE IMMEDIATE CONCAT('a', 'b')",
-            "EXECUTE IMMEDIATE 'a' 'b'",
+            "EXECUTE IMMEDIATE 'SELECT 1'",
+            "EXECUTE IMMEDIATE @a",
             "PREPARE p FROM CONCAT('a', 'b')",
             "PREPARE p FROM 'a\\'b'",
             "PREPARE p FROM 'ä'",
@@ -200,14 +146,5 @@ mod tests {
         ] {
             assert_eq!(read(statement), None, "{statement}");
         }
-    }
-
-    #[test]
-    fn what_is_written_is_read_again() {
-        let dialect = Dialect::new(Flavor::MySql, 90_700);
-        let written = prepare_statement(b"p", b"SELECT 'it''s', \"x\"", &dialect);
-        let source = Source::Text(b"SELECT 'it''s', \"x\"".to_vec());
-        let expected = TextPrepared::Prepare((*b"p").into(), source);
-        assert_eq!(text_prepared(&written, &dialect), Some(expected));
     }
 }

@@ -123,6 +123,7 @@ impl Model {
             || self.session.statements.stay()
             || self.session.statements.has_cursor()
             || self.session.tables_locked
+            || self.has_texts()
             || !self.storage.names_of(ALONE).is_empty()
     }
 

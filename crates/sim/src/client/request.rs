@@ -142,9 +142,6 @@ impl Request {
         if let Self::Query(Sql::Multiple(parts)) = self {
             return parts.contains(&Sql::Nonsense);
         }
-        if let Self::Query(Sql::PrepareText(_, text)) = self {
-            return **text == Sql::Nonsense;
-        }
         matches!(
             self,
             Self::Query(
@@ -155,6 +152,8 @@ impl Request {
                     | Sql::DropTemporary
                     | Sql::GetLock(_)
                     | Sql::ReleaseLock(_)
+                    | Sql::PrepareText(..)
+                    | Sql::ExecuteText(_)
                     | Sql::Nonsense
             )
         )

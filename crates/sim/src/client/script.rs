@@ -108,19 +108,29 @@ pub(super) fn preparable(rng: &mut Rng, client: usize) -> Sql {
     }
 }
 
-/// What is done with texts prepared by name; everybody uses the same names.
-pub(super) fn by_name(rng: &mut Rng, (client, tag): (usize, &str), in_schema: bool) -> Sql {
-    let name = pick(rng, ["p", "q", "r"]).to_owned();
+/// What is done with texts prepared by name; everybody uses the same names. `own`: those that the session has prepared.
+pub(super) fn by_name(
+    rng: &mut Rng,
+    (client, tag): (usize, &str),
+    own: &[String],
+    in_schema: bool,
+) -> Sql {
+    let name = match own.is_empty() || rng.u8(0..16) == 0 {
+        true => pick(rng, ["p", "q", "r"]).to_owned(),
+        false => own[rng.usize(..own.len())].clone(),
+    };
+    let prepares = if own.is_empty() { 18 } else { 3 };
     match rng.u8(0..20) {
-        0..6 => Sql::PrepareText(name, Box::new(carried(rng, (client, tag), in_schema))),
-        6..18 => Sql::ExecuteText(name),
+        which if which < prepares => {
+            Sql::PrepareText(name, Box::new(harmless(rng, (client, tag), in_schema)))
+        }
+        3..12 => Sql::ExecuteText(name),
         _ => Sql::DeallocateText(name),
     }
 }
 
-/// A text that the front door prepares anew wherever it is executed. That no schema was selected cannot be had
-/// again, so the schema is asked for only where there is one.
-fn carried(rng: &mut Rng, (client, tag): (usize, &str), in_schema: bool) -> Sql {
+/// A text that pins for no longer than it is prepared, but for what sets variables and what is nonsense.
+fn harmless(rng: &mut Rng, (client, tag): (usize, &str), in_schema: bool) -> Sql {
     match rng.u8(0..20) {
         0..3 if in_schema => Sql::Schema,
         0..9 => Sql::Literal(format!("token {tag}")),

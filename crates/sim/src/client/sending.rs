@@ -79,7 +79,8 @@ impl Client {
         // Nothing is drawn for those who prepare none.
         if self.profile.texts > 0 && self.rng.u8(..) < self.profile.texts {
             let in_schema = self.model.schema().is_some();
-            let sql = script::by_name(&mut self.rng, (self.profile.client, tag), in_schema);
+            let own = self.model.text_names();
+            let sql = script::by_name(&mut self.rng, (self.profile.client, tag), &own, in_schema);
             return Request::Query(sql);
         }
         script::next(&mut self.rng, &self.profile, open, tag)

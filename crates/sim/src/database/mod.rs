@@ -66,8 +66,6 @@ pub(crate) struct Database {
     pub(crate) executed: u64,
     /// EXECUTEs of texts prepared by name that ran.
     pub(crate) texts: u64,
-    /// PREPAREs of the front door.
-    pub(crate) texts_prepared: u64,
     /// Files that were complete.
     pub(crate) files: u64,
     /// The first account is asked questions of a plugin of its own.
@@ -90,7 +88,6 @@ impl Database {
             executions: BTreeMap::new(),
             executed: 0,
             texts: 0,
-            texts_prepared: 0,
             files: 0,
             questions: false,
             is_unsound,
@@ -330,7 +327,12 @@ impl Database {
     fn reset(&mut self, outside: &mut Outside<'_>, id: usize) -> Result<(), Broken> {
         self.work(id).rollback();
         if self.sabotage != Some(Sabotage::LoseReset) {
-            self.connections[id].session.reset();
+            let session = &mut self.connections[id].session;
+            let texts = session.texts.clone();
+            session.reset();
+            if self.sabotage == Some(Sabotage::LeaveTexts) {
+                session.texts = texts;
+            }
             self.inherit(id);
             self.storage.release_names(id);
         }
@@ -365,8 +367,6 @@ impl Database {
                 !tracks(assignments) && !probes(assignments)
             }
             (Some(Sabotage::LoseInsertId), Sql::Set(assignments)) => sets_insert_id(assignments),
-            (Some(Sabotage::LoseTexts), Sql::PrepareText(..)) => true,
-            (Some(Sabotage::LeaveTexts), Sql::DeallocateText(_)) => true,
             _ => false,
         };
         lost && tag.is_none()

@@ -68,17 +68,6 @@ impl Binding {
         let schema = self.schema == other.schema || !sql.is_bound();
         schema && self.variables == other.variables
     }
-
-    /// The same of a text prepared by name: how long a GROUP_CONCAT() may be is looked up when it runs.
-    pub(crate) fn means_the_same_by_name(&self, other: &Self, sql: &Sql) -> bool {
-        const LOOKED_UP: &str = "group_concat_max_len";
-        let bound = |binding: &Self| {
-            let mut binding = binding.clone();
-            binding.variables.remove(LOOKED_UP);
-            binding
-        };
-        bound(self).means_the_same(&bound(other), sql)
-    }
 }
 
 impl Prepared {

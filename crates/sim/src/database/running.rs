@@ -31,7 +31,6 @@ impl Database {
         match sql {
             Sql::Executed(executed) if executed.binary => self.executed += 1,
             Sql::Executed(_) => self.texts += 1,
-            Sql::PrepareText(..) => self.texts_prepared += u64::from(tag.is_none()),
             _ => {}
         }
         let outcome = self.run_here(id, sql, again);
@@ -106,11 +105,6 @@ impl Database {
             }
             (Sql::Warn, Some(Sabotage::LoseRepeated)) if again => return Outcome::value("1"),
             _ => {}
-        }
-        if let (Sql::PrepareText(name, text), Some(Sabotage::LoseBinding)) = (sql, self.sabotage)
-            && let Some(left) = self.connections[id].session.left_schema.clone()
-        {
-            return self.work(id).prepare_text_in(Some(left), (name, text));
         }
         self.work(id).run(sql)
     }

@@ -29,6 +29,10 @@ impl Texts {
         self.named.get(name)
     }
 
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.named.keys()
+    }
+
     /// False if the name is nobody's.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         self.named.remove(name).is_some()
@@ -56,15 +60,6 @@ impl Work<'_> {
     /// PREPARE: what had the name before is gone, whatever becomes of this.
     pub(super) fn prepare_text(&mut self, name: &str, sql: &Sql) -> Outcome {
         let schema = self.session.schema.clone();
-        self.prepare_text_in(schema, (name, sql))
-    }
-
-    /// The same in another schema than the one that is selected.
-    pub(super) fn prepare_text_in(
-        &mut self,
-        schema: Option<String>,
-        (name, sql): (&str, &Sql),
-    ) -> Outcome {
         self.session.texts.remove(name);
         if let Some(error) = refusal(schema.as_deref(), |s| self.storage.has(s), sql) {
             return Outcome::Err(error);

@@ -68,14 +68,8 @@ const KNOWN: [Known; 68] = [
                 let text = line
                     .strip_prefix("\\prepare ")
                     .and_then(|rest| rest.split_once(' '));
-                // Behind what may prepare others the front door does not know which these are.
-                let may_prepare = runs_unknown_text(case) || case.has(&["CALL "]);
-                let known = Server::is_mariadb() && !may_prepare;
-                let by_name = line.split_once(" FROM '").filter(|_| known);
-                let begins = |words| by_name.is_some_and(|(_, text)| text.starts_with(words));
                 text.is_some_and(|(_, text)| text.starts_with("SELECT"))
                     && (Server::is_mariadb() || !line.contains("_count"))
-                    || line.starts_with("PREPARE ") && (begins("SHOW ") || begins("SELECT "))
             };
             let prepares = |line: &String| {
                 asks(line) && line.to_uppercase().contains("PREPARE") && !carried(line)
@@ -414,9 +408,7 @@ const KNOWN: [Known; 68] = [
         };
         let late = failed || opened || case.has(&["\\cursor"]);
         let late = late && turned.only_schema_is_told();
-        let question = case.last().starts_with("EXECUTE") && asks(case.text_that_runs());
-        let question = question && Server::is_mariadb() && case.only_schema_is_told();
-        prepares && (case.only_schema_is_told() || one || late) || question
+        prepares && (case.only_schema_is_told() || one || late)
     }),
     (
         "a key that there is already and a foreign key that refers to nothing",
@@ -548,15 +540,10 @@ const KNOWN: [Known; 68] = [
         },
     ),
     ("can be changed, but not be given up", |case| {
-        let unknown = |told: &String| told.contains("#HY000Unknown prepared statement handler");
-        let runs = case.last().starts_with("EXECUTE") && case.has(&["DROP DATABASE"]);
         let none = |told: &String| told.contains("#3D000No database selected");
         let ran = case.has(&["\\execute"]) && case.has(&["DROP DATABASE"]);
-        let asks = case.last().contains("DATABASE()") && case.has(&["EXECUTE"]);
-        let follows = asks && case.has(&["DROP DATABASE"]) && case.same_rows_but_one();
-        follows
-            || runs && case.through.first().is_some_and(unknown)
-            || ran && case.direct.first().is_some_and(none)
+        let asks = case.last().contains("DATABASE()") && case.same_rows_but_one();
+        ran && (asks || case.direct.first().is_some_and(none))
     }),
     (
         "that tells fewer values than there are parameters",
@@ -576,15 +563,11 @@ const KNOWN: [Known; 68] = [
         refused && case.has(&["\\long "]) && !Server::is_mariadb()
     }),
     (
-        "`1100` in place of `1210` or `1792` while tables are locked, `1792` or `1243` in place of it",
+        "`1100` in place of `1210` or `1792` while tables are locked, `1792` in place of it",
         |case| {
             let incorrect = |told: &String| told.contains(r"\xff\xba\x04#HY000");
             let unprepared = |told: &String| {
-                let words = [
-                    "was not locked with LOCK TABLES",
-                    "#25006Cannot execute",
-                    "#HY000Unknown prepared statement",
-                ];
+                let words = ["was not locked with LOCK TABLES", "#25006Cannot execute"];
                 words.iter().any(|words| told.contains(words))
             };
             let [direct, through] = [case.direct, case.through].map(|told| told.first());

@@ -22,7 +22,7 @@ impl Doubts {
     pub(super) fn executes(&self, session: &Session, name: &str, ran: &Execution) -> bool {
         match (&ran.prepared, session.texts.get(name)) {
             (Some((sql, binding)), Some(own)) => {
-                own.sql == *sql && own.binding.means_the_same_by_name(binding, sql)
+                own.sql == *sql && own.binding.means_the_same(binding, sql)
             }
             (Some(_), None) => false,
             (None, own) => own.is_none() || self.names.contains(name),
@@ -31,6 +31,16 @@ impl Doubts {
 }
 
 impl Model {
+    /// True if a text is prepared for certain.
+    pub(super) fn has_texts(&self) -> bool {
+        let mut names = self.session.texts.names();
+        names.any(|name| !self.texts.names.contains(name))
+    }
+
+    pub(crate) fn text_names(&self) -> Vec<String> {
+        self.session.texts.names().cloned().collect()
+    }
+
     /// What a statement is told of a name settles whether that is still the session's.
     pub(super) fn settle_doubt(&mut self, sql: &Sql, answer: &Answer) {
         const UNKNOWN: u16 = wire::code::UNKNOWN_STMT_HANDLER;
