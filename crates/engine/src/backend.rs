@@ -18,7 +18,7 @@ use admission::Permit;
 use events::{Handle, Span, Timestamp};
 use membership::Key;
 use session::SessionState;
-use session::statement::{Flavor, Kind, PinReasons, Traits};
+use session::statement::{Kind, PinReasons, Traits};
 use wire::ServerStatus;
 
 use crate::backend::auth::BackendLogin;
@@ -160,8 +160,6 @@ pub(crate) struct Backend {
     pub changed_globals: Vec<GlobalQuestion>,
     /// Only it knows the attached session's `FOUND_ROWS()`: rows were counted that were never sent.
     pub counted_rows: bool,
-    /// The last rows that it has counted are those of the attached session.
-    pub counted_own: bool,
     /// What it is still to be sent of the command under way.
     pub rest: Option<Box<Rest>>,
     /// A file that the client is sending.
@@ -439,8 +437,6 @@ pub(crate) enum RestorePart {
     InsertId,
     /// The list of warnings is emptied.
     Warnings,
-    /// Rows are counted for `FOUND_ROWS()`.
-    FoundRows,
 }
 
 /// A client's command.
@@ -499,8 +495,8 @@ impl ClientCommand {
     }
 
     /// Takes note of a piece of the answer.
-    pub(crate) fn note(&mut self, piece: &Piece<'_>, flavor: Flavor) {
-        self.counts.piece(piece, (self.kind, flavor));
+    pub(crate) fn note(&mut self, piece: &Piece<'_>) {
+        self.counts.piece(piece, self.kind);
         if let Some(effect) = &mut self.effect {
             effect.note(piece);
         }

@@ -20,7 +20,6 @@ use crate::carried::track_filter::TrackFilter;
 use crate::diagnostics::capture::Capture;
 use crate::endings::retry::Retry;
 use crate::lanes::digests::Digest;
-use crate::login::former::Former;
 use crate::login::places::Place;
 use crate::prepared::client_statements::ClientStatements;
 use crate::shared::PinSlot;
@@ -171,9 +170,7 @@ pub(crate) struct Origin {
     pub nonce: [u8; 20],
     /// What was agreed upon, if it speaks TLS.
     pub tls: Option<Box<TlsFacts>>,
-    /// How often it was refused to be somebody else.
-    pub changes_refused: u8,
-    /// The collation that it asked for last, at login or with COM_CHANGE_USER, even if that was refused.
+    /// The collation that it asked for last, at login or with COM_CHANGE_USER.
     pub asked_collation: u8,
     /// It logged in with CLIENT_IGNORE_SPACE; whether its capabilities have the flag still depends on how it began
     /// anew.
@@ -196,8 +193,6 @@ pub(crate) struct Login {
     pub place: Option<Place>,
     /// The level of zstd that it asks for.
     pub zstd_level: u8,
-    /// Who it is meanwhile, in COM_CHANGE_USER.
-    pub former: Option<Former>,
     /// What proves to the client that Myriad knows what the server keeps of its password.
     pub proof: Option<Box<[u8; SERVER_PROOF_LEN]>>,
 }
@@ -211,7 +206,6 @@ impl Login {
             greeted: None,
             place: None,
             zstd_level: 0,
-            former: None,
             proof: None,
         })
     }

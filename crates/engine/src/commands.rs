@@ -211,8 +211,7 @@ impl Engine {
         }
         match command {
             Command::Quit => self.close_client(turn, key, DisconnectReason::Quit),
-            Command::Ping if !self.only_backend_counts(key) => self.answer_ping(turn, key),
-            Command::Query if self.kills_among(turn, key, packet) => {}
+            Command::Ping => self.answer_without_rows(turn, key),
             Command::Query if may_be_kill(packet.text()) => {
                 return self.kill_command(turn, key, packet);
             }
@@ -231,7 +230,6 @@ impl Engine {
             Command::StmtPrepare if self.refuses_statement(turn, key) => {}
             Command::SetOption if self.set_option(turn, key, packet.payload) => {}
             Command::Query
-            | Command::Ping
             | Command::InitDb
             | Command::StmtPrepare
             | Command::SetOption
@@ -275,18 +273,6 @@ impl Engine {
             .is_some_and(|client| client.backend.is_some())
     }
 
-    /// Answers a command with OK, as the server would that has nothing to say.
-    pub(crate) fn answer_ok<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        self.answer_ok_with(turn, key, 0);
-    }
-
-    /// The same of COM_PING.
-    fn answer_ping<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        let warnings = self.warnings_told(key);
-        self.counts_rows(key, 0);
-        self.answer_ok_with(turn, key, warnings);
-    }
-
     /// So many rows the session's last command has changed, as `ROW_COUNT()` tells it.
     pub(crate) fn counts_rows(&mut self, key: Key, rows: i64) {
         if let Some(client) = self.clients.get_mut(key) {
@@ -294,31 +280,15 @@ impl Engine {
         }
     }
 
-    /// No rows were changed, and no conditions given, as far as what is no statement says it.
-    pub(crate) fn forget_counts(&mut self, key: Key) {
-        if let Some(client) = self.clients.get_mut(key) {
-            client.capture.row_count = 0;
-            client.capture.conditions.forget_count();
-        }
+    /// Answers a command that is no statement with OK: it has changed no rows.
+    pub(crate) fn answer_without_rows<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
+        self.counts_rows(key, 0);
+        self.answer_ok(turn, key);
     }
 
-    /// MySQL tells with commands that are no statements how many warnings the statement before had.
-    pub(crate) fn warnings_told(&self, key: Key) -> u16 {
-        let client = self.clients.get(key);
-        let facts = self.facts.as_ref();
-        let is_mysql = facts.is_some_and(|facts| facts.told && facts.flavor == Flavor::MySql);
-        let client = client.filter(|_| is_mysql);
-        client.map_or(0, |client| client.capture.conditions.count_told())
-    }
-
-    /// True if only its backend knows how many conditions the list of a session has, which an ERR packet does not tell.
-    fn only_backend_counts(&self, key: Key) -> bool {
-        let is_mysql = self.flavor() == Flavor::MySql;
-        let client = self.clients.get(key).filter(|_| is_mysql);
-        client.is_some_and(|client| client.capture.conditions.is_uncounted())
-    }
-
-    fn answer_ok_with<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, warnings: u16) {
+    /// Answers a command with OK, as the server would that has nothing to say. MySQL tells with what is no statement how
+    /// many warnings the statement before had; nobody asks for that.
+    pub(crate) fn answer_ok<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let mut block = Vec::new();
         self.put_untold_alone(key, &mut block);
         let Some(client) = self.clients.get(key) else {
@@ -326,7 +296,6 @@ impl Engine {
         };
         let ok = OkPacket {
             status: client.status,
-            warnings,
             state_changes: &block,
             ..OkPacket::default()
         };

@@ -5,11 +5,10 @@ pub(crate) mod capture;
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, Kind, PinReason, Statement, Traits};
-use wire::{OkPacket, Piece, PrepareOk, ServerStatus, TextResultSet, code};
+use session::statement::{Kind, Traits};
+use wire::{OkPacket, Piece, PrepareOk, ServerStatus, TextResultSet};
 
-use crate::backend::{Backend, ClientCommand, Purpose, RestorePart};
-use crate::client::Client;
+use crate::backend::{Backend, ClientCommand, Purpose};
 use crate::commands::answers::Ending;
 use crate::{Engine, Mail, Turn};
 
@@ -34,7 +33,7 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// Takes note of a piece of the answer to such a statement.
-    pub(crate) fn piece(&mut self, piece: &Piece<'_>, (kind, flavor): (Kind, Flavor)) {
+    pub(crate) fn piece(&mut self, piece: &Piece<'_>, kind: Kind) {
         match piece {
             Piece::Ok(_) => self.ended(false),
             Piece::RowsEnd(_) if kind == Kind::Call && tells_parameters(piece) => {
@@ -50,8 +49,6 @@ impl Counts {
                 }
             }
             Piece::Row(_) => *self.sent.get_or_insert_default() += 1,
-            // MariaDB counts the rows that came before an ERR, MySQL does not.
-            Piece::Err(_) if flavor == Flavor::MariaDb => self.found = self.sent.or(self.found),
             Piece::PrepareOk(_) => {
                 let told = PrepareOk::parse(piece.payload());
                 self.warnings = told.map_or(0, |told| told.warnings);
@@ -93,19 +90,10 @@ pub(crate) fn keeps_found_rows(command: &ClientCommand) -> bool {
     by_kind || command.fetches() || command.traits.contains(Traits::KEEPS_FOUND_ROWS)
 }
 
-/// True if rows were being sent when the statement failed.
-fn broken_off(command: &ClientCommand, ending: &Ending) -> bool {
-    let sent = command.counts.sent.is_some() && !keeps_found_rows(command);
-    sent && matches!(ending, Ending::Err(_))
-}
-
-/// True if a statement may count rows, and may not.
-pub(crate) fn may_leave_found_rows(statement: &Statement) -> bool {
-    matches!(statement.kind, Kind::Call | Kind::Prepared | Kind::Multiple)
-        && statement.traits.contains(Traits::COUNTS_UNSENT_ROWS)
-        && !statement
-            .traits
-            .intersects(Traits::NEEDS_CONDITIONS | Traits::BODY_COUNTS)
+/// True of statements that may count no rows although they succeed. The backend's number is then another session's, so
+/// it is asked for only after rows came.
+fn may_count_none(kind: Kind) -> bool {
+    matches!(kind, Kind::Call | Kind::Prepared | Kind::Multiple)
 }
 
 impl Backend {
@@ -121,73 +109,27 @@ impl Backend {
     }
 
     /// Notes whether only this backend knows what FOUND_ROWS() is after an answer.
-    pub(crate) fn note_found_rows(
-        &mut self,
-        command: &ClientCommand,
-        ending: &Ending,
-        (flavor, limits_rows): (Flavor, bool),
-    ) {
+    pub(crate) fn note_found_rows(&mut self, command: &ClientCommand, ending: &Ending) {
         // What is explained would count them.
         let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
         let unsent = command.traits.contains(Traits::COUNTS_UNSENT_ROWS) && !keeps;
-        let counted = *ending == Ending::Ok || command.counts.found.is_some();
+        let certain = !may_count_none(command.kind);
+        let counted = certain && *ending == Ending::Ok || command.counts.found.is_some();
         // Of several statements, those whose rows count may have been others than the last.
         let several = command.traits.contains(Traits::COUNTS_ROWS);
         let mixed = keeps && several && command.counts.found.is_some();
-        // The rows of a subquery are counted, too, unless another count follows; so is the first of several that are
-        // selected into variables.
-        let too_many = [code::SUBQUERY_ROWS, code::TOO_MANY_ROWS].map(Some);
-        let too_many = flavor == Flavor::MariaDb && too_many.contains(&ending.code());
         let told = command.counts.found.is_some() && !keeps_found_rows(command);
-        // A row that fails leaves the number of those before it.
-        // Of a UNION, those of the part that it is in.
-        let of_a_row = ending
-            .code()
-            .is_some_and(|code| code::OF_A_ROW.contains(&code));
-        let broken =
-            flavor == Flavor::MariaDb && (unsent && of_a_row || broken_off(command, ending));
-        // MariaDB counts all rows of a UNION and of VALUES, of which this lets some be sent only.
-        let limited = told && flavor == Flavor::MariaDb && {
-            let set = self.session.variables.get(b"sql_select_limit");
-            limits_rows || set.is_some() || command.traits.contains(Traits::FOR_STATEMENT)
-        };
-        let unsent = unsent || limited;
         // None of its rows was sent yet.
         let opened = command.executes() && self.status.contains(ServerStatus::CURSOR_EXISTS);
-        if opened || unsent && counted && !command.fetches() || mixed || too_many && !told || broken
-        {
+        if opened || unsent && counted && !command.fetches() || mixed {
             self.counted_rows = true;
         } else if told {
             self.counted_rows = false;
-        }
-        self.counted_own = told;
-    }
-
-    /// Before a CALL, or the EXECUTE of a text that is not known well, which may count rows or not: then FOUND_ROWS()
-    /// must be what it is for the session.
-    pub(crate) fn put_found_rows(
-        &mut self,
-        outbox: &mut Vec<u8>,
-        (client, statement): (&Client, &Statement),
-        flavor: Flavor,
-    ) {
-        let may_leave = may_leave_found_rows(statement);
-        let is_known = self.counted_rows || self.counted_own;
-        // It would be among what the session has traced.
-        let is_traced = client.pins.contains(PinReason::Profiling);
-        if may_leave && !is_known && !is_traced && client.capture.found_few(flavor) {
-            self.put_query(outbox, client.capture.found_again(flavor).as_bytes());
-            self.expect(Purpose::Restore(RestorePart::FoundRows));
         }
     }
 }
 
 impl Engine {
-    /// True if sessions begin with a `sql_select_limit`.
-    pub(crate) fn limits_rows(&self) -> bool {
-        self.facts.as_ref().is_some_and(|facts| facts.limits_rows)
-    }
-
     /// Asks for what FOUND_ROWS() is, before something of our own changes it. False if that is known.
     pub(crate) fn read_found_rows<I: Io<Mail>>(
         &mut self,
@@ -224,16 +166,8 @@ impl Engine {
 mod tests {
     use super::*;
 
-    fn found(pieces: &[Piece<'_>], flavor: Flavor) -> Option<u64> {
-        let mut counts = Counts::default();
-        pieces
-            .iter()
-            .for_each(|piece| counts.piece(piece, (Kind::Call, flavor)));
-        counts.found
-    }
-
     #[test]
-    fn rows_are_counted_by_mariadb_before_an_err_too_and_parameters_by_none() {
+    fn rows_are_counted_of_complete_result_sets_but_for_parameters() {
         let [begin, row, end] = [
             Piece::ColumnCount(b""),
             Piece::Row(b""),
@@ -241,21 +175,18 @@ mod tests {
         ];
         let err = Piece::Err(b"");
         let parameters = Piece::RowsEnd(b"\x07\0\0\x05\xfe\0\0\x08\x10\0\0");
-        for (pieces, mariadb, mysql) in [
-            (&[begin, row, row, err][..], Some(2), None),
-            (&[begin, err], Some(0), None),
-            (&[err], None, None),
-            (&[begin, row, end], Some(1), Some(1)),
-            (&[begin, row, end, err], Some(1), Some(1)),
-            (&[begin, row, end, begin, err], Some(0), Some(1)),
-            (
-                &[begin, row, row, end, begin, row, parameters],
-                Some(2),
-                Some(2),
-            ),
+        for (pieces, found) in [
+            (&[begin, row, row, err][..], None),
+            (&[err], None),
+            (&[begin, row, end], Some(1)),
+            (&[begin, row, end, begin, err], Some(1)),
+            (&[begin, row, row, end, begin, row, parameters], Some(2)),
         ] {
-            assert_eq!(found(pieces, Flavor::MariaDb), mariadb, "{pieces:?}");
-            assert_eq!(found(pieces, Flavor::MySql), mysql, "{pieces:?}");
+            let mut counts = Counts::default();
+            pieces
+                .iter()
+                .for_each(|piece| counts.piece(piece, Kind::Call));
+            assert_eq!(counts.found, found, "{pieces:?}");
         }
     }
 }

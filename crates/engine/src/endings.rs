@@ -2,7 +2,6 @@
 
 pub(crate) mod kill;
 pub(crate) mod kill_again;
-pub(crate) mod kills_among;
 pub(crate) mod leaving;
 pub(crate) mod orphans;
 pub(crate) mod panics;

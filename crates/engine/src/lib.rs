@@ -184,8 +184,6 @@ pub struct Engine {
     intents: HashMap<Key, permits::limits::Intent>,
     /// OKs that are told once the limits are kept.
     kept: HashMap<Key, permits::limits::Kept>,
-    /// Texts of several statements, of which some are KILLs of clients.
-    texts_with_kills: HashMap<Key, endings::kills_among::KillsAmong>,
     /// What sessions have said is to be told of their changes.
     track_lists: carried::track_lists::TrackLists,
     /// When statements that may not take longer are to be looked at.
@@ -302,7 +300,6 @@ impl Engine {
             scheduler,
             intents: HashMap::new(),
             kept: HashMap::new(),
-            texts_with_kills: HashMap::new(),
             track_lists: carried::track_lists::TrackLists::default(),
             overtime_due: None,
             holds: HashMap::new(),

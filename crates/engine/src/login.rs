@@ -6,7 +6,6 @@ mod broken;
 mod dawdlers;
 pub(crate) mod denial;
 pub(crate) mod directory;
-pub(crate) mod former;
 pub(crate) mod full_exchange;
 mod identity;
 mod init_connect;
@@ -127,7 +126,6 @@ impl Engine {
             peer,
             nonce: printable(nonce),
             tls: None,
-            changes_refused: 0,
             asked_collation: 0,
             ignores_space: false,
             global_changes: 0,
@@ -421,7 +419,7 @@ impl Engine {
         self.counters.logins += 1;
     }
 
-    /// The login failed: tells why, and closes unless the client is somebody already.
+    /// The login failed, or COM_CHANGE_USER did: tells why, and closes the connection.
     pub(crate) fn refuse<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -442,7 +440,8 @@ impl Engine {
         error
             .packet()
             .encode(outbox, login.sequence_id, capabilities);
-        self.login_refused(turn, key, (error, reason));
+        self.counters.logins_refused += 1;
+        self.close_client(turn, key, reason);
     }
 }
 

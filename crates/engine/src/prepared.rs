@@ -184,8 +184,7 @@ impl Engine {
             Command::StmtSendLongData => self.keep_long_data(key, packet),
             Command::StmtReset if !cursor => {
                 self.drop_long_data(key, packet.payload);
-                self.forget_counts(key);
-                self.answer_ok(turn, key);
+                self.answer_without_rows(turn, key);
             }
             Command::StmtFetch if !cursor => {
                 let error = ClientError::no_open_cursor(id, self.flavor());

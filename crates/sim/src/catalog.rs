@@ -100,7 +100,6 @@ pub(crate) fn defaults(collation: u8) -> Variables {
         ("global.session_track_schema", "ON"),
         ("global.session_track_state_change", "OFF"),
         ("global.session_track_system_variables", TRACKED),
-        ("global.sql_select_limit", "18446744073709551615"),
         ("global.wait_timeout", WAIT_TIMEOUT),
         ("global.interactive_timeout", WAIT_TIMEOUT),
         (GLOBAL, "86400"),

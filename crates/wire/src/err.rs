@@ -64,33 +64,8 @@ pub mod code {
     pub const DEADLOCK: u16 = 1213;
     /// `ER_USER_LIMIT_REACHED`: a resource of the account is used up.
     pub const USER_LIMIT_REACHED: u16 = 1226;
-    /// `ER_TOO_MANY_ROWS`: what is selected into variables has several rows.
-    pub const TOO_MANY_ROWS: u16 = 1172;
-    /// `ER_SUBQUERY_NO_1_ROW`: a subquery in place of a value has several rows.
-    pub const SUBQUERY_ROWS: u16 = 1242;
     /// `ER_XAER_RMFAIL`: not in this state of the XA transaction.
     pub const XA_WRONG_STATE: u16 = 1399;
-    /// What a statement fails of at one of its rows, those before which are dealt with.
-    pub const OF_A_ROW: [u16; 18] = [
-        1022, // ER_DUP_KEY
-        1048, // ER_BAD_NULL_ERROR
-        1062, // ER_DUP_ENTRY
-        1169, // ER_DUP_UNIQUE
-        1264, // ER_WARN_DATA_OUT_OF_RANGE
-        1265, // WARN_DATA_TRUNCATED
-        1292, // ER_TRUNCATED_WRONG_VALUE
-        1364, // ER_NO_DEFAULT_FOR_FIELD
-        1365, // ER_DIVISION_BY_ZERO
-        1366, // ER_TRUNCATED_WRONG_VALUE_FOR_FIELD
-        1406, // ER_DATA_TOO_LONG
-        1451, // ER_ROW_IS_REFERENCED_2
-        1452, // ER_NO_REFERENCED_ROW_2
-        1526, // ER_NO_PARTITION_FOR_GIVEN_VALUE
-        1644, // ER_SIGNAL_EXCEPTION
-        1690, // ER_DATA_OUT_OF_RANGE
-        1748, // ER_ROW_DOES_NOT_MATCH_GIVEN_PARTITION_SET
-        4025, // ER_CONSTRAINT_FAILED of MariaDB
-    ];
     /// `ER_UNSUPPORTED_PS`: this cannot be prepared.
     pub const UNSUPPORTED_PREPARED: u16 = 1295;
     /// `ER_MALFORMED_PACKET`

@@ -90,8 +90,6 @@ pub(crate) struct Facts {
     pub wait_timeout: Box<[u8]>,
     /// That of sessions of interactive clients; empty like the other if it is not known.
     pub interactive_timeout: Box<[u8]>,
-    /// Sessions begin with a `sql_select_limit`.
-    pub limits_rows: bool,
     /// Whether it tells what its sessions set.
     pub tracker: Tracker,
     /// Its character sets and collations.
@@ -187,7 +185,7 @@ impl Facts {
     /// Takes over from other facts what a handshake does not tell.
     pub(crate) fn keep(&mut self, known: &Self) {
         (self.modes, self.binary_log) = (known.modes, known.binary_log);
-        (self.auto_is_null, self.limits_rows) = (known.auto_is_null, known.limits_rows);
+        self.auto_is_null = known.auto_is_null;
         self.init_connect.clone_from(&known.init_connect);
         self.wait_timeout.clone_from(&known.wait_timeout);
         self.interactive_timeout
@@ -261,7 +259,6 @@ impl Facts {
             modes: Modes::default(),
             binary_log: false,
             auto_is_null: false,
-            limits_rows: false,
             init_connect: None,
             wait_timeout: Box::default(),
             interactive_timeout: Box::default(),
@@ -303,7 +300,6 @@ impl Facts {
             modes: Modes::default(),
             binary_log: false,
             auto_is_null: false,
-            limits_rows: false,
             init_connect: None,
             wait_timeout: Box::default(),
             interactive_timeout: Box::default(),

@@ -32,7 +32,7 @@ macro_rules! facts {
     ($role:literal) => {
         concat!(
             "SELECT @@character_set_client,@@character_set_results,@@collation_connection,@@sql_mode,\
-            @@global.autocommit,@@global.log_bin,@@sql_auto_is_null,@@global.sql_select_limit,\
+            @@global.autocommit,@@global.log_bin,@@sql_auto_is_null,\
             HEX(@@global.init_connect),@@global.wait_timeout,@@global.interactive_timeout,\
             @@global.session_track_system_variables,@@global.session_track_schema,\
             @@global.session_track_state_change,\
@@ -55,12 +55,11 @@ enum Fact {
     Autocommit,
     LogBin,
     AutoIsNull,
-    SelectLimit,
     InitConnect,
     WaitTimeout,
     InteractiveTimeout,
     Tracking,
-    ChosenCollations = 14,
+    ChosenCollations = 13,
     Role,
 }
 
@@ -69,9 +68,6 @@ impl Fact {
         rows.first(self as usize)
     }
 }
-
-/// What `sql_select_limit` is unless somebody has set it.
-const NO_LIMIT: &[u8] = b"18446744073709551615";
 
 /// The variable that a capability flag adds to.
 pub(crate) const SQL_MODE: &[u8] = b"sql_mode";
@@ -191,7 +187,6 @@ impl Engine {
             let text = |fact: Fact| fact.of(facts).unwrap_or_default();
             known.binary_log = text(Fact::LogBin) == b"1";
             known.auto_is_null = text(Fact::AutoIsNull) == b"1";
-            known.limits_rows = text(Fact::SelectLimit) != NO_LIMIT;
             known.init_connect = unhex(text(Fact::InitConnect)).map(Into::into);
             known.wait_timeout = text(Fact::WaitTimeout).into();
             known.interactive_timeout = text(Fact::InteractiveTimeout).into();

@@ -23,14 +23,13 @@ pub(crate) const READ_INSERT_ID: &[u8] = b"SELECT LAST_INSERT_ID() LIMIT 1";
 /// Changes nothing, which is told all the same, and with it what is untold.
 const READ_PUT_BACK: &[u8] = b"SET SESSION session_track_schema=@@session_track_schema";
 
-/// Which variables there are but for those of `prepared::counting`, and whether they are NULL. More than can be carried
-/// need not be told. MariaDB also tells in a row without a name what else the same statement may have changed: whether the
+/// Which variables there are, and whether they are NULL. More than can be carried need not be told. MariaDB also tells in a row without a name what else the same statement may have changed: whether the
 /// session is tracked, and its role.
 fn read_names(flavor: Flavor) -> &'static [u8] {
     match flavor {
         Flavor::MariaDb => {
             b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
-            FROM information_schema.USER_VARIABLES WHERE VARIABLE_NAME NOT LIKE 'myriad %' \
+            FROM information_schema.USER_VARIABLES \
             UNION ALL SELECT NULL, CONCAT_WS('/', @@session_track_system_variables='*' \
             AND @@session_track_schema AND @@session_track_state_change \
             AND @@session_track_transaction_info<>'OFF', CURRENT_ROLE()) LIMIT 257"
@@ -40,7 +39,7 @@ fn read_names(flavor: Flavor) -> &'static [u8] {
         Flavor::MySql => {
             b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
             FROM performance_schema.user_variables_by_thread \
-            WHERE THREAD_ID=PS_CURRENT_THREAD_ID() AND VARIABLE_NAME NOT LIKE 'myriad %' \
+            WHERE THREAD_ID=PS_CURRENT_THREAD_ID() \
             UNION ALL SELECT NULL, NULL FROM DUAL WHERE PS_CURRENT_THREAD_ID() IS NULL LIMIT 257"
         }
     }

@@ -128,8 +128,7 @@ impl Backend {
             RestorePart::Variables { .. }
             | RestorePart::Set
             | RestorePart::InsertId
-            | RestorePart::Warnings
-            | RestorePart::FoundRows => self.dirty = true,
+            | RestorePart::Warnings => self.dirty = true,
         }
     }
 }

@@ -144,9 +144,7 @@ impl Engine {
         let Some(client) = self.clients.get(key).filter(|_| !found.pins.is_empty()) else {
             return found;
         };
-        // What it has counted is asked of the backend if that is told first what was counted before, or has kept it.
-        let tells = !client.pins.is_empty() || client.capture.found_few(self.flavor());
-        if found.kind == Kind::Call && tells {
+        if found.kind == Kind::Call {
             found.traits |= Traits::COUNTS_UNSENT_ROWS;
         }
         match self.search(now, client, (packet, &found), None) {
@@ -341,7 +339,6 @@ fn with_body(mut found: Statement, body: &Body) -> Statement {
     }
     if found.kind == Kind::Call {
         traits.set(Traits::COUNTS_UNSENT_ROWS, body.counts_rows);
-        traits.set(Traits::BODY_COUNTS, body.always_counts);
     }
     Statement { traits, ..found }
 }

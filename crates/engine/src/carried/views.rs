@@ -7,7 +7,6 @@ use membership::Key;
 use session::statement::{Kind, Statement, Traits};
 use wire::ServerStatus;
 
-use crate::backend::ClientCommand;
 use crate::commands::{Packet, mentions};
 use crate::conditions::may_name_tables;
 use crate::endings::retry::COMMAND_MAX;
@@ -15,23 +14,11 @@ use crate::lanes::digests::Digest;
 use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
-/// A read that nothing but a hint makes the server say has changed the session, unless it reads a view.
-const HINTED_READ: Traits = Traits::HINTS_VARIABLES.union(Traits::PURE_READ);
-
 /// A read for which something was brought that only a view could see.
 pub(crate) struct Unsure {
     digest: Digest,
     /// How many views there are among the names in its text.
     question: Vec<u8>,
-    /// The session waits for the answer: if there is a view, something may have changed unseen.
-    awaited: bool,
-}
-
-impl Unsure {
-    /// What the session left may be known only by the answer.
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.awaited
-    }
 }
 
 impl Engine {
@@ -96,11 +83,7 @@ impl Engine {
         let backend = backend.and_then(|backend| self.pool.get_mut(backend));
         match (backend, question) {
             (Some(backend), Some(question)) => {
-                backend.unsure = Some(Box::new(Unsure {
-                    digest,
-                    question,
-                    awaited: false,
-                }));
+                backend.unsure = Some(Box::new(Unsure { digest, question }));
             }
             (_, None) => {
                 let never = (false, self.digests.epoch());
@@ -108,47 +91,6 @@ impl Engine {
             }
             (None, Some(_)) => {}
         }
-    }
-
-    /// A read with a hint that sets variables: the server says that the session has changed, and it has only if a view
-    /// calls a function that changes it. What is not known of its tables is asked behind it.
-    pub(crate) fn look_behind_hint(
-        &mut self,
-        now: Timestamp,
-        key: Key,
-        (packet, statement): (Packet<'_>, &mut Statement),
-    ) {
-        if !statement.traits.contains(HINTED_READ) {
-            return;
-        }
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let may_ask = client.status.contains(ServerStatus::AUTOCOMMIT) && !client.holds_backend();
-        let digest = self.digest_of_tables(client, packet, statement);
-        if self.digests.is_base(digest, now) {
-            statement.traits |= Traits::READS_TABLES;
-        } else if may_ask {
-            self.ask_later(now, (key, packet), digest);
-        }
-    }
-
-    /// True if whether a view was read is asked before the session goes on.
-    pub(crate) fn awaits_tables(&mut self, key: Key, command: &ClientCommand) -> bool {
-        if !command.traits.contains(HINTED_READ) {
-            return false;
-        }
-        let client = self.clients.get(key);
-        let backend = client.and_then(|client| client.backend);
-        let Some(backend) = backend.filter(|key| !self.answers_nothing(*key)) else {
-            return false;
-        };
-        let backend = self.pool.get_mut(backend);
-        let unsure = backend.and_then(|backend| backend.unsure.as_mut());
-        unsure.is_some_and(|unsure| {
-            unsure.awaited = true;
-            true
-        })
     }
 
     /// Asks about the tables of a read. False if nothing is to be asked.
@@ -164,12 +106,8 @@ impl Engine {
             return false;
         };
         self.digests.asked(turn.now);
-        let Unsure {
-            digest,
-            question,
-            awaited,
-        } = *unsure;
-        self.put_tables_question(turn, key, (digest, awaited, &question));
+        let Unsure { digest, question } = *unsure;
+        self.put_tables_question(turn, key, (digest, &question));
         self.counters.read_backs += 1;
         true
     }

@@ -222,7 +222,7 @@ impl Engine {
         };
         let (mut block, flavor) = (Vec::new(), self.flavor());
         if let Purpose::Command(command) = &mut exchange.purpose {
-            command.note(piece, flavor);
+            command.note(piece);
         }
         let ending = match piece {
             Piece::Ok(_) | Piece::RowsEnd(_) => {
@@ -257,8 +257,8 @@ impl Engine {
                 }
                 told.warnings = command.counts.warnings;
                 if matches!(command.does, Does::AddsError | Does::Tells) {
-                    // MySQL says how many the statement before had, which this backend need not know.
-                    told.counted = client.capture.conditions.count_told_here();
+                    // MySQL says how many the statement before had, which was another session's here.
+                    told.counted = Some(0);
                 }
                 command.answered = true;
                 let outbox = turn.io.outbox(client.handle);
@@ -331,8 +331,11 @@ impl Engine {
         }
         // By now SET STATEMENT has put them back, which the server says with whatever it says next.
         let kept = !command.traits.contains(Traits::FOR_STATEMENT);
-        let hinted = Traits::HINTS_VARIABLES | Traits::READS_TABLES;
+        // The server says that a hint has changed the session, which it has not. A view could do so behind that, so the
+        // backend is reset before another session gets it.
+        let hinted = Traits::HINTS_VARIABLES | Traits::PURE_READ;
         let hinted = command.traits.contains(hinted);
+        backend.dirty |= hinted;
         let changes = ok.changes();
         let changes = changes.filter(|change| !hinted && (kept || !is_variable(change)));
         let Some(client) = client else {

@@ -371,7 +371,6 @@ impl Engine {
         }
         if let Some(record) = self.pool.get_mut(backend) {
             record.client = Some(client);
-            record.counted_own = false;
             record.leftovers.sequences.attached();
         }
         self.enter_sandbox(client, backend);
@@ -483,7 +482,6 @@ impl Engine {
             untold: Vec::new(),
             changed_globals: Vec::new(),
             counted_rows: false,
-            counted_own: false,
             rest: None,
             upload: None,
             replay: Vec::new(),

@@ -165,9 +165,8 @@ impl Backend {
     /// The attached session ends or begins anew: nothing is read back for it, or asked about what it ran. True if what
     /// it leaves is not all known.
     pub(crate) fn forget_unread(&mut self) -> bool {
-        let unsure = self.unsure.take();
-        let unknown = self.leftovers.variables.is_unread()
-            || unsure.is_some_and(|unsure| unsure.is_awaited());
+        self.unsure = None;
+        let unknown = self.leftovers.variables.is_unread();
         self.leftovers.variables.forget_unread();
         self.counted_rows = false;
         unknown

@@ -3,7 +3,7 @@
 
 use events::Io;
 use membership::Key;
-use session::statement::{Flavor, Kind, Mention, Statement, Traits};
+use session::statement::{Flavor, Kind, Known, Mention, Statement, Traits};
 use session::{NARROW, Restore, SessionState, plan, set_client_charset};
 use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, ServerStatus, write_packet};
 
@@ -11,9 +11,7 @@ use crate::backend::{Backend, Due, Purpose, RestorePart};
 use crate::carried::retrack::retracks;
 use crate::carried::roles::put_role;
 use crate::commands::{Packet, Taken};
-use crate::diagnostics::may_leave_found_rows;
 use crate::errors::ClientError;
-use crate::prepared::counting::Counted;
 use crate::prepared::named::executes;
 use crate::prepared::templates::Template;
 use crate::shared::PinLimits;
@@ -41,7 +39,6 @@ impl Engine {
         {
             return Taken::Later;
         }
-        self.look_behind_hint(turn.now, client, (packet, &mut statement));
         let mentions = self.mentions(turn.now, client, (packet, &statement));
         if self.cleans_first(turn, client, (&statement, &mentions)) {
             return Taken::Later;
@@ -120,10 +117,7 @@ impl Engine {
             .clients
             .get(key)
             .and_then(|client| client.counted(packet.payload, statement));
-        let of_rows = counted.is_some_and(Counted::tells_found_rows);
-        if self.reads_rows_to_put_back(turn, key, statement)
-            || of_rows && self.reads_rows_first(turn, key)
-        {
+        if counted == Some(Known::FoundRows) && self.reads_rows_first(turn, key) {
             return true;
         }
         let counts = counted.is_some();
@@ -146,30 +140,6 @@ impl Engine {
             || self.lacks_insert_id(turn.now, key, (packet, statement));
         if !moves || !self.read_warnings(turn, backend) {
             return false;
-        }
-        self.clients.set_active(key, turn.now);
-        true
-    }
-
-    /// A statement may count rows or not, and the list of conditions is to be emptied before it, which counts some: what
-    /// there was is read first, to be put back, and then the command goes on.
-    fn reads_rows_to_put_back<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        statement: &Statement,
-    ) -> bool {
-        let client = self.clients.get(key);
-        let empties = client.filter(|client| !client.capture.conditions.is_there());
-        let backend = empties.and_then(|client| client.backend);
-        let Some(backend) = backend.filter(|_| may_leave_found_rows(statement)) else {
-            return false;
-        };
-        if !self.read_found_rows(turn, backend) {
-            return false;
-        }
-        if let Some(backend) = self.pool.get_mut(backend) {
-            backend.due |= Due::COMMAND;
         }
         self.clients.set_active(key, turn.now);
         true
@@ -467,7 +437,6 @@ impl Backend {
 
     /// Notes that the answer to a command of ours will come.
     pub(crate) fn expect(&mut self, purpose: Purpose) {
-        self.counted_own = false;
         self.owe(ResponseWalk::new(true, 0), purpose);
     }
 }

@@ -13,7 +13,7 @@ use crate::Settings;
 use crate::client::Client;
 use crate::commands::mentions;
 use crate::conditions::uses_tables;
-use crate::prepared::counting::{Counted, counting_text, is_count};
+use crate::prepared::counting::counting_text;
 
 /// Longer texts are sent as they are.
 const TEXT_MAX: usize = 64 << 10;
@@ -107,22 +107,21 @@ pub(crate) fn rewrite(
     Some(Rewrite::of_text(text))
 }
 
-/// A text that is prepared, with what stays the same for as long as the client is connected, and with what brings
-/// across the counts that it asks for.
+/// The text that Myriad prepares in place of a client's: with what stays the same for as long as the client is connected,
+/// or, for a statement that asks for one count alone, with LAST_INSERT_ID(), which brings it across.
 pub(crate) fn prepared_text(
     (text, dialect): (&[u8], &Dialect),
     client: &Client,
-    (counted, settings): (Option<Counted>, &Settings),
+    (counted, settings): (Option<Known>, &Settings),
 ) -> Option<Vec<u8>> {
     if text.len() > TEXT_MAX {
         return None;
     }
-    if let Some(alone) = counting_text(text, dialect).filter(|_| counted.is_some()) {
-        return Some(alone);
+    if counted.is_some() {
+        return counting_text(text, dialect);
     }
     let value = |known| match known {
         known if is_backends_own(known, text) => None,
-        known if is_count(known) => counted?.expression(known),
         known => constant(known, client, settings),
     };
     substitute(text, dialect, value)
@@ -174,7 +173,7 @@ fn constant(known: Known, client: &Client, settings: &Settings) -> Option<String
 
 /// The value in an expression of the same type, length and nullability as what it stands for. MySQL gives
 /// the warning of FOUND_ROWS() for it, too.
-pub(crate) fn in_place_of(known: Known, value: &str) -> String {
+fn in_place_of(known: Known, value: &str) -> String {
     format!("IF(0,{},{value})", known.expression())
 }
 
@@ -204,7 +203,7 @@ pub(crate) fn select_of_one(known: Known, name: &[u8]) -> Vec<u8> {
 }
 
 /// What is of the same type as a count and has its value when that is LAST_INSERT_ID().
-pub(crate) fn of_last_id(known: Known) -> &'static str {
+fn of_last_id(known: Known) -> &'static str {
     match known {
         Known::RowCount | Known::FoundRows => "CAST(LAST_INSERT_ID() AS SIGNED)",
         _ => "@@last_insert_id",

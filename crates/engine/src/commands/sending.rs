@@ -6,7 +6,7 @@ use membership::Key;
 use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
-use crate::backend::{Backend, ClientCommand, InsertId, PreparedXa, Purpose, RestorePart};
+use crate::backend::{Backend, ClientCommand, InsertId, PreparedXa, Purpose};
 use crate::carried::effect::{Effect, sets_global};
 use crate::carried::holdings;
 use crate::carried::insert_id::put_insert_id;
@@ -25,7 +25,6 @@ use crate::conditions::Does;
 use crate::diagnostics::Counts;
 use crate::lanes::digests::Digest;
 use crate::permits::overtime::Allowance;
-use crate::prepared::counting::Counted;
 use crate::prepared::named::{executes, names_statement, put_named};
 use crate::{Engine, Mail, Settings, Turn};
 
@@ -72,7 +71,6 @@ impl Engine {
             (client, &statement, brings_insert_id),
             (rewrite.as_ref(), packet.payload, flavor),
         );
-        backend.put_found_rows(outbox, (client, &statement), flavor);
         let rewritten = rewrite.as_ref().map(|rewrite| &rewrite.text[..]);
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
@@ -296,8 +294,6 @@ impl Client {
         statement: &Statement,
         (does, flavor): (Does, Flavor),
     ) -> bool {
-        // Its answer says how long the list is on MySQL.
-        let counts = does == Does::Tells && payload.first() == Some(&(Command::SetOption as u8));
         // A body that is not known may use no tables: then it leaves what somebody else has left there. A text that is
         // prepared, or run at once, may ask for it.
         // XA START has found the list empty, and nothing can empty it before the end.
@@ -307,7 +303,7 @@ impl Client {
             _ => does == Does::Replaces && pins(PinReason::Call),
         };
         let may_tell = may_tell && flavor == Flavor::MariaDb && !self.pins.contains(PinReason::Xa);
-        let asks = counts || may_tell || statement.traits.intersects(Traits::NEEDS_CONDITIONS);
+        let asks = may_tell || statement.traits.intersects(Traits::NEEDS_CONDITIONS);
         self.counted(payload, statement).is_none()
             && self.capture.conditions.needs_none_there(asks, does)
     }
@@ -363,13 +359,10 @@ fn bring_across(
         client.capture.conditions.cleared();
     }
     let value = match counted {
-        Some(Counted::ByLastId(known)) => client.capture.count(known, flavor).map(|c| c as u64),
-        Some(Counted::ByVariables(counts)) => {
-            let set = client.capture.setting_of(counts, flavor);
-            backend.put_query(outbox, set.as_bytes());
-            backend.expect(Purpose::Restore(RestorePart::Set));
-            None
-        }
+        Some(known) => client
+            .capture
+            .count(known, flavor)
+            .map(|count| count as u64),
         None => rewrite.and_then(|rewrite| rewrite.insert_id),
     };
     if value.is_some() && backend.insert_id == InsertId::OfClient {

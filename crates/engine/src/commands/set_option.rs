@@ -41,7 +41,6 @@ impl Engine {
             backend.retired = true;
             return false;
         }
-        let warnings = self.warnings_told(key);
         // As an EOF packet says.
         self.counts_rows(key, -1);
         let Some(client) = self.clients.get(key) else {
@@ -52,12 +51,11 @@ impl Engine {
         if client.dialect().deprecate_eof {
             let ok = OkPacket {
                 status,
-                warnings,
                 ..OkPacket::default()
             };
             ok.encode(outbox, begins, 0xfe);
         } else {
-            encode_eof(outbox, begins, warnings, status);
+            encode_eof(outbox, begins, 0, status);
         }
         self.rekey(key);
         self.counters.local_answers += 1;

@@ -91,7 +91,7 @@ impl Engine {
             (Purpose::Reselect, Ending::Err(_)) => self.lost_schema(key),
             (Purpose::RollBack, Ending::Ok) => {}
             (Purpose::RollBack, Ending::Err(error)) => self.rollback_refused(key, error),
-            (Purpose::ReadTables(read), ending) => self.learn_tables(turn, key, &read, ending),
+            (Purpose::ReadTables(read), ending) => self.learn_tables(turn.now, &read, ending),
             (Purpose::ReadRoutine(read), ending) => {
                 self.routine_told(turn, key, (&read, *ending == Ending::Ok));
             }
@@ -211,11 +211,10 @@ impl Engine {
         client: Key,
         (command, ending): (&ClientCommand, &Ending),
     ) {
-        let (flavor, limits_rows) = (self.flavor(), self.limits_rows());
         if let Some(backend) = self.pool.get_mut(key) {
             backend.note_unsaid(command, ending);
             backend.note_insert_id(command, ending);
-            backend.note_found_rows(command, ending, (flavor, limits_rows));
+            backend.note_found_rows(command, ending);
         }
         self.note_untold(key, command);
         let unrun = never_ran(command, ending);
@@ -225,7 +224,7 @@ impl Engine {
                 added.for_each(|reason| client.pins.remove(reason));
                 client.pin_slot = client.pin_slot.take().filter(|_| !client.pins.is_empty());
             }
-            client.note_rows(command, ending, flavor);
+            client.capture.answered(command, *ending != Ending::Ok);
             client.retry = Retry::Fresh;
         }
         self.note_conditions(command, ending);
@@ -420,7 +419,7 @@ impl Backend {
     /// left behind is cleaned away before another session gets the backend.
     fn note_for_nobody(&mut self, command: &ClientCommand) {
         self.dirty |= !command.traits.contains(Traits::PURE_READ);
-        (self.counted_own, self.counted_rows) = (false, false);
+        self.counted_rows = false;
     }
 
     /// True if the server closes the connection behind a statement that succeeded.

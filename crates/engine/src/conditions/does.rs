@@ -29,10 +29,8 @@ pub(crate) enum Does {
     Defines,
     /// It adds its error, if it fails.
     AddsError,
-    /// It is no statement, and says how long the list is.
+    /// It is no statement, and leaves the list.
     Tells,
-    /// It is no statement, and says that there are none, as do others until the next statement, though the list stays.
-    Forgets,
 }
 
 impl Does {
@@ -50,7 +48,6 @@ impl Does {
             (Command::InitDb, Flavor::MySql) => Some(Self::AddsError),
             // At least that the command will be given up.
             (Command::FieldList, Flavor::MySql) => Some(Self::Adds),
-            (Command::StmtReset | Command::StmtFetch, Flavor::MySql) => Some(Self::Forgets),
             (_, Flavor::MySql) => Some(Self::Tells),
         }
     }
@@ -346,8 +343,8 @@ mod tests {
             (Command::InitDb, Does::AddsError),
             (Command::FieldList, Does::Adds),
             (Command::SetOption, Does::Tells),
-            (Command::StmtReset, Does::Forgets),
-            (Command::StmtFetch, Does::Forgets),
+            (Command::StmtReset, Does::Tells),
+            (Command::StmtFetch, Does::Tells),
             (Command::Statistics, Does::Tells),
         ] {
             assert_eq!(Does::of_command(command, Flavor::MySql), Some(mysql));

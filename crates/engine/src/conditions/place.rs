@@ -58,17 +58,12 @@ pub(crate) struct Conditions {
     count: u16,
     /// The answer was an ERR, which is counted though the list may have no room for it.
     failed: bool,
-    /// What is no statement says that there are none ([`Does::Forgets`]).
-    untold: bool,
 }
 
 impl Conditions {
     /// A command was answered.
     pub(crate) fn answered(&mut self, does: Does, answer: &Answer<'_>) {
         let failed = answer.error.is_some();
-        if does == Does::Forgets && !failed {
-            return self.forget_count();
-        }
         if matches!(does, Does::AddsError | Does::Tells) && !failed {
             return;
         }
@@ -77,18 +72,13 @@ impl Conditions {
         if failed || answer.warnings > 0 || empties {
             // Of several statements, one before has told those warnings.
             self.count = if failed { 1 } else { answer.warnings };
-            (self.failed, self.untold) = (failed, false);
+            self.failed = failed;
         }
-    }
-
-    /// The server has forgotten how many there are, for what is no statement.
-    pub(crate) fn forget_count(&mut self) {
-        self.untold = true;
     }
 
     /// Something that is done for the session's command failed on its backend, and that is the command's answer.
     pub(crate) fn failed(&mut self) {
-        (self.place, self.count, self.failed, self.untold) = (Place::There, 1, true, false);
+        (self.place, self.count, self.failed) = (Place::There, 1, true);
     }
 
     /// The front door itself answered with an ERR. `adds`: to what there is, which stays as it is where that is not
@@ -101,7 +91,7 @@ impl Conditions {
             Place::More(_) | Place::There | Place::Again(_) | Place::Own(_) if adds => {}
             _ => {
                 self.place = Place::own(error);
-                (self.count, self.failed, self.untold) = (1, true, false);
+                (self.count, self.failed) = (1, true);
             }
         }
     }
@@ -109,7 +99,7 @@ impl Conditions {
     /// A read in a lane gave so many conditions, which were not read.
     pub(crate) fn repeatable(&mut self, text: &[u8], count: u16) {
         self.place = Place::Again(Box::new(Repeat { text: text.into() }));
-        (self.count, self.failed, self.untold) = (count, false, false);
+        (self.count, self.failed) = (count, false);
     }
 
     /// What had run once more for the list was lost with its backend before that told it.
@@ -183,25 +173,6 @@ impl Conditions {
         self.place.is_there()
     }
 
-    /// True if the list is there, and an error ended it: how many came before that was not told.
-    pub(crate) fn is_uncounted(&self) -> bool {
-        self.failed && self.is_there() && !self.untold
-    }
-
-    /// How many there are by what is no statement, on MySQL.
-    pub(crate) fn count_told(&self) -> u16 {
-        match self.untold {
-            true => 0,
-            false => self.count(false).try_into().unwrap_or(u16::MAX),
-        }
-    }
-
-    /// The same, unless the backend that has them says it.
-    pub(crate) fn count_told_here(&self) -> Option<u16> {
-        let elsewhere = self.untold || !self.is_there();
-        elsewhere.then(|| self.count_told())
-    }
-
     /// True if some of the list, or all of it, is that of the attached backend.
     pub(crate) fn needs_backend(&self) -> bool {
         self.is_there() || self.has_more()
@@ -263,12 +234,10 @@ impl Place {
             // MySQL warns of what is deprecated in the question itself.
             (Does::Asks, before, None) if answer.warned => before.more(),
             (Does::Adds | Does::Defines, before, _) => before.more(),
-            (Does::AddsError | Does::Tells | Does::Forgets, Self::Nowhere, Some(error)) => {
-                Self::told(error)
-            }
+            (Does::AddsError | Does::Tells, Self::Nowhere, Some(error)) => Self::told(error),
             (Does::AddsError, before, _) => before.more(),
-            (Does::Tells | Does::Forgets, Self::Empty, _) => Self::There,
-            (Does::Tells | Does::Forgets, before, _) => before,
+            (Does::Tells, Self::Empty, _) => Self::There,
+            (Does::Tells, before, _) => before,
             // MySQL has not come to the text yet, and so has not emptied its list.
             (Does::Replaces, _, Some(error)) if error.code == code::TOO_MANY_STATEMENTS => {
                 Self::told(error)

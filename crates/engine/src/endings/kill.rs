@@ -271,9 +271,6 @@ impl Engine {
         if outcome == KillOutcome::Lost {
             return self.close_client(turn, asker, DisconnectReason::Defect);
         }
-        if self.killed_among(turn, asker, outcome) {
-            return;
-        }
         if outcome == KillOutcome::Done {
             self.counts_rows(asker, 0);
         }
@@ -301,17 +298,12 @@ impl Engine {
 
     /// What a client asked somebody else for has come: its session goes on.
     pub(crate) fn asked<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, asker: Key) {
-        self.has_asked(turn, asker);
-        self.consume_inbox(turn, asker);
-    }
-
-    /// A client does not wait for what it has asked somebody else for.
-    pub(crate) fn has_asked<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, asker: Key) {
         let next = match self.clients.get(asker).and_then(|client| client.backend) {
             Some(_) => State::Held,
             None => State::Idle,
         };
         self.clients.move_to(asker, next, turn.now);
+        self.consume_inbox(turn, asker);
     }
 
     /// Has the server end what a backend runs.

@@ -298,7 +298,6 @@ impl Engine {
         self.stalls.forget_strangers(is_known);
         self.intents.retain(|key, _| is_known(key));
         self.kept.retain(|key, _| is_known(key));
-        self.texts_with_kills.retain(|key, _| is_known(key));
         self.ids.retain(|_, key| is_known(key));
         let gone = self.holds.extract_if(|key, _| !is_known(key));
         for (_, hold) in gone {

@@ -2,7 +2,7 @@
 //! shown that it would suit a lane. A view can call a function that writes, and what is in a lane may
 //! have to be sent twice (rule 6).
 
-use events::{Io, Span};
+use events::{Io, Span, Timestamp};
 use membership::Key;
 use pool::State as BackendState;
 use wire::{TextResultSet, whole_packet};
@@ -15,8 +15,6 @@ use crate::{Engine, Mail, Turn};
 /// A question about the tables of a read.
 pub(crate) struct ReadTables {
     digest: Digest,
-    /// If there is a view, something of the session may have changed unseen.
-    awaited: bool,
     /// What was known of tables when it was asked.
     epoch: u32,
     /// The answer.
@@ -78,7 +76,7 @@ impl Engine {
             self.digests.learn_tables(digest, never, turn.now);
             return false;
         };
-        self.put_tables_question(turn, key, (digest, false, &question));
+        self.put_tables_question(turn, key, (digest, &question));
         true
     }
 
@@ -87,7 +85,7 @@ impl Engine {
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (digest, awaited, question): (Digest, bool, &[u8]),
+        (digest, question): (Digest, &[u8]),
     ) {
         let epoch = self.digests.epoch();
         let Some(backend) = self.pool.get_mut(key) else {
@@ -97,32 +95,15 @@ impl Engine {
         let rows = TextResultSet::default();
         backend.expect(Purpose::ReadTables(Box::new(ReadTables {
             digest,
-            awaited,
             epoch,
             rows,
         })));
     }
 
     /// The backend said how many views there are among the names.
-    pub(crate) fn learn_tables<I: Io<Mail>>(
-        &mut self,
-        turn: &Turn<'_, I>,
-        key: Key,
-        read: &ReadTables,
-        ending: &Ending,
-    ) {
+    pub(crate) fn learn_tables(&mut self, now: Timestamp, read: &ReadTables, ending: &Ending) {
         let base = *ending == Ending::Ok && read.rows.first(0) == Some(b"0");
         self.digests
-            .learn_tables(read.digest, (base, read.epoch), turn.now);
-        if base || !read.awaited {
-            return;
-        }
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        match backend.client {
-            Some(client) => self.ask_for_names(client),
-            None => backend.dirty = true,
-        }
+            .learn_tables(read.digest, (base, read.epoch), now);
     }
 }

@@ -10,14 +10,13 @@ use crate::carried::last_gtid::Gtid;
 use crate::client::{Login, LoginStep, State};
 use crate::diagnostics::capture::Capture;
 use crate::errors::ClientError;
-use crate::login::former::REFUSED_MAX;
 use crate::login::identity::Claim;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
 
 impl Engine {
-    /// COM_CHANGE_USER: a new session, as another account or the same one. The old session holds
-    /// no backend any more.
+    /// COM_CHANGE_USER: a new session, as another account or the same one. The old session holds no backend any more.
+    /// A client that is refused is closed, as by MySQL.
     pub(crate) fn change_user<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
@@ -35,27 +34,17 @@ impl Engine {
             return;
         };
         let collation = asked.unwrap_or(client.session.collation);
-        // Who was refused too often is not listened to.
         let origin = &mut client.origin;
-        if origin.changes_refused < REFUSED_MAX {
-            origin.asked_collation = asked.unwrap_or(origin.asked_collation);
-        }
+        origin.asked_collation = asked.unwrap_or(origin.asked_collation);
         client.login = Some(Login::new(LoginStep::Response, client.answer_begins));
         self.reset_session(key, collation, Anew::ChangeUser);
-        let former = self.former(key);
-        if let Some(client) = self.clients.get_mut(key)
-            && let Some(login) = &mut client.login
-        {
+        if let Some(client) = self.clients.get_mut(key) {
             client.session.schema = None;
-            login.former = former;
         }
         self.clients.move_to(key, State::Login, turn.now);
-        let change = match change {
-            Ok(change) if !self.asks_no_more(key) => change,
-            _ => {
-                let error = ClientError::unknown_command();
-                return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
-            }
+        let Ok(change) = change else {
+            let error = ClientError::unknown_command();
+            return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
         };
         if let Some(error) = unreadable {
             return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);

@@ -10,12 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use session::Binding;
-use session::statement::{Mention, Statement};
+use session::statement::{Known, Mention, Statement};
 
 use crate::carried::routines::Routine;
 use crate::conditions::Does;
 use crate::endings::kill::Victim;
-use crate::prepared::counting::Counted;
 
 /// The table is looked through for what is gone whenever it has doubled, and not below so many.
 const SWEEP_MIN: usize = 64;
@@ -44,8 +43,8 @@ pub(crate) struct Meaning {
     pub does: Does,
     /// The client of ours that it ends: the server does not know that one.
     pub kills: Option<Victim>,
-    /// The counts that it asks for.
-    pub counted: Option<Counted>,
+    /// The one count that it asks for, which LAST_INSERT_ID() brings to its backend.
+    pub counted: Option<Known>,
     /// The user variables that it mentions.
     pub mentions: Box<[Mention]>,
     /// The routines that it calls, if it pins for nothing else.
@@ -68,7 +67,7 @@ pub(crate) struct Templates {
 }
 
 impl Templates {
-    /// The template of a text that is prepared in a state. What it means follows from these, but for the counts that
+    /// The template of a text that is prepared in a state. What it means follows from these, but for the count that
     /// it asks for.
     pub(crate) fn get(
         &mut self,

@@ -15,22 +15,13 @@ const COM_STMT_CLOSE: u8 = 0x19;
 const COM_STMT_FETCH: u8 = 0x1c;
 
 /// What asks.
-const QUESTIONS: [&str; 15] = [
+const QUESTIONS: [&str; 6] = [
     "SELECT ROW_COUNT()",
     "SELECT FOUND_ROWS() AS n",
     "SELECT @@warning_count",
     "SELECT @@error_count AS `n``n`",
     "SHOW COUNT(*) WARNINGS",
     "SHOW COUNT(*) ERRORS",
-    "SELECT CONCAT(ROW_COUNT(), '') AS a, ROW_COUNT() + 1",
-    "SELECT id, HEX(FOUND_ROWS()), CONNECTION_ID() > 0 FROM t WHERE id <= FOUND_ROWS() ORDER BY id",
-    "SELECT @@warning_count + 1 AS n, CONCAT(@@warning_count)",
-    "SELECT IF(@@error_count, 'failed', 'done') AS n",
-    "SELECT ROW_COUNT(), FOUND_ROWS()",
-    "SELECT LAST_INSERT_ID() AS id, ROW_COUNT() AS changed",
-    "SELECT id, ROW_COUNT() + FOUND_ROWS(), @@identity FROM t WHERE id = LAST_INSERT_ID() OR id = FOUND_ROWS()",
-    "SELECT ROW_COUNT(), @@warning_count, CONCAT(@@error_count, '/', FOUND_ROWS()) AS both",
-    "SELECT @@warning_count - @@error_count, LAST_INSERT_ID()",
 ];
 
 /// What they are asked about.
@@ -139,6 +130,37 @@ fn counts_are_told_to_prepared_statements_wherever_they_run() {
     }
     let pins = door.metric("myriad_pins_total{reason=\"prepared_statement\"}");
     assert_eq!(pins, 0);
+}
+
+/// The backend connection keeps the counts of what runs on it, so the session stays there.
+#[test]
+fn a_prepared_statement_that_asks_for_a_count_beside_other_things_pins() {
+    let database = Database::shared();
+    prepare_schema(&database, "counts_beside");
+    for question in [
+        "SELECT ROW_COUNT(), FOUND_ROWS()",
+        "SELECT ROW_COUNT() + 1",
+        "SELECT id FROM t WHERE id = FOUND_ROWS()",
+    ] {
+        let door = FrontDoor::start(database.address(), &["backend.max_connections = 3"]);
+        let mut mover = Mover::new(&door, "counts_beside");
+        let mut told = |address: &Address, is_through: bool| {
+            let mut client = Client::new(address, "counts_beside");
+            client.send(COM_STMT_PREPARE, question.as_bytes());
+            let prepared = client.answer_of(Shape::Prepare).unwrap();
+            let id = prepared.packets[0].1.payload[1..5].to_vec();
+            let read = client.run("SELECT id FROM t WHERE id < 4");
+            if is_through {
+                mover.turn();
+            }
+            client.send(COM_STMT_EXECUTE, &[&id[..], &[0, 1, 0, 0, 0]].concat());
+            (read, client.answer_of(Shape::Any).unwrap())
+        };
+        let direct = told(database.address(), false);
+        assert_eq!(told(&door.address(), true), direct, "{question}");
+        let pins = door.metric("myriad_pins_total{reason=\"prepared_statement\"}");
+        assert_eq!(pins, 1, "{question}");
+    }
 }
 
 /// What a session is told that reads from a cursor and asks a question `at` a place: after it was opened, after

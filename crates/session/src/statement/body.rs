@@ -25,8 +25,6 @@ pub struct Body {
     pub uses_tables: bool,
     /// One of its statements may count rows for `FOUND_ROWS()`.
     pub counts_rows: bool,
-    /// One does, unless the CALL fails: a SELECT that nothing leads around.
-    pub always_counts: bool,
 }
 
 impl Body {
@@ -102,12 +100,6 @@ const SETS: [&[u8]; 9] = [
 /// Words of statements that use tables. In order.
 const USE_TABLES: [&[u8]; 7] = [
     b"DELETE", b"EXPLAIN", b"FROM", b"INSERT", b"REPLACE", b"TABLE", b"UPDATE",
-];
-
-/// Words that lead around statements. In order.
-const BRANCH: [&[u8]; 11] = [
-    b"CASE", b"FOR", b"GOTO", b"HANDLER", b"IF", b"ITERATE", b"LEAVE", b"LOOP", b"REPEAT",
-    b"RETURN", b"WHILE",
 ];
 
 /// Words of statements that count rows for `FOUND_ROWS()`. In order.
@@ -191,7 +183,6 @@ fn only_known_words<'a>(
     (found, mut targets): (&mut Findings, Targets<'a>),
 ) -> Option<Body> {
     let mut body = Body::default();
-    let mut branches = false;
     let is_mysql = dialect.flavor == Flavor::MySql;
     let mut lexer = Lexer::new(text, dialect);
     let mut at_start = true;
@@ -212,8 +203,6 @@ fn only_known_words<'a>(
                 body.counts_rows |= is_one_of(token, &COUNT_ROWS)
                     || is_mysql && is_one_of(token, &COUNT_ROWS_ON_MYSQL)
                     || upper == b"VALUES" && at_start;
-                body.always_counts |= upper == b"SELECT" && at_start;
-                branches |= is_one_of(token, &BRANCH);
                 let starts = upper == b"START" && !next.is(Keyword::Transaction);
                 (!sets && !starts).then_some(())?;
             }
@@ -226,7 +215,6 @@ fn only_known_words<'a>(
         at_start = STARTS_BEHIND.contains(&token) || STARTS.contains(&token.keyword());
         token = next;
     }
-    body.always_counts &= !branches;
     body.sets_variables = targets.others;
     (!lexer.in_doubt()).then_some(body)
 }
@@ -313,7 +301,7 @@ mod tests {
     #[test]
     fn words_are_in_order() {
         assert!(REFUSED.is_sorted() && SETS.is_sorted() && USE_TABLES.is_sorted());
-        assert!(COUNT_ROWS.is_sorted() && COUNT_ROWS_ON_MYSQL.is_sorted() && BRANCH.is_sorted());
+        assert!(COUNT_ROWS.is_sorted() && COUNT_ROWS_ON_MYSQL.is_sorted());
     }
 
     #[test]
@@ -358,25 +346,6 @@ mod tests {
                 let (body, _) = routine_body(text.as_bytes(), (&[], false), &dialect).expect(text);
                 assert_eq!(body.counts_rows, counts, "{text} {flavor:?}");
             }
-        }
-    }
-
-    #[test]
-    fn which_bodies_count_rows_whatever_happens() {
-        let dialect = Dialect::new(Flavor::MariaDb, 101_119);
-        for (text, always) in [
-            ("SELECT 1", true),
-            ("BEGIN INSERT INTO t VALUES (1); SELECT a FROM t; END", true),
-            (
-                "BEGIN INSERT INTO t SELECT 1; SET a = (SELECT 1); END",
-                false,
-            ),
-            ("BEGIN DECLARE c CURSOR FOR SELECT 1; SELECT 2; END", false),
-            ("BEGIN IF a THEN SELECT 1; END IF; END", false),
-            ("BEGIN UPDATE t SET a = 1; END", false),
-        ] {
-            let (body, _) = routine_body(text.as_bytes(), (&[], false), &dialect).expect(text);
-            assert_eq!(body.always_counts, always, "{text}");
         }
     }
 

@@ -119,8 +119,7 @@ pub(super) fn judge(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) 
         token => token.keyword(),
     };
     match keyword {
-        Keyword::Select | Keyword::Table => select::select(reader, found),
-        Keyword::Values => select::values(reader, found),
+        Keyword::Select | Keyword::Table | Keyword::Values => select::select(reader, found),
         Keyword::With => select::with(reader, found),
         Keyword::Insert => write::insert(reader, found, Kind::Insert),
         Keyword::Replace => write::insert(reader, found, Kind::Replace),

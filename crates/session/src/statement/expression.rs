@@ -250,14 +250,8 @@ impl<'a> Scanner<'_, 'a> {
 
     /// What makes FOUND_ROWS() another number than that of the rows that are sent.
     fn rows(&mut self, keyword: Keyword) {
-        match keyword {
-            Keyword::Values => self.found.values_within(),
-            Keyword::Union | Keyword::Except | Keyword::Intersect => {
-                self.unites = true;
-                self.found.counts_rows();
-            }
-            Keyword::Select | Keyword::Order => self.found.counts_rows(),
-            _ => {}
+        if let Keyword::Union | Keyword::Except | Keyword::Intersect = keyword {
+            self.unites = true;
         }
         if self.depth > 0 {
             return;

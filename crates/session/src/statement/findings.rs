@@ -15,18 +15,6 @@ pub(super) struct Findings {
     assigns: bool,
     selects: bool,
     joins: bool,
-    values: Values,
-}
-
-/// Where VALUES stands in a SELECT, or instead of it: that decides what `FOUND_ROWS()` says.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Values {
-    #[default]
-    Nowhere,
-    /// Alone, with nothing that counts rows.
-    Alone,
-    /// Elsewhere.
-    Within,
 }
 
 /// What a routine or a text that cannot be seen may do.
@@ -82,23 +70,6 @@ impl Findings {
         self.joins = true;
     }
 
-    /// The statement begins with VALUES, which leaves `FOUND_ROWS()` unless something else in it counts rows.
-    pub(super) const fn values_alone(&mut self) {
-        self.values = Values::Alone;
-    }
-
-    /// The statement has VALUES somewhere. Of rows that are united with them not all that is counted is sent.
-    pub(super) const fn values_within(&mut self) {
-        self.values = Values::Within;
-    }
-
-    /// The statement has what counts rows: a SELECT, an ORDER BY or a set operation.
-    pub(super) fn counts_rows(&mut self) {
-        if self.values == Values::Alone {
-            self.values = Values::Within;
-        }
-    }
-
     /// Should the statement mention user variables, it assigns some.
     pub(super) const fn assigns(&mut self) {
         self.assigns = true;
@@ -131,12 +102,8 @@ impl Findings {
             Kind::Update | Kind::Delete => self.joins,
             _ => false,
         };
-        let values = kind == Kind::Select && self.values != Values::Nowhere;
-        if reads || values {
+        if reads {
             self.add(Traits::COUNTS_UNSENT_ROWS);
-        }
-        if values && self.values == Values::Alone {
-            self.add(Traits::KEEPS_FOUND_ROWS);
         }
         self.settle();
         if self.writes || writes_by_kind(kind) {

@@ -173,8 +173,6 @@ bitflags! {
         /// A hint gives system variables other values for as long as it runs (`SET_VAR`, MySQL), and the server says
         /// that they have changed.
         const HINTS_VARIABLES = 1 << 43;
-        /// Reads base tables only, as far as the server was asked. No text says so by itself.
-        const READS_TABLES = 1 << 44;
         /// May draw values of sequences: `NEXTVAL()`, `NEXT VALUE FOR`.
         const DRAWS_SEQUENCE = 1 << 45;
         /// Asks for the value that the session has drawn last: `LASTVAL()`, `PREVIOUS VALUE FOR`.
@@ -186,9 +184,6 @@ bitflags! {
         const READS_GTID = 1 << 48;
         /// `FLUSH USER_VARIABLES` (MariaDB): the session has none any more.
         const FLUSHES_USER_VARIABLES = 1 << 49;
-        /// `CALL` of a procedure whose body was looked at and counts rows for `FOUND_ROWS()`, unless it fails. No text says
-        /// so by itself.
-        const BODY_COUNTS = 1 << 50;
         /// `SAVEPOINT`.
         const SETS_SAVEPOINT = 1 << 51;
         /// Lists the user variables of its session: `information_schema.USER_VARIABLES`, `SHOW USER_VARIABLES` (MariaDB),

@@ -1,6 +1,5 @@
 //! SELECT and what is as good as one: VALUES, TABLE, common table expressions, parentheses.
 
-use super::dialect::Flavor;
 use super::expression::{self, Calls, Until};
 use super::findings::Findings;
 use super::keyword::Keyword;
@@ -8,16 +7,7 @@ use super::kind::Kind;
 use super::reader::Reader;
 use super::write;
 
-/// Behind VALUES. MariaDB sends the rows and counts none.
-pub(super) fn values(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
-    match reader.dialect().flavor {
-        Flavor::MariaDb => found.values_alone(),
-        Flavor::MySql => found.values_within(),
-    }
-    select(reader, found)
-}
-
-/// Behind SELECT or TABLE.
+/// Behind SELECT, TABLE or VALUES.
 pub(super) fn select(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     expression::scan_all(reader, found);
     Kind::Select
@@ -29,7 +19,7 @@ pub(super) fn parenthesised(reader: &mut Reader<'_>, found: &mut Findings) -> Ki
     match reader.peek_keyword() {
         Keyword::Values => {
             reader.next();
-            values(reader, found)
+            select(reader, found)
         }
         Keyword::Select | Keyword::Table | Keyword::With => select(reader, found),
         _ => Kind::Unknown,
@@ -46,7 +36,6 @@ pub(super) fn with(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
         Keyword::Replace => write::insert(reader, found, Kind::Replace),
         Keyword::Update => write::update(reader, found),
         Keyword::Delete => write::scanned(reader, found, Kind::Delete),
-        Keyword::Values => values(reader, found),
         // The verb may hide in parentheses; then it can only be a SELECT.
         _ => select(reader, found),
     }

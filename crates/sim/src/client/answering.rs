@@ -50,7 +50,6 @@ impl Client {
             return self.told_unasked(around, answer);
         };
         self.answers += 1;
-        self.may_be_one_too_many = false;
         let excuse = match (answer, &sent.request) {
             (Answer::Err { .. }, Request::Garbage(_)) => Excuse::Over,
             (Answer::Err { code, .. }, _) => self.excuse(&sent, *code, around)?,

@@ -10,11 +10,8 @@ use super::profile::Profile;
 use super::reasons::fickle_since;
 use super::{Client, Phase, Request, Surroundings};
 use crate::catalog::{ACCOUNTS, FICKLE, SCHEMAS};
-use crate::database::login::{DEFAULT_COLLATION, QUESTIONS, SECOND_ANSWER, SECOND_QUESTION};
+use crate::database::login::{QUESTIONS, SECOND_ANSWER, SECOND_QUESTION};
 use crate::failure::{Broken, Rule, ensure};
-
-/// After so many refusals MariaDB does not listen any more.
-const REFUSED_MAX: u32 = 3;
 
 impl Client {
     /// Deals with a packet of the connection phase. False if more bytes are needed.
@@ -148,14 +145,6 @@ impl Client {
 
     /// COM_CHANGE_USER: another account, or the same one again; the session begins anew.
     pub(super) fn change_user(&mut self, around: &mut Surroundings<'_>) -> Request {
-        let former = Profile {
-            schema: self.model.schema().map(str::to_owned),
-            // Of a session that was refused to be another, MariaDB forgets also that.
-            collation: DEFAULT_COLLATION,
-            asked_collation: Some(self.profile.after_reset()),
-            ..self.profile.clone()
-        };
-        self.former = Some(former);
         let profile = &mut self.profile;
         profile.account = self.rng.usize(..ACCOUNTS.len());
         let (user, password) = ACCOUNTS[profile.account];
@@ -170,7 +159,6 @@ impl Client {
             false => super::profile::schema(&mut self.rng),
         };
         profile.collation = [45, 8, 33, 46][self.rng.usize(..4)];
-        profile.asked_collation = None;
         profile.other_plugin = self.rng.u8(0..4) == 0;
         if profile.texts > 0 {
             profile.ask_for_little(password);
@@ -211,10 +199,6 @@ impl Client {
             self.profile.schema.as_deref() != Some("nosuch"),
             || "a schema was selected that does not exist".to_owned(),
         )?;
-        let asks_too_often = self.former.take().is_some() && self.changes_refused >= REFUSED_MAX;
-        ensure(Rule::Answer, !asks_too_often, || {
-            "was let in after it had been refused too often".to_owned()
-        })?;
         self.phase = Phase::Commands;
         if self.waiting.is_empty() {
             self.think(around);
@@ -240,40 +224,13 @@ impl Client {
             }
             code::USER_LIMIT_REACHED => around.quotas.refuses_logins(self.profile.account),
             code::SERVER_SHUTDOWN => self.excuse_end(around, "1053 at login").is_ok(),
-            code::UNKNOWN_COMMAND => self.former.is_some() && self.changes_refused >= REFUSED_MAX,
             _ => false,
         };
         ensure(Rule::Reason, expected, || {
             format!("login was refused with {error}: {:?}", self.profile)
         })?;
-        let ends = [code::SERVER_SHUTDOWN, code::TOO_MANY_USER_CONNECTIONS].contains(&error);
-        match self.former.take().filter(|_| !ends) {
-            Some(former) => self.go_back(around, (former, error)),
-            None => self.told_end = true,
-        }
+        self.told_end = true;
         Ok(())
-    }
-
-    /// It may not be somebody else: it is who it was, in a session that begins anew.
-    fn go_back(&mut self, around: &mut Surroundings<'_>, (mut former, error): (Profile, u16)) {
-        if error != code::UNKNOWN_COMMAND {
-            former.asked_collation = Some(self.profile.collation);
-        }
-        self.may_be_one_too_many = around.quotas.refuses_logins(former.account);
-        self.changes_refused += 1;
-        self.profile = former;
-        // The session began anew when the command came.
-        let began = self.began;
-        self.begin(around);
-        self.began = began;
-        self.model.not_run();
-        self.model.caused.note(error);
-        let now = around.outside.schedule.now();
-        around.kills.logged_in(self.profile.client, now);
-        self.phase = Phase::Commands;
-        if self.waiting.is_empty() {
-            self.think(around);
-        }
     }
 }
 

@@ -83,12 +83,6 @@ pub(crate) struct Client {
     number: u64,
     hangs_up_next: bool,
     login_sequence: u8,
-    /// Who it is while it asks to be somebody else.
-    former: Option<Profile>,
-    /// How often that was refused.
-    changes_refused: u32,
-    /// It went back to an account that may have had as many others as it may by then; nothing was answered since.
-    may_be_one_too_many: bool,
     /// When its session began, or began anew.
     began: Timestamp,
     nonce: [u8; 20],
@@ -118,9 +112,6 @@ impl Client {
             handle: None,
             waiting: VecDeque::new(),
             inbox: Vec::new(),
-            former: None,
-            changes_refused: 0,
-            may_be_one_too_many: false,
             reader: None,
             upload: None,
             rng,

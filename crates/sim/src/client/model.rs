@@ -63,7 +63,7 @@ impl Model {
             session: Session::new(profile.collation),
             storage: Storage::default(),
             account: profile.account,
-            asked_collation: profile.after_reset(),
+            asked_collation: profile.collation,
             found_rows: has(wire::Capabilities::FOUND_ROWS),
             tracks: has(wire::Capabilities::SESSION_TRACK),
             several: has(wire::Capabilities::MULTI_STATEMENTS),

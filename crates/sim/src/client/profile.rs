@@ -46,8 +46,6 @@ pub(crate) struct Profile {
     pub(crate) schema: Option<String>,
     pub(crate) capabilities: Capabilities,
     pub(crate) collation: u8,
-    /// The one that it asked for last, if that was refused.
-    pub(crate) asked_collation: Option<u8>,
     /// Names another plugin, so that it has to be switched.
     pub(crate) other_plugin: bool,
     /// Sends its first command together with the handshake response.
@@ -273,11 +271,6 @@ impl Profile {
             .filter(|schema| SCHEMAS[..2].contains(&&schema[..]));
     }
 
-    /// The collation that a reset goes back to.
-    pub(crate) fn after_reset(&self) -> u8 {
-        self.asked_collation.unwrap_or(self.collation)
-    }
-
     pub(crate) fn new(rng: &mut Rng, client: usize) -> Self {
         let account = rng.usize(..ACCOUNTS.len());
         let (user, password) = ACCOUNTS[account];
@@ -296,7 +289,6 @@ impl Profile {
             schema: schema(rng),
             capabilities: capabilities(rng),
             collation: [45, 45, 45, 8, 33, 28, 46][rng.usize(..7)],
-            asked_collation: None,
             other_plugin: rng.u8(0..12) == 0,
             eager: rng.u8(0..16) == 0,
             pace: match rng.u8(0..100) {

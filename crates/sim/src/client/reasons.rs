@@ -106,7 +106,6 @@ impl Client {
             || around.kills.ends(self.profile.client)
             || died.is_some_and(|died| died + LATE >= self.answered_at)
             || panicked.is_some_and(|panicked| panicked + LATE >= self.answered_at)
-            || self.may_be_one_too_many
             || self.is_questioned(around)
             || over(self.model.wait_timeout().or(settings.wait_timeout))
             || over(settings.idle_transaction_timeout)

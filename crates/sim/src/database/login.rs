@@ -12,7 +12,7 @@ use crate::catalog::ACCOUNTS;
 use crate::failure::{Broken, Rule, ensure};
 
 /// What sessions begin with if nobody asks for another.
-pub(crate) const DEFAULT_COLLATION: u8 = 45;
+const DEFAULT_COLLATION: u8 = 45;
 
 /// What the database offers: without CLIENT_LONG_PASSWORD, as MariaDB does it.
 const OFFERED: Capabilities = Capabilities::all().difference(

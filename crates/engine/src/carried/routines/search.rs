@@ -104,7 +104,6 @@ impl<'a> Search<'a> {
             let mut body = looked.body;
             body.calls(&inner, false);
             does.calls(&body, called.is_function);
-            does.always_counts |= body.always_counts && !called.is_function;
         }
         Ok(does)
     }

@@ -82,7 +82,7 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        if client.pins.contains(PinReason::UserVariable) || self.awaits_tables(key, command) {
+        if client.pins.contains(PinReason::UserVariable) {
             return;
         }
         self.ask_for_names(key);

@@ -185,12 +185,8 @@ fn the_number_is_that_of_the_last_answer_that_says_something_of_the_list() {
         },
     );
     assert_eq!(conditions.count(false), 2);
-    conditions.answered(Does::Forgets, &OK);
-    assert_eq!((conditions.count(false), conditions.count_told()), (2, 0));
-    assert_eq!(conditions.count_told_here(), Some(0));
     conditions.answered(Does::Replaces, &failed(1146));
     assert_eq!((conditions.count(false), conditions.count(true)), (1, 1));
-    assert_eq!(conditions.count_told_here(), None);
     assert_eq!(reads(&mut conditions), Some(false));
     conditions.learn(read(false, 1));
     assert_eq!((conditions.count(false), conditions.count(true)), (1, 1));

@@ -51,10 +51,9 @@ impl Case<'_> {
         self.lines.iter().any(has)
     }
 
-    /// True if the session has begun anew without a login. So does one that may not be somebody else.
+    /// True if the session has begun anew without a login.
     pub(super) fn resets(&self) -> bool {
-        let mut refused = self.refused();
-        self.has(&["\\reset_connection"]) || refused.any(|line| line.starts_with("\\change_user"))
+        self.has(&["\\reset_connection"])
     }
 
     /// The same, also if it may be somebody else since.

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 68] = [
+const KNOWN: [Known; 70] = [
     (
         "told in the transaction of the statement that it is about",
         |case| {
@@ -182,18 +182,28 @@ const KNOWN: [Known; 68] = [
             both && case.last().starts_with("\\again") && case.has(&["\\long"])
         },
     ),
-    ("COM_INIT_DB after COM_FIELD_LIST, on MySQL", |case| {
+    ("the warnings in the answers to COM_PING", |case| {
         let asks = ["\\ping", "\\set_option", "\\init_db"]
             .iter()
             .any(|word| case.last().starts_with(word));
-        let about_list = [
-            "\\fields",
-            "SHOW COUNT",
-            "SHOW WARNINGS",
-            "SHOW ERRORS",
-            "GET ",
-        ];
-        asks && case.has(&about_list) && !Server::is_mariadb()
+        asks && case.same_but_ends() && !Server::is_mariadb()
+    }),
+    ("`FOUND_ROWS()` after a SELECT that fails", |case| {
+        let asks = case.text_that_runs().contains("FOUND_ROWS()") || case.last().contains("@n");
+        let reads = |line: &str| {
+            let read = ["SELECT ", "(SELECT ", "VALUES ", "WITH ", "\\", "EXECUTE "];
+            read.iter().any(|word| line.starts_with(word))
+        };
+        let cut = case.has(&["sql_select_limit", "EXPLAIN ", "DESC ", "VALUES "]);
+        let other = cut || case.refused().any(reads);
+        asks && other && case.same_rows_but_one() && Server::is_mariadb()
+    }),
+    ("`ROW_COUNT()` after a `SHOW COLUMNS`", |case| {
+        let asks = case.text_that_runs().contains("ROW_COUNT()") || case.last().contains("@");
+        let shown = case
+            .refused()
+            .any(|line| line.starts_with("SHOW ") || line.starts_with("DESC"));
+        asks && shown && case.same_rows_but_one() && Server::is_mariadb()
     }),
     ("`FOUND_ROWS()` in a session that has run nothing", |case| {
         let asks = case.text_that_runs().contains("FOUND_ROWS()") || case.last().contains("@n");
@@ -202,7 +212,7 @@ const KNOWN: [Known; 68] = [
     ("`FOUND_ROWS()` after SET, DO", |case| {
         let writes = case.has(&["DO ", "SET ", " ORDER BY id DESC", "DELETE FROM u ORDER BY"]);
         let asks = case.text_that_runs().contains("FOUND_ROWS()") || case.last().contains("@n");
-        let prepared = case.executes("SELECT ROW_COUNT(), FOUND_ROWS()")
+        let prepared = case.executes("SELECT FOUND_ROWS()")
             && case.has(&["UPDATE ", "DELETE ", "INSERT ", "REPLACE "]);
         (asks && writes || prepared) && case.same_rows_but_one() && !Server::is_mariadb()
     }),

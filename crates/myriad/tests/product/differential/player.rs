@@ -109,7 +109,13 @@ pub(super) fn play(address: &Address, offered: Capabilities, lines: &[String]) -
             _ => player.step(line),
         };
         match answer {
-            Ok(answer) => told.answers.push(answer),
+            Ok(answer) => {
+                let refused = is_refused_change(line, &answer);
+                told.answers.push(answer);
+                if refused {
+                    break;
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 told.answers.push(vec![NO_ANSWER.into()]);
                 break;
@@ -122,6 +128,12 @@ pub(super) fn play(address: &Address, offered: Capabilities, lines: &[String]) -
     }
     told.places = player.places;
     told
+}
+
+/// True of a COM_CHANGE_USER that was refused: MySQL and Myriad close the connection, MariaDB does not.
+fn is_refused_change(line: &str, answer: &[String]) -> bool {
+    let changes = matches!(Step::parse(line), Step::ChangeUser(..));
+    changes && answer.iter().any(|told| !told.starts_with("Ok "))
 }
 
 /// True of a variable that no two sessions have the same of, or that is of the whole server and moves on; and of those

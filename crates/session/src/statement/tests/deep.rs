@@ -50,7 +50,6 @@ fn read_all(text: &[u8], dialect: &Dialect) {
     let _ = called(text, dialect);
     let _ = sets_globals(text, dialect);
     let _ = holding(text, dialect);
-    let _ = kills(text, dialect);
     let _ = pieces(text, dialect);
     let _ = show_diagnostics(text, dialect);
     let _ = lone(text, dialect);
