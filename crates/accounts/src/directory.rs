@@ -39,8 +39,6 @@ pub struct View {
     pub our_host: Option<String>,
     /// A loopback address is `localhost` to it.
     pub resolves_names: bool,
-    /// It turns away those with an expired password who do not say that they can handle that.
-    pub disconnects_expired: bool,
     /// Differs when what roles may do, or who has them, has changed.
     pub roles: u64,
 }
@@ -197,13 +195,6 @@ impl Directory {
     /// True if a client from a loopback address is `localhost` to the database, or if that is not known.
     pub fn names_loopback(&self) -> bool {
         self.view.as_ref().is_none_or(|view| view.resolves_names)
-    }
-
-    /// True if those with an expired password are turned away who do not say that they can handle that, or if
-    /// that is not known.
-    pub fn disconnects_expired(&self) -> bool {
-        let view = self.view.as_ref();
-        view.is_none_or(|view| view.disconnects_expired)
     }
 
     fn resolves_names(&self) -> bool {

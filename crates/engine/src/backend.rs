@@ -23,7 +23,6 @@ use wire::ServerStatus;
 
 use crate::backend::auth::BackendLogin;
 use crate::carried::effect::{Act, Effect};
-use crate::carried::globals::GlobalQuestion;
 use crate::carried::leftovers::Leftovers;
 use crate::carried::retrack::Retrack;
 use crate::carried::routines::ReadRoutine;
@@ -88,14 +87,6 @@ impl PoolKey {
         }
     }
 
-    /// The same for sessions whose password has not expired.
-    pub(crate) fn outside_sandbox(self) -> Self {
-        Self {
-            capabilities: self.capabilities - Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS,
-            ..self
-        }
-    }
-
     /// True if the password of its sessions has expired.
     pub(crate) fn is_sandbox(&self) -> bool {
         let flag = Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS;
@@ -105,11 +96,6 @@ impl PoolKey {
     /// True if its connections cannot name a schema in front of a table.
     pub(crate) fn names_no_schema(&self) -> bool {
         self.capabilities.contains(Capabilities::NO_SCHEMA)
-    }
-
-    /// True if sessions of this key begin with a `sql_mode` of their own.
-    pub(crate) fn adds_to_sql_mode(&self) -> bool {
-        self.capabilities.contains(Capabilities::IGNORE_SPACE)
     }
 }
 
@@ -156,8 +142,6 @@ pub(crate) struct Backend {
     pub due: Due,
     /// Variables that its session has set, and that are to be asked for.
     pub untold: Vec<Box<[u8]>>,
-    /// What is to be asked about global variables that its session has changed.
-    pub changed_globals: Vec<GlobalQuestion>,
     /// Only it knows the attached session's `FOUND_ROWS()`: rows were counted that were never sent.
     pub counted_rows: bool,
     /// What it is still to be sent of the command under way.
@@ -241,7 +225,7 @@ bitflags::bitflags! {
         const PUT_BACK = 1 << 6;
         /// It must be cleaned before the client's command goes on.
         const CLEAN = 1 << 7;
-        /// Global variables were changed, and it is not known from what and to what.
+        /// Global variables were changed, and it is not known to what.
         const GLOBALS = 1 << 8;
         /// The session has said what is tracked, and its backend goes by that.
         const TRACKING = 1 << 9;
@@ -361,8 +345,8 @@ pub(crate) enum Purpose {
     ReadTracking(TextResultSet),
     /// The backend tracks for the front door again.
     Retrack,
-    /// What a global variable is and was.
-    ReadGlobal(Box<GlobalQuestion>),
+    /// What sessions begin with now that a session has changed global variables.
+    ReadGlobals(TextResultSet),
     /// User variables that the attached session may have assigned.
     ReadUserVariables(Box<ReadUserVariables>),
     /// The warnings of the attached session, as the answer has them.

@@ -4,7 +4,7 @@ use events::{Handle, Peer, Timestamp, TlsFacts};
 use membership::Key;
 use pool::KeyId;
 use session::statement::PinReasons;
-use session::{Interner, SessionState};
+use session::{Interner, SessionState, with_ignore_space};
 use wire::{
     AuthPlugin, Capabilities, ClientDialect, Command, ExtendedCapabilities, Malformed,
     SERVER_PROOF_LEN, ServerStatus, query_attributes,
@@ -13,7 +13,7 @@ use wire::{
 use admission::Seat;
 
 use crate::backend::facts::Facts;
-use crate::carried::globals::WAIT_TIMEOUT;
+use crate::backend::setup::SQL_MODE;
 use crate::carried::holdings::Holdings;
 use crate::carried::last_gtid::Gtid;
 use crate::carried::track_filter::TrackFilter;
@@ -133,12 +133,8 @@ pub(crate) struct Client {
     pub tracks: TrackFilter,
     /// Its capabilities have changed: it goes over to another key once it holds no backend.
     pub rekeyed: bool,
-    /// A variable that it has set was refused: what replaces that, and ROLLBACK, run without it.
-    pub refused: bool,
     /// What comes before its next statement.
     pub first: First,
-    /// What was known of changes of global variables when the session was looked at last.
-    pub global_news: u16,
     /// It is sending a file that the server asked for.
     pub uploading: bool,
     /// The sequence id with which the answer to its command begins: more than 1 if that came in several packets.
@@ -175,8 +171,6 @@ pub(crate) struct Origin {
     /// It logged in with CLIENT_IGNORE_SPACE; whether its capabilities have the flag still depends on how it began
     /// anew.
     pub ignores_space: bool,
-    /// How many changes of global variables there had been when its session began.
-    pub global_changes: u32,
     /// `@@last_gtid`
     pub last_gtid: Gtid,
 }
@@ -356,14 +350,8 @@ impl Client {
     }
 
     /// Its session is new: a backend is one with autocommit until it is told otherwise.
-    pub(crate) fn begin_with(
-        &mut self,
-        status: ServerStatus,
-        global_changes: u32,
-        interner: &mut Interner,
-    ) {
+    pub(crate) fn begin_with(&mut self, status: ServerStatus, interner: &mut Interner) {
         self.status = status;
-        self.origin.global_changes = global_changes;
         if !status.contains(ServerStatus::AUTOCOMMIT) {
             self.begin_without_autocommit(interner);
         }
@@ -374,7 +362,26 @@ impl Client {
         if self.capabilities.contains(Capabilities::INTERACTIVE)
             && let Some(timeout) = facts.interactive_wait_timeout()
         {
-            self.session.set_variable(WAIT_TIMEOUT, timeout, interner);
+            let name = b"wait_timeout";
+            self.session.set_variable(name, timeout, interner);
+        }
+    }
+
+    /// The server's `sql_mode` becomes its own, with what CLIENT_IGNORE_SPACE adds: its texts are read by it, whoever changes
+    /// the global variable later.
+    pub(crate) fn begin_sql_mode(&mut self, facts: &Facts, interner: &mut Interner) {
+        let Some(sql_mode) = &facts.sql_mode else {
+            return;
+        };
+        if self.session.variables.modes().is_some() {
+            return;
+        }
+        match self.capabilities.contains(Capabilities::IGNORE_SPACE) {
+            true => {
+                let sql_mode = with_ignore_space(sql_mode);
+                self.session.set_variable(SQL_MODE, &sql_mode, interner);
+            }
+            false => self.session.set_variable(SQL_MODE, sql_mode, interner),
         }
     }
 

@@ -111,7 +111,7 @@ impl Handler for Engine {
             }
             Mail::Killed(asker, outcome) => self.kill_done(turn, asker, outcome),
             Mail::GlobalChanged => self.retire_backends(turn),
-            Mail::GlobalWas(changed) => self.global_was(&changed),
+            Mail::Globals(facts) => self.learn_globals(&facts),
             Mail::SchemasChanged { stored } => self.schemas_changed(stored),
             Mail::SchemasDefined => self.schemas_defined(turn, None),
             Mail::LockTurn(called) => self.lock_turn(turn, &called),

@@ -74,7 +74,6 @@ use crate::locks::LockWaits;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
 pub use backend::setup::TRACK_ALL;
-pub use carried::globals::ChangedGlobal;
 pub use carried::trust::{tracker_probe, untold_by_probe};
 pub use commands::long::{LongCommand, PreparedCommand, Preparer};
 pub use commands::reservations::Reservation;
@@ -138,7 +137,6 @@ pub struct Engine {
     charsets: Charsets,
     /// What the server tells with the OK of a login.
     told_at_login: login::told::ToldAtLogin,
-    former_globals: carried::globals::FormerGlobals,
     known_schemas: carried::schemas::KnownSchemas,
     stalls: endings::stalls::Stalls,
     /// Clients by connection id, for KILL.
@@ -275,7 +273,6 @@ impl Engine {
             facts: None,
             charsets: Charsets::new(),
             told_at_login: login::told::ToldAtLogin::default(),
-            former_globals: carried::globals::FormerGlobals::default(),
             known_schemas: carried::schemas::KnownSchemas::default(),
             stalls: endings::stalls::Stalls::default(),
             ids: HashMap::new(),

@@ -128,7 +128,6 @@ impl Engine {
             tls: None,
             asked_collation: 0,
             ignores_space: false,
-            global_changes: 0,
             last_gtid: Gtid::default(),
         };
         Client {
@@ -146,9 +145,7 @@ impl Engine {
             statements: None,
             tracks: TrackFilter::default(),
             rekeyed: false,
-            refused: false,
             first: First::empty(),
-            global_news: 0,
             uploading: false,
             retry: Retry::Fresh,
             digest: Digest::NONE,
@@ -307,8 +304,8 @@ impl Engine {
         client.extended = response.extended & facts.extended;
         client.session = session;
         client.origin.asked_collation = response.collation;
-        let global_changes = self.shared.global_changes();
-        client.begin_with(facts.begins_with(), global_changes, &mut self.interner);
+        client.begin_with(facts.begins_with(), &mut self.interner);
+        client.begin_sql_mode(facts, &mut self.interner);
         client.tracks = self.track_lists.first();
         client.origin.ignores_space = client.capabilities.contains(Capabilities::IGNORE_SPACE);
         client.begin_interactively(facts, &mut self.interner);

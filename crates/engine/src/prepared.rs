@@ -368,7 +368,7 @@ impl Engine {
         let status = self.pool.get(backend).map(|backend| backend.status);
         let says = |flag| !failed && status.is_some_and(|status| status.contains(flag));
         let (id, open) = match effect.act() {
-            Act::Text(_) | Act::Lock(_) | Act::ByName(_) | Act::SetsGlobals(_) | Act::Retracks => {
+            Act::Text(_) | Act::Lock(_) | Act::ByName(_) | Act::Retracks => {
                 return;
             }
             Act::Prepares(preparing) => {

@@ -11,7 +11,8 @@ use events::Span;
 use membership::Key;
 use pool::Ledger;
 
-use crate::carried::globals::ChangedGlobal;
+use wire::TextResultSet;
+
 use crate::commands::long::{PreparedCommand, Preparer};
 use crate::commands::reservations::{Reservation, Reservations};
 use crate::endings::kill::{KillOrder, KillOutcome, Victim};
@@ -55,8 +56,6 @@ pub struct Shared {
     logins: AtomicUsize,
     pinned: Arc<AtomicUsize>,
     next_id: AtomicU32,
-    /// How often somebody has changed global variables.
-    global_changes: AtomicU32,
     /// Of which server it was said that its session tracker is not sound: a hash of its version.
     unsound: AtomicU64,
 }
@@ -80,7 +79,6 @@ impl Shared {
             logins: AtomicUsize::new(0),
             pinned: Arc::default(),
             next_id: AtomicU32::new(0),
-            global_changes: AtomicU32::new(0),
             unsound: AtomicU64::new(0),
         })
     }
@@ -226,16 +224,6 @@ impl Shared {
         FIRST_CONNECTION_ID + number * workers + worker as u32
     }
 
-    /// How often somebody has changed global variables.
-    pub(crate) fn global_changes(&self) -> u32 {
-        self.global_changes.load(Ordering::Relaxed)
-    }
-
-    /// Somebody changes them once more: how often that is.
-    pub(crate) fn changes_global(&self) -> u32 {
-        self.global_changes.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
     /// The worker of the client with that id, which is [`FIRST_CONNECTION_ID`] at least.
     pub fn worker_of(&self, id: u32) -> usize {
         id.saturating_sub(FIRST_CONNECTION_ID) as usize % self.ledger.workers()
@@ -322,8 +310,8 @@ pub enum Mail {
     /// Somebody changed a global variable: sessions that begin from now on must see it, so the
     /// backend connections of before are used up.
     GlobalChanged,
-    /// What sessions have begun with that are older than such a change.
-    GlobalWas(Arc<ChangedGlobal>),
+    /// What sessions begin with after such a change, as a backend has told it.
+    Globals(Arc<TextResultSet>),
     /// A schema was dropped, or rights were taken away: what is known of schemas is old.
     SchemasChanged {
         /// So may be what is known of triggers, views and routines.
@@ -383,7 +371,7 @@ impl std::fmt::Debug for Mail {
             Mail::Kill(_) => "Kill",
             Mail::Killed(..) => "Killed",
             Mail::GlobalChanged => "GlobalChanged",
-            Mail::GlobalWas(_) => "GlobalWas",
+            Mail::Globals(_) => "Globals",
             Mail::SchemasChanged { .. } => "SchemasChanged",
             Mail::SchemasDefined => "SchemasDefined",
             Mail::LockTurn(_) => "LockTurn",

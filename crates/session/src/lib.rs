@@ -7,6 +7,7 @@ mod binding;
 mod charset;
 mod collations;
 mod coupled;
+mod modes;
 mod restore;
 mod seldom;
 mod state;
@@ -18,9 +19,9 @@ pub use binding::Binding;
 pub use charset::{Charset, ResultsCollation, is_unreadable};
 pub use collations::{ASK_FOR_COLLATIONS, Collations};
 pub use coupled::is_told_as;
+pub use modes::{Modes, with_ignore_space};
 pub use restore::{
-    NARROW, Restore, Role, can_be_refused, is_restorable, meaningless, misreads, plan,
-    set_client_charset,
+    NARROW, Restore, Role, can_be_refused, is_restorable, misreads, plan, set_client_charset,
 };
 pub use seldom::Seldom;
 pub use state::{Interner, SessionState};

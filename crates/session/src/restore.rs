@@ -17,8 +17,6 @@ pub struct Restore {
     pub set: Vec<u8>,
     /// The role to take on, if it is another one: before the schema, which it may open.
     pub role: Option<Role>,
-    /// The role to take on behind the schema, if that took another one.
-    pub role_then: Option<Role>,
     /// The schema to select with COM_INIT_DB, if it is another one: in UTF-8, as servers tell it.
     pub schema: Option<Box<[u8]>>,
     /// The `character_set_client` that is in force there, if it would read the schema's name as another one.
@@ -87,9 +85,9 @@ pub fn plan(from: &SessionState, to: &SessionState) -> Restore {
             .filter(|client| restore.schema.iter().any(|name| misreads(client, name)))
             .cloned();
     }
-    // A schema may take a role, whoever else has both.
-    if from.seldom != to.seldom || to.role_for_schema().is_some() {
-        put_roles(&mut restore, from, to);
+    if from.role() != to.role() {
+        restore.role = Some(Role::of(to.role()));
+        restore.can_fail |= to.role() != Some(b"NONE");
     }
     put_next(&mut restore, from, to);
     restore
@@ -126,18 +124,6 @@ fn says_as_much(next: Option<&[u8]>, before: &[u8]) -> bool {
     let characteristics: [&[u8]; 2] = [b"TRANSACTION ISOLATION", b"TRANSACTION READ"];
     let told = |word: &[u8]| !says(before, word) || next.is_some_and(|next| says(next, word));
     characteristics.into_iter().all(told)
-}
-
-/// A schema that is not selected yet may take another role than the session's.
-fn put_roles(restore: &mut Restore, from: &SessionState, to: &SessionState) {
-    let own = Role::of(to.role());
-    let for_schema = to.role_for_schema().filter(|_| restore.schema.is_some());
-    let first = for_schema.unwrap_or(&own);
-    if *first != Role::of(from.role()) {
-        restore.role = Some(first.clone());
-        restore.can_fail |= to.role() != Some(b"NONE");
-    }
-    restore.role_then = (*first != own).then_some(own);
 }
 
 fn put_variables(restore: &mut Restore, from: &Variables, to: &Variables) {
@@ -231,28 +217,6 @@ fn is_number(value: &[u8]) -> bool {
     let mut parts = digits.splitn(2, |&byte| byte == b'.');
     let all_digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     parts.next().is_some_and(all_digits) && parts.next().is_none_or(all_digits)
-}
-
-/// The one variable whose value the server refused to set, if it makes no difference any more: there is no such
-/// variable, or it is one by which nothing is decided once it may not be set. `words` are those of the error.
-#[must_use]
-pub fn meaningless<'a>(state: &'a SessionState, code: u16, words: &[u8]) -> Option<&'a [u8]> {
-    const UNKNOWN: u16 = 1193;
-    const WRONG_VALUE: u16 = 1231;
-    const QUERY_CACHE_DISABLED: u16 = 1925;
-    const THREADS: [&[u8]; 2] = [b"max_delayed_threads", b"max_insert_delayed_threads"];
-    let within = |name: &&[u8]| words.split(|&byte| byte == b'\'').any(|word| word == *name);
-    let named = || state.variables.iter().map(|(name, _)| name).find(within);
-    match code {
-        UNKNOWN => named(),
-        // More threads than the server would let anybody have.
-        WRONG_VALUE => named().filter(|name| THREADS.contains(name)),
-        QUERY_CACHE_DISABLED => {
-            let mut names = state.variables.iter().map(|(name, _)| name);
-            names.find(|name| *name == b"query_cache_type")
-        }
-        _ => None,
-    }
 }
 
 /// Variables that any account may set for its session to any value that the server itself

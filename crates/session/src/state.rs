@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::charset::Charset;
 use crate::coupled::Coupled;
-use crate::restore::can_be_refused;
 use crate::seldom::Seldom;
 use crate::user_variables::UserVariables;
 use crate::variables::Variables;
@@ -66,7 +65,6 @@ impl SessionState {
     /// Takes over a schema that the server reported; an empty name is none.
     pub fn set_schema(&mut self, name: &[u8], interner: &mut Interner) {
         self.schema = (!name.is_empty()).then(|| interner.schema(name));
-        self.forget_former_role();
     }
 
     /// Takes over a variable's new value.
@@ -103,28 +101,6 @@ impl SessionState {
     pub fn forget_variable(&mut self, name: &[u8], interner: &mut Interner) {
         let variables = self.variables.with_from(name, &Variables::default());
         self.variables = interner.variables(variables);
-    }
-
-    /// This state, but that variables which the server may refuse to set are those of another, if they are among
-    /// the `replaced`. `None` if that is no other one.
-    pub fn without(
-        &self,
-        replaced: impl Fn(&[u8]) -> bool,
-        other: &Self,
-        interner: &mut Interner,
-    ) -> Option<Self> {
-        let names = self.variables.iter().chain(other.variables.iter());
-        let names = names.map(|(name, _)| name);
-        let differs = |name: &&[u8]| self.variables.get(name) != other.variables.get(name);
-        let left_out = names.filter(|name| can_be_refused(name) && replaced(name));
-        let mut left_out = left_out.filter(differs).peekable();
-        left_out.peek()?;
-        let begin = Variables::clone(&self.variables);
-        let variables = left_out.fold(begin, |all, name| all.with_from(name, &other.variables));
-        Some(Self {
-            variables: interner.variables(variables),
-            ..self.clone()
-        })
     }
 
     /// Becomes what another is, but for the schema and user variables.
@@ -318,27 +294,6 @@ mod tests {
             (both, state.variables.get(b"sql_big_selects")),
             (2, Some(&b"ON"[..]))
         );
-    }
-
-    #[test]
-    fn what_is_replaced_stays_as_it_is_elsewhere() {
-        let mut interner = Interner::default();
-        let mut elsewhere = SessionState::new(45, &interner);
-        elsewhere.set_variable(b"sort_buffer_size", b"1024", &mut interner);
-        let mut own = SessionState::new(45, &interner);
-        for (name, value) in [("sql_log_bin", "OFF"), ("autocommit", "OFF")] {
-            own.set_variable(name.as_bytes(), value.as_bytes(), &mut interner);
-        }
-        let (all, none) = (|_: &[u8]| true, |_: &[u8]| false);
-        let mut expected = elsewhere.clone();
-        expected.set_variable(b"autocommit", b"OFF", &mut interner);
-        let without = own.without(all, &elsewhere, &mut interner);
-        assert_eq!(without, Some(expected.clone()));
-        assert_eq!(own.without(none, &elsewhere, &mut interner), None);
-        assert_eq!(expected.without(all, &elsewhere, &mut interner), None);
-        own.forget_variable(b"sql_log_bin", &mut interner);
-        expected.forget_variable(b"sort_buffer_size", &mut interner);
-        assert!(own.matches(&expected));
     }
 
     #[test]

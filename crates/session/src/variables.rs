@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use crate::modes::Modes;
+
 /// Variables and their values as the server's session tracker reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Variables {
     values: BTreeMap<Box<[u8]>, Box<[u8]>>,
     /// What `values` says of `wait_timeout`, which is asked for with each statement.
     wait_timeout: Option<u32>,
+    /// The same of `sql_mode`.
+    modes: Option<Modes>,
 }
 
 impl Variables {
@@ -16,6 +20,9 @@ impl Variables {
         let seconds = seconds.and_then(|seconds| std::str::from_utf8(seconds).ok());
         Self {
             wait_timeout: seconds.and_then(|seconds| seconds.parse().ok()),
+            modes: values
+                .get(&b"sql_mode"[..])
+                .map(|sql_mode| Modes::of(sql_mode)),
             values,
         }
     }
@@ -49,6 +56,11 @@ impl Variables {
     /// How many seconds the session may be silent, if it has said so.
     pub fn wait_timeout(&self) -> Option<u32> {
         self.wait_timeout
+    }
+
+    /// How the session's texts are read, if its `sql_mode` is known.
+    pub fn modes(&self) -> Option<Modes> {
+        self.modes
     }
 
     /// A variable's value, if it was set.

@@ -85,6 +85,9 @@ pub(crate) const CALLED: [(&str, &str); 3] = [
 const TRACKED: &str =
     "autocommit,character_set_client,character_set_connection,character_set_results,time_zone";
 
+/// What `sql_mode` is at first.
+const SQL_MODE: &str = "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION";
+
 /// What a session's variables are at its beginning.
 pub(crate) fn defaults(collation: u8) -> Variables {
     let plain = [
@@ -92,6 +95,8 @@ pub(crate) fn defaults(collation: u8) -> Variables {
         ("foreign_key_checks", "ON"),
         ("group_concat_max_len", "1048576"),
         ("global.autocommit", "ON"),
+        ("global.sql_auto_is_null", "OFF"),
+        ("global.sql_mode", SQL_MODE),
         ("innodb_lock_wait_timeout", "50"),
         ("myisam_sort_buffer_size", "134216704"),
         ("sql_notes", "ON"),
@@ -110,7 +115,7 @@ pub(crate) fn defaults(collation: u8) -> Variables {
         ("session_track_transaction_info", "OFF"),
         ("sql_auto_is_null", "OFF"),
         ("sort_buffer_size", "2097152"),
-        ("sql_mode", "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"),
+        ("sql_mode", SQL_MODE),
         ("time_zone", "SYSTEM"),
         ("tx_isolation", "REPEATABLE-READ"),
         ("wait_timeout", WAIT_TIMEOUT),
@@ -235,6 +240,7 @@ fn is_switch(name: &str) -> bool {
             | "global.autocommit"
             | "global.log_bin"
             | "global.session_track_schema"
+            | "global.sql_auto_is_null"
             | "global.session_track_state_change"
             | "session_track_schema"
             | "session_track_state_change"

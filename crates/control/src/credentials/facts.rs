@@ -15,30 +15,26 @@ pub(super) struct Facts {
     /// Our host as it sees it.
     our_host: String,
     resolves_names: bool,
-    disconnects_expired: bool,
 }
 
 impl Facts {
-    /// Asks for the variables among them, in one text.
-    pub(super) const VARIABLES: &str =
-        "SELECT CONCAT_WS(',',@@default_password_lifetime,@@disconnect_on_expired_password)";
+    /// Asks for the variable among them, as a text.
+    pub(super) const VARIABLES: &str = "SELECT CONCAT(@@default_password_lifetime)";
 
     /// Asks it.
     pub(super) async fn ask(connection: &mut Conn) -> mysql_async::Result<Self> {
-        let facts: Option<(u64, u64, String, bool, bool)> = connection
+        let facts: Option<(u64, u64, String, bool)> = connection
             .query_first(
                 "SELECT UNIX_TIMESTAMP(),@@default_password_lifetime,\
-                 SUBSTRING_INDEX(USER(),'@',-1),@@skip_name_resolve,\
-                 @@disconnect_on_expired_password",
+                 SUBSTRING_INDEX(USER(),'@',-1),@@skip_name_resolve",
             )
             .await?;
-        let (now, lifetime_days, our_host, skips, disconnects_expired) = facts.unwrap_or_default();
+        let (now, lifetime_days, our_host, skips) = facts.unwrap_or_default();
         Ok(Self {
             now,
             lifetime_days,
             our_host,
             resolves_names: !skips,
-            disconnects_expired,
         })
     }
 
@@ -50,7 +46,6 @@ impl Facts {
             lifetime_days,
             our_host: String::new(),
             resolves_names: true,
-            disconnects_expired: true,
         }
     }
 
@@ -61,7 +56,6 @@ impl Facts {
             our_address: told.or(our_address),
             our_host: told.is_none().then(|| self.our_host.clone()),
             resolves_names: self.resolves_names,
-            disconnects_expired: self.disconnects_expired,
             roles,
         }
     }

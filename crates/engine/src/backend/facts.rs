@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use session::statement::{Dialect, Flavor, Trail};
-use session::{Charset, Collations, SessionState, is_unreadable};
+use session::{Charset, Collations, Modes, SessionState, is_unreadable};
 use wire::{AuthPlugin, Capabilities, ExtendedCapabilities, InitialHandshake, ServerStatus};
 
 use crate::carried::trust::Tracker;
@@ -78,8 +78,8 @@ pub(crate) struct Facts {
     pub flavor: Flavor,
     /// 101119 for 10.11.19.
     pub version_number: u32,
-    /// What of the `sql_mode` of a new session matters for reading texts.
-    pub modes: Modes,
+    /// The `sql_mode` that sessions begin with; `None` if it is not known.
+    pub sql_mode: Option<Arc<[u8]>>,
     /// It has a binary log.
     pub binary_log: bool,
     /// Sessions begin with `sql_auto_is_null`.
@@ -112,30 +112,6 @@ pub(crate) enum Anew {
     Reset,
     /// COM_CHANGE_USER.
     ChangeUser,
-}
-
-/// The parts of `sql_mode` that change how texts are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Modes {
-    ansi_quotes: bool,
-    no_backslash_escapes: bool,
-    ignore_space: bool,
-}
-
-impl Modes {
-    /// Those of a value of `sql_mode`.
-    pub(crate) fn of(sql_mode: &[u8]) -> Self {
-        let mut modes = Self::default();
-        for part in sql_mode.split(|&byte| byte == b',') {
-            match part {
-                b"ANSI_QUOTES" => modes.ansi_quotes = true,
-                b"NO_BACKSLASH_ESCAPES" => modes.no_backslash_escapes = true,
-                b"IGNORE_SPACE" => modes.ignore_space = true,
-                _ => {}
-            }
-        }
-        modes
-    }
 }
 
 impl Facts {
@@ -184,7 +160,8 @@ impl Facts {
 
     /// Takes over from other facts what a handshake does not tell.
     pub(crate) fn keep(&mut self, known: &Self) {
-        (self.modes, self.binary_log) = (known.modes, known.binary_log);
+        self.sql_mode.clone_from(&known.sql_mode);
+        self.binary_log = known.binary_log;
         self.auto_is_null = known.auto_is_null;
         self.init_connect.clone_from(&known.init_connect);
         self.wait_timeout.clone_from(&known.wait_timeout);
@@ -234,9 +211,10 @@ impl Facts {
 
     /// Sessions that begin from now on have this `sql_mode`.
     pub(crate) fn learn_sql_mode(&mut self, sql_mode: &[u8]) {
-        self.modes = Modes::of(sql_mode);
         let flag = ServerStatus::NO_BACKSLASH_ESCAPES;
-        self.status.set(flag, self.modes.no_backslash_escapes);
+        self.status
+            .set(flag, Modes::of(sql_mode).no_backslash_escapes);
+        self.sql_mode = Some(sql_mode.into());
     }
 
     /// True if the server has roles.
@@ -256,7 +234,7 @@ impl Facts {
             extended: ExtendedCapabilities::empty(),
             flavor: Flavor::MySql,
             version_number: version_number(version.as_bytes()),
-            modes: Modes::default(),
+            sql_mode: None,
             binary_log: false,
             auto_is_null: false,
             init_connect: None,
@@ -297,7 +275,7 @@ impl Facts {
                 true => version_number(plain).max(MARIADB_OLDEST),
                 false => version_number(plain),
             },
-            modes: Modes::default(),
+            sql_mode: None,
             binary_log: false,
             auto_is_null: false,
             init_connect: None,
@@ -328,8 +306,9 @@ impl Facts {
     /// How the server reads the texts of a session; `None` if its character set is not one that
     /// the lexer knows.
     pub(crate) fn dialect(&self, session: &SessionState) -> Option<Dialect> {
-        let own = session.variables.get(b"sql_mode");
-        let modes = own.map_or(self.modes, Modes::of);
+        let of_server = || self.sql_mode.as_deref().map(Modes::of);
+        let modes = session.variables.modes().or_else(of_server);
+        let modes = modes.unwrap_or_default();
         let charset = session.charset.as_ref();
         let trail = charset.map_or(Some(Trail::Plain), |charset| Trail::of(&charset.client))?;
         let mut dialect = Dialect::new(self.flavor, self.version_number);

@@ -348,6 +348,7 @@ impl Engine {
 
     pub(crate) fn retire_backends<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
         self.charsets.forget();
+        self.told_at_login.forget();
         self.forget_beginning();
         let ids: Vec<_> = self.pool.key_ids().collect();
         for id in ids {

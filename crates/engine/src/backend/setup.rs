@@ -27,23 +27,25 @@ const SETUP: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
 pub const TRACK_ALL: &[u8] = b"SET session_track_schema=1,session_track_state_change=1,\
     session_track_system_variables='*'";
 
-/// What sessions begin with, in the order of [`Fact`].
+/// What sessions begin with, in the order of [`Fact`]. With a limit of its own, for a session may want to see no rows
+/// (`sql_select_limit`).
 macro_rules! facts {
     ($role:literal) => {
         concat!(
             "SELECT @@character_set_client,@@character_set_results,@@collation_connection,@@sql_mode,\
-            @@global.autocommit,@@global.log_bin,@@sql_auto_is_null,\
+            @@global.sql_mode,@@global.autocommit,@@global.log_bin,@@global.sql_auto_is_null,\
             HEX(@@global.init_connect),@@global.wait_timeout,@@global.interactive_timeout,\
             @@global.session_track_system_variables,@@global.session_track_schema,\
             @@global.session_track_state_change,\
             CASE WHEN 0 THEN '' /*M!110201 ELSE @@global.character_set_collations*/ END",
-            $role
+            $role,
+            " LIMIT 1"
         )
         .as_bytes()
     };
 }
 
-const FACTS: &[u8] = facts!("");
+pub(crate) const FACTS: &[u8] = facts!("");
 
 /// The same of servers that have roles.
 const FACTS_AND_ROLE: &[u8] = facts!(",CURRENT_ROLE()");
@@ -52,6 +54,7 @@ const FACTS_AND_ROLE: &[u8] = facts!(",CURRENT_ROLE()");
 /// with the list of variables.
 enum Fact {
     SqlMode = 3,
+    GlobalSqlMode,
     Autocommit,
     LogBin,
     AutoIsNull,
@@ -59,7 +62,7 @@ enum Fact {
     WaitTimeout,
     InteractiveTimeout,
     Tracking,
-    ChosenCollations = 13,
+    ChosenCollations = 14,
     Role,
 }
 
@@ -69,7 +72,6 @@ impl Fact {
     }
 }
 
-/// The variable that a capability flag adds to.
 pub(crate) const SQL_MODE: &[u8] = b"sql_mode";
 
 impl Engine {
@@ -107,7 +109,6 @@ impl Engine {
             backend.put_schema(outbox, (&schema, charset), Purpose::Reselect);
         }
         backend.due = crate::backend::Due::empty();
-        backend.changed_globals.clear();
         backend.untold.clear();
         backend.retrack = None;
         (backend.keeps_locks, backend.keeps_characteristics) = (false, false);
@@ -159,6 +160,9 @@ impl Engine {
         if let (Some(charset), true) = (&session.charset, teaches) {
             self.charsets.learn(session.collation, charset.clone());
         }
+        if let Some(sql_mode) = Fact::SqlMode.of(facts) {
+            session.set_variable(SQL_MODE, sql_mode, &mut self.interner);
+        }
         backend.session = session;
         backend.insert_id = crate::backend::InsertId::Known(0);
         backend.leftovers = crate::carried::leftovers::Leftovers::default();
@@ -166,9 +170,6 @@ impl Engine {
         // A command may wait for a clean backend.
         backend.due &= crate::backend::Due::COMMAND;
         self.learn_globals(facts);
-        if let Some(sql_mode) = Fact::SqlMode.of(facts).filter(|_| !initiated) {
-            self.learn_sql_mode(key, sql_mode, is_new);
-        }
     }
 
     /// The backend listed the server's collations.
@@ -178,13 +179,18 @@ impl Engine {
         }
     }
 
-    /// The backend said what sessions begin with from now on.
-    fn learn_globals(&mut self, facts: &TextResultSet) {
+    /// A backend said what sessions begin with from now on.
+    pub(crate) fn learn_globals(&mut self, facts: &TextResultSet) {
+        // In the character set of a session's results the answer may be unreadable. The next new connection tells it.
+        if !matches!(Fact::LogBin.of(facts), Some(b"0" | b"1")) {
+            return;
+        }
         if let Some(autocommit) = Fact::Autocommit.of(facts) {
             self.learn_autocommit(autocommit == b"1");
         }
         if let Some(known) = &mut self.facts {
             let text = |fact: Fact| fact.of(facts).unwrap_or_default();
+            known.learn_sql_mode(text(Fact::GlobalSqlMode));
             known.binary_log = text(Fact::LogBin) == b"1";
             known.auto_is_null = text(Fact::AutoIsNull) == b"1";
             known.init_connect = unhex(text(Fact::InitConnect)).map(Into::into);
@@ -217,32 +223,12 @@ impl Engine {
         if !self.track_lists.begin_with(global) {
             return;
         }
-        let changes = self.shared.global_changes();
         for place in 0..self.clients.places() {
             let key = self.clients.at(place).map(|(key, _)| key);
             let client = key.and_then(|key| self.clients.get_mut(key));
-            if let Some(client) = client.filter(|client| client.origin.global_changes == changes) {
+            if let Some(client) = client {
                 client.tracks = self.track_lists.first();
             }
-        }
-    }
-
-    /// The flag CLIENT_IGNORE_SPACE adds to the `sql_mode` of a new connection, and what it adds is lost
-    /// with a reset: so it is carried as if those sessions had set it.
-    fn learn_sql_mode(&mut self, key: Key, sql_mode: &[u8], is_new: bool) {
-        let Some(id) = self.pool.key_of(key) else {
-            return;
-        };
-        if !self.pool.key(id).adds_to_sql_mode() {
-            if let Some(known) = &mut self.facts {
-                known.learn_sql_mode(sql_mode);
-            }
-            return;
-        }
-        self.keys[id.0 as usize].begin_with(sql_mode);
-        if let (Some(backend), true) = (self.pool.get_mut(key), is_new) {
-            let session = &mut backend.session;
-            session.set_variable(SQL_MODE, sql_mode, &mut self.interner);
         }
     }
 }

@@ -4,9 +4,7 @@
 
 use membership::Key;
 use session::Binding;
-use session::statement::{
-    Dialect, Holding, Kind, PinReason, Statement, Traits, holding, sets_globals,
-};
+use session::statement::{Dialect, Holding, Kind, PinReason, Statement, Traits, holding};
 use wire::{Command, Piece, asks_for_cursor};
 
 use crate::Engine;
@@ -42,8 +40,6 @@ pub(crate) enum Act {
     Fetches(u32),
     /// COM_STMT_RESET.
     Resets(u32),
-    /// SET of global variables with these names.
-    SetsGlobals(Vec<Vec<u8>>),
     /// SET or SELECT of what is tracked.
     Retracks,
 }
@@ -103,12 +99,6 @@ impl Effect {
     }
 }
 
-/// True of what sets global variables where its text shows it.
-pub(crate) fn sets_global(statement: &Statement) -> bool {
-    matches!(statement.kind, Kind::Set | Kind::Multiple)
-        && statement.traits.contains(Traits::SETS_GLOBAL)
-}
-
 impl Engine {
     /// What the command will do to what the session holds, if that can be told.
     pub(crate) fn effect(
@@ -121,10 +111,6 @@ impl Engine {
             Some(Command::StmtPrepare) => {
                 let stays = statement.pins.contains(PinReason::Prepared);
                 self.preparing(client, packet.text(), stays)
-            }
-            Some(Command::Query | Command::StmtExecute) if sets_global(statement) => {
-                let text = self.text_that_runs(client, packet)?;
-                Some(Act::SetsGlobals(sets_globals(text, dialect?)))
             }
             Some(Command::Query) if statement.kind == Kind::Prepared => {
                 self.act_by_name(client, packet)

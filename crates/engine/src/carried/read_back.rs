@@ -6,6 +6,7 @@ use membership::Key;
 use session::statement::Flavor;
 use wire::{Command, OkPacket, StateChange, TextResultSet};
 
+use crate::backend::setup::FACTS;
 use crate::backend::setup::charset;
 use crate::backend::{Due, InsertId, Purpose};
 use crate::carried::retrack::READ_TRACKING;
@@ -61,9 +62,6 @@ impl Engine {
             | Due::VARIABLES
             | Due::ALL_VARIABLES
             | Due::GLOBALS;
-        if !due.contains(Due::PING) && self.answers_nothing(key) {
-            return false;
-        }
         // A question of ours empties the list of conditions, and is one that counts rows.
         if !due.contains(Due::PING)
             && due.intersects(asks)
@@ -104,7 +102,9 @@ impl Engine {
             backend.expect(Purpose::ReadNames(TextResultSet::default()));
             backend.due -= Due::NAMES;
         } else if backend.due.contains(Due::GLOBALS) {
-            self.ask_for_global(turn, key);
+            backend.put_query(turn.io.outbox(backend.handle), FACTS);
+            backend.expect(Purpose::ReadGlobals(TextResultSet::default()));
+            backend.due -= Due::GLOBALS;
         } else if backend.due.contains(Due::TABLES) {
             backend.due -= Due::TABLES;
             if !self.ask_for_tables(turn, key) {
@@ -148,7 +148,7 @@ impl Engine {
             Purpose::ReadBeginning(rows) => self.learn_beginning(&rows),
             Purpose::ReadVariables(read) => self.learn_variables(key, Some(&read)),
             Purpose::ReadRole(rows) => self.learn_role(key, &rows),
-            Purpose::ReadGlobal(question) => self.learn_global(turn, key, *question),
+            Purpose::ReadGlobals(facts) => self.learn_changed_globals(turn, facts),
             Purpose::ReadTracking(rows) => self.learn_tracking(turn, key, &rows),
             Purpose::ReadNames(rows) => self.learn_names(key, Ok(&rows)),
             Purpose::ReadWarnings(read) => self.learn_warnings(key, *read),

@@ -6,8 +6,6 @@ use crate::carried::track_filter::TrackFilter;
 
 /// The list of variables that are told.
 pub(super) const LIST: &[u8] = b"session_track_system_variables";
-const SCHEMA: &[u8] = b"session_track_schema";
-const STATE: &[u8] = b"session_track_state_change";
 
 /// The variables that are told unless somebody names others. Source: `session_track_system_variables` in the
 /// MySQL manual.
@@ -116,25 +114,6 @@ impl TrackLists {
         };
         self.global.replace(global).is_none()
     }
-
-    /// One of the global variables was set to this.
-    pub(crate) fn global_was(&mut self, name: &[u8], value: &[u8]) {
-        let Some(mut global) = self.global.clone() else {
-            return;
-        };
-        match name {
-            LIST => global.variables = Some(value.into()),
-            SCHEMA => global.schema = value == b"1",
-            STATE => global.state = value == b"1",
-            _ => return,
-        }
-        self.begin_with(global);
-    }
-}
-
-/// True of the variables that say what sessions are told of, and that are carried.
-pub(crate) fn is_of_tracking(name: &[u8]) -> bool {
-    [LIST, SCHEMA, STATE].contains(&name)
 }
 
 #[cfg(test)]
@@ -150,25 +129,17 @@ mod tests {
             state,
         };
         let usual = "time_zone,autocommit,character_set_client,character_set_results,character_set_connection";
-        // Nothing is known.
-        lists.global_was(STATE, b"1");
-        assert_eq!(lists.first(), TrackFilter::default());
         assert!(lists.begin_with(asked(usual, true, false)));
         assert_eq!(lists.first(), TrackFilter::default());
         assert!(!lists.begin_with(asked("*", true, false)));
         let all = lists.first();
         assert_ne!(all, TrackFilter::default());
-        lists.global_was(LIST, usual.as_bytes());
-        assert_eq!(lists.first(), TrackFilter::default());
-        lists.global_was(SCHEMA, b"0");
+        assert!(!lists.begin_with(asked(usual, false, false)));
         assert_eq!(
             Some(lists.first()),
             lists.filter(asked(usual, false, false))
         );
-        lists.global_was(SCHEMA, b"1");
-        lists.global_was(LIST, b"*");
+        lists.begin_with(asked("*", true, false));
         assert_eq!(lists.first(), all);
-        lists.global_was(STATE, b"1");
-        assert_eq!(Some(lists.first()), lists.filter(asked("*", true, true)));
     }
 }

@@ -95,9 +95,6 @@ impl Engine {
 
     /// Asks about the tables of a read. False if nothing is to be asked.
     pub(crate) fn ask_for_unsure<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
-        if self.answers_nothing(key) {
-            return false;
-        }
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };

@@ -64,7 +64,7 @@ impl Purpose {
                 collect(rows, piece)?;
             }
             Self::ReadVariables(read) => collect(&mut read.rows, piece)?,
-            Self::ReadGlobal(question) => collect(question.rows(), piece)?,
+            Self::ReadGlobals(rows) => collect(rows, piece)?,
             Self::Prepare(preparing) => preparing.note(piece),
             Self::ReadUserVariables(read) => read.piece(piece)?,
             Self::ReadWarnings(read) => read.keep(piece),

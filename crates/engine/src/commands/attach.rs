@@ -12,7 +12,6 @@ use wire::ServerStatus;
 
 use crate::backend::auth::BackendLogin;
 use crate::backend::facts::Facts;
-use crate::backend::setup::SQL_MODE;
 use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa, Reading};
 use crate::carried::leftovers::Leftovers;
 use crate::client::State;
@@ -33,10 +32,6 @@ impl Engine {
             return Taken::Now;
         };
         let (attached, id) = (record.backend.is_some(), record.key);
-        if !attached {
-            // The `sql_mode` that it began with says how its text is read.
-            self.keep_globals(client);
-        }
         let statement = self.judge(turn.now, client, packet);
         if self.refuses_elsewhere(turn, client, packet, &statement) {
             return Taken::Now;
@@ -326,7 +321,6 @@ impl Engine {
 
     /// Says in full what the collation of the handshake, and its flags, stand for, as soon as that is known.
     pub(crate) fn resolve_charset(&mut self, client: Key) {
-        self.keep_globals(client);
         self.learn_charset_of_relayed(client);
         let Some(client) = self.clients.get_mut(client) else {
             return;
@@ -335,11 +329,8 @@ impl Engine {
         if session.charset.is_none() {
             session.charset = self.charsets.get(session.collation).cloned();
         }
-        let sql_mode = &self.keys[client.key.0 as usize].sql_mode;
-        if let Some(sql_mode) = sql_mode
-            && session.variables.get(SQL_MODE).is_none()
-        {
-            session.set_variable(SQL_MODE, sql_mode, &mut self.interner);
+        if let Some(facts) = &self.facts {
+            client.begin_sql_mode(facts, &mut self.interner);
         }
     }
 
@@ -480,7 +471,6 @@ impl Engine {
             retired: false,
             due: Due::empty(),
             untold: Vec::new(),
-            changed_globals: Vec::new(),
             counted_rows: false,
             rest: None,
             upload: None,

@@ -19,7 +19,8 @@ impl Engine {
             return;
         }
         let cut_off = self.pool.get(key).is_some_and(Backend::is_cut_off);
-        if !cut_off && self.read_back(turn, key) {
+        let answers = !cut_off && !self.is_in_sandbox(key);
+        if answers && self.read_back(turn, key) {
             return;
         }
         self.end_transaction(turn, key);
@@ -43,13 +44,13 @@ impl Engine {
             return self.backend_broken(turn, key);
         }
         let is_due = client.capture.conditions.has_more() || !holds;
-        if is_due && !cut_off && !self.is_in_sandbox(key) && self.read_warnings(turn, key) {
+        if is_due && answers && self.read_warnings(turn, key) {
             return;
         }
         if holds {
             self.clients.move_to(client_key, State::Held, turn.now);
             self.bound_unread(key);
-        } else if !cut_off
+        } else if answers
             && (self.read_found_rows(turn, key)
                 || self.read_insert_id(turn, key)
                 || self.read_user_variables(turn, key)
@@ -80,7 +81,7 @@ impl Engine {
         record.unpin();
         self.clients.move_to(client, State::Active, turn.now);
         // That number outlives it.
-        if !has_xa && !self.answers_nothing(key) {
+        if !has_xa {
             self.read_found_rows(turn, key);
         }
         if let Some(backend) = self.pool.get_mut(key) {

@@ -228,8 +228,7 @@ impl Engine {
         missing: Option<&Template>,
     ) -> Option<SessionState> {
         let Some(missing) = missing else {
-            let elsewhere = self.while_running(client, packet, statement);
-            return elsewhere.or_else(|| self.beside_replaced(client, packet, statement));
+            return self.while_running(client, packet, statement);
         };
         let client = self.clients.get(client)?;
         let mut state = missing.binding.over(&client.session, &mut self.interner);
@@ -310,8 +309,8 @@ impl Replaced {
     }
 
     fn leave_out_of(self, restore: &mut Restore) {
-        if self.schema && restore.schema.take().is_some() && restore.role_then.is_some() {
-            restore.role = restore.role_then.take();
+        if self.schema {
+            restore.schema = None;
         }
         if self.role {
             restore.role = None;
@@ -359,9 +358,6 @@ pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: 
         let previous = backend.session.schema.clone();
         let part = Purpose::Restore(RestorePart::Schema(previous));
         backend.put_schema(outbox, (schema, restore.misread_in.as_deref()), part);
-    }
-    if let Some(role) = &restore.role_then {
-        put_role(outbox, backend, role);
     }
     for statement in &restore.next {
         backend.put_query(outbox, statement);

@@ -1,17 +1,16 @@
 //! Sessions whose password has expired: they may set it, and nothing else.
 //!
 //! Owns what such a session may say, and how it goes on once the password is set. A key of their own keeps their
-//! backend connections apart: each is opened for one session that runs what the server lets it run, and is used by
-//! nobody else before or after. If that has set the password, the server takes the connection for an ordinary
-//! one from then on, and so does the front door, which may know nothing else that opens one. MariaDB lets such
-//! sessions set variables, too, but not read them: with these a session keeps its connection to the end.
+//! backend connections apart: each is opened for one statement that sets the password, and nobody else gets it. If the
+//! server accepts the statement, it takes the connection for an ordinary one from then on, and so does Myriad, which may
+//! know nothing else that opens one.
 
 use events::Io;
 use membership::Key;
-use pool::{KeyId, State as BackendState};
+use pool::State as BackendState;
 use session::SessionState;
 use session::statement::{Flavor, Kind, Traits};
-use wire::{Capabilities, Command};
+use wire::Command;
 
 use crate::backend::ClientCommand;
 use crate::client::Client;
@@ -20,12 +19,6 @@ use crate::errors::ClientError;
 use crate::{Engine, Mail, Turn};
 
 impl Engine {
-    /// True if a client with an expired password is let in, so that it can set it.
-    pub(crate) fn takes_expired(&self, client: &Client) -> bool {
-        let flag = Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS;
-        client.capabilities.contains(flag) || !self.accounts.disconnects_expired()
-    }
-
     /// Answers what a session may not run because its password has expired. False if it may.
     pub(crate) fn refuses_expired<I: Io<Mail>>(
         &mut self,
@@ -43,9 +36,7 @@ impl Engine {
             Command::Quit | Command::Ping | Command::StmtClose | Command::StmtSendLongData => true,
             Command::Query => {
                 let statement = self.judge_text(key, packet.text());
-                let sets = statement.kind == Kind::Set && self.flavor() == Flavor::MariaDb;
-                let sets_password = statement.traits.contains(Traits::SETS_PASSWORD);
-                sets || statement.kind == Kind::Account && sets_password
+                statement.kind == Kind::Account && statement.traits.contains(Traits::SETS_PASSWORD)
             }
             _ => false,
         };
@@ -60,13 +51,6 @@ impl Engine {
     /// True of a session whose password has expired, until it has set it.
     pub(crate) fn is_confined(&self, client: &Client) -> bool {
         !client.rekeyed && self.pool.key(client.key).is_sandbox()
-    }
-
-    /// True of a backend that would answer no question of ours.
-    pub(crate) fn answers_nothing(&self, key: Key) -> bool {
-        let backend = self.pool.get(key);
-        let client = backend.and_then(|backend| self.clients.get(backend.client?));
-        client.is_some_and(|client| self.is_confined(client))
     }
 
     /// A new connection is logged in for sessions whose password has expired. Nothing can be set or asked on it.
@@ -93,26 +77,23 @@ impl Engine {
         }
     }
 
-    /// True of backends whose session may do nothing but set its password.
+    /// True of a backend whose session may do nothing but set its password: the server answers no question of ours there.
     pub(crate) fn is_in_sandbox(&self, key: Key) -> bool {
         let id = self.pool.key_of(key);
         id.is_some_and(|id| self.pool.key(id).is_sandbox())
     }
 
-    /// The key whose connections may end what runs on those of `id`: in a sandbox nothing can be ended.
-    pub(crate) fn outside_sandbox(&mut self, id: KeyId) -> KeyId {
-        let key = self.pool.key(id);
-        if !key.is_sandbox() {
-            return id;
-        }
-        let ordinary = key.clone().outside_sandbox();
-        self.key_id(&ordinary)
-    }
-
-    /// A statement has succeeded. In a sandbox both servers run none that sets another account's password, or leaves
-    /// one's own as it is: it is set.
-    pub(crate) fn may_leave_sandbox(&mut self, key: Key, command: &ClientCommand) {
-        if command.kind != Kind::Account || !self.is_in_sandbox(key) {
+    /// A statement about accounts has succeeded. In a sandbox both servers run none that sets another account's password,
+    /// or leaves one's own as it is: it is set.
+    pub(crate) fn account_changed(&mut self, key: Key, command: &ClientCommand) {
+        if !self.is_in_sandbox(key) {
+            // It may have let the session's own password expire: then MySQL runs nothing else there. After a new
+            // password it may be the only connection that the account has.
+            let may_expire =
+                self.flavor() == Flavor::MySql && !command.traits.contains(Traits::SETS_PASSWORD);
+            if let Some(backend) = self.pool.get_mut(key).filter(|_| may_expire) {
+                backend.retired = true;
+            }
             return;
         }
         let client = command

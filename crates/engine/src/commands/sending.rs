@@ -7,7 +7,7 @@ use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement
 use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
 
 use crate::backend::{Backend, ClientCommand, InsertId, PreparedXa, Purpose};
-use crate::carried::effect::{Effect, sets_global};
+use crate::carried::effect::Effect;
 use crate::carried::holdings;
 use crate::carried::insert_id::put_insert_id;
 use crate::carried::read_back::READ_INSERT_ID;
@@ -137,7 +137,6 @@ impl Engine {
     fn dialect_if_needed(&self, client: Key, statement: &Statement) -> Option<Dialect> {
         let needed = rewrite::concerns(statement)
             || holdings::concerns(statement)
-            || sets_global(statement)
             || retracks(statement)
             || sets_variables(statement)
             || !statement.pins.is_empty();
@@ -165,7 +164,6 @@ impl Engine {
         let stays = [
             PinReason::ResourceGroup,
             PinReason::Profiling,
-            PinReason::ExpiredPassword,
             PinReason::ReplicationVariable,
         ];
         let stays = stays.into_iter().any(|reason| pins.contains(reason));

@@ -108,7 +108,7 @@ impl Engine {
                 self.learn_privileges(turn, key, None);
             }
             // Not in every state of an XA transaction; and not every variable is one of sessions.
-            (Purpose::ReadPutBack | Purpose::ReadGlobal(_), Ending::Err(_)) => {}
+            (Purpose::ReadPutBack | Purpose::ReadGlobals(_), Ending::Err(_)) => {}
             (Purpose::Probe(probe), ending) => {
                 return self.probed(turn, key, (&probe, *ending != Ending::Ok));
             }
@@ -256,7 +256,7 @@ impl Engine {
         command: &ClientCommand,
     ) {
         if command.traits.contains(Traits::SETS_GLOBAL) {
-            self.globals_set(turn, key, command);
+            self.globals_set(turn, key);
         }
         if command.traits.contains(Traits::FLUSHES_HOSTS) {
             self.shared.flush_hosts();
@@ -264,7 +264,9 @@ impl Engine {
         if command.traits.contains(Traits::FLUSHES_USER_VARIABLES) {
             self.user_variables_flushed(key, command);
         }
-        self.may_leave_sandbox(key, command);
+        if command.kind == Kind::Account {
+            self.account_changed(key, command);
+        }
     }
 
     /// The command was the schema of a login, whose answer decides the login; or what is run behind it.
@@ -300,7 +302,7 @@ impl Engine {
         part: &RestorePart,
         error: &[u8],
     ) {
-        if self.goes_without(key, part, error) {
+        if self.goes_without(key, part) {
             return;
         }
         self.counters.restore_errors += 1;
@@ -317,7 +319,6 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        let of_variables = matches!(part, RestorePart::Variables { .. });
         backend.stays_without(part);
         if goes_on {
             return;
@@ -343,7 +344,6 @@ impl Engine {
         if let (Some(id), Some(schema)) = (id, &client.session.schema) {
             self.known_schemas.forget(id, schema);
         }
-        client.refused |= of_variables;
         if let (Some(told), Some(_)) = (&told, sent) {
             // The backend's list is that of the statement behind the restore, which is not told.
             let conditions = &mut client.capture.conditions;

@@ -84,10 +84,7 @@ impl Engine {
         match facts.dialect(&client.session) {
             Some(dialect) => {
                 let known = self.long.statement(key, text, &dialect);
-                let mut found = known.unwrap_or_else(|| classify(text, &dialect));
-                if found.kind == Kind::Set && self.is_confined(client) {
-                    found.pins.insert(PinReason::ExpiredPassword);
-                }
+                let found = known.unwrap_or_else(|| classify(text, &dialect));
                 match found.kind {
                     Kind::Prepared => self.judge_by_name(client, (text, &dialect), found),
                     Kind::Multiple if runs_unseen(&found) => Statement {

@@ -373,8 +373,7 @@ impl Engine {
             return;
         };
         let Some(killer) = killer else {
-            let ordinary = self.outside_sandbox(id);
-            if !self.kill_from_idle(turn, (ordinary, victim)) {
+            if !self.kill_from_idle(turn, (id, victim)) {
                 self.counters.kill_errors += 1;
                 self.kill_answered(turn, victim);
             }

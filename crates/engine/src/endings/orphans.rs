@@ -39,7 +39,6 @@ impl Backend {
         self.client = None;
         // It takes a KILL that came late, and would hit the next command.
         self.due &= Due::PING;
-        self.changed_globals.clear();
         self.untold.clear();
         if self.insert_id == InsertId::OfClient {
             self.insert_id = InsertId::Unknown;
@@ -56,7 +55,6 @@ impl Backend {
         let Self {
             counted_rows,
             insert_id,
-            changed_globals,
             untold,
             upload,
             retrack,
@@ -68,7 +66,6 @@ impl Backend {
         } = self;
         *counted_rows
             || *insert_id == InsertId::OfClient
-            || !changed_globals.is_empty()
             || !untold.is_empty()
             || upload.is_some()
             || retrack.is_some()

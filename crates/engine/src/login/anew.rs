@@ -67,8 +67,7 @@ impl Engine {
             SessionState::new(collation, &self.interner),
         );
         client.session.take_role_and_schema(&before);
-        let global_changes = self.shared.global_changes();
-        client.begin_with(facts.begins_with(), global_changes, &mut self.interner);
+        client.begin_with(facts.begins_with(), &mut self.interner);
         let heeds_flags = facts.heeds_flags(anew);
         if heeds_flags {
             client.begin_interactively(facts, &mut self.interner);
@@ -84,11 +83,13 @@ impl Engine {
         if let Some(statements) = &mut client.statements {
             statements.close_all();
         }
-        client.refused = false;
         client.unpin();
         client.tracks = self.track_lists.first();
         self.clients.untold.remove(&key);
         self.ignore_space(key, heeds_flags);
+        if let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) {
+            client.begin_sql_mode(facts, &mut self.interner);
+        }
     }
 
     /// Takes the flag CLIENT_IGNORE_SPACE of the login away, or gives it back, and moves the session to the key of
@@ -97,7 +98,7 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        if self.is_relayed(client.key) || self.pool.key(client.key).is_sandbox() {
+        if self.is_relayed(client.key) {
             return;
         }
         let Some(client) = self.clients.get_mut(key) else {

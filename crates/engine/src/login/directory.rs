@@ -322,13 +322,12 @@ fn may_differ(before: Option<&Arc<Account>>, after: Option<&Arc<Account>>) -> bo
     before.map(|account| told(account)) != after.map(|account| told(account))
 }
 
-/// Whether a statement that runs alone may change accounts, privileges or roles, or what the server makes of passwords
-/// that have expired. `names` tells whether its text has a word that contains another.
+/// Whether a statement that runs alone may change accounts, privileges or roles. `names` tells whether its text has a word
+/// that contains another.
 fn concerns_accounts(statement: &Statement, names: impl Fn(&[u8]) -> bool) -> bool {
     match statement.kind {
         Kind::Account => defines(statement.kind, statement.traits),
         Kind::Admin => names(b"privileges"),
-        Kind::Set => statement.traits.contains(Traits::SETS_GLOBAL) && names(b"password"),
         _ => false,
     }
 }

@@ -320,7 +320,11 @@ impl Engine {
                 &host,
                 self.flavor(),
             )),
-            Standing::Expired if self.takes_expired(client) => {
+            Standing::Expired
+                if client
+                    .capabilities
+                    .contains(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS) =>
+            {
                 self.check_behind(account, claim.user)
             }
             Standing::Expired => Err(ClientError::password_expired(self.flavor())),

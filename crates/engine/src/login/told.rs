@@ -39,23 +39,9 @@ impl ToldAtLogin {
         self.variables.extend(ok.changes().filter_map(variable));
     }
 
-    /// True if it is told.
-    pub(crate) fn names(&self, name: &[u8]) -> bool {
-        self.variables.iter().any(|(told, _)| **told == *name)
-    }
-
-    /// A global variable was set to this, as it is selected: the server tells switches in words.
-    pub(crate) fn global_was(&mut self, name: &[u8], value: &[u8]) {
-        let told = self.variables.iter_mut().find(|(told, _)| **told == *name);
-        let Some((_, told)) = told else {
-            return;
-        };
-        let is_switch = [&b"ON"[..], b"OFF"].contains(&&**told);
-        *told = match value {
-            b"1" if is_switch => b"ON"[..].into(),
-            b"0" if is_switch => b"OFF"[..].into(),
-            value => value.into(),
-        };
+    /// A global variable was changed: nothing is told until a backend logs in.
+    pub(crate) fn forget(&mut self) {
+        self.variables.clear();
     }
 
     /// Appends what a client is told, by what is its own.
@@ -169,21 +155,16 @@ mod tests {
             results_collation: None,
             collation: b"utf8mb3_bin"[..].into(),
         };
-        let mut learned = learned();
-        learned.global_was(b"time_zone", b"+01:00");
-        learned.global_was(b"sql_auto_is_null", b"1");
-        learned.global_was(b"sql_mode", b"ANSI");
-        assert!(learned.names(b"time_zone") && !learned.names(b"sql_mode"));
         assert_eq!(
-            told(false, Some(&charset), &learned),
+            told(false, Some(&charset), &learned()),
             [
                 "autocommit=OFF",
-                "time_zone=+01:00",
+                "time_zone=SYSTEM",
                 "wait_timeout=7",
                 "character_set_client=latin1",
                 "character_set_connection=utf8mb3",
                 "character_set_results=",
-                "sql_auto_is_null=ON",
+                "sql_auto_is_null=OFF",
                 "redirect_url=",
             ]
         );

@@ -49,7 +49,7 @@ fn runs(stage: &mut Stage, client: Tag, text: &str) -> Tag {
     stage.say(backend, &ok(2, 0));
     stage.say(backend, &collations());
     stage.say(backend, &set_up());
-    let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "1", "NONE"];
+    let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "", "1", "0"];
     stage.say(backend, &row(&facts));
     stage.say(backend, &sound());
     stage.say(backend, &row(&["0", "app@%"]));

@@ -22,7 +22,7 @@ fn opened(stage: &mut Stage, is_first: bool) -> Tag {
 
 /// The database says that autocommit is off for sessions that begin, and that nothing else is of concern.
 fn tells_autocommit_off(stage: &mut Stage, backend: Tag) {
-    let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "0", "0", "NONE"];
+    let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "", "0", "0"];
     let privileges = row(&["0", "app@%"]);
     for answer in [row(&facts), sound(), privileges, none(), row(&["1"])] {
         stage.say(backend, &answer);

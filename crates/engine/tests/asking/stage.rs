@@ -273,10 +273,7 @@ impl Stage {
             requires: Requires::Nothing,
             privileges: 0,
         };
-        let view = View {
-            disconnects_expired: true,
-            ..View::default()
-        };
+        let view = View { ..View::default() };
         let accounts = vec![found];
         let directory = self.register.update(Reading { accounts, view }).unwrap();
         self.shared.publish_accounts(directory);

@@ -49,7 +49,7 @@ impl Session {
         let client = stage.log_in("app", "secret");
         stage.say(client.1, &query("DO 1"));
         let backend = greeted(&mut stage);
-        let of_session = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "1", "0", "0"];
+        let of_session = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "", "1", "0", "0"];
         let of_all = ["", "28800", "28800", "", "1", "0", "NONE"];
         let facts = row(&[&of_session[..], &of_all].concat());
         // The last two: its list of conditions is emptied, and the statement is answered.

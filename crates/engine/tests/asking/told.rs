@@ -22,7 +22,7 @@ impl Backend {
         let (_, first) = stage.log_in("app", "secret");
         stage.say(first, &query("DO 1"));
         let tag = greeted(&mut stage);
-        let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "1", "0", "0"];
+        let facts = ["utf8mb4", "utf8mb4", "utf8mb4_bin", "", "", "1", "0", "0"];
         let privileges = row(&["0", "app@%"]);
         let facts = row(&facts);
         let probed = probed.to_vec();

@@ -69,9 +69,7 @@ fn an_expired_password_is_changed_and_the_session_goes_on() {
         command
             .args(["--user=cl_old", "--batch", "--force", "shop"])
             .env("MYSQL_PWD", "right");
-        if !Server::is_mariadb() {
-            command.arg("--connect-expired-password");
-        }
+        command.arg("--connect-expired-password");
         run(&mut command, &script)
     };
     database.execute(account);

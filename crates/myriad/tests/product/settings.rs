@@ -157,69 +157,60 @@ impl Way {
     }
 }
 
-/// What sessions of different ages are told while global variables change.
-fn told_while_globals_change(address: &Address, way: Way) -> Vec<String> {
-    const QUESTION: &str = "SELECT @@lock_wait_timeout, @@sql_mode, @@group_concat_max_len, @@global.lock_wait_timeout";
-    let isolation = match Server::is_mariadb() {
-        true => "tx_isolation",
-        false => "transaction_isolation",
-    };
+/// A session sees a new global value from its next backend connection on, unless it has set the variable itself, and but for
+/// its `sql_mode` and `autocommit`. The answer to the statement, and what it leaves in the setter's session, are the
+/// server's.
+#[test]
+fn older_sessions_see_new_global_values_unless_they_have_set_the_variable() {
+    const ASK: &str = "SELECT CONCAT_WS(' ', @@lock_wait_timeout, @@group_concat_max_len, @@autocommit + 0, @@sql_mode)";
+    let database = Database::private();
+    let door = FrontDoor::start(database.address(), &["server.workers = 1"]);
     let login = Login {
         user: "admin",
         password: "all",
         ..Login::default()
     };
-    let begin = || Client::login(address, &login).unwrap();
-    let mut sessions = vec![begin(), begin()];
-    let mut told = Vec::new();
-    for (setter, change) in [
-        (0, "SET GLOBAL lock_wait_timeout = 11"),
-        (
-            1,
-            "SET GLOBAL lock_wait_timeout = 12, @@global.sql_mode = 'ANSI_QUOTES'",
-        ),
-        // The oldest one has what it began with, which says nothing about the others.
-        (0, "SET GLOBAL lock_wait_timeout = 13"),
-        (
-            0,
-            "SET GLOBAL group_concat_max_len = 4096, SESSION sql_mode = DEFAULT",
-        ),
-        (3, "SET GLOBAL TRANSACTION ISOLATION LEVEL SERIALIZABLE"),
-        (2, "SET GLOBAL max_connections = 140"),
-        (2, "SET GLOBAL sort_buffer_size = 1048576"),
-        (2, "SET GLOBAL nothing_such = 1"),
-        (4, "SET SESSION lock_wait_timeout = DEFAULT"),
-    ] {
-        let set = way.run(&mut sessions[setter], change);
-        let warnings = sessions[setter].run("SHOW WARNINGS");
-        let count = sessions[setter].run("SELECT ROW_COUNT()");
-        // Not everybody may set all that somebody may set for all.
-        let own = match change.contains("sort_buffer_size") {
-            true => sessions[setter].run("SELECT @@sort_buffer_size"),
-            false => Vec::new(),
-        };
-        told.push(format!("{change}: {set:?} {warnings:?} {count:?} {own:?}"));
-        sessions.push(begin());
-        for (number, session) in sessions.iter_mut().enumerate() {
-            let values = session.run(QUESTION);
-            let isolation = session.run(&format!("SELECT @@{isolation}"));
-            told.push(format!("{number} after {change}: {values:?} {isolation:?}"));
+    let begin = |address: &Address| Client::login(address, &login).unwrap();
+    let mut direct = begin(database.address());
+    let mode = direct.value("SELECT @@sql_mode");
+    let ways = [Way::Text, Way::Prepared, Way::BehindAnother];
+    for (way, value) in ways.into_iter().zip(11..) {
+        let [mut setter, mut older, mut own, mut held] = [(); 4].map(|()| begin(&door.address()));
+        older.run("DO 1");
+        own.run("SET lock_wait_timeout = 7, group_concat_max_len = 1234");
+        let former = held.value(ASK);
+        held.run("BEGIN; SELECT 1");
+        let set = format!(
+            "SET GLOBAL lock_wait_timeout = {value}, @@global.group_concat_max_len = 5000, \
+             @@global.sql_mode = 'ANSI_QUOTES', @@global.autocommit = 0"
+        );
+        assert_eq!(
+            way.run(&mut setter, &set),
+            way.run(&mut direct, &set),
+            "{way:?}"
+        );
+        for text in ["SHOW WARNINGS", "SELECT ROW_COUNT()"] {
+            assert_eq!(setter.run(text), direct.run(text), "{way:?}: {text}");
         }
-    }
-    told
-}
-
-#[test]
-fn sessions_keep_what_they_began_with_while_global_variables_change() {
-    for way in [Way::Text, Way::Prepared, Way::BehindAnother] {
-        let [direct, through] = [true, false].map(|direct| {
-            let database = Database::private();
-            let door = FrontDoor::start(database.address(), &["server.workers = 2"]);
-            match direct {
-                true => told_while_globals_change(database.address(), way),
-                false => told_while_globals_change(&door.address(), way),
-            }
-        });
-        assert_eq!(through, direct, "{way:?}");
+        let changed = format!("{value} 5000 1 {mode}");
+        for _ in 0..2 {
+            assert_eq!(setter.value(ASK), changed, "{way:?}");
+            assert_eq!(older.value(ASK), changed, "{way:?}");
+            assert_eq!(own.value(ASK), format!("7 1234 1 {mode}"), "{way:?}");
+            // Its texts are read by its own `sql_mode` still.
+            assert_eq!(older.value("SELECT \"a\""), "a", "{way:?}");
+        }
+        // A transaction keeps its connection.
+        assert_eq!(held.value(ASK), former, "{way:?}");
+        held.run("COMMIT");
+        assert_eq!(held.value(ASK), changed, "{way:?}");
+        let begun = begin(&door.address()).value(ASK);
+        assert_eq!(begun, format!("{value} 5000 0 ANSI_QUOTES"), "{way:?}");
+        database.execute(&format!(
+            "SET GLOBAL autocommit = 1, sql_mode = '{mode}', group_concat_max_len = 4096"
+        ));
+        // What sessions begin with is asked behind it, on the same connection.
+        setter.run("SET GLOBAL max_connections = 140");
+        setter.run("SELECT 1");
     }
 }

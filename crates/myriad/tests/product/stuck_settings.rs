@@ -1,4 +1,5 @@
-//! Sessions with variables that the server does not let anybody set any more: it lets them keep their values.
+//! Sessions with variables that the server does not let them set any more. Directly they keep the values; through Myriad their
+//! statements are refused until they begin anew.
 
 use crate::support::{Address, Client, Database, FrontDoor, Login, Outcome, Server, eventually};
 
@@ -30,106 +31,64 @@ fn fine(client: &mut Client, text: &str) {
     );
 }
 
+/// The session's statements are refused, and other sessions' are not.
+fn is_stuck(one: &mut Client, other: &mut Client, code: u16) {
+    fine(other, "DO 1");
+    for text in [
+        "DO 1",
+        "SELECT 1",
+        "ROLLBACK",
+        "SET sort_buffer_size = 65536",
+    ] {
+        let told = one.run(text);
+        let words = match &told[..] {
+            [Outcome::Err(told, words)] if *told == code => words,
+            told => panic!("{text}: {told:?}"),
+        };
+        assert!(words.contains("reset the session"), "{words}");
+        fine(other, "DO 1");
+    }
+    reset(one);
+    fine(one, "SELECT 1");
+}
+
 #[test]
-fn a_variable_whose_plugin_is_gone_hurts_nobody() {
+fn a_variable_whose_plugin_is_gone_hurts_no_other_session() {
     // Of MariaDB's plugins that the tests have none has a variable of the session.
     if Server::is_mariadb() {
         return;
     }
     let database = Database::private();
     let (_door, mut one, mut other) = begin(&database);
-    let install = "INSTALL PLUGIN simple_parser SONAME 'mypluglib.so'";
+    database.execute("INSTALL PLUGIN simple_parser SONAME 'mypluglib.so'");
     let set = "SET SESSION simple_parser_simple_thdvar_one = 5, sort_buffer_size = 65536";
-    let gone = "SELECT @@simple_parser_simple_thdvar_one";
-    let keeps = "SELECT @@sort_buffer_size";
-    database.execute(install);
-    let mut direct = login(database.address());
-    fine(&mut direct, set);
     fine(&mut one, set);
-    database.execute("UNINSTALL PLUGIN simple_parser");
     // The connection has it, and is to lose it.
-    fine(&mut other, "SELECT 1");
-    fine(&mut one, "SELECT 1");
-    assert_eq!(one.run(gone), direct.run(gone));
-    for _ in 0..2 {
-        assert_eq!(one.value(keeps), direct.value(keeps));
-        assert_ne!(other.value(keeps), one.value(keeps));
-    }
-}
-
-#[test]
-fn what_has_no_effect_any_more_is_given_up() {
-    if !Server::is_mariadb() {
-        return;
-    }
-    let database = Database::private_with(&["--query-cache-type=ON"]);
-    let (_door, mut one, mut other) = begin(&database);
-    fine(&mut one, "SET query_cache_type = DEMAND");
-    fine(
-        &mut one,
-        "SET max_delayed_threads = 20, sort_buffer_size = 65536",
-    );
-    database.execute("SET GLOBAL query_cache_type = OFF; SET GLOBAL max_delayed_threads = 7");
-    for _ in 0..2 {
-        fine(&mut other, "DO 1");
-        fine(&mut one, "DO 2");
-        assert_eq!(one.value("SELECT @@sort_buffer_size"), "65536");
-    }
-    assert_eq!(one.value("SELECT @@max_delayed_threads"), "7");
-    assert_eq!(one.value("SELECT @@query_cache_type"), "OFF");
+    database.execute("UNINSTALL PLUGIN simple_parser");
+    is_stuck(&mut one, &mut other, 1193);
+    let keeps = "SELECT @@sort_buffer_size";
+    assert_eq!(one.value(keeps), other.value(keeps));
 }
 
 /// Only whoever may set them could have them again.
 #[test]
-fn a_privilege_that_was_taken_away_leaves_ways_out() {
+fn a_privilege_that_was_taken_away_refuses_what_may_write() {
     let database = Database::private();
     let (door, mut one, mut other) = begin(&database);
     let right = match Server::is_mariadb() {
         true => "BINLOG ADMIN",
         false => "SESSION_VARIABLES_ADMIN",
     };
-    let lose = |one: &mut Client, other: &mut Client, text: &str| {
-        database.execute(&format!("GRANT {right} ON *.* TO 'staff'@'localhost'"));
-        close_backends(&database);
-        fine(other, "DO 1");
-        fine(one, text);
-        database.execute(&format!("REVOKE {right} ON *.* FROM 'staff'@'localhost'"));
-        close_backends(&database);
-        fine(other, "DO 1");
-        for text in ["DO 1", "SELECT 1", "SET sort_buffer_size = @@sql_log_bin"] {
-            let told = one.run(text);
-            let [Outcome::Err(1227, words)] = &told[..] else {
-                panic!("{text}: {told:?}");
-            };
-            assert!(words.contains("set it anew"), "{words}");
-            fine(other, "DO 1");
-        }
-        fine(one, "ROLLBACK");
-    };
     let off = "SET SESSION sql_log_bin = 0, sql_mode = 'ANSI'";
     let (logs, mode) = ("SELECT @@sql_log_bin", "SELECT @@sql_mode LIKE '%ANSI%'");
-    lose(&mut one, &mut other, off);
-    reset(&mut one);
-    assert_eq!((one.value(logs), one.value(mode)), ("1".into(), "0".into()));
-    lose(&mut one, &mut other, off);
-    // It is not for this account to say, but it can have what all have.
-    let told = one.run("SET SESSION sql_log_bin = 0");
-    assert!(matches!(told[..], [Outcome::Err(1227, _)]), "{told:?}");
-    let told = one.run("DO 1");
-    assert!(matches!(told[..], [Outcome::Err(1227, _)]), "{told:?}");
+    database.execute(&format!("GRANT {right} ON *.* TO 'staff'@'localhost'"));
+    close_backends(&database);
     fine(&mut other, "DO 1");
-    // MySQL wants the privilege for that, too.
-    let default = "SET SESSION sql_log_bin = DEFAULT";
-    match Server::is_mariadb() {
-        true => fine(&mut one, default),
-        false => {
-            let told = one.run(default);
-            assert!(matches!(told[..], [Outcome::Err(1227, _)]), "{told:?}");
-            reset(&mut one);
-            fine(&mut one, "SET sql_mode = 'ANSI'");
-        }
-    }
-    assert_eq!((one.value(logs), one.value(mode)), ("1".into(), "1".into()));
+    fine(&mut one, off);
+    database.execute(&format!("REVOKE {right} ON *.* FROM 'staff'@'localhost'"));
+    close_backends(&database);
+    is_stuck(&mut one, &mut other, 1227);
+    assert_eq!((one.value(logs), one.value(mode)), ("1".into(), "0".into()));
     // Who has left the value on a connection, where it may not be put back.
     database.execute(&format!("GRANT {right} ON *.* TO 'staff'@'localhost'"));
     drop(one);

@@ -33,44 +33,6 @@ fn the_difference_and_nothing_else() {
 }
 
 #[test]
-fn what_makes_no_difference_any_more() {
-    let mut interner = Interner::default();
-    let names = [
-        ("a_plugin_s", "1"),
-        ("max_delayed_threads", "20"),
-        ("query_cache_type", "DEMAND"),
-    ];
-    let state = state(&mut interner, &names);
-    for (code, words, expected) in [
-        (
-            1193,
-            "Unknown system variable 'a_plugin_s'",
-            Some("a_plugin_s"),
-        ),
-        (1193, "Unknown system variable 'somebody_s'", None),
-        (1227, "Access denied; you need 'a_plugin_s'", None),
-        (
-            1231,
-            "Variable 'max_delayed_threads' can't be set to the value of '20'",
-            Some("max_delayed_threads"),
-        ),
-        (
-            1231,
-            "Variable 'a_plugin_s' can't be set to the value of '20'",
-            None,
-        ),
-        (
-            1925,
-            "Query cache is globally disabled",
-            Some("query_cache_type"),
-        ),
-    ] {
-        let found = meaningless(&state, code, words.as_bytes());
-        assert_eq!(found, expected.map(str::as_bytes), "{code} {words}");
-    }
-}
-
-#[test]
 fn what_may_be_null_is_not_set_to_an_empty_value() {
     let mut interner = Interner::default();
     let from = state(&mut interner, &[]);
@@ -210,27 +172,4 @@ fn numbers_stay_bare() {
     ] {
         assert_eq!(is_number(value.as_bytes()), number, "{value}");
     }
-}
-
-#[test]
-fn a_schema_is_selected_under_the_role_that_opens_it() {
-    let mut interner = Interner::default();
-    let mut to = SessionState::new(45, &interner);
-    to.set_schema(b"shop", &mut interner);
-    to.set_role(Some(b"`a`"));
-    let named = |role: &[u8]| Some(Role::Named(role.into()));
-    let mut from = SessionState::new(45, &interner);
-    let restore = plan(&from, &to);
-    assert_eq!((restore.role, restore.role_then), (named(b"`a`"), None));
-    assert!(to.needs_former_role());
-    let restore = plan(&from, &to);
-    assert_eq!((restore.role, restore.role_then), (None, named(b"`a`")));
-    // Another session has the same roles.
-    from.take_role_and_schema(&to);
-    from.schema = Some(interner.schema(b"other"));
-    let restore = plan(&from, &to);
-    let expected = (Some(Role::OfLogin), named(b"`a`"));
-    assert_eq!((restore.role, restore.role_then), expected);
-    assert!(restore.can_fail && restore.schema.is_some());
-    assert!(plan(&to, &to).is_empty());
 }

@@ -1,5 +1,4 @@
-//! Which system variables the SET statements of a text assign: global ones, and those of the session. Owns how a list of
-//! assignments is read; what a variable means is in `variables`.
+//! Which system variables of the session the SET statements of a text assign. Owns how a list of assignments is read; what a variable means is in `variables`.
 
 use super::classify;
 use super::dialect::{Dialect, Flavor};
@@ -31,26 +30,6 @@ pub struct SessionSet {
     pub statement: u32,
 }
 
-/// The names, in lower case, of the global variables that the SET statements of a text set, as far as it can be read.
-#[must_use]
-pub fn sets_globals(text: &[u8], dialect: &Dialect) -> Vec<Vec<u8>> {
-    let mut names: Vec<Vec<u8>> = Vec::new();
-    each(text, dialect, &mut |_, assigned| match assigned {
-        Assigned::Transaction(Some(Scope::Global)) => {
-            let of_transaction: [&[u8]; 2] = match dialect.flavor {
-                Flavor::MySql => [b"transaction_isolation", b"transaction_read_only"],
-                Flavor::MariaDb => [b"tx_isolation", b"tx_read_only"],
-            };
-            names.extend(of_transaction.map(<[u8]>::to_vec));
-        }
-        Assigned::Transaction(_) => {}
-        Assigned::Variable { scope, name, .. } => {
-            names.extend((scope == Scope::Global).then(|| name.to_ascii_lowercase()));
-        }
-    });
-    names
-}
-
 /// The variables of the session that the SET statements of a text set, as far as they are carried by the value that the
 /// server tells: without user variables and character sets, which are read back anyway, and without what only the next
 /// transaction is to have.
@@ -58,15 +37,12 @@ pub fn sets_globals(text: &[u8], dialect: &Dialect) -> Vec<Vec<u8>> {
 pub fn sets_session(text: &[u8], dialect: &Dialect) -> SessionSets {
     let mut sets: Vec<SessionSet> = Vec::new();
     let has_others = each(text, dialect, &mut |statement, assigned| {
-        let Assigned::Variable {
+        let Assigned {
             scope,
             written,
             bare,
             name,
-        } = assigned
-        else {
-            return;
-        };
+        } = assigned;
         // On MariaDB a scope need not hold for the names behind it.
         let is_global = match dialect.flavor {
             Flavor::MySql => scope == Scope::Global,
@@ -90,19 +66,15 @@ pub fn sets_session(text: &[u8], dialect: &Dialect) -> SessionSets {
 }
 
 /// The left side of an assignment.
-enum Assigned<'a> {
-    Variable {
-        /// The scope that is written with it, or with one before it in the same list.
-        scope: Scope,
-        /// The scope that is written with it.
-        written: Scope,
-        /// Written without `@@`.
-        bare: bool,
-        /// A plain name of one part.
-        name: &'a [u8],
-    },
-    /// `TRANSACTION`, and the scope before it.
-    Transaction(Option<Scope>),
+struct Assigned<'a> {
+    /// The scope that is written with it, or with one before it in the same list.
+    scope: Scope,
+    /// The scope that is written with it.
+    written: Scope,
+    /// Written without `@@`.
+    bare: bool,
+    /// A plain name of one part.
+    name: &'a [u8],
 }
 
 /// Goes through the assignments of all SET statements of a text. True if it has other statements.
@@ -155,12 +127,8 @@ fn assignment<'a>(
             let (scope, name) = variables::name(reader)?;
             (scope, scope, false, name)
         }
-        token if token.is(Keyword::Transaction) => {
-            take(Assigned::Transaction(keyword));
-            return Some(());
-        }
         Token::UserVariable(_) => return Some(()),
-        token if token.is(Keyword::Password) => return Some(()),
+        token if token.is(Keyword::Transaction) || token.is(Keyword::Password) => return Some(()),
         token => {
             let written = keyword.unwrap_or(Scope::Unscoped);
             let name = identifier::plain(token.identifier()?)?;
@@ -171,7 +139,7 @@ fn assignment<'a>(
     let is_set = matches!(reader.peek(), Token::Mark(b'=') | Token::Assign);
     // Of what has parts, there is nothing of a session.
     if is_set && name.iter().all(plain) {
-        take(Assigned::Variable {
+        take(Assigned {
             scope,
             written,
             bare,
@@ -198,37 +166,6 @@ fn skip_value(reader: &mut Reader<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_globals() {
-        for (text, expected) in [
-            ("SET GLOBAL Sql_Mode = ''", "sql_mode"),
-            (
-                "SET @@global.a := f(1, 2), SESSION b = 2, @@persist.c = 1, d = @@global.e",
-                "a c",
-            ),
-            (
-                "SET GLOBAL TRANSACTION READ ONLY",
-                "tx_isolation tx_read_only",
-            ),
-            ("SET PERSIST `a` = (SELECT 1), GLOBAL b = 'x;,'", "a b"),
-            ("SET GLOBAL a = 1, b = 2, SESSION c = 3, d = 4", "a b"),
-            ("SET @@global.a = 1, b = 2", "a"),
-            ("SET a = 1", ""),
-            ("SET GLOBAL one.key_buffer_size = 1", ""),
-            ("SET TRANSACTION READ ONLY", ""),
-            ("SELECT @@global.a", ""),
-            (
-                "DO 1; SET GLOBAL a = 1, b = ';';; SET c = 1; SET @@global.d = 2;",
-                "a b d",
-            ),
-            ("SET GLOBAL", ""),
-        ] {
-            let dialect = Dialect::new(Flavor::MariaDb, 101_119);
-            let found = sets_globals(text.as_bytes(), &dialect).join(&b' ');
-            assert_eq!(String::from_utf8_lossy(&found), expected, "{text}");
-        }
-    }
 
     #[test]
     fn names_of_the_session() {

@@ -33,7 +33,6 @@ mod program;
 mod question;
 mod quotas;
 mod reader;
-mod replaces;
 mod routine;
 mod schema;
 mod scope;
@@ -53,7 +52,7 @@ mod user_variables;
 mod variables;
 mod write;
 
-pub use assignments::{SessionSet, SessionSets, sets_globals, sets_session};
+pub use assignments::{SessionSet, SessionSets, sets_session};
 pub use body::{Body, routine_body};
 pub use calls::{Called, CalledList, called};
 pub use charset::Trail;
@@ -71,7 +70,6 @@ pub use question::{Diagnostics, lone, show_diagnostics};
 pub use quotas::{
     AccountRef, AccountStatement, Limit, Limits, SyntaxError, account_statement, names_limits,
 };
-pub use replaces::replaces;
 pub use scope::scoped;
 pub use sequences::{SequenceName, SequenceUse, sequences};
 pub use substitute::substitute;

@@ -78,8 +78,6 @@ pin_reasons! {
     SessionStatus "session_status",
     /// `SET RESOURCE GROUP`.
     ResourceGroup "resource_group",
-    /// A SET while the password has expired: what it has set cannot be asked for.
-    ExpiredPassword "expired_password",
     /// The text is not understood.
     Unknown "unknown",
 }

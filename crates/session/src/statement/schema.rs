@@ -1,6 +1,5 @@
 //! Statements that define objects and accounts: CREATE, ALTER, DROP, RENAME.
 
-use super::dialect::Flavor;
 use super::expression::{self, Calls, Until};
 use super::findings::Findings;
 use super::keyword::Keyword;
@@ -78,34 +77,18 @@ pub(super) fn alter(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
 
 /// Behind ALTER USER: whether only who may log in is changed, and not what sessions may do.
 fn alter_user(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
-    let (mut identified, mut more, mut expires) = (false, false, false);
-    let is_mysql = reader.dialect().flavor == Flavor::MySql;
+    let (mut identified, mut more) = (false, false);
     while !reader.at_end() {
         if let Token::Word(word) = reader.next() {
             let is = |name: &[u8]| word.text.eq_ignore_ascii_case(name);
             identified |= is(b"identified");
             more |= is(b"default") || is(b"role");
-            // That of the session itself is to be set anew by what it runs next.
-            expires |= is_mysql && is(b"expire") && !expires_later(reader.peek());
         }
-    }
-    if expires {
-        found.pin(PinReason::ExpiredPassword);
     }
     if identified && !more {
         found.add(Traits::SETS_PASSWORD);
     }
     account(found)
-}
-
-/// True of what stands behind PASSWORD EXPIRE if that does not mean now.
-fn expires_later(next: Token<'_>) -> bool {
-    let Token::Word(word) = next else {
-        return false;
-    };
-    [&b"default"[..], b"never", b"interval"]
-        .iter()
-        .any(|later| word.text.eq_ignore_ascii_case(later))
 }
 
 /// Behind DROP.

@@ -111,8 +111,8 @@ fn is_as_expected(source: Source, cell: &Cell, (expected, told): (&str, &str)) -
     if expected.starts_with("ERR 1045") {
         return denied(told);
     }
-    // docs/DIFFERENCES.md: with accounts of the configuration, and where the database decides the login, nobody is let in
-    // whose password has expired; and who is, may set nothing but that.
+    // docs/CORNERS.md: with accounts of the configuration, where the database decides the login, and without the flag for it,
+    // nobody is let in whose password has expired.
     let sandbox = "You must SET PASSWORD before";
     let login = "Your password has expired.";
     // That of the command-line client.
@@ -123,7 +123,7 @@ fn is_as_expected(source: Source, cell: &Cell, (expected, told): (&str, &str)) -
     match source {
         // What the database refuses is told at the first statement, which some connectors do not show.
         Source::Configured => expired && refused,
-        Source::Server => !cell.is_configurable() && expired && told.contains(login),
+        Source::Server => expired && told.contains(login),
     }
 }
 

@@ -48,12 +48,11 @@ fn read_all(text: &[u8], dialect: &Dialect) {
     let _ = classify(text, dialect);
     let _ = digest_text(text, dialect, 1 << 10);
     let _ = called(text, dialect);
-    let _ = sets_globals(text, dialect);
+    let _ = sets_session(text, dialect);
     let _ = holding(text, dialect);
     let _ = pieces(text, dialect);
     let _ = show_diagnostics(text, dialect);
     let _ = lone(text, dialect);
-    let _ = replaces(text, dialect);
     let _ = scoped(text, dialect);
     let _ = sequences(text, dialect, |_, _| ());
     let _ = substitute(text, dialect, |_| None);
