@@ -42,7 +42,7 @@ fn play(address: &Address, schema: &str, acts: &[Act]) -> Vec<Vec<Packet>> {
 }
 
 /// Plays directly, and through so many connections of the front door.
-fn compare(schema: &str, connections: usize, acts: &[Act]) -> Option<FrontDoor> {
+fn compare(schema: &str, connections: usize, acts: &[Act]) -> Option<(Arc<Database>, FrontDoor)> {
     if !Server::is_mariadb() {
         return None;
     }
@@ -54,7 +54,7 @@ fn compare(schema: &str, connections: usize, acts: &[Act]) -> Option<FrontDoor> 
     for ((act, direct), through) in acts.iter().zip(&direct).zip(&through) {
         assert_eq!(direct, through, "{act:?}");
     }
-    Some(door)
+    Some((database, door))
 }
 
 /// A front door with one connection to a database with the sequences in `schema`.
@@ -120,7 +120,7 @@ fn values_are_drawn_on_any_connection_and_pin_nobody() {
         (1, Prepare("SELECT LASTVAL(s)")),
         (1, Close),
     ];
-    let Some(door) = compare("sequences_drawn", 1, &acts) else {
+    let Some((_database, door)) = compare("sequences_drawn", 1, &acts) else {
         return;
     };
     let before = door.metric("myriad_read_backs_total");
@@ -179,7 +179,7 @@ fn the_transaction_that_drew_a_value_is_told_the_last_one() {
         (1, Text("SELECT LASTVAL(other)")),
         (1, Text("COMMIT")),
     ];
-    let Some(door) = compare("sequences_within", 2, &acts) else {
+    let Some((_database, door)) = compare("sequences_within", 2, &acts) else {
         return;
     };
     assert_eq!(pins(&door), 0.0);
@@ -201,8 +201,8 @@ fn a_pinned_session_is_told_what_it_has_drawn() {
         (0, Text("SELECT NEXTVAL(s)")),
         (0, Text("SELECT LASTVAL(s)")),
     ];
-    let door = compare("sequences_pinned", 2, &acts);
-    assert!(door.is_none_or(|door| pinned(&door, "temporary_table") == 1));
+    let compared = compare("sequences_pinned", 2, &acts);
+    assert!(compared.is_none_or(|(_database, door)| pinned(&door, "temporary_table") == 1));
 }
 
 /// Each is asked of the connection on which somebody else has drawn.

@@ -194,8 +194,9 @@ const KNOWN: [Known; 70] = [
             let read = ["SELECT ", "(SELECT ", "VALUES ", "WITH ", "\\", "EXECUTE "];
             read.iter().any(|word| line.starts_with(word))
         };
-        let cut = case.has(&["sql_select_limit", "EXPLAIN ", "DESC ", "VALUES "]);
-        let other = cut || case.refused().any(reads);
+        let cut = case.has(&["sql_select_limit", "EXPLAIN ", "DESC "]);
+        let lists = case.lines.iter().any(|line| line.starts_with("VALUES "));
+        let other = cut || lists || case.refused().any(reads);
         asks && other && case.same_rows_but_one() && Server::is_mariadb()
     }),
     ("`ROW_COUNT()` after a `SHOW COLUMNS`", |case| {
