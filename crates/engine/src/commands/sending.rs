@@ -39,13 +39,14 @@ impl Engine {
     ) {
         let text = packet.text();
         let dialect = self.dialect_if_needed(client_key, &statement);
+        // Before it pins the session: behind EXECUTE of a text that may prepare others none of them is known.
+        let does = self.does(client_key, packet, &statement);
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
         let untold = self.sets(client_key, packet, (&statement, dialect.as_ref()));
         let lock = effect.as_ref().and_then(Effect::of_lock);
         lock.into_iter().for_each(|lock| lock.sent(turn.now));
         self.forget_lock_wait(client_key);
-        let does = self.does(client_key, packet, &statement);
         let (keeping, own_text) = self.take_intent(client_key);
         let keeping = self.reads_accounts_after(client_key, (packet, &statement), keeping);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);

@@ -406,6 +406,9 @@ impl Model {
             self.caused.note(TRUNCATED_VALUE);
         }
         self.diagnostics_unknown &= !settles_diagnostics(sql, &outcome);
+        // Behind a text that may prepare others none is known, and so not what it leaves.
+        let is_known = !matches!(sql, Sql::ExecuteText(_)) || matches!(outcome, Outcome::Err(_));
+        self.diagnostics_unknown |= !is_known;
         if !self.session.in_transaction {
             self.session.undo.clear();
         }
