@@ -354,7 +354,8 @@ impl<'a> Scanner<'_, 'a> {
 
     /// MySQL has none, and refuses the words.
     fn sequence(&mut self, does: Traits) {
-        if self.reader.dialect().flavor == Flavor::MariaDb {
+        // What is only defined asks and draws later.
+        if self.reader.dialect().flavor == Flavor::MariaDb && self.judges_all {
             self.found.add(does);
         }
         self.found.writes();
