@@ -86,11 +86,6 @@ fn told(address: &Address, schema: &str) -> Vec<Answer> {
         (none, "SELECT 1 / 0"),
         (&named_n("x"), "SHOW WARNINGS"),
         (none, "SELECT @@warning_count"),
-        (
-            none,
-            "PREPARE p FROM 'SELECT mysql_query_attribute_string(\"n\")'",
-        ),
-        (&named_n("five"), "EXECUTE p"),
         (b"\x00\x02", "SELECT 1"),
         (b"\x01\x01\x00\x01\xfd", ""),
         (none, "SELECT 'still here', DATABASE()"),
@@ -98,6 +93,19 @@ fn told(address: &Address, schema: &str) -> Vec<Answer> {
     ];
     for (attributes, sql) in texts {
         for session in &mut sessions {
+            told.push(session.text(attributes, sql));
+        }
+    }
+    for session in &mut sessions {
+        // They pin in between.
+        for (attributes, sql) in [
+            (
+                &none[..],
+                "PREPARE p FROM 'SELECT mysql_query_attribute_string(\"n\")'",
+            ),
+            (&named_n("five"), "EXECUTE p"),
+            (none, "DEALLOCATE PREPARE p"),
+        ] {
             told.push(session.text(attributes, sql));
         }
     }

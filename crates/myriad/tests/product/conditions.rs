@@ -108,6 +108,10 @@ fn conditions_are_not_told_outside_of_the_transaction() {
             &["SELECT * FROM nowhere", "BEGIN"],
             &["BEGIN", "SELECT * FROM nowhere", "ROLLBACK"],
         ] {
+            if before.last() == Some(&"BEGIN") && !Server::is_mariadb() {
+                // There it is the statement that they are about.
+                continue;
+            }
             before.iter().for_each(|text| drop(client.run(text)));
             let told = client.run(gets);
             let [Outcome::Err(1235, words)] = &told[..] else {
