@@ -405,10 +405,9 @@ impl Model {
         if *sql.inner() == Sql::Warn {
             self.caused.note(TRUNCATED_VALUE);
         }
+        // Behind a text that may prepare others none is known by name, and so not whether it leaves the list.
+        self.diagnostics_unknown |= matches!(sql, Sql::Executed(executed) if !executed.binary);
         self.diagnostics_unknown &= !settles_diagnostics(sql, &outcome);
-        // Behind a text that may prepare others none is known, and so not what it leaves.
-        let is_known = !matches!(sql, Sql::ExecuteText(_)) || matches!(outcome, Outcome::Err(_));
-        self.diagnostics_unknown |= !is_known;
         if !self.session.in_transaction {
             self.session.undo.clear();
         }
