@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 70] = [
+const KNOWN: [Known; 72] = [
     (
         "told in the transaction of the statement that it is about",
         |case| {
@@ -65,10 +65,11 @@ const KNOWN: [Known; 70] = [
             let runs = ["EXECUTE", "\\execute", "\\again", "\\cursor"];
             let runs = runs.iter().any(|word| case.last().starts_with(word));
             let carried = |line: &str| {
+                let alone = ["SELECT ROW_COUNT()", "SELECT FOUND_ROWS()", "_count"];
                 let text = line
                     .strip_prefix("\\prepare ")
                     .and_then(|rest| rest.split_once(' '));
-                text.is_some_and(|(_, text)| text.starts_with("SELECT"))
+                text.is_some_and(|(_, text)| alone.iter().any(|asks| text.ends_with(asks)))
                     && (Server::is_mariadb() || !line.contains("_count"))
             };
             let prepares = |line: &String| {
@@ -201,9 +202,10 @@ const KNOWN: [Known; 70] = [
     }),
     ("`ROW_COUNT()` after a `SHOW COLUMNS`", |case| {
         let asks = case.text_that_runs().contains("ROW_COUNT()") || case.last().contains("@");
+        let shows = ["SHOW ", "DESC", "EXECUTE "];
         let shown = case
             .refused()
-            .any(|line| line.starts_with("SHOW ") || line.starts_with("DESC"));
+            .any(|line| shows.iter().any(|word| line.starts_with(word)));
         asks && shown && case.same_rows_but_one() && Server::is_mariadb()
     }),
     ("`FOUND_ROWS()` in a session that has run nothing", |case| {
@@ -217,6 +219,21 @@ const KNOWN: [Known; 70] = [
             && case.has(&["UPDATE ", "DELETE ", "INSERT ", "REPLACE "]);
         (asks && writes || prepared) && case.same_rows_but_one() && !Server::is_mariadb()
     }),
+    (
+        "an `EXECUTE` or several statements in one text that answer without rows",
+        |case| {
+            let asks = case.text_that_runs().contains("FOUND_ROWS()") || case.last().contains("@n");
+            let unseen = case.has(&["CALL ", "EXECUTE ", "; "]);
+            asks && unseen && case.same_rows_but_one()
+        },
+    ),
+    (
+        "conditions after `EXECUTE` of a text that leaves them",
+        |case| {
+            let executed = case.succeeded().any(|line| line.starts_with("EXECUTE "));
+            executed && case.asks() && case.fewer_conditions() && Server::is_mariadb()
+        },
+    ),
     (
         "conditions of before, after several statements in one text",
         |case| {
