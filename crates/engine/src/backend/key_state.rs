@@ -17,9 +17,10 @@ pub(crate) struct KeyState {
     pub(crate) hides_variables: bool,
     /// What statements may lead to that leaves something in the session unseen.
     pub(crate) stored: StoredObjects,
-    /// The credential that its backends were opened with. `None` if the account could do other things then: the next login
-    /// brings backends in their place.
-    pub(crate) credential_version: Option<u32>,
+    /// The credential that its backends were opened with.
+    pub(crate) credential_version: u32,
+    /// Its account could do other things when they were opened: the next login brings backends in their place.
+    pub(crate) outdated: bool,
     /// The place of its account among the shares.
     pub(crate) share: usize,
     /// How many of its backends have been at work for long.

@@ -124,7 +124,7 @@ impl Engine {
             }
             if self.is_relayed(id) {
                 // Sessions keep what they may do until they log in again, as on the server.
-                self.keys[id.0 as usize].credential_version = None;
+                self.keys[id.0 as usize].outdated = true;
                 continue;
             }
             self.retire_backends_of(turn, id);
@@ -145,9 +145,9 @@ impl Engine {
         account: &Account,
     ) {
         let state = &mut self.keys[id.0 as usize];
-        let proved = Some(account.credential_version);
-        let known = std::mem::replace(&mut state.credential_version, proved);
-        if known != proved {
+        let outdated = std::mem::take(&mut state.outdated);
+        let known = std::mem::replace(&mut state.credential_version, account.credential_version);
+        if outdated || known != account.credential_version {
             // What was refused before says nothing about the new one.
             state.retry_at = None;
             self.retire_backends_of(turn, id);
