@@ -145,5 +145,5 @@ fn a_standstill_is_told_within_a_second() {
         (door.metric("myriad_standstill") == 0).then_some(())
     });
     assert_eq!(door.metric("myriad_standstills_total"), 1);
-    assert!(door.log().contains("the standstill is over"));
+    door.await_log("the standstill is over");
 }

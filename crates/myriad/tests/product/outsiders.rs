@@ -150,7 +150,7 @@ fn an_address_where_handshakes_break_is_blocked_until_hosts_are_flushed() {
         };
         Client::login(address, &login).unwrap().run("FLUSH HOSTS")
     };
-    assert!(door.log().contains("address blocked"), "{}", door.log());
+    door.await_log("address blocked");
     assert_eq!(door.metric("myriad_hosts_blocked"), 1);
     let sql = Address::Tcp(door.sql());
     let administrator = Login {

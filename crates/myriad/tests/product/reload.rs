@@ -59,7 +59,7 @@ fn accounts_come_change_and_go() {
     reload(&door, APP, &format!("{late}{APP}"));
     let mut stays = Client::login(&door.address(), &of("late", "first")).unwrap();
     assert_eq!(stays.value("SELECT 1"), "1");
-    assert!(door.log().contains("changed=\"account\""), "{}", door.log());
+    door.await_log("changed=\"account\"");
 
     // Another password: whoever is there stays, as on the server.
     database.execute(

@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::{Address, LIMIT, eventually};
+use super::{Address, LIMIT, eventually, in_time};
 
 const ACCOUNTS: &str = r#"
 [[account]]
@@ -195,6 +195,12 @@ impl FrontDoor {
     /// What it has logged.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    /// Waits until the log has these words: a thread of its own writes it.
+    pub(crate) fn await_log(&self, words: &str) {
+        let found = in_time(|| self.log().contains(words).then_some(()));
+        assert!(found.is_some(), "no {words:?} in the log: {}", self.log());
     }
 
     /// A line of `/proc/<pid>/status` that is in kB, in bytes: `VmRSS`, `VmHWM`.
