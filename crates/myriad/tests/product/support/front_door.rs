@@ -199,8 +199,14 @@ impl FrontDoor {
 
     /// Waits until the log has these words: a thread of its own writes it.
     pub(crate) fn await_log(&self, words: &str) {
-        let found = in_time(|| self.log().contains(words).then_some(()));
-        assert!(found.is_some(), "no {words:?} in the log: {}", self.log());
+        self.await_line(&[words]);
+    }
+
+    /// The same of a line with all of these words.
+    pub(crate) fn await_line(&self, words: &[&str]) {
+        let is_it = |line: &str| words.iter().all(|word| line.contains(word));
+        let found = in_time(|| self.log().lines().any(is_it).then_some(()));
+        assert!(found.is_some(), "no line with {words:?}: {}", self.log());
     }
 
     /// A line of `/proc/<pid>/status` that is in kB, in bytes: `VmRSS`, `VmHWM`.
