@@ -50,11 +50,12 @@ serve: ## Build and serve on 127.0.0.1:6033, in front of a private MariaDB under
 	cargo build --release --package myriad
 	exec $(RELEASE)/myriad serve --local
 
-bench: ## What single parts cost, in ns: understanding a statement, relaying an answer, admission
+bench: ## What single parts cost, in ns: understanding a statement, relaying an answer, admission, whole commands
 	@scripts/setup rust
 	cargo bench --package session --bench classify
 	cargo bench --package wire --bench relay
 	cargo bench --package admission --bench admission
+	cargo bench --package sim --bench engine
 
 test: ## Before each change: setup, lint, unit tests, simulation, product tests on MariaDB
 	@scripts/setup rust lint database clients

@@ -22,6 +22,7 @@ mod setup;
 mod trace;
 mod world;
 
+pub use database::Backend;
 pub use failure::{Broken, Failure, Rule};
 pub use runner::{Options, Scenario, Stats, run};
 pub use sabotage::Sabotage;

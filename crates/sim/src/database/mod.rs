@@ -1,6 +1,7 @@
 //! The simulated database: MariaDB as far as the front door and the clients of a run can tell.
 //! Owns connections, sessions, tables and locks, and writes down what ran where.
 
+mod alone;
 mod answer;
 mod connection;
 mod execute;
@@ -35,6 +36,7 @@ use connection::{Connection, Phase};
 
 use sql::Sql;
 
+pub use alone::Backend;
 pub(crate) use answer::{Outcome, PARAMETERS, Row};
 pub(crate) use connection::{Execution, Running};
 pub(crate) use execute::{LOCK_WAIT_TIMEOUT, NO_SUCH_TABLE, TRUNCATED_VALUE, Work, uses_table};
