@@ -44,7 +44,9 @@ impl Engine {
         };
         match statement.kind {
             Kind::Show | Kind::Select if lists_variables(text) => true,
-            Kind::Select if may_name_tables(text) => {
+            Kind::Select
+                if statement.traits.contains(Traits::HAS_FROM) || may_name_tables(text) =>
+            {
                 !self.reads_tables_only(now, key, (packet, statement))
             }
             Kind::Do | Kind::Set | Kind::Explain | Kind::Ddl => may_name_tables(text),

@@ -20,7 +20,12 @@ pub enum Trail {
     Gb18030,
 }
 
+/// The common ones come first, because Myriad looks up that of the session for each statement.
 const NAMES: &[(&str, Trail)] = &[
+    ("utf8mb4", Trail::Plain),
+    ("utf8mb3", Trail::Plain),
+    ("utf8", Trail::Plain),
+    ("latin1", Trail::Space(0xA0)),
     ("armscii8", Trail::Space(0xA0)),
     ("ascii", Trail::Plain),
     ("big5", Trail::Big5),
@@ -46,7 +51,6 @@ const NAMES: &[(&str, Trail)] = &[
     ("keybcs2", Trail::Space(0xFF)),
     ("koi8r", Trail::Plain),
     ("koi8u", Trail::Plain),
-    ("latin1", Trail::Space(0xA0)),
     ("latin2", Trail::Space(0xA0)),
     ("latin5", Trail::Space(0xA0)),
     ("latin7", Trail::Space(0xA0)),
@@ -55,9 +59,6 @@ const NAMES: &[(&str, Trail)] = &[
     ("sjis", Trail::Sjis),
     ("tis620", Trail::Space(0xA0)),
     ("ujis", Trail::Plain),
-    ("utf8", Trail::Plain),
-    ("utf8mb3", Trail::Plain),
-    ("utf8mb4", Trail::Plain),
 ];
 
 impl Trail {

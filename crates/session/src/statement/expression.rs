@@ -112,7 +112,7 @@ const CUT: [&[u8]; 6] = [
 impl<'a> Scanner<'_, 'a> {
     fn stops(&self) -> bool {
         let token = self.reader.peek();
-        if token == Token::End {
+        if token.is_end() {
             return true;
         }
         if self.depth > 0 {
@@ -120,8 +120,8 @@ impl<'a> Scanner<'_, 'a> {
         }
         match self.until {
             Until::End => false,
-            Until::Comma => token == Token::Mark(b','),
-            Until::CommaOrFor => token == Token::Mark(b',') || token.is(Keyword::For),
+            Until::Comma => token.is_mark(b','),
+            Until::CommaOrFor => token.is_mark(b',') || token.is(Keyword::For),
             Until::Verb => is_verb(token.keyword()),
             Until::Target => matches!(
                 token.keyword(),
@@ -132,7 +132,7 @@ impl<'a> Scanner<'_, 'a> {
 
     fn take(&mut self, token: Token<'a>) {
         let before = std::mem::replace(&mut self.before, Before::Other);
-        if before != Before::Point && token != Token::Mark(b'.') {
+        if before != Before::Point && !token.is_mark(b'.') {
             self.qualifiers = [None; 2];
         }
         let last = std::mem::replace(&mut self.last, token.identifier());

@@ -213,16 +213,12 @@ impl<'a> Lexer<'a> {
     }
 
     fn skip_word(&mut self) {
-        while let Some(byte) = self.peek(0) {
-            if byte >= 0x80 {
-                if byte == self.space {
-                    return;
-                }
-                self.skip_character();
-            } else if is_word_byte(byte) {
-                self.at += 1;
-            } else {
-                return;
+        loop {
+            let is_plain = |byte: &&u8| byte.is_ascii() && is_word_byte(**byte);
+            self.at += self.rest().iter().take_while(is_plain).count();
+            match self.peek(0) {
+                Some(byte) if byte >= 0x80 && byte != self.space => self.skip_character(),
+                _ => return,
             }
             if self.doubt {
                 return;

@@ -80,13 +80,13 @@ impl<'a> Reader<'a> {
 
     /// Whether the next token is the byte `mark`.
     pub(super) fn peek_mark(&self, mark: u8) -> bool {
-        self.peek() == Token::Mark(mark)
+        self.peek().is_mark(mark)
     }
 
     /// Takes the next token.
     pub(super) fn next(&mut self) -> Token<'a> {
         let token = self.peek();
-        if token != Token::End {
+        if !token.is_end() {
             self.fingerprint.push(token);
             self.current = self.lexer.next();
         }
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
 
     /// Whether the statement is over.
     pub(super) fn at_end(&self) -> bool {
-        self.peek() == Token::End
+        self.peek().is_end()
     }
 
     /// The number of what was taken so far.
@@ -140,10 +140,10 @@ impl<'a> Reader<'a> {
 
     /// Steps over semicolons; whether another statement begins there.
     pub(super) fn resume(&mut self) -> bool {
-        while self.current == Token::Mark(SEPARATOR) {
+        while self.current.is_mark(SEPARATOR) {
             self.current = self.lexer.next();
         }
-        self.current != Token::End
+        !self.current.is_end()
     }
 
     /// Whether the statement is over and nothing follows but semicolons and white space. A comment
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
             Token::Mark(SEPARATOR) => {
                 !self.lexer.in_version_comment() && self.lexer.rest().iter().all(blank)
             }
-            token => token == Token::End,
+            token => token.is_end(),
         }
     }
 }

@@ -54,6 +54,16 @@ impl<'a> Token<'a> {
         }
     }
 
+    /// Whether this is the end. Unlike a comparison this does not look at texts.
+    pub(super) const fn is_end(self) -> bool {
+        matches!(self, Self::End)
+    }
+
+    /// Whether this is the byte `mark`.
+    pub(super) const fn is_mark(self, mark: u8) -> bool {
+        matches!(self, Self::Mark(found) if found == mark)
+    }
+
     /// Whether this is the keyword `keyword`.
     pub(super) fn is(self, keyword: Keyword) -> bool {
         matches!(self, Self::Word(word) if word.keyword == keyword)
