@@ -48,7 +48,7 @@ impl Counts {
                     ..Self::default()
                 }
             }
-            Piece::Row(_) => *self.sent.get_or_insert_default() += 1,
+            Piece::Row(_) => self.rows(1),
             Piece::PrepareOk(_) => {
                 let told = PrepareOk::parse(piece.payload());
                 self.warnings = told.map_or(0, |told| told.warnings);
@@ -57,6 +57,11 @@ impl Counts {
             Piece::Text(_) => self.text = true,
             _ => {}
         }
+    }
+
+    /// Counts further rows.
+    pub(crate) fn rows(&mut self, count: u64) {
+        *self.sent.get_or_insert_default() += count;
     }
 
     /// An answer is complete, with rows or without; those to further statements may follow.

@@ -224,6 +224,25 @@ impl ResponseWalk {
         }
     }
 
+    /// Consumes the complete rows at the front of `input`; returns them and their number. It leaves everything else to
+    /// [`ResponseWalk::next`]: rows of several packets, errors, the end.
+    pub fn rows<'a>(&mut self, input: &'a [u8]) -> (&'a [u8], u64) {
+        let (mut len, mut count) = (0, 0);
+        if self.phase != Phase::Rows || self.left > 0 || self.continued {
+            return (&[], 0);
+        }
+        while let Some(header) = Header::parse(&input[len..]) {
+            let end = len + HEADER_LEN + header.len;
+            let is_row = (1..MAX_PAYLOAD).contains(&header.len) && input.len() >= end;
+            if !is_row || input[len + HEADER_LEN] >= 0xfe || header.sequence_id != self.due {
+                break;
+            }
+            self.due = self.due.wrapping_add(1);
+            (len, count) = (end, count + 1);
+        }
+        (&input[..len], count)
+    }
+
     /// True of an ERR to a command of several packets that comes before its last one was read: it was too long by then.
     fn breaks_in(&self, header: Header, input: &[u8]) -> bool {
         let is_first = matches!(self.phase, Phase::First | Phase::Prepare | Phase::Single);

@@ -7,7 +7,7 @@
 use std::num::NonZeroUsize;
 
 use crate::ok::encode_eof;
-use crate::packet::HEADER_LEN;
+use crate::packet::{HEADER_LEN, Header};
 use crate::response::Piece;
 use crate::status::ServerStatus;
 use crate::{Definitions, Fingerprint, Malformed, OkPacket};
@@ -157,6 +157,19 @@ impl Translation {
             | Piece::LocalInfile(packet) => self.copy(packet, out),
         }
         Ok(())
+    }
+
+    /// The same for complete rows that follow a row.
+    pub fn rows(&self, rows: &[u8], out: &mut Vec<u8>) {
+        let mut at = out.len();
+        out.extend_from_slice(rows);
+        if self.offset == 0 {
+            return;
+        }
+        while let Some(header) = Header::parse(&out[at..]) {
+            out[at + 3] = header.sequence_id.wrapping_add(self.offset);
+            at += HEADER_LEN + header.len;
+        }
     }
 
     /// The EOF packet between column definitions and rows; `sequence_id` is the backend's next.

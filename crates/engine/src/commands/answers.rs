@@ -205,8 +205,40 @@ impl Engine {
             if let Some(ending) = ending.filter(|_| exchange.walk.is_done()) {
                 return Ok((at, Progress::Complete(ending)));
             }
+            if let Piece::Row(_) = piece {
+                at += self.further_rows(turn, exchange, &input[at..]);
+            }
         }
         Ok((at, Progress::Incomplete))
+    }
+
+    /// Hands on the complete rows behind a row in one piece. Returns how many bytes they are.
+    fn further_rows<I: Io<Mail>>(
+        &self,
+        turn: &mut Turn<'_, I>,
+        exchange: &mut Exchange,
+        input: &[u8],
+    ) -> usize {
+        let Purpose::Command(command) = &mut exchange.purpose else {
+            return 0;
+        };
+        // It takes note of each row.
+        if command.effect.is_some() {
+            return 0;
+        }
+        let (rows, count) = exchange.walk.rows(input);
+        if count == 0 {
+            return 0;
+        }
+        command.counts.rows(count);
+        let client = command.client.and_then(|client| self.clients.get(client));
+        if let Some(client) = client.filter(|client| client.login.is_none()) {
+            command
+                .translation
+                .rows(rows, turn.io.outbox(client.handle));
+        }
+        exchange.bytes += rows.len();
+        rows.len()
     }
 
     fn piece<I: Io<Mail>>(

@@ -31,8 +31,20 @@ impl Answer {
     }
 }
 
-/// Names of the pieces, `Rest` left out, with the input handed over in parts of `step` bytes.
+/// Names of the pieces, `Rest` left out, with the input handed over in parts of `step` bytes. They are the same
+/// whether rows are taken one by one or as many as there are.
 fn walk(answer: &[u8], deprecate_eof: bool, step: usize) -> Result<Vec<&'static str>, WalkError> {
+    let one_by_one = walk_by(answer, deprecate_eof, (step, false));
+    let in_runs = walk_by(answer, deprecate_eof, (step, true));
+    assert_eq!(one_by_one, in_runs);
+    in_runs
+}
+
+fn walk_by(
+    answer: &[u8],
+    deprecate_eof: bool,
+    (step, in_runs): (usize, bool),
+) -> Result<Vec<&'static str>, WalkError> {
     let mut walk = ResponseWalk::new(deprecate_eof, 0);
     let (mut pending, mut names) = (Vec::new(), Vec::new());
     let mut relayed = 0;
@@ -42,6 +54,11 @@ fn walk(answer: &[u8], deprecate_eof: bool, step: usize) -> Result<Vec<&'static 
         while let Some(piece) = walk.next(&pending[at..])? {
             at += piece.bytes().len();
             names.push(name(&piece));
+            if in_runs && matches!(piece, Piece::Row(_)) {
+                let (rows, count) = walk.rows(&pending[at..]);
+                at += rows.len();
+                names.extend((0..count).map(|_| "row"));
+            }
         }
         relayed += at;
         pending.drain(..at);

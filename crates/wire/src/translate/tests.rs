@@ -30,7 +30,15 @@ fn told(answer: &[u8], dialect: ClientDialect) -> Vec<u8> {
     told_by(answer, Translation::new(dialect, 0))
 }
 
-fn told_by(answer: &[u8], mut translation: Translation) -> Vec<u8> {
+/// The same, whether rows are told one by one or as many as there are.
+fn told_by(answer: &[u8], translation: Translation) -> Vec<u8> {
+    let one_by_one = told_rows(answer, translation.clone(), false);
+    let in_runs = told_rows(answer, translation, true);
+    assert_eq!(one_by_one, in_runs);
+    in_runs
+}
+
+fn told_rows(answer: &[u8], mut translation: Translation, in_runs: bool) -> Vec<u8> {
     let mut walk = ResponseWalk::new(true, 0);
     let (mut at, mut out) = (0, Vec::new());
     while let Some(piece) = walk.next(&answer[at..]).expect("well-formed") {
@@ -43,6 +51,11 @@ fn told_by(answer: &[u8], mut translation: Translation) -> Vec<u8> {
         translation
             .piece(&piece, &told, &mut out)
             .expect("well-formed");
+        if in_runs && matches!(piece, Piece::Row(_)) {
+            let (rows, _) = walk.rows(&answer[at..]);
+            at += rows.len();
+            translation.rows(rows, &mut out);
+        }
     }
     assert!(walk.is_done());
     out
