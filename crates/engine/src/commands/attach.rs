@@ -7,6 +7,7 @@ use admission::Permit;
 use events::{Handle, Io, Span, Timestamp};
 use membership::Key;
 use pool::{Choice, Fit, KEEP, KeyId, Slot, State as BackendState};
+use session::statement::Statement;
 use session::{SessionState, same_user_variables};
 use wire::ServerStatus;
 
@@ -15,6 +16,7 @@ use crate::backend::facts::Facts;
 use crate::backend::{Backend, Due, InsertId, PoolKey, PreparedXa, Reading};
 use crate::carried::leftovers::Leftovers;
 use crate::client::State;
+use crate::commands::long::Read;
 use crate::commands::{Packet, Taken};
 use crate::owner::Owner;
 use crate::prepared::backend_statements::BackendStatements;
@@ -28,11 +30,25 @@ impl Engine {
         client: Key,
         packet: Packet<'_>,
     ) -> Taken {
+        let (statement, read) = self.judge(turn.now, client, packet, None);
+        let taken = self.send_judged(turn, client, packet, statement);
+        if taken == Taken::Later {
+            self.keep_read(client, read);
+        }
+        taken
+    }
+
+    fn send_judged<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        client: Key,
+        packet: Packet<'_>,
+        statement: Statement,
+    ) -> Taken {
         let Some(record) = self.clients.get(client) else {
             return Taken::Now;
         };
         let (attached, id) = (record.backend.is_some(), record.key);
-        let statement = self.judge(turn.now, client, packet);
         if self.refuses_elsewhere(turn, client, packet, &statement) {
             return Taken::Now;
         }
@@ -71,6 +87,15 @@ impl Engine {
         self.wake(id);
         self.grow(turn, id);
         Taken::Later
+    }
+
+    /// Keeps the classification of a command that waits. A lane seldom needs it again.
+    fn keep_read(&mut self, client: Key, read: Option<Read>) {
+        if let (Some(read), Some(state)) = (read, self.clients.state(client))
+            && state != State::InLane
+        {
+            self.long.waits(client, read);
+        }
     }
 
     /// Gives lanes and idle backends of `id` to the sessions that wait for one, the longest waiting
@@ -211,8 +236,12 @@ impl Engine {
             payload,
             attributes: attributes.unwrap_or_default(),
         };
-        let statement = self.judge(turn.now, client, raw);
+        let kept = self.long.waited(client);
+        let (statement, read) = self.judge(turn.now, client, raw, kept);
         let taken = self.dispatch(turn, client, raw, statement);
+        if taken == Taken::Later {
+            self.keep_read(client, read);
+        }
         if taken == Taken::Now {
             self.drop_long_data(client, payload);
             self.long.forget(client);

@@ -3,7 +3,8 @@
 //! [`Shared::prepare_commands_with`](crate::Shared::prepare_commands_with).
 //!
 //! Meanwhile the command is there, with its buffer, and the client counts as one that has asked somebody else. Owns what is
-//! known of a long command afterwards, for as long as it stands at the front of the inbox.
+//! known of a long command afterwards, for as long as it stands at the front of the inbox; and the classification of
+//! any command that waits there.
 
 use std::collections::{HashMap, HashSet};
 
@@ -51,6 +52,9 @@ pub struct PreparedCommand {
     known: Known,
 }
 
+/// The dialect in which a text was classified, and its classification.
+pub(crate) type Read = (Dialect, Statement);
+
 /// What is known of the command at the front of a client's inbox: its payload is in one piece, behind one header.
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -66,6 +70,8 @@ struct Known {
 #[derive(Default)]
 pub(crate) struct LongCommands {
     known: HashMap<Key, Known>,
+    /// The classification of commands that wait: at most one for each client, and none in a lane.
+    waiting: HashMap<Key, Read>,
     /// Clients whose commands are being prepared.
     away: HashSet<Key>,
     /// The client whose command is to be prepared as soon as it is back in the inbox.
@@ -133,8 +139,22 @@ impl LongCommands {
         (len == text.len() && read_as == *dialect).then_some(statement)
     }
 
+    /// The command at the front of a client's inbox waits there.
+    pub(crate) fn waits(&mut self, client: Key, read: Read) {
+        self.waiting.insert(client, read);
+    }
+
+    /// The classification of the command that has waited at the front of a client's inbox.
+    pub(crate) fn waited(&mut self, client: Key) -> Option<Read> {
+        match self.waiting.is_empty() {
+            true => None,
+            false => self.waiting.remove(&client),
+        }
+    }
+
     /// The command of a client is gone.
     pub(crate) fn forget(&mut self, client: Key) {
+        self.waited(client);
         if !self.known.is_empty() {
             self.known.remove(&client);
         }
@@ -279,5 +299,31 @@ impl Engine {
         client.inbox = buffer;
         self.long.known.insert(key, known);
         self.asked(turn, key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use session::statement::Flavor;
+
+    use super::*;
+
+    #[test]
+    fn a_classification_is_kept_for_as_long_as_its_command_waits() {
+        let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+        let [read, other] =
+            ["SELECT 1", "BEGIN"].map(|text| (dialect, classify(text.as_bytes(), &dialect)));
+        let [a, b] = [1, 2].map(Key::from_bits);
+        let mut commands = LongCommands::default();
+        commands.waits(a, read);
+        commands.waits(b, other);
+        assert_eq!(
+            [a, b].map(|key| commands.waited(key)),
+            [Some(read), Some(other)]
+        );
+        assert_eq!(commands.waited(a), None);
+        commands.waits(a, read);
+        commands.forget(a);
+        assert_eq!(commands.waited(a), None);
     }
 }

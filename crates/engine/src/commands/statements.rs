@@ -2,31 +2,71 @@
 
 use events::Timestamp;
 use membership::Key;
-use session::statement::{Flavor, Kind, PinReason, PinReasons, Statement, Traits, classify};
+use session::statement::{
+    Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits, classify,
+};
 use wire::{Command, Shape, asks_for_cursor};
 
 use crate::Engine;
 use crate::commands::Packet;
+use crate::commands::long::Read;
 use crate::prepared::{may_ask_for_schema, stays};
 
 /// Of what COM_REFRESH says is to be flushed.
 const HOSTS: u8 = 0x08;
 
 impl Engine {
-    /// What a command does to the session, as far as it can be told before it runs.
-    pub(crate) fn judge(&self, now: Timestamp, client: Key, packet: Packet<'_>) -> Statement {
-        let found = self.judge_command(client, packet);
+    /// What a command does to the session, as far as Myriad can tell before it runs; and the classification of its text,
+    /// if it is a COM_QUERY that the lexer can read. `kept`: that classification, if the command has waited.
+    pub(crate) fn judge(
+        &self,
+        now: Timestamp,
+        client: Key,
+        packet: Packet<'_>,
+        kept: Option<Read>,
+    ) -> (Statement, Option<Read>) {
+        let read = self.read_query(client, packet, kept);
+        let found = match &read {
+            Some(read) => {
+                let found = self.judge_read(client, packet.text(), read);
+                self.judge_tracking(client, packet.text(), found)
+            }
+            None => self.judge_command(client, packet),
+        };
         let found = self.judge_routines(now, client, packet, found);
-        self.judge_stored(client, packet, found)
+        (self.judge_stored(client, packet, found), read)
+    }
+
+    /// The classification of a COM_QUERY. The one from when the command began to wait holds for as long as the session
+    /// reads texts the same way: a session in front of the queue may have changed the server's `sql_mode`.
+    fn read_query(&self, client: Key, packet: Packet<'_>, kept: Option<Read>) -> Option<Read> {
+        if packet.payload.first() != Some(&(Command::Query as u8)) {
+            return None;
+        }
+        let dialect = self.dialect_of(client)?;
+        let classify = || (dialect, self.classify(client, packet.text(), &dialect));
+        let kept = kept.filter(|(read_as, _)| *read_as == dialect);
+        debug_assert!(kept.is_none_or(|kept| kept == classify()), "another text");
+        Some(kept.unwrap_or_else(classify))
+    }
+
+    /// How the server reads the texts of a session.
+    pub(crate) fn dialect_of(&self, client: Key) -> Option<Dialect> {
+        let session = &self.clients.get(client)?.session;
+        self.facts.as_ref()?.dialect(session)
+    }
+
+    fn classify(&self, client: Key, text: &[u8], dialect: &Dialect) -> Statement {
+        let known = self.long.statement(client, text, dialect);
+        known.unwrap_or_else(|| classify(text, dialect))
     }
 
     fn judge_command(&self, client: Key, packet: Packet<'_>) -> Statement {
         let (payload, text) = (packet.payload, packet.text());
         let command = payload.first().copied().and_then(Command::from_byte);
         match command {
-            Some(Command::Query) => {
-                self.judge_tracking(client, text, self.judge_text(client, text))
-            }
+            // The lexer cannot read it.
+            Some(Command::Query) => self.judge_text(client, text),
             // An error is added to the list of conditions.
             Some(Command::InitDb) if self.flavor() == Flavor::MySql => Statement {
                 traits: Traits::READS_DIAGNOSTICS,
@@ -78,23 +118,26 @@ impl Engine {
 
     /// What a text does, read as the server would read it for this session.
     pub(crate) fn judge_text(&self, key: Key, text: &[u8]) -> Statement {
-        let (Some(client), Some(facts)) = (self.clients.get(key), &self.facts) else {
+        if self.clients.get(key).is_none() || self.facts.is_none() {
             return plain(Kind::Admin);
-        };
-        match facts.dialect(&client.session) {
+        }
+        match self.dialect_of(key) {
             Some(dialect) => {
-                let known = self.long.statement(key, text, &dialect);
-                let found = known.unwrap_or_else(|| classify(text, &dialect));
-                match found.kind {
-                    Kind::Prepared => self.judge_by_name(client, (text, &dialect), found),
-                    Kind::Multiple if runs_unseen(&found) => Statement {
-                        traits: found.traits | Traits::COUNTS_UNSENT_ROWS,
-                        ..found
-                    },
-                    _ => found,
-                }
+                let read = (dialect, self.classify(key, text, &dialect));
+                self.judge_read(key, text, &read)
             }
             None => unknown(),
+        }
+    }
+
+    fn judge_read(&self, key: Key, text: &[u8], &(dialect, found): &Read) -> Statement {
+        match (found.kind, self.clients.get(key)) {
+            (Kind::Prepared, Some(client)) => self.judge_by_name(client, (text, &dialect), found),
+            (Kind::Multiple, _) if runs_unseen(&found) => Statement {
+                traits: found.traits | Traits::COUNTS_UNSENT_ROWS,
+                ..found
+            },
+            _ => found,
         }
     }
 }
