@@ -214,6 +214,13 @@ impl Engine {
         Taken::Now
     }
 
+    /// The template of a text that a session in the same state has prepared, if the text means the same for each session.
+    pub(crate) fn known_template(&self, client: Key, text: &[u8]) -> Option<Arc<Template>> {
+        let session = &self.clients.get(client)?.session;
+        self.templates
+            .find(text, session, &self.dialect_of(client)?)
+    }
+
     /// Refuses a COM_STMT_BULK_EXECUTE as the server does: MySQL knows none, and MariaDB takes it of those only that have
     /// said in their login that they send it. False if it does not.
     pub(crate) fn refuses_bulk<I: Io<Mail>>(

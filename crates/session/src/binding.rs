@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::charset::Charset;
-use crate::state::{Interner, SessionState};
+use crate::state::{Interner, SessionState, same};
 use crate::variables::Variables;
 
 /// The part of a session's state in which a statement was prepared.
@@ -24,6 +24,14 @@ impl Binding {
             charset: state.charset.clone(),
             variables: interner.variables(state.variables.only(is_bound)),
         }
+    }
+
+    /// True if [`Binding::of`] this state would be equal.
+    pub fn is_of(&self, state: &SessionState) -> bool {
+        let bound = state.variables.iter().filter(|(name, _)| is_bound(name));
+        same(self.schema.as_ref(), state.schema.as_ref())
+            && same(self.charset.as_ref(), state.charset.as_ref())
+            && bound.eq(self.variables.iter())
     }
 
     /// The state in which a backend prepares the statement again for a session in `state`: what was not
@@ -115,9 +123,15 @@ mod tests {
         let c = state(&mut interner, "b", &[("sql_mode", "ANSI")]);
         let d = state(&mut interner, "a", &[("sql_mode", "")]);
         let bindings = [&a, &b, &c, &d].map(|state| Binding::of(state, &mut interner));
-        assert_eq!(bindings[0], bindings[1]);
-        assert_ne!(bindings[0], bindings[2]);
-        assert_ne!(bindings[0], bindings[3]);
+        let first = &bindings[0];
+        for (state, binding, shares) in [
+            (&a, &bindings[0], true),
+            (&b, &bindings[1], true),
+            (&c, &bindings[2], false),
+            (&d, &bindings[3], false),
+        ] {
+            assert_eq!((first == binding, first.is_of(state)), (shares, shares));
+        }
     }
 
     #[test]

@@ -135,7 +135,8 @@ impl SessionState {
     }
 }
 
-fn same<T: ?Sized + PartialEq>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
+/// True if two parts are equal. Sharing them makes that quick.
+pub(crate) fn same<T: ?Sized + PartialEq>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
         (a, b) => a.is_none() && b.is_none(),

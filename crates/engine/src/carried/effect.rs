@@ -2,6 +2,8 @@
 //! command: remembered with it until its answer comes. Owns the telling; what is held is in `holdings`,
 //! what a prepared statement's answer changes in `prepared`.
 
+use std::sync::Arc;
+
 use membership::Key;
 use session::Binding;
 use session::statement::{Dialect, Holding, Kind, PinReason, Statement, Traits, holding};
@@ -17,7 +19,7 @@ use crate::locks::effect::LockEffect;
 use crate::prepared::Preparing;
 use crate::prepared::by_name::ByName;
 use crate::prepared::named::{executes, names_statement};
-use crate::prepared::templates::Meaning;
+use crate::prepared::templates::{Meaning, Template};
 
 /// What a command does to what is held.
 pub(crate) struct Effect {
@@ -144,9 +146,22 @@ impl Engine {
 
     /// What COM_STMT_PREPARE of a text does.
     fn preparing(&mut self, key: Key, text: &[u8], stays: bool) -> Option<Act> {
+        let template = match self.known_template(key, text) {
+            Some(known) => known,
+            None => self.new_template(key, text)?,
+        };
+        let keeps = self.clients.get(key)?.dialect().cache_metadata;
+        let mut preparing = Preparing::new(template);
+        preparing.stays = stays;
+        preparing.keeps = keeps.then(Box::default);
+        Some(Act::Prepares(preparing))
+    }
+
+    /// The template of a text that no session has prepared in the state of this one, or whose meaning is the session's own.
+    fn new_template(&mut self, key: Key, text: &[u8]) -> Option<Arc<Template>> {
         let mut statement = self.judge_text(key, text);
         let uses = statement.traits.contains(Traits::USES_USER_VARIABLES);
-        let mentions = self.mentions_of_text(key, text).filter(|_| uses);
+        let mentions = uses.then(|| self.mentions_of_text(key, text)).flatten();
         if uses && mentions.is_none() {
             statement.pins.insert(PinReason::UserVariable);
         }
@@ -162,29 +177,33 @@ impl Engine {
             mentions: mentions.unwrap_or_default().into(),
             calls: self.calls_of(key, text, &statement),
         };
+        let dialect = self.dialect_of(key);
         let client = self.clients.get(key)?;
-        let keeps = client.dialect().cache_metadata;
+        let rewrites = rewrite::concerns(&statement);
         // The server ends what has its own id.
-        let own = (rewrite::concerns(&statement) && statement.kind != Kind::Kill)
-            .then(|| self.facts.as_ref()?.dialect(&client.session))
-            .flatten()
-            .and_then(|dialect| {
+        let own = match dialect {
+            Some(dialect) if rewrites && statement.kind != Kind::Kill => {
                 prepared_text((text, &dialect), client, (meaning.counted, &self.settings))
-            });
+            }
+            _ => None,
+        };
+        // The meaning of others may depend on the session: the client that it ends, texts prepared by name.
+        let read_as = match statement.kind {
+            Kind::Select | Kind::Insert | Kind::Replace | Kind::Update | Kind::Delete
+                if !rewrites =>
+            {
+                dialect
+            }
+            _ => None,
+        };
         let text = own.as_deref().unwrap_or(text);
         let binding = Binding::of(&client.session, &mut self.interner);
-        let template = self.templates.get((text, binding), meaning);
-        let mut preparing = Preparing::new(template);
-        preparing.stays = stays;
-        preparing.keeps = keeps.then(Box::default);
-        Some(Act::Prepares(preparing))
+        Some(self.templates.get((text, binding), meaning, read_as))
     }
 
     /// The routines that a text calls, read as the session reads it.
     fn calls_of(&self, key: Key, text: &[u8], statement: &Statement) -> Box<[Routine]> {
-        let session = self.clients.get(key).map(|client| &client.session);
-        let dialect = session.and_then(|session| self.facts.as_ref()?.dialect(session));
-        dialect.map_or_else(Box::default, |dialect| {
+        self.dialect_of(key).map_or_else(Box::default, |dialect| {
             routines_of(text, statement, &dialect)
         })
     }

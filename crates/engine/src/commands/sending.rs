@@ -190,7 +190,7 @@ impl Engine {
             return does;
         }
         if command == Some(Command::StmtPrepare) {
-            let prepared = self.judge_text(client, packet.text());
+            let prepared = self.judge_prepared_text(client, packet.text());
             return Does::of_preparing(&prepared, packet.text(), flavor);
         }
         let executed = self.clients.get(client);

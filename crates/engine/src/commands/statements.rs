@@ -108,11 +108,19 @@ impl Engine {
     fn pins_of_prepare(&self, client: Key, text: &[u8]) -> PinReasons {
         let session = self.clients.get(client).map(|client| &client.session);
         let homeless = session.is_some_and(|session| session.schema.is_none());
-        let statement = self.judge_text(client, text);
+        let statement = self.judge_prepared_text(client, text);
         let counts = || self.counted(client, text, &statement).is_some();
         match stays(&statement) && !counts() || homeless && may_ask_for_schema(text) {
             true => PinReason::Prepared.into(),
             false => PinReasons::NONE,
+        }
+    }
+
+    /// What a text does that is prepared.
+    pub(crate) fn judge_prepared_text(&self, client: Key, text: &[u8]) -> Statement {
+        match self.known_template(client, text) {
+            Some(known) => known.meaning.statement,
+            None => self.judge_text(client, text),
         }
     }
 

@@ -9,8 +9,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use session::Binding;
-use session::statement::{Known, Mention, Statement};
+use session::statement::{Dialect, Known, Mention, Statement};
+use session::{Binding, SessionState};
 
 use crate::carried::routines::Routine;
 use crate::conditions::Does;
@@ -18,6 +18,9 @@ use crate::endings::kill::Victim;
 
 /// The table is looked through for what is gone whenever it has doubled, and not below so many.
 const SWEEP_MIN: usize = 64;
+
+/// Sessions share at most this many templates of one text in one schema: each has another session state or meaning.
+const SAME_HASH_MAX: usize = 16;
 
 /// A statement that was prepared by at least one session.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub(crate) struct Template {
     pub binding: Binding,
     /// What is known of it from its text.
     pub meaning: Meaning,
+    /// The dialect of the text, if its meaning follows from both alone: no session with that dialect classifies it again.
+    dialect: Option<Dialect>,
     /// Bytes of all texts, this one's among them.
     total: Arc<AtomicUsize>,
 }
@@ -60,30 +65,47 @@ impl Drop for Template {
 /// All templates of a worker.
 #[derive(Default)]
 pub(crate) struct Templates {
-    by_hash: HashMap<u64, Weak<Template>>,
+    /// By the hash of text and schema, at most [`SAME_HASH_MAX`] each.
+    by_hash: HashMap<u64, Vec<Weak<Template>>>,
     sweep_at: usize,
     last_number: u64,
     total: Arc<AtomicUsize>,
 }
 
 impl Templates {
-    /// The template of a text that is prepared in a state. What it means follows from these, but for the count that
-    /// it asks for.
+    /// The template of a text for a session in this state with this dialect, if its meaning follows from text and dialect.
+    pub(crate) fn find(
+        &self,
+        text: &[u8],
+        state: &SessionState,
+        dialect: &Dialect,
+    ) -> Option<Arc<Template>> {
+        let hash = hash(text, state.schema.as_deref());
+        let mut known = self.by_hash.get(&hash)?.iter().filter_map(Weak::upgrade);
+        known.find(|known| {
+            *known.text == *text
+                && known.dialect.as_ref() == Some(dialect)
+                && known.binding.is_of(state)
+        })
+    }
+
+    /// The template of a text that is prepared in a state. Its meaning follows from these, but for the count that it asks
+    /// for and the client that it ends. `dialect`: that of the text, if its meaning follows from text and dialect alone.
     pub(crate) fn get(
         &mut self,
         (text, binding): (&[u8], Binding),
         meaning: Meaning,
+        dialect: Option<Dialect>,
     ) -> Arc<Template> {
-        let mut hasher = DefaultHasher::new();
-        (text, &binding, meaning.counted).hash(&mut hasher);
-        let hash = hasher.finish();
-        let known = self.by_hash.get(&hash).and_then(Weak::upgrade);
+        let hash = hash(text, binding.schema());
         let same = |known: &Arc<Template>| {
             *known.text == *text
                 && known.binding == binding
                 && known.meaning.counted == meaning.counted
+                && known.meaning.kills == meaning.kills
         };
-        if let Some(known) = known.filter(same) {
+        let known = self.by_hash.get(&hash).into_iter().flatten();
+        if let Some(known) = known.filter_map(Weak::upgrade).find(same) {
             return known;
         }
         self.sweep();
@@ -94,17 +116,23 @@ impl Templates {
             text: text.into(),
             binding,
             meaning,
+            dialect,
             total: self.total.clone(),
         });
-        // Another one with the same hash is shared no further.
-        self.by_hash.insert(hash, Arc::downgrade(&template));
+        let same_hash = self.by_hash.entry(hash).or_default();
+        same_hash.retain(is_alive);
+        if same_hash.len() == SAME_HASH_MAX {
+            // It is shared no further.
+            same_hash.remove(0);
+        }
+        same_hash.push(Arc::downgrade(&template));
         template
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        let alive = |template: &&Weak<Template>| template.strong_count() > 0;
-        self.by_hash.values().filter(alive).count()
+        let all = self.by_hash.values().flatten();
+        all.filter(|template| is_alive(template)).count()
     }
 
     /// Bytes of their texts.
@@ -115,10 +143,20 @@ impl Templates {
     fn sweep(&mut self) {
         if self.by_hash.len() >= self.sweep_at.max(SWEEP_MIN) {
             self.by_hash
-                .retain(|_, template| template.strong_count() > 0);
+                .retain(|_, same_hash| same_hash.iter().any(is_alive));
             self.sweep_at = 2 * self.by_hash.len();
         }
     }
+}
+
+fn is_alive(template: &Weak<Template>) -> bool {
+    template.strong_count() > 0
+}
+
+fn hash(text: &[u8], schema: Option<&[u8]>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (text, schema).hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -146,7 +184,7 @@ pub(crate) mod tests {
         let mut state = SessionState::new(45, &interner);
         state.set_schema(schema.as_bytes(), &mut interner);
         let binding = Binding::of(&state, &mut interner);
-        templates.get((text.as_bytes(), binding), meaning(text.as_bytes()))
+        templates.get((text.as_bytes(), binding), meaning(text.as_bytes()), None)
     }
 
     #[test]
@@ -157,6 +195,53 @@ pub(crate) mod tests {
         let b = template(&mut templates, "SELECT 1", "b");
         assert!(Arc::ptr_eq(&a, &again) && a.number != b.number);
         assert_eq!((templates.len(), templates.bytes()), (2, 16));
+    }
+
+    #[test]
+    fn a_text_is_found_where_it_is_read_in_the_same_way_and_state() {
+        let (mut templates, mut interner) = (Templates::default(), Interner::default());
+        let mut state = SessionState::new(45, &interner);
+        state.set_schema(b"a", &mut interner);
+        let dialect = Dialect::new(Flavor::MariaDb, 101_119);
+        let text = b"SELECT 1";
+        let binding = Binding::of(&state, &mut interner);
+        let kept = templates.get((text, binding), meaning(text), Some(dialect));
+        let same = |found: Option<Arc<Template>>| found.is_some_and(|it| Arc::ptr_eq(&it, &kept));
+        assert!(same(templates.find(text, &state, &dialect)));
+        state.set_variable(b"autocommit", b"OFF", &mut interner);
+        assert!(same(templates.find(text, &state, &dialect)));
+        assert!(templates.find(b"SELECT 2", &state, &dialect).is_none());
+        let other = Dialect::new(Flavor::MySql, 90_700);
+        assert!(templates.find(text, &state, &other).is_none());
+        let mut elsewhere = state.clone();
+        elsewhere.set_schema(b"b", &mut interner);
+        assert!(templates.find(text, &elsewhere, &dialect).is_none());
+        state.set_variable(b"sql_mode", b"ANSI", &mut interner);
+        assert!(templates.find(text, &state, &dialect).is_none());
+        // What it means was told by more than its text.
+        let binding = Binding::of(&elsewhere, &mut interner);
+        let _rewritten = templates.get((text, binding), meaning(text), None);
+        assert!(templates.find(text, &elsewhere, &dialect).is_none());
+    }
+
+    #[test]
+    fn a_text_that_ends_its_own_session_is_kept_for_each() {
+        let mut templates = Templates::default();
+        let mut interner = Interner::default();
+        let state = SessionState::new(45, &interner);
+        let text = b"KILL CONNECTION_ID()";
+        let mut prepare = |id| {
+            let kills = Some(Victim { id, query: false });
+            let meaning = Meaning {
+                kills,
+                ..meaning(text)
+            };
+            let binding = Binding::of(&state, &mut interner);
+            templates.get((text, binding), meaning, None)
+        };
+        let [a, b, again] = [7, 8, 7].map(&mut prepare);
+        assert_eq!(b.meaning.kills.map(|victim| victim.id), Some(8));
+        assert!(Arc::ptr_eq(&a, &again));
     }
 
     #[test]
