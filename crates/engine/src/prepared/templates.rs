@@ -242,6 +242,12 @@ pub(crate) mod tests {
         let [a, b, again] = [7, 8, 7].map(&mut prepare);
         assert_eq!(b.meaning.kills.map(|victim| victim.id), Some(8));
         assert!(Arc::ptr_eq(&a, &again));
+        let _many: Vec<_> = (100..200).map(prepare).collect();
+        let mut same_hash = templates.by_hash.values().map(Vec::len);
+        assert_eq!(
+            (same_hash.next(), same_hash.next()),
+            (Some(SAME_HASH_MAX), None)
+        );
     }
 
     #[test]

@@ -434,6 +434,30 @@ fn a_prepared_kill_ends_a_client() {
     assert!(contains(&told[0].payload, b"Unknown thread id"), "{told:?}");
 }
 
+/// Sessions share what they prepare, but not the client that it ends.
+#[test]
+fn a_prepared_kill_of_oneself_ends_nobody_else() {
+    let database = Database::shared();
+    prepare_schema(&database, "binary_kill_own");
+    let door = FrontDoor::start(database.address(), &["backend.max_connections = 2"]);
+    let [mut first, mut second] =
+        [(); 2].map(|()| Life::begin(&door.address(), "binary_kill_own", USUAL));
+    for life in [&mut first, &mut second] {
+        life.step(Prepare("KILL CONNECTION_ID()"));
+    }
+    second.begin_execution();
+    let told = second.client.rest();
+    assert!(
+        contains(&told, b"nterrupted") || contains(&told, b"killed"),
+        "{told:?}"
+    );
+    let told = first.step(Text("SELECT 'on'"));
+    assert!(
+        told.iter().any(|it| contains(&it.payload, b"on")),
+        "{told:?}"
+    );
+}
+
 /// PREPARE and, without waiting for its id, EXECUTE; then two rows at once.
 fn pipelined(address: &Address) -> Vec<Packet> {
     let login = Login {
