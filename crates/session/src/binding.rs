@@ -31,7 +31,8 @@ impl Binding {
         let bound = state.variables.iter().filter(|(name, _)| is_bound(name));
         same(self.schema.as_ref(), state.schema.as_ref())
             && same(self.charset.as_ref(), state.charset.as_ref())
-            && bound.eq(self.variables.iter())
+            // The interner shares them if all are bound.
+            && (Arc::ptr_eq(&self.variables, &state.variables) || bound.eq(self.variables.iter()))
     }
 
     /// The state in which a backend prepares the statement again for a session in `state`: what was not
