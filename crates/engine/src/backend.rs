@@ -374,6 +374,14 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// A client's command.
+    pub(crate) fn command_mut(&mut self) -> Option<&mut ClientCommand> {
+        match self {
+            Self::Command(command) => Some(command),
+            _ => None,
+        }
+    }
+
     /// True for what the front door asks for itself: a client is not told how that fares.
     pub(crate) fn is_question(&self) -> bool {
         !matches!(

@@ -181,7 +181,7 @@ impl Engine {
             return Err(WalkError::AfterEnd);
         };
         let progress = self.pieces(turn, key, &mut exchange, input);
-        if let Purpose::Command(command) = &mut exchange.purpose {
+        if let Some(command) = exchange.purpose.command_mut() {
             command.translation.flushed();
         }
         if let Some(backend) = self.pool.get_mut(key) {
@@ -219,7 +219,7 @@ impl Engine {
         exchange: &mut Exchange,
         input: &[u8],
     ) -> usize {
-        let Purpose::Command(command) = &mut exchange.purpose else {
+        let Some(command) = exchange.purpose.command_mut() else {
             return 0;
         };
         // It takes note of each row.
@@ -253,7 +253,7 @@ impl Engine {
             ..Told::default()
         };
         let (mut block, flavor) = (Vec::new(), self.flavor());
-        if let Purpose::Command(command) = &mut exchange.purpose {
+        if let Some(command) = exchange.purpose.command_mut() {
             command.note(piece);
         }
         let ending = match piece {
