@@ -26,7 +26,6 @@ use crate::carried::effect::{Act, Effect};
 use crate::carried::leftovers::Leftovers;
 use crate::carried::retrack::Retrack;
 use crate::carried::routines::ReadRoutine;
-use crate::carried::stored_objects::ReadStored;
 use crate::carried::told::{ReadVariables, Untold};
 use crate::carried::trust::Probe;
 use crate::carried::user_variables::ReadUserVariables;
@@ -362,7 +361,7 @@ pub(crate) enum Purpose {
     /// The server's collations.
     ReadCollations(TextResultSet),
     /// What leaves something in a session unseen.
-    ReadStored(Box<ReadStored>),
+    ReadStored(TextResultSet),
     /// A read whose warnings are asked for: its answer was told before.
     Repeat,
     /// ROLLBACK of what no session is attached to any more. It is refused where an XA transaction was prepared.

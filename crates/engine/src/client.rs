@@ -74,17 +74,6 @@ impl State {
 }
 
 bitflags::bitflags! {
-    /// What comes before the next statement of a session.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct First: u8 {
-        /// It has defined what the server runs by itself: what that leaves is asked for.
-        const DEFINITIONS = 1;
-        /// What the server runs for each session that begins may have to be run for it.
-        const INIT_CONNECT = 2;
-    }
-}
-
-bitflags::bitflags! {
     /// Why a client is not read from.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Pauses: u8 {
@@ -133,8 +122,10 @@ pub(crate) struct Client {
     pub tracks: TrackFilter,
     /// Its capabilities have changed: it goes over to another key once it holds no backend.
     pub rekeyed: bool,
-    /// What comes before its next statement.
-    pub first: First,
+    /// What the server runs for each session that begins may have to be run before its next statement.
+    pub may_initiate: bool,
+    /// It has defined a trigger, view or routine while it was pinned.
+    pub defined_pinned: bool,
     /// It is sending a file that the server asked for.
     pub uploading: bool,
     /// The sequence id with which the answer to its command begins: more than 1 if that came in several packets.

@@ -11,7 +11,7 @@ pub(crate) mod stalls;
 use events::{Close, HangUp, Io, Span};
 use membership::Key;
 use pool::State as BackendState;
-use session::statement::PinReasons;
+use session::statement::{PinReasons, Traits};
 use wire::{Capabilities, HEADER_LEN, Piece, Told};
 use zeroize::Zeroize;
 
@@ -20,6 +20,7 @@ use crate::client::State;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
+use crate::shared::SchemaChange;
 use crate::{Engine, Mail, Turn};
 
 /// The table of ids never becomes smaller than for about so many.
@@ -234,8 +235,19 @@ impl Engine {
         }
         self.slot_returned(turn);
         for exchange in backend.exchanges {
-            if let Purpose::Kill(victim) = exchange.purpose {
-                self.kill_answered(turn, victim);
+            match exchange.purpose {
+                Purpose::Kill(victim) => self.kill_answered(turn, victim),
+                // It may have run all the same.
+                Purpose::Command(command) if command.traits.contains(Traits::DEFINES_STORED) => {
+                    self.forget_schemas(
+                        turn,
+                        SchemaChange {
+                            stored: true,
+                            done: true,
+                        },
+                    );
+                }
+                _ => {}
             }
         }
     }

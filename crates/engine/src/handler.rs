@@ -112,7 +112,7 @@ impl Handler for Engine {
             Mail::Killed(asker, outcome) => self.kill_done(turn, asker, outcome),
             Mail::GlobalChanged => self.retire_backends(turn),
             Mail::Globals(facts) => self.learn_globals(&facts),
-            Mail::SchemasChanged { stored } => self.schemas_changed(stored),
+            Mail::SchemasChanged(change) => self.schemas_changed(change),
             Mail::SchemasDefined => self.schemas_defined(turn, None),
             Mail::LockTurn(called) => self.lock_turn(turn, &called),
             Mail::Woken(gate) => self.scheduler.woken(gate),

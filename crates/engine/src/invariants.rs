@@ -102,7 +102,8 @@ impl Engine {
         lone.is_some_and(|(_, client)| {
             let mut idle = self.pool.iter(client.key, BackendState::Idle);
             let suits = idle.any(|(_, backend)| backend.session.matches(&client.session));
-            others.is_none() && suits && !self.awake.contains(&client.key)
+            let held = self.keys[client.key.0 as usize].stored.is_asked();
+            others.is_none() && suits && !held && !self.awake.contains(&client.key)
         })
     }
 
@@ -318,10 +319,7 @@ impl Engine {
             BackendState::Connecting | BackendState::Reserved => {
                 ensure(backend.client.is_none(), "a session is attached")
             }
-            BackendState::Resetting => {
-                let waits = self.parked.iter().any(|&(parked, _)| parked == key);
-                ensure(backend.is_working() || waits, "nothing is under way")
-            }
+            BackendState::Resetting => ensure(backend.is_working(), "nothing is under way"),
             BackendState::Idle => {
                 ensure(backend.client.is_none(), "a session is attached")?;
                 ensure(!backend.is_working(), "an answer is due")?;

@@ -81,7 +81,7 @@ impl Engine {
             return false;
         };
         client.digest = digest;
-        let fresh = client.retry == Retry::Fresh && !client.may_initiate();
+        let fresh = client.retry == Retry::Fresh && !client.may_initiate;
         let behind = turn.io.unsent(client.handle) > self.settings.answer_buffer;
         digest != Digest::NONE && fresh && !behind && self.is_fast(turn, digest)
     }

@@ -123,8 +123,6 @@ pub struct Engine {
     places_of_shares: HashMap<u32, usize>,
     /// How often accounts have turns.
     turns: Turns,
-    /// Backends that wait for what another one of their key is asked, and until when.
-    parked: Vec<(Key, Timestamp)>,
     interner: Interner,
     /// What sessions keep besides.
     session_memory: carried::session_memory::SessionMemory,
@@ -261,7 +259,6 @@ impl Engine {
             counted: 0,
             pool: Pool::default(),
             loop_turns: TurnCounter::default(),
-            parked: Vec::new(),
             keys: Vec::new(),
             shares: Vec::new(),
             places_of_shares: HashMap::new(),

@@ -26,7 +26,7 @@ use wire::{
     parameter_types, parameter_values,
 };
 
-use crate::client::{Client, First, State};
+use crate::client::{Client, State};
 use crate::commands::{Packet, Taken};
 use crate::conditions::binary_rows::Form;
 use crate::conditions::{Answer, Does};
@@ -209,7 +209,7 @@ impl Engine {
         let client = self.clients.get(key)?;
         let optional = Capabilities::OPTIONAL_RESULTSET_METADATA;
         let is_plain = client.login.is_none()
-            && client.first == First::empty()
+            && !client.may_initiate
             && client.backend.is_none()
             && self.draining.is_none()
             && !client.capabilities.contains(optional)

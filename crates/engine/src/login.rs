@@ -31,7 +31,7 @@ use wire::{
 use crate::backend::facts::Facts;
 use crate::carried::last_gtid::Gtid;
 use crate::carried::track_filter::TrackFilter;
-use crate::client::{Client, First, Login, LoginStep, Origin, Pauses, State};
+use crate::client::{Client, Login, LoginStep, Origin, Pauses, State};
 use crate::diagnostics::capture::Capture;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
@@ -145,7 +145,8 @@ impl Engine {
             statements: None,
             tracks: TrackFilter::default(),
             rekeyed: false,
-            first: First::empty(),
+            may_initiate: false,
+            defined_pinned: false,
             uploading: false,
             retry: Retry::Fresh,
             digest: Digest::NONE,
@@ -389,9 +390,7 @@ impl Engine {
         let Some(login) = client.login.take() else {
             return;
         };
-        client
-            .first
-            .set(First::INIT_CONNECT, may_initiate && is_new);
+        client.may_initiate = may_initiate && is_new;
         if let (true, Some(schema)) = (tracks, &client.session.schema) {
             client
                 .tracks

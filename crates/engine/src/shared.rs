@@ -297,6 +297,15 @@ impl std::fmt::Debug for Keeper {
     }
 }
 
+/// A statement that may define what was known of tables and schemas as something else.
+#[derive(Clone, Copy, Debug)]
+pub struct SchemaChange {
+    /// So may it be with triggers, views and routines.
+    pub(crate) stored: bool,
+    /// It was answered; else it is about to be sent.
+    pub(crate) done: bool,
+}
+
 /// What is posted to a worker.
 pub enum Mail {
     /// Another worker has waited for a slot for longer than it should.
@@ -313,10 +322,7 @@ pub enum Mail {
     /// What sessions begin with after such a change, as a backend has told it.
     Globals(Arc<TextResultSet>),
     /// A schema was dropped, or rights were taken away: what is known of schemas is old.
-    SchemasChanged {
-        /// So may be what is known of triggers, views and routines.
-        stored: bool,
-    },
+    SchemasChanged(SchemaChange),
     /// A schema was made, changed or dropped: connections that have selected it select one anew.
     SchemasDefined,
     /// A client of this worker may ask the server for the user-level lock that it waits for.

@@ -56,7 +56,6 @@ impl Engine {
             self.draining,
             self.denials.due(),
             self.unfinished_due(),
-            self.parked_due(),
             self.find_out_at,
             self.lock_waits.due(),
             self.standstill_due(),

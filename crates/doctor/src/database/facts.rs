@@ -11,6 +11,7 @@ pub struct Facts {
     variables: BTreeMap<String, String>,
     status: BTreeMap<String, String>,
     tracking: Tracking,
+    leaving: Option<Vec<String>>,
 }
 
 /// What its session tracker tells.
@@ -43,6 +44,7 @@ impl Facts {
             variables: variables.into_iter().map(lower).collect(),
             status: status.into_iter().map(lower).collect(),
             tracking: Tracking::default(),
+            leaving: None,
         }
     }
 
@@ -51,6 +53,21 @@ impl Facts {
     pub fn with_tracking(mut self, tracking: Tracking) -> Self {
         self.tracking = tracking;
         self
+    }
+
+    /// These, and the tables and views that leave something in a session.
+    #[must_use]
+    pub fn with_leaving(mut self, names: Vec<String>) -> Self {
+        self.leaving = Some(names);
+        self
+    }
+
+    /// The tables and views that leave something in a session.
+    pub(super) fn leaving(&self) -> Result<&[String], Unknown> {
+        let names = self.leaving.as_deref();
+        names.ok_or_else(|| {
+            Unknown("the database does not tell what its triggers and views do".into())
+        })
     }
 
     /// What its session tracker tells.

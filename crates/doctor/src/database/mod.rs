@@ -13,6 +13,7 @@ mod session_tracking;
 mod skip_name_resolve;
 mod table_cache;
 mod thread_pool;
+mod triggers_and_views;
 mod wait_timeout;
 
 pub use facts::{Facts, Tracking};
@@ -60,7 +61,7 @@ struct Check {
     run: fn(&Case<'_>) -> Result<Observation, Unknown>,
 }
 
-const CHECKS: [&Check; 12] = [
+const CHECKS: [&Check; 13] = [
     &max_connections::CHECK,
     &back_log::CHECK,
     &thread_pool::CHECK,
@@ -71,6 +72,7 @@ const CHECKS: [&Check; 12] = [
     &packet::CHECK,
     &skip_name_resolve::CHECK,
     &session_tracking::CHECK,
+    &triggers_and_views::CHECK,
     &performance_schema::CHECK,
     &buffer_pool::CHECK,
 ];

@@ -35,6 +35,7 @@ fn healthy() -> Facts {
             ("Innodb_buffer_pool_reads", "500"),
         ]),
     )
+    .with_leaving(Vec::new())
 }
 
 const OURS: Ours = Ours {
@@ -208,4 +209,22 @@ fn a_variable_that_is_not_there_is_unknown() {
     }
     let finding = unreachable_database("connection refused");
     assert_eq!(finding.severity(), Severity::Unknown);
+}
+
+#[test]
+fn tables_that_leave_something_are_named() {
+    const NAME: &str = "database-triggers-and-views";
+    let unread = Facts::new("5.7.44", [], []);
+    assert_eq!(check(&unread, &through(), NAME).severity, Severity::Unknown);
+    assert_eq!(check(&healthy(), &through(), NAME).severity, Severity::Fine);
+    let names = (0..12).map(|n| format!("shop.t{n}")).collect();
+    let leaving = healthy().with_leaving(names);
+    let found = check(&leaving, &through(), NAME);
+    assert_eq!(found.severity, Severity::Warning);
+    assert!(
+        found.found.ends_with("shop.t9, and 2 more"),
+        "{}",
+        found.found
+    );
+    assert_eq!(check(&leaving, &direct(), NAME).severity, Severity::Fine);
 }

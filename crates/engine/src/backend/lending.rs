@@ -6,6 +6,7 @@ use membership::Key;
 use pool::{Claim, KEEP, KeyId, Need, PATIENCE, Resting, gives_way, is_overtaken};
 
 use crate::client::State;
+use crate::shared::SchemaChange;
 use crate::{Engine, Mail, Turn};
 
 /// How often a worker that still waits asks again.
@@ -279,18 +280,23 @@ impl Engine {
     }
 
     /// A schema was dropped, or rights were taken away: logins are checked again, on all workers.
-    /// `stored`: what the server runs by itself may be another one, too.
-    pub(crate) fn forget_schemas<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, stored: bool) {
-        self.schemas_changed(stored);
-        self.post_to_others(turn, || Mail::SchemasChanged { stored });
+    pub(crate) fn forget_schemas<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        change: SchemaChange,
+    ) {
+        self.schemas_changed(change);
+        self.post_to_others(turn, || Mail::SchemasChanged(change));
     }
 
     /// The same of this worker.
-    pub(crate) fn schemas_changed(&mut self, stored: bool) {
+    pub(crate) fn schemas_changed(&mut self, change: SchemaChange) {
         self.known_schemas.forget_all();
         self.digests.forget_tables();
-        self.stored_defined(stored);
-        if stored {
+        if change.done {
+            self.stored_defined(change.stored);
+        }
+        if change.stored {
             self.routines.defined();
         }
     }

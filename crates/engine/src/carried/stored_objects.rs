@@ -1,100 +1,94 @@
-//! What triggers, views and the routines behind them leave in their session without the server saying so. Once a minute,
-//! and after what defines one, an account's connection is asked for those that may; statements that name what leads to
-//! one pin. Owns the names, and when they are asked for; what leaves something is `session`'s to judge.
+//! What triggers, views and the routines behind them leave in their session without the server saying so. Each account's
+//! own connection is asked once, and again after a definition through the front door. Statements that lead to one pin.
 //!
-//! Where there are none, which is nearly everywhere, a statement costs one look at an empty table.
+//! Owns the names, and when they are asked for; what leaves something is `session`'s to say. Where there are none, which
+//! is nearly everywhere, a statement costs one look at an empty table.
 
 mod names;
-mod question;
 
 use events::{Io, Span, Timestamp};
 use membership::Key;
-use pool::KeyId;
-use session::statement::{Dialect, Flavor, Kind, PinReason, Statement, Traits};
-use wire::{Command, ServerStatus};
+use pool::{KeyId, State as BackendState};
+use session::statement::{Kind, PinReason, Statement, Traits, UNSEEN_MAX, unseen_question};
+use wire::{ErrPacket, ServerStatus, TextResultSet};
 
 use self::names::{Names, Reached};
-pub(crate) use self::question::ReadStored;
-use crate::backend::{Backend, ClientCommand, Due, Purpose};
-use crate::client::{Client, First};
+use super::routines::unhex;
+use crate::backend::ClientCommand;
+use crate::backend::Purpose;
+use crate::client::Client;
 use crate::commands::Packet;
-use crate::commands::dispatch::put_command;
+use crate::commands::answers::Ending;
 use crate::conditions::may_name_tables;
 use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
-/// Where the server tells them.
-const SCHEMA: &[u8] = b"information_schema";
+/// A server that does not say is asked again after this long, and so many times as long as that took.
+const AGAIN: Span = Span::from_secs(60);
+const AGAIN_TIMES: u64 = 20;
 
-/// For so long they are what they were: somebody may define one without passing here.
-const FRESH: Span = Span::from_secs(60);
-/// Where the server takes long to tell, the pause is so many times as long as that took, up to a day.
-const PAUSE: u64 = 1_000;
-const PAUSE_MAX: Span = Span::from_secs(24 * 60 * 60);
-/// The same behind what defines one, of what that took longer than it may.
-const PAUSE_DEFINED: u64 = 20;
-const QUICK: Span = Span::from_ms(250);
-/// For so long an account's connections wait for the first answer to one of them; then they go without.
-const PATIENCE: Span = Span::from_ms(1_000);
+/// A question that is lost later than this is not asked again at once: it may be what the connection was lost for.
+const SLOW: Span = Span::from_secs(10);
 
 /// What is known for one key of the pool.
 #[derive(Default)]
 pub(crate) struct StoredObjects {
-    /// What leads to what leaves something that nothing tells of.
+    /// What leads to what leaves something that nothing reports.
     unseen: Names,
-    /// What leads to what sets variables, which an error does not tell of.
+    /// What leads to what sets variables, which an error does not report.
     sets: Names,
-    /// Something was defined since the last question was sent.
-    defined: bool,
-    /// Whom they are asked of.
-    asked: Option<Key>,
-    /// They were told, or are not to be had.
-    known: bool,
-    /// When the first of the questions was sent that led to them.
-    since: Timestamp,
-    /// Before that they are not asked for again, unless something was defined.
+    /// The names are of now: nothing has been defined since they were asked for.
+    current: bool,
+    /// The server did not say. Whatever may lead to one pins.
+    in_doubt: bool,
+    /// Which backend is asked, and since when.
+    asked: Option<(Key, Timestamp)>,
+    /// Nobody is asked before that: the server did not say.
     ask_at: Timestamp,
-    /// Nor before that even then.
-    ask_defined_at: Timestamp,
 }
 
 impl StoredObjects {
-    /// Something was defined, or taken away, which may be one. `stored`: what the server runs by itself.
+    /// Something was defined or dropped. `stored`: a trigger, view or routine.
     fn define(&mut self, stored: bool) {
-        // Where there are none, what else is defined leads to none.
-        let some = !self.unseen.is_empty() || !self.sets.is_empty();
-        if stored || some {
-            (self.defined, self.asked) = (true, None);
+        // Where nothing leaves anything, a table that is defined leads to nothing.
+        if stored || !self.unseen.is_empty() || !self.sets.is_empty() {
+            (self.current, self.asked) = (false, None);
         }
     }
 
-    /// True if it is time to ask: in a hurry for what may have been defined, else now and then.
-    fn is_due(&self, now: Timestamp, hurry: bool) -> bool {
-        match hurry {
-            true => self.defined && now >= self.ask_defined_at,
-            false => now >= self.ask_at,
-        }
+    /// True while an answer is due for which sessions wait.
+    pub(crate) const fn is_asked(&self) -> bool {
+        self.asked.is_some()
     }
 
-    fn learn(&mut self, read: ReadStored, now: Timestamp) {
-        let since = read.since;
-        // Whoever has defined something asks beside another.
-        if since >= self.since {
-            (self.unseen, self.sets) = (read.unseen.names, read.sets.names);
-            self.since = since;
-        }
-        self.pause((since, now));
-    }
-
-    fn pause(&mut self, (since, now): (Timestamp, Timestamp)) {
-        let took = now.since(since);
-        let pause = |took: Span, times| {
-            let pause = Span::from_us(took.as_us().saturating_mul(times));
-            pause.min(PAUSE_MAX)
+    /// Takes the answer in; there is none if the server refused, or the connection was lost.
+    fn learn(&mut self, rows: Option<&TextResultSet>, now: Timestamp) {
+        let since = self.asked.take().map_or(now, |(_, since)| since);
+        (self.unseen, self.sets) = Default::default();
+        // Of as many as are told, some may be missing.
+        let Some(rows) = rows.filter(|rows| rows.rows().count() < UNSEEN_MAX) else {
+            (self.current, self.in_doubt) = (false, true);
+            let took = now.since(since).as_us();
+            self.ask_at = now + AGAIN + Span::from_us(took.saturating_mul(AGAIN_TIMES));
+            return;
         };
-        (self.asked, self.known) = (None, true);
-        self.ask_at = now + pause(took, PAUSE).max(FRESH);
-        self.ask_defined_at = now + pause(took.saturating_sub(QUICK), PAUSE_DEFINED);
+        (self.current, self.in_doubt) = (true, false);
+        for row in rows.rows() {
+            let [Some(what), Some(how), Some(schema), Some(name)] = row else {
+                continue;
+            };
+            let reached = match how.as_slice() {
+                b"W" => Reached::Written,
+                _ => Reached::Named,
+            };
+            let names = match what.as_slice() {
+                b"S" => &mut self.sets,
+                _ => &mut self.unseen,
+            };
+            if let (Some(schema), Some(name)) = (unhex(schema), unhex(name)) {
+                names.add((&schema, &name), reached);
+            }
+        }
     }
 }
 
@@ -110,21 +104,24 @@ impl Engine {
             return statement;
         };
         let known = &self.keys[client.key.0 as usize].stored;
-        if known.unseen.is_empty() && known.sets.is_empty() || !packet.is_statement() {
+        // What a pinned session has defined leaves something that may outlast the reason of its pin.
+        let defined = client.defined_pinned && !known.current && !client.pins.is_empty();
+        let doubts = known.in_doubt || defined;
+        let is_empty = known.unseen.is_empty() && known.sets.is_empty();
+        if is_empty && !doubts || !packet.is_statement() {
             return statement;
         }
         let Some(writes) = writes(&statement, packet.text()) else {
             return statement;
         };
-        let least = if writes {
-            Reached::Written
-        } else {
-            Reached::Named
+        let least = match writes {
+            true => Reached::Written,
+            false => Reached::Named,
         };
         let reaches = |names: &Names| {
             !names.is_empty() && client.reaches(packet, &statement, names) >= Some(least)
         };
-        if reaches(&known.unseen) {
+        if doubts && (writes || client.may_name_tables(packet)) || reaches(&known.unseen) {
             statement.pins.insert(PinReason::StoredObject);
             statement.traits |= Traits::UNKNOWN_CALL | Traits::MAY_WRITE;
             statement.traits -= Traits::PURE_READ;
@@ -150,208 +147,131 @@ impl Engine {
         }
     }
 
-    /// What is known may be old. Told before what defines something runs, and behind it.
+    /// A definition has run, on this worker or another one: what is known may be old.
     pub(crate) fn stored_defined(&mut self, stored: bool) {
         self.keys
             .iter_mut()
             .for_each(|key| key.stored.define(stored));
     }
 
-    /// Asks a backend that nobody has, if it is time. True if nobody is to get it yet: it was asked, or waits until
-    /// the first answer of another one has come.
+    /// Asks a backend that no session has, if nobody knows yet, or not any more. True if it was asked.
     pub(crate) fn ask_for_stored<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
         let Some(id) = self.pool.key_of(key) else {
             return false;
         };
-        if self.stored_under_way(id) {
-            let waits = !self.keys[id.0 as usize].stored.known;
-            let until = turn.now + PATIENCE;
-            self.parked.extend(Some((key, until)).filter(|_| waits));
-            return waits;
-        }
-        let due = self.keys[id.0 as usize].stored.is_due(turn.now, false);
-        due && self.put_stored_question(turn, key)
-    }
-
-    /// Those that have waited for the first answer to one of them go on: it came, takes too long, or whoever was asked is
-    /// gone.
-    pub(crate) fn unpark<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let mut parked = std::mem::take(&mut self.parked);
-        parked.retain(|&(key, until)| {
-            let Some(id) = self.pool.key_of(key) else {
-                return false;
-            };
-            let late = turn.now >= until;
-            if self.stored_under_way(id) && !late {
-                return true;
-            }
-            self.keys[id.0 as usize].stored.known |= late;
-            self.goes_on(turn, key);
-            false
-        });
-        self.parked.append(&mut parked);
-    }
-
-    /// When the first of them has waited for too long.
-    pub(crate) fn parked_due(&self) -> Option<Timestamp> {
-        self.parked.iter().map(|&(_, until)| until).min()
-    }
-
-    fn stored_under_way(&self, id: KeyId) -> bool {
-        let asked = self.keys[id.0 as usize].stored.asked;
-        let asked = asked.and_then(|key| self.pool.get(key));
-        asked.is_some_and(|backend| backend.owes(|due| matches!(due, Purpose::ReadStored(_))))
-    }
-
-    /// The same of the backend that a statement is about to be sent to, if something was defined meanwhile. Where it
-    /// cannot be asked, because the session holds it, a view may set LAST_INSERT_ID().
-    pub(crate) fn ask_for_defined<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        client: Key,
-        (packet, statement): (Packet<'_>, &mut Statement),
-    ) -> bool {
-        let Some(record) = self.clients.get(client) else {
-            return false;
-        };
-        let known = &self.keys[record.key.0 as usize].stored;
-        let within = record.holds_backend() || self.is_confined(record);
-        // The first connection could not be asked before there was a session with a schema on it.
-        let selects = self.pool.key(record.key).names_no_schema();
-        let selectable = self.flavor() == Flavor::MariaDb && record.session.schema.is_some();
-        let first = selects && selectable && !known.known;
-        // Whoever has defined something need not wait until others may ask.
-        let due = || (first || known.is_due(turn.now, true)) && !self.stored_under_way(record.key);
-        if !record.first.contains(First::DEFINITIONS) && !due() || !may_reach(packet, statement) {
-            return false;
-        }
-        if within {
-            statement.traits |= Traits::SETS_LAST_INSERT_ID;
-            if !record.pins.is_empty() && record.first.contains(First::DEFINITIONS) {
-                // What it has defined since it is pinned is not known, and may outlast the reason of that.
-                statement.pins.insert(PinReason::StoredObject);
-            }
-            return false;
-        }
-        let Some(backend) = record.backend else {
-            return false;
-        };
-        // A question empties the list of conditions, and is one that counts rows.
-        if !self.read_warnings(turn, backend) && !self.read_found_rows(turn, backend) {
-            if !self.put_stored_question(turn, backend) {
-                return false;
-            }
-            let record = self.clients.get_mut(client);
-            record
-                .into_iter()
-                .for_each(|record| record.first -= First::DEFINITIONS);
-            let backend = self.pool.get_mut(backend);
-            backend
-                .into_iter()
-                .for_each(|backend| backend.due |= Due::COMMAND);
-        }
-        self.clients.set_active(client, turn.now);
-        true
-    }
-
-    fn put_stored_question<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
-        let Some(id) = self.pool.key_of(key) else {
-            return false;
-        };
         let of = self.pool.key(id);
-        let asks = !self.accounts.is_ours(of.account) && !of.is_sandbox();
-        let selects = of.names_no_schema();
-        let flavor = self.flavor();
-        // On MySQL not even the schema itself knows its tables then.
-        let selectable = flavor == Flavor::MariaDb && self.selects_another(key);
-        let asks = asks && (!selects || selectable);
-        let backend = self.pool.get_mut(key).filter(|backend| {
-            // The question would use up what only the next transaction is to have.
-            asks && backend.session.next_transaction().is_none()
-        });
+        let stored = &mut self.keys[id.0 as usize].stored;
+        if stored.current || turn.now < stored.ask_at {
+            return false;
+        }
+        if self.accounts.is_ours(of.account) || of.is_sandbox() {
+            stored.current = true;
+            return false;
+        }
+        if of.names_no_schema() {
+            // Not even `information_schema` can be named there.
+            stored.in_doubt = true;
+            return false;
+        }
+        if self.is_asking_for_stored(turn.now, id) {
+            return false;
+        }
+        let question = unseen_question(self.flavor());
+        // The question would use up what only the next transaction is to have.
+        let backend = self.pool.get_mut(key);
+        let backend = backend.filter(|backend| backend.session.next_transaction().is_none());
         let Some(backend) = backend else {
             return false;
         };
-        let mut read = Box::new(ReadStored::new(turn.now));
-        let Some(question) = read.question(flavor) else {
-            return false;
-        };
         let outbox = turn.io.outbox(backend.handle);
-        if selects {
-            // Then these can name it, too.
-            put_command(outbox, Command::InitDb, SCHEMA);
-            backend.expect(Purpose::Reselect);
-            backend.session.set_schema(SCHEMA, &mut self.interner);
+        backend.put_query(outbox, question.as_bytes());
+        backend.expect(Purpose::ReadStored(TextResultSet::default()));
+        // Tables that go while it looks at them leave errors in the list, which a CALL would not empty.
+        backend.clear_conditions(outbox);
+        if !backend.status.contains(ServerStatus::AUTOCOMMIT) {
+            // It has begun a transaction.
+            backend.roll_back(outbox);
         }
-        backend.put_stored_question(outbox, (&question, read));
-        let stored = &mut self.keys[id.0 as usize].stored;
-        (stored.defined, stored.asked) = (false, Some(key));
+        // Where it does not answer for long, it is closed.
+        if self.pool.state(key) != Some(BackendState::Resetting) {
+            self.pool.move_to(key, BackendState::Resetting, turn.now);
+        }
+        self.keys[id.0 as usize].stored.asked = Some((key, turn.now));
         self.counters.read_backs += 1;
         true
     }
 
-    /// True if another schema can be selected on the backend, because whoever comes next has one of its own: none can be
-    /// given up.
-    fn selects_another(&self, key: Key) -> bool {
-        let backend = self.pool.get(key);
-        let client = backend.and_then(|backend| self.clients.get(backend.client?));
-        let sessions = [
-            backend.map(|backend| &backend.session),
-            client.map(|client| &client.session),
-        ];
-        let mut sessions = sessions.into_iter().flatten();
-        sessions.any(|session| session.schema.is_some())
-    }
-
-    /// The backend told, or did not. What it told may lead to the next question.
-    pub(crate) fn stored_told<I: Io<Mail>>(
+    /// True if an idle backend is not lent yet: it is asked itself, or another one of its key is.
+    pub(crate) fn is_held_for_stored<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        (mut read, told): (Box<ReadStored>, bool),
+    ) -> bool {
+        let id = self.pool.key_of(key);
+        let id = id.filter(|id| !self.keys[id.0 as usize].stored.current);
+        id.is_some_and(|id| {
+            self.ask_for_stored(turn, key) || self.is_asking_for_stored(turn.now, id)
+        })
+    }
+
+    fn is_asking_for_stored(&mut self, now: Timestamp, id: KeyId) -> bool {
+        let stored = &mut self.keys[id.0 as usize].stored;
+        let Some((asked, since)) = stored.asked else {
+            return false;
+        };
+        let owes = |due: &Purpose| matches!(due, Purpose::ReadStored(_));
+        if self
+            .pool
+            .get(asked)
+            .is_some_and(|backend| backend.owes(owes))
+        {
+            return true;
+        }
+        match now.since(since) > SLOW {
+            true => self.learn_stored(now, id, None),
+            false => stored.asked = None,
+        }
+        false
+    }
+
+    /// The backend answered, if nothing was defined meanwhile.
+    pub(crate) fn stored_told(
+        &mut self,
+        now: Timestamp,
+        key: Key,
+        (rows, ending): (&TextResultSet, &Ending),
     ) {
-        let flavor = self.flavor();
-        let dialect = self.facts.as_ref();
-        let dialect = dialect.map(|facts| Dialect::new(facts.flavor, facts.version_number));
-        let (Some(id), Some(dialect)) = (self.pool.key_of(key), dialect) else {
+        let Some(id) = self.pool.key_of(key) else {
             return;
         };
-        let times = (read.since, turn.now);
-        if !told {
-            return self.keys[id.0 as usize].stored.pause(times);
+        let asked = self.keys[id.0 as usize].stored.asked;
+        if asked.is_none_or(|(asked, _)| asked != key) {
+            return;
         }
-        read.take_in(&dialect);
-        let question = read.question(flavor);
-        match (question, self.pool.get_mut(key)) {
-            (Some(question), Some(backend)) => {
-                backend.put_stored_question(turn.io.outbox(backend.handle), (&question, read));
-                self.counters.read_backs += 1;
-            }
-            _ => {
-                if read.is_cut {
-                    tracing::warn!(
-                        "more triggers, views and routines may leave something in sessions than are looked at"
-                    );
-                }
-                self.keys[id.0 as usize].stored.learn(*read, turn.now);
+        match ending {
+            Ending::Ok => self.learn_stored(now, id, Some(rows)),
+            Ending::Err(error) => {
+                let error = ErrPacket::parse(error);
+                let error = error.map(|error| String::from_utf8_lossy(error.message).into_owned());
+                tracing::warn!(
+                    error = error.unwrap_or_default(),
+                    "triggers and views cannot be read"
+                );
+                self.learn_stored(now, id, None);
             }
         }
     }
-}
 
-impl Backend {
-    fn put_stored_question(
-        &mut self,
-        outbox: &mut Vec<u8>,
-        (question, read): (&[u8], Box<ReadStored>),
-    ) {
-        self.put_query(outbox, question);
-        self.expect(Purpose::ReadStored(read));
-        // Tables that go while it looks at them leave errors in the list, which a CALL would not empty.
-        self.clear_conditions(outbox);
-        if !self.status.contains(ServerStatus::AUTOCOMMIT) {
-            // It has begun a transaction.
-            self.roll_back(outbox);
+    fn learn_stored(&mut self, now: Timestamp, id: KeyId, rows: Option<&TextResultSet>) {
+        let stored = &mut self.keys[id.0 as usize].stored;
+        let in_doubt = stored.in_doubt;
+        stored.learn(rows, now);
+        if stored.in_doubt && !in_doubt {
+            let account = self.accounts.account(self.pool.key(id).account);
+            tracing::warn!(
+                user = account.map_or("", |account| account.user()),
+                "what its triggers and views leave in a session is not known; sessions that may come to one are pinned"
+            );
         }
     }
 }
@@ -373,6 +293,15 @@ impl Client {
             .max()
             .flatten()
             .max(names.reached(packet.text(), &[schema]))
+    }
+
+    /// True if a command may name a table or a view.
+    fn may_name_tables(&self, packet: Packet<'_>) -> bool {
+        let executed = executes(packet.payload).then(|| self.statement(packet.payload));
+        match executed.flatten() {
+            Some(executed) => may_name_tables(&executed.template.text),
+            None => may_name_tables(packet.text()),
+        }
     }
 }
 
@@ -397,20 +326,46 @@ fn writes(statement: &Statement, text: &[u8]) -> Option<bool> {
     }
 }
 
-/// True of what begins a transaction, or may name tables, or what leads to them.
-fn may_reach(packet: Packet<'_>, statement: &Statement) -> bool {
-    let asks = Traits::NEEDS_CONDITIONS | Traits::READS_ROW_COUNTS;
-    if !packet.is_statement() || statement.traits.intersects(asks) {
-        return false;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_does_not_say_is_asked_again_later() {
+        let after = |seconds| Timestamp::ZERO + Span::from_secs(seconds);
+        let key = Key::from_bits(0);
+        let mut stored = StoredObjects {
+            asked: Some((key, after(1))),
+            ..StoredObjects::default()
+        };
+        stored.unseen.add((b"shop", b"orders"), Reached::Written);
+        stored.learn(None, after(3));
+        assert!(stored.in_doubt && !stored.current && !stored.is_asked());
+        assert_eq!(stored.ask_at, after(3 + 60 + 2 * 20));
+        stored.learn(Some(&TextResultSet::default()), after(200));
+        assert!(stored.current && !stored.in_doubt);
     }
-    let is_text = packet.payload.first() == Some(&(Command::Query as u8));
-    match statement.kind {
-        Kind::Begin => true,
-        Kind::Ddl => false,
-        Kind::Select | Kind::Do | Kind::Set if is_text => {
-            let runs = Traits::RUNS_PREPARED_TEXT | Traits::RUNS_KNOWN_BODY | Traits::UNKNOWN_CALL;
-            statement.traits.intersects(runs) || may_name_tables(packet.text())
-        }
-        _ => writes(statement, packet.text()).is_some(),
+
+    #[test]
+    fn what_is_defined_makes_the_names_old_and_their_answer_void() {
+        let mut stored = StoredObjects {
+            current: true,
+            ..StoredObjects::default()
+        };
+        stored.define(false);
+        assert!(
+            stored.current,
+            "a table leads to nothing where nothing leaves anything"
+        );
+        stored.asked = Some((Key::from_bits(0), Timestamp::ZERO));
+        stored.define(true);
+        assert!(!stored.current && !stored.is_asked());
+        stored.learn(Some(&TextResultSet::default()), Timestamp::ZERO);
+        stored.unseen.add((b"shop", b"orders"), Reached::Written);
+        stored.define(false);
+        assert!(
+            !stored.current,
+            "a table may be renamed that leaves something"
+        );
     }
 }

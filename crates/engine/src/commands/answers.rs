@@ -60,7 +60,8 @@ impl Purpose {
             | Self::ReadPrivileges(rows)
             | Self::ReadRight(rows)
             | Self::ReadViews(rows)
-            | Self::ReadCollations(rows) => {
+            | Self::ReadCollations(rows)
+            | Self::ReadStored(rows) => {
                 collect(rows, piece)?;
             }
             Self::ReadVariables(read) => collect(&mut read.rows, piece)?,
@@ -70,7 +71,6 @@ impl Purpose {
             Self::ReadWarnings(read) => read.keep(piece),
             Self::ReadTables(read) => collect(&mut read.rows, piece)?,
             Self::ReadRoutine(read) => collect(&mut read.rows, piece)?,
-            Self::ReadStored(read) => collect(&mut read.rows, piece)?,
             Self::Command(_)
             | Self::ReadPutBack
             | Self::Retrack

@@ -77,6 +77,7 @@ impl Engine {
         if self.clients.count(queue) == 0
             && !(eligible && self.has_lane(client))
             && let Choice::Attach(backend) = self.choose(turn.now, client)
+            && !self.is_held_for_stored(turn, backend)
             && self.passes_gate(turn, id)
         {
             self.attach(turn, client, backend);
@@ -152,7 +153,7 @@ impl Engine {
             return false;
         };
         let (id, waited) = (record.key, turn.now.since(record.since));
-        if !self.passes_gate(turn, id) {
+        if self.is_held_for_stored(turn, backend) || !self.passes_gate(turn, id) {
             return false;
         }
         self.counters.queue_wait.record(waited);

@@ -26,9 +26,7 @@ impl Engine {
         packet: Packet<'_>,
         mut statement: Statement,
     ) -> Taken {
-        if self.ask_for_defined(turn, client, (packet, &mut statement))
-            || self.ask_for_routine(turn, client, (packet, &statement))
-        {
+        if self.ask_for_routine(turn, client, (packet, &statement)) {
             return Taken::Later;
         }
         if self.refuses_pin(turn, client, &statement) {

@@ -27,7 +27,7 @@ impl Engine {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        if client.inbox.is_empty() && !client.may_initiate() {
+        if client.inbox.is_empty() && !client.may_initiate {
             let used = self.consume(turn, key, bytes);
             if self.awaits_buffer(key) {
                 let rest = self.hand_over(turn, key, bytes.to_vec(), used);

@@ -214,7 +214,7 @@ impl Engine {
             return false;
         };
         // Something is about to come in front of it.
-        if client.may_initiate() {
+        if client.may_initiate {
             return false;
         }
         let command = bytes.get(HEADER_LEN).copied().and_then(Command::from_byte);

@@ -26,6 +26,7 @@ use crate::diagnostics::Counts;
 use crate::lanes::digests::Digest;
 use crate::permits::overtime::Allowance;
 use crate::prepared::named::{executes, names_statement, put_named};
+use crate::shared::SchemaChange;
 use crate::{Engine, Mail, Settings, Turn};
 
 impl Engine {
@@ -130,7 +131,13 @@ impl Engine {
     ) {
         if defines(statement.kind, statement.traits) {
             let stored = statement.traits.contains(Traits::DEFINES_STORED);
-            self.forget_schemas(turn, stored);
+            self.forget_schemas(
+                turn,
+                SchemaChange {
+                    stored,
+                    done: false,
+                },
+            );
         }
     }
 

@@ -9,13 +9,14 @@ use wire::{ErrPacket, ServerStatus, code};
 
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::carried::refused::explained;
-use crate::client::{First, LoginStep};
+use crate::client::LoginStep;
 use crate::commands::answers::Ending;
 use crate::commands::mentions;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
 use crate::lanes::digests::Sample;
 use crate::report::counters::DisconnectReason;
+use crate::shared::SchemaChange;
 use crate::{Engine, Mail, Turn};
 
 impl Engine {
@@ -95,8 +96,8 @@ impl Engine {
             (Purpose::ReadRoutine(read), ending) => {
                 self.routine_told(turn, key, (&read, *ending == Ending::Ok));
             }
-            (Purpose::ReadStored(read), ending) => {
-                self.stored_told(turn, key, (read, *ending == Ending::Ok));
+            (Purpose::ReadStored(rows), ending) => {
+                self.stored_told(turn.now, key, (&rows, ending));
             }
             (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
             (Purpose::ReadUserVariables(read), ending) => {
@@ -237,13 +238,13 @@ impl Engine {
     /// What was known of tables, views and whatever runs by itself may have been defined as something else.
     fn defined<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, command: &ClientCommand) {
         let stored = command.traits.contains(Traits::DEFINES_STORED);
-        self.forget_schemas(turn, stored);
+        self.forget_schemas(turn, SchemaChange { stored, done: true });
         if command.traits.contains(Traits::DEFINES_SCHEMA) {
             self.reselect_schemas(turn, key);
         }
         let client = command.client.and_then(|key| self.clients.get_mut(key));
         if let Some(client) = client.filter(|_| stored) {
-            client.first |= First::DEFINITIONS;
+            client.defined_pinned |= !client.pins.is_empty();
         }
         self.may_have_changed_accounts(turn, command.kind, command.traits);
     }

@@ -11,7 +11,6 @@ use std::collections::HashSet;
 use admission::Left;
 use events::{Handle, Io};
 use membership::Key;
-use pool::State as BackendState;
 
 use crate::backend::{Purpose, Reading};
 use crate::client::{Client, State as ClientState};
@@ -87,7 +86,7 @@ impl Engine {
         for backend in self.backends_that(|backend| suspects.contains(&backend.handle)) {
             self.end_backend(turn, backend);
         }
-        self.put_in_order(turn);
+        self.put_in_order();
         // What does not hold together now was worked on, too.
         for client in self.clients_that(|client, _| !self.is_client_whole(client)) {
             self.end_client(turn, client);
@@ -95,7 +94,7 @@ impl Engine {
         for backend in self.backends_in_pieces() {
             self.end_backend(turn, backend);
         }
-        self.put_in_order(turn);
+        self.put_in_order();
         let in_order = self.check_invariants();
         if let Err(what) = &in_order {
             tracing::error!(
@@ -153,7 +152,6 @@ impl Engine {
             self.started = true;
             self.probe(turn);
         }
-        self.unpark(turn);
         self.tell_locked_out(turn);
         self.tell_lock_turns(turn);
         self.open_gate(turn);
@@ -224,10 +222,8 @@ impl Engine {
             return false;
         };
         let backend = client.backend.and_then(|backend| self.pool.get(backend));
-        let works = |key| self.parked.iter().any(|&(parked, _)| Some(parked) == key);
         let forgotten = state == ClientState::Active
-            && backend.is_some_and(|backend| !backend.is_working() && !backend.kill_outstanding)
-            && !works(client.backend);
+            && backend.is_some_and(|backend| !backend.is_working() && !backend.kill_outstanding);
         !forgotten && self.check_client(key, client, state).is_ok()
     }
 
@@ -251,7 +247,7 @@ impl Engine {
     }
 
     /// Makes anew what is counted or listed beside the records of clients and backends.
-    fn put_in_order<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>) {
+    fn put_in_order(&mut self) {
         self.pool.recount();
         self.forget_strangers();
         while self.counted > self.clients.len() {
@@ -271,17 +267,6 @@ impl Engine {
         for hold in self.holds.values() {
             if let Hold::Queued(_, id) = hold {
                 self.keys[id.0 as usize].queued += 1;
-            }
-        }
-        let resting = self.pool.key_ids().flat_map(|id| {
-            let resetting = self.pool.iter(id, BackendState::Resetting);
-            let resting = resetting.filter(|(_, backend)| !backend.is_working());
-            resting.map(|(key, _)| (key, turn.now))
-        });
-        let resting: Vec<_> = resting.collect();
-        for (key, now) in resting {
-            if self.parked.iter().all(|&(parked, _)| parked != key) {
-                self.parked.push((key, now));
             }
         }
         self.awake.clear();

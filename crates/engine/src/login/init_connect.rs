@@ -11,7 +11,7 @@ use events::Io;
 use membership::Key;
 use wire::{Capabilities, Command, NO_ATTRIBUTES, PacketWriter, code};
 
-use crate::client::{Client, First, Login, LoginStep, State};
+use crate::client::{Login, LoginStep, State};
 use crate::errors::{ClientError, host};
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -24,7 +24,11 @@ impl Engine {
     pub(crate) fn begin<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.welcome(turn, key);
         self.clients.move_to(key, State::Idle, turn.now);
-        if self.clients.get(key).is_some_and(Client::may_initiate) {
+        if self
+            .clients
+            .get(key)
+            .is_some_and(|client| client.may_initiate)
+        {
             self.consume_inbox(turn, key);
         }
     }
@@ -41,7 +45,11 @@ impl Engine {
 
     /// Puts what is run at the beginning of a session in front of what its client has sent, once, if it is due.
     pub(crate) fn initiate(&mut self, key: Key) {
-        if !self.clients.get(key).is_some_and(Client::may_initiate) {
+        if !self
+            .clients
+            .get(key)
+            .is_some_and(|client| client.may_initiate)
+        {
             return;
         }
         let ready = [State::Idle, State::Active].map(Some);
@@ -50,7 +58,7 @@ impl Engine {
         let (Some(text), Some(client)) = (text, self.clients.get_mut(key)) else {
             return;
         };
-        client.first -= First::INIT_CONNECT;
+        client.may_initiate = false;
         let id = client.key;
         let exempt = self.keys[id.0 as usize].kills_others || self.pool.key(id).is_sandbox();
         if text.is_empty() || exempt {
@@ -124,12 +132,5 @@ impl Engine {
         );
         let error = ClientError::new(code::NEW_ABORTING_CONNECTION, b"08S01", text);
         self.fail(turn, key, &error, DisconnectReason::LoginRefused);
-    }
-}
-
-impl Client {
-    /// True of a session for which something may have to be run before anything else.
-    pub(crate) fn may_initiate(&self) -> bool {
-        self.first.contains(First::INIT_CONNECT)
     }
 }

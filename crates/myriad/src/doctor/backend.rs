@@ -8,6 +8,7 @@ use anyhow::Context;
 use doctor::{Facts, Finding, Need, Ours, Tracking};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
+use session::statement::{Flavor, unseen_question};
 
 use super::tracker::{self, Place, Target};
 use crate::database_tls;
@@ -125,8 +126,41 @@ async fn ask(opts: Opts) -> anyhow::Result<Facts> {
     let version: Option<String> = connection.query_first("SELECT VERSION()").await?;
     let variables: Vec<(String, String)> = connection.query("SHOW GLOBAL VARIABLES").await?;
     let status: Vec<(String, String)> = connection.query("SHOW GLOBAL STATUS").await?;
+    let version = version.unwrap_or_default();
+    let leaving = ask_for_leaving(&mut connection, &version).await;
     connection.disconnect().await?;
-    Ok(Facts::new(version.unwrap_or_default(), variables, status))
+    let facts = Facts::new(version, variables, status);
+    Ok(match leaving {
+        Ok(names) => facts.with_leaving(names),
+        // Servers of before recursive queries.
+        Err(error) => {
+            tracing::debug!(%error, "triggers and views cannot be read");
+            facts
+        }
+    })
+}
+
+/// The tables and views that leave something in a session which nothing reports.
+async fn ask_for_leaving(
+    connection: &mut Conn,
+    version: &str,
+) -> Result<Vec<String>, mysql_async::Error> {
+    let flavor = match version.contains("MariaDB") {
+        true => Flavor::MariaDb,
+        false => Flavor::MySql,
+    };
+    let rows: Vec<(String, String, String, String)> =
+        connection.query(unseen_question(flavor)).await?;
+    let leaving = rows.into_iter().filter(|(what, ..)| what == "U");
+    let text = |hex: &str| {
+        let pairs = hex.as_bytes().chunks(2);
+        let byte = |pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+        let bytes: Vec<_> = pairs.filter_map(byte).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let name =
+        |(_, _, schema, name): (_, _, String, String)| format!("{}.{}", text(&schema), text(&name));
+    Ok(leaving.map(name).collect())
 }
 
 fn is_local(host: &str) -> bool {

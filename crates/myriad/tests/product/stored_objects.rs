@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use session::statement::{Flavor, unseen_question};
 use wire::Capabilities;
 
 use crate::session_state::pinned;
@@ -77,12 +78,9 @@ fn what_a_trigger_leaves_is_the_sessions_own() {
     }
 }
 
-/// Their connections can name `information_schema` only where it is selected, and on MySQL not even there.
+/// Their connections cannot name `information_schema`: whatever may come to a trigger or view pins.
 #[test]
-fn clients_that_name_no_schemas_are_told_from_others_too() {
-    if !Server::is_mariadb() {
-        return;
-    }
+fn clients_that_name_no_schemas_are_pinned_by_what_uses_tables() {
     let database = begin("unseen_nameless", MAKES_TABLE);
     let door = door(&database);
     let login = Login {
@@ -90,23 +88,16 @@ fn clients_that_name_no_schemas_are_told_from_others_too() {
         ..Login::to("unseen_nameless")
     };
     let client = || Client::login(&door.address(), &login).unwrap();
-    let (mut own, mut others) = (client(), [client(), client(), client()]);
+    let (mut own, mut other) = (client(), client());
     own.run("INSERT INTO t VALUES (1)");
     for _ in 0..3 {
-        for other in &mut others {
-            let told = other.run("SELECT COUNT(*) FROM left_behind");
-            assert!(matches!(told[..], [Outcome::Err(1146, _)]), "{told:?}");
-            assert_eq!(other.value("SELECT DATABASE()"), "unseen_nameless");
-        }
+        let told = other.run("SELECT COUNT(*) FROM left_behind");
+        assert!(matches!(told[..], [Outcome::Err(1146, _)]), "{told:?}");
+        assert_eq!(other.value("SELECT DATABASE()"), "unseen_nameless");
         assert_eq!(own.value("SELECT COUNT(*) FROM left_behind"), "0");
     }
-    assert_eq!(pinned(&door, "stored_object"), 1);
-    others[0].run(
-        "CREATE TRIGGER later BEFORE INSERT ON u FOR EACH ROW SET @last = GET_LOCK('nameless', 0)",
-    );
-    others[0].run("INSERT INTO u VALUES (1)");
     assert_eq!(pinned(&door, "stored_object"), 2);
-    // Whoever has no schema finds a connection all the same.
+    // Whoever uses no table finds a connection all the same.
     let without = Login {
         capabilities: USUAL | Capabilities::NO_SCHEMA,
         schema: "",
@@ -114,6 +105,88 @@ fn clients_that_name_no_schemas_are_told_from_others_too() {
     };
     let mut without = Client::login(&door.address(), &without).unwrap();
     assert_eq!(without.value("SELECT DATABASE()"), "NULL");
+    assert_eq!(pinned(&door, "stored_object"), 2);
+}
+
+/// What the server finds by the text of a trigger: `U` leaves something that nothing reports, `S` sets variables.
+#[test]
+fn the_server_finds_what_leaves_something() {
+    const MODES: [&str; 2] = ["", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT"];
+    const ANY: [(&str, &str); 25] = [
+        ("SELECT a INTO @x FROM t", "U"),
+        (
+            "BEGIN DECLARE n INT; SELECT a, 2 INTO n, @x FROM t; END",
+            "U",
+        ),
+        ("BEGIN DECLARE n INT; SET n = (@x := 5); END", "U"),
+        ("CALL p(1, @x)", "U"),
+        ("GET DIAGNOSTICS CONDITION 1 @x = MESSAGE_TEXT", "U"),
+        ("CREATE TEMPORARY TABLE s (a INT)", "U"),
+        (
+            "BEGIN IF NEW.a THEN create temporary\ntable s select 1; END IF; END",
+            "U",
+        ),
+        (
+            "BEGIN DECLARE n INT; SELECT Get_Lock ('a', 0) INTO n; END",
+            "U",
+        ),
+        ("SET @c = @c + 1", "S"),
+        ("SET NEW.a = -(NEW.a DIV 5), @counter= @counter+1", "S"),
+        ("BEGIN DECLARE n INT; SET n = 1, @@sql_mode = ''; END", "S"),
+        ("BEGIN CALL p(1, NEW.a); SET @x = 5; END", "S"),
+        ("INSERT INTO log VALUES (NEW.a, @who)", ""),
+        ("INSERT INTO log (who, what) SELECT @who, a FROM t", ""),
+        ("INSERT INTO log SELECT @who, a FROM t", ""),
+        (
+            "BEGIN DECLARE n INT; SELECT a INTO n FROM t WHERE b = @x; END",
+            "",
+        ),
+        ("SET NEW.a = LENGTH(CONCAT(@who, NEW.a))", ""),
+        ("INSERT INTO log SET who = @who, what = NEW.a", ""),
+        ("SET @`a b` = 1", "S"),
+        ("SET NEW.a = LAST_INSERT_ID()", ""),
+        ("BEGIN SET NEW.a = LAST_INSERT_ID(5); END", ""),
+        ("SET NEW.a = 1", ""),
+        ("SET sql_mode = ''", ""),
+        ("INSERT INTO log VALUES (RELEASE_LOCK('a'))", ""),
+        ("INSERT INTO temporary_get_lock VALUES (1)", ""),
+    ];
+    const ON_MARIADB: [(&str, &str); 5] = [
+        ("SET NEW.a = LASTVAL(s)", "U"),
+        ("INSERT INTO t VALUES (previous value for s)", "U"),
+        ("SET NEW.a = NEXTVAL(s)", ""),
+        ("SET NEW.a = (SELECT lastval_of FROM u)", ""),
+        ("SET ROLE r", ""),
+    ];
+    const ON_MYSQL: [(&str, &str); 2] = [("SET ROLE r", "U"), ("SET RESOURCE GROUP g", "U")];
+    let (flavor, own) = match Server::is_mariadb() {
+        true => (Flavor::MariaDb, &ON_MARIADB[..]),
+        false => (Flavor::MySql, &ON_MYSQL[..]),
+    };
+    let database = Database::private();
+    database.schema("found");
+    let cases = ANY.iter().chain(own);
+    for (number, (text, _)) in cases.clone().enumerate() {
+        database.execute(&format!(
+            "USE found; CREATE TABLE case_{number} (a INT);
+             DELIMITER //
+             CREATE TRIGGER case_{number} BEFORE INSERT ON case_{number} FOR EACH ROW {text}//
+             DELIMITER ;"
+        ));
+    }
+    for mode in MODES {
+        let question = unseen_question(flavor);
+        let told = database.execute(&format!("SET sql_mode = '{mode}'; {question}"));
+        for (number, (text, expected)) in cases.clone().enumerate() {
+            let name = format!("case_{number}");
+            let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02X}")).collect();
+            let [schema, name]: [String; 2] = [hex("found"), hex(&name)];
+            let row = |what| told.contains(&format!("{what}\tW\t{schema}\t{name}\n"));
+            assert_eq!(row("U"), *expected == "U", "{mode}: {text}: {told}");
+            let sets = row("S") == (*expected == "S");
+            assert!(sets || *expected == "U", "{mode}: {text}: {told}");
+        }
+    }
 }
 
 #[test]

@@ -77,7 +77,7 @@ pub use target::{Kill, Named, kill_target, names, use_schema};
 pub use text_prepared::{Source, TextPrepared, text_prepared};
 pub use time_limit::{milliseconds, seconds, time_limit};
 pub use tracking::sets_tracked;
-pub use unseen::{Stored, leaves_unseen, patterns, sets_variables};
+pub use unseen::{UNSEEN_MAX, unseen_question};
 pub use user_variables::{Mention, carried_name, user_variables};
 
 #[cfg(test)]

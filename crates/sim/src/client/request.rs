@@ -3,7 +3,9 @@
 use session::ASK_FOR_COLLATIONS;
 use wire::{Command, PacketWriter, Shape, put_lenenc_bytes};
 
-use crate::database::sql::{Assignment, BETWEEN, COUNT, COUNT_PRIVILEGES, COUNT_VIEWS, Sql};
+use crate::database::sql::{
+    Assignment, BETWEEN, COUNT, COUNT_PRIVILEGES, COUNT_VIEWS, LIST_STORED, Sql,
+};
 
 /// One command of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -251,7 +253,7 @@ fn text(sql: &Sql) -> String {
         Sql::ShowWarnings => "SHOW WARNINGS".to_owned(),
         Sql::CountPrivileges => format!("SELECT {COUNT_PRIVILEGES}"),
         Sql::ListCollations => String::from_utf8_lossy(ASK_FOR_COLLATIONS).into_owned(),
-        Sql::ListStored { .. } => "SELECT 'T',NULL".to_owned(),
+        Sql::ListStored => LIST_STORED.to_owned(),
         Sql::CountViews(names) => format!("{COUNT_VIEWS}{}')", names.join("','")),
         Sql::Clear => "SELECT 1 FROM (SELECT 1) AS cleared".to_owned(),
         Sql::Found(rows) => found(*rows),

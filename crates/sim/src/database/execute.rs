@@ -60,7 +60,7 @@ pub(crate) fn uses_table(sql: &Sql) -> bool {
             | Sql::Insert
             | Sql::CreateTemporary
             | Sql::Leave
-            | Sql::ListStored { .. }
+            | Sql::ListStored
             | Sql::DropTemporary
             | Sql::InsertTemporary(_)
             | Sql::ReadTemporary
@@ -75,13 +75,12 @@ fn list_collations() -> Outcome {
     Outcome::Rows(catalog::collations().map(row).collect())
 }
 
-/// The trigger of `leaves`, which there is in every schema; nothing leads to it.
-fn list_stored(by_words: bool) -> Outcome {
-    let hex = |text: &str| Some(text.bytes().map(|byte| format!("{byte:02X}")).collect());
-    let body = "CREATE TEMPORARY TABLE IF NOT EXISTS tmp1 (k int)";
-    let row = |schema| vec![Some("T".to_owned()), hex(schema), hex("leaves"), hex(body)];
-    let schemas = catalog::SCHEMAS.into_iter().filter(|_| by_words);
-    Outcome::Rows(schemas.map(row).collect())
+/// The trigger of `leaves`, which there is in every schema and which creates a temporary table.
+fn list_stored() -> Outcome {
+    let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02X}")).collect();
+    let row = |schema| ["U".to_owned(), "W".to_owned(), hex(schema), hex("leaves")];
+    let rows = catalog::SCHEMAS.into_iter().map(row);
+    Outcome::Rows(rows.map(|row| row.map(Some).into()).collect())
 }
 
 impl Work<'_> {
@@ -121,7 +120,7 @@ impl Work<'_> {
                 Outcome::Rows(vec![vec![Some("0".to_owned()), Some(user)]])
             }
             Sql::ListCollations => list_collations(),
-            Sql::ListStored { by_words } => list_stored(*by_words),
+            Sql::ListStored => list_stored(),
             Sql::CountViews(names) => {
                 let views = names.iter().filter(|name| *name == VIEW);
                 Outcome::value(views.count().to_string())

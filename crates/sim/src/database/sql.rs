@@ -5,7 +5,7 @@ mod parse;
 
 use super::Binding;
 
-pub(crate) use parse::{BETWEEN, COUNT, COUNT_PRIVILEGES, COUNT_VIEWS, VIEW, parse};
+pub(crate) use parse::{BETWEEN, COUNT, COUNT_PRIVILEGES, COUNT_VIEWS, LIST_STORED, VIEW, parse};
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +34,8 @@ pub(crate) enum Sql {
     ReadTemporary,
     /// `INSERT INTO leaves VALUES(1)`: its trigger makes `tmp1`, if there is none.
     Leave,
-    /// `SELECT 'T',… FROM information_schema.TRIGGERS …`: what leaves something behind, or what leads there.
-    ListStored {
-        /// The first question, by what a text of such has.
-        by_words: bool,
-    },
+    /// `WITH RECURSIVE …`: which tables and views leave something behind unseen.
+    ListStored,
     /// The collations with number, name and character set, and which are defaults.
     ListCollations,
     /// `SELECT COUNT(*) FROM information_schema.TABLES …`: how many of these names are views.

@@ -7,7 +7,7 @@ use crate::support::Server;
 /// A difference on purpose: the words of the document that say so, and whether this is it.
 type Known = (&'static str, fn(&Case<'_>) -> bool);
 
-const KNOWN: [Known; 72] = [
+const KNOWN: [Known; 71] = [
     (
         "told in the transaction of the statement that it is about",
         |case| {
@@ -309,14 +309,6 @@ const KNOWN: [Known; 72] = [
         let gets = counts && case.has(&["GET DIAGNOSTICS CONDITION"]);
         warned && (gets || case.asks() && case.same_but_warnings_of_flags())
     }),
-    (
-        "or where the client says `CLIENT_NO_SCHEMA` on MySQL",
-        |case| {
-            let leaves = ["TRIGGER leaves", "VIEW lv", "shadow"];
-            let nameless = case.lines[0].contains("+NO_SCHEMA") && !Server::is_mariadb();
-            nameless && case.has(&leaves)
-        },
-    ),
     (
         "conditions of before, after a successful `PREPARE",
         |case| {

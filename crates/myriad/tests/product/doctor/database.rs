@@ -22,7 +22,7 @@ fn a_real_database_is_asked_and_judged() {
         .iter()
         .filter(|finding| finding["group"] == "database")
         .collect();
-    assert_eq!(of_database.len(), 12, "{report:#}");
+    assert_eq!(of_database.len(), 13, "{report:#}");
     for finding in &of_database {
         assert_ne!(finding["severity"], "unknown", "{finding:#}");
     }

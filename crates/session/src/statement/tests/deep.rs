@@ -61,7 +61,6 @@ fn read_all(text: &[u8], dialect: &Dialect) {
     let _ = names(text, dialect);
     let _ = text_prepared(text, dialect);
     let _ = sets_tracked(text, dialect);
-    let _ = sets_variables(text, dialect);
     let _ = user_variables(text, dialect);
     let _ = account_statement(text, dialect);
     let _ = names_limits(text);

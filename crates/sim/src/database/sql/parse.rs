@@ -28,6 +28,9 @@ pub(crate) const COUNT_PRIVILEGES: &str =
 pub(crate) const COUNT_VIEWS: &str =
     "COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE='VIEW' AND TABLE_NAME IN ('";
 
+/// How the front door asks what triggers and views leave behind.
+pub(crate) const LIST_STORED: &str = "WITH RECURSIVE ";
+
 /// What stands between the statements of one text.
 pub(crate) const BETWEEN: &str = "; ";
 
@@ -70,6 +73,9 @@ fn statement(body: &str) -> Option<Sql> {
         _ => {
             if let Some(rest) = body.strip_prefix("SELECT ") {
                 return select(rest);
+            }
+            if body.starts_with(LIST_STORED) {
+                return Some(Sql::ListStored);
             }
             if let Some(rest) = body.strip_prefix("SET ") {
                 return set(rest);
@@ -166,10 +172,6 @@ fn select_with(rest: &str) -> Option<Sql> {
     }
     if rest.starts_with(COUNT_PRIVILEGES) {
         return Some(Sql::CountPrivileges);
-    }
-    if rest.starts_with("'T',") {
-        let by_words = rest.contains("'%temporary%'");
-        return Some(Sql::ListStored { by_words });
     }
     if rest
         .starts_with("LOWER(VARIABLE_NAME),SESSION_VALUE FROM information_schema.SYSTEM_VARIABLES")
