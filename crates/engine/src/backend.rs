@@ -21,26 +21,25 @@ use session::SessionState;
 use session::statement::{Kind, PinReasons, Traits};
 use wire::ServerStatus;
 
+use crate::ask::Ask;
+use crate::ask::Question;
 use crate::backend::auth::BackendLogin;
 use crate::carried::effect::{Act, Effect};
 use crate::carried::leftovers::Leftovers;
 use crate::carried::retrack::Retrack;
-use crate::carried::routines::ReadRoutine;
-use crate::carried::told::{ReadVariables, Untold};
+use crate::carried::told::Untold;
 use crate::carried::trust::Probe;
-use crate::carried::user_variables::ReadUserVariables;
 use crate::carried::views::Unsure;
 use crate::commands::local_infile::Upload;
 use crate::commands::pieces::Rest;
-use crate::conditions::{Does, ReadWarnings};
+use crate::conditions::Does;
 use crate::diagnostics::Counts;
 use crate::lanes::digests::Digest;
-use crate::lanes::views::ReadTables;
 use crate::login::relay::Relay;
 use crate::permits::limits::Keeping;
 use crate::prepared::Preparing;
 use crate::prepared::backend_statements::BackendStatements;
-use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, TextResultSet, Translation};
+use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, Translation};
 
 /// What makes answers differ: sessions share backend connections only within one key (rule 1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -299,7 +298,7 @@ impl Backend {
     /// True until it has answered what every new connection is asked.
     pub(crate) fn is_new(&self) -> bool {
         let last = self.exchanges.back();
-        last.is_some_and(|exchange| matches!(exchange.purpose, Purpose::ReadPrivileges(_)))
+        last.is_some_and(|exchange| matches!(exchange.purpose.ask(), Some(Ask::Privileges)))
     }
 }
 
@@ -307,7 +306,21 @@ impl Backend {
 pub(crate) enum Purpose {
     /// For a client, which gets the answer.
     Command(ClientCommand),
-    /// Part of a restore: the answer is swallowed.
+    /// Something of Myriad's own: the answer is swallowed.
+    Own(Step),
+    /// A question of Myriad's own.
+    Ask(Question),
+}
+
+impl From<Step> for Purpose {
+    fn from(step: Step) -> Self {
+        Self::Own(step)
+    }
+}
+
+/// What Myriad itself does on a backend.
+pub(crate) enum Step {
+    /// Part of a restore.
     Restore(RestorePart),
     /// COM_STMT_PREPARE of what a session executes.
     Prepare(Box<Preparing>),
@@ -318,50 +331,10 @@ pub(crate) enum Purpose {
     /// The settings that Myriad needs on each backend connection; and whether its answer tells of variables that they
     /// have set.
     Setup(bool),
-    /// Whether the server tells what is set.
+    /// Variables are set to what they are, to see whether the server tells of that.
     Probe(Probe),
-    /// What variables sessions have, and what they begin with, on a server that does not.
-    ReadBeginning(TextResultSet),
-    /// What the session begins with: character sets, sql_mode and so on.
-    ReadFacts(TextResultSet),
-    /// Whether the account may end what others run.
-    ReadPrivileges(TextResultSet),
-    /// LAST_INSERT_ID() of the attached session.
-    ReadInsertId(TextResultSet),
-    /// FOUND_ROWS() of the attached session.
-    ReadFoundRows(TextResultSet),
-    /// The character sets of the attached session.
-    ReadCharset(TextResultSet),
-    /// Variables that the attached session has set, and nobody has told.
-    ReadVariables(Box<ReadVariables>),
-    /// The role of the attached session.
-    ReadRole(TextResultSet),
-    /// Which user variables there are.
-    ReadNames(TextResultSet),
-    /// What SET STATEMENT has put back.
-    ReadPutBack,
-    /// What the attached session has tracked.
-    ReadTracking(TextResultSet),
     /// The backend tracks for the front door again.
     Retrack,
-    /// What sessions begin with now that a session has changed global variables.
-    ReadGlobals(TextResultSet),
-    /// User variables that the attached session may have assigned.
-    ReadUserVariables(Box<ReadUserVariables>),
-    /// The warnings of the attached session, as the answer has them.
-    ReadWarnings(Box<ReadWarnings>),
-    /// Whether a command that is to be sent again names a view.
-    ReadViews(TextResultSet),
-    /// Whether the account may set limits.
-    ReadRight(TextResultSet),
-    /// Whether a read that was answered names a view.
-    ReadTables(Box<ReadTables>),
-    /// What a procedure does.
-    ReadRoutine(Box<ReadRoutine>),
-    /// The server's collations.
-    ReadCollations(TextResultSet),
-    /// What leaves something in a session unseen.
-    ReadStored(TextResultSet),
     /// A read whose warnings are asked for: its answer was told before.
     Repeat,
     /// ROLLBACK of what no session is attached to any more. It is refused where an XA transaction was prepared.
@@ -383,30 +356,25 @@ impl Purpose {
 
     /// True for what the front door asks for itself: a client is not told how that fares.
     pub(crate) fn is_question(&self) -> bool {
-        !matches!(
-            self,
-            Self::Command(_) | Self::Restore(_) | Self::Prepare(_) | Self::Repeat
-        )
-    }
-
-    /// True for what asks something of the backend.
-    pub(crate) fn is_read(&self) -> bool {
-        let commands = matches!(
-            self,
-            Self::Reset
-                | Self::Reselect
-                | Self::Setup(_)
-                | Self::RollBack
-                | Self::Kill(_)
-                | Self::Ping
-        );
-        self.is_question() && !commands
+        match self {
+            Self::Command(_) => false,
+            Self::Own(step) => !matches!(step, Step::Restore(_) | Step::Prepare(_) | Step::Repeat),
+            Self::Ask(_) => true,
+        }
     }
 
     /// True for what a KILL may end: a client's command, or what is prepared for one, without which it does not
     /// run.
     pub(crate) fn may_be_ended(&self) -> bool {
-        matches!(self, Self::Command(_) | Self::Prepare(_))
+        matches!(self, Self::Command(_) | Self::Own(Step::Prepare(_)))
+    }
+
+    /// What is asked, if that is it.
+    pub(crate) fn ask(&self) -> Option<&Ask> {
+        match self {
+            Self::Ask(question) => Some(&question.ask),
+            _ => None,
+        }
     }
 }
 

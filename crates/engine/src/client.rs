@@ -17,6 +17,7 @@ use crate::backend::setup::SQL_MODE;
 use crate::carried::holdings::Holdings;
 use crate::carried::last_gtid::Gtid;
 use crate::carried::track_filter::TrackFilter;
+use crate::carried::untold::Untold;
 use crate::diagnostics::capture::Capture;
 use crate::endings::retry::Retry;
 use crate::lanes::digests::Digest;
@@ -120,6 +121,8 @@ pub(crate) struct Client {
     pub capture: Capture,
     /// What it is told of changes to its session, if it asked for that.
     pub tracks: TrackFilter,
+    /// What it is told late of that, if there is something.
+    pub untold: Option<Box<Untold>>,
     /// Its capabilities have changed: it goes over to another key once it holds no backend.
     pub rekeyed: bool,
     /// What the server runs for each session that begins may have to be run before its next statement.

@@ -1,12 +1,9 @@
 //! All client connections of a worker, and the list that each is on.
 
-use std::collections::BTreeMap;
-
 use events::{Span, Timestamp};
 use membership::{Key, ListId, Roster};
 use pool::KeyId;
 
-use crate::carried::untold::Untold;
 use crate::client::{Client, Login, LoginStep, State};
 
 const GREETING: ListId = ListId(0);
@@ -32,8 +29,6 @@ pub(crate) struct Clients {
     /// The values of `wait_timeout` that idle sessions have set for themselves, in seconds. Each has a list of its
     /// own, so that only the first of that can be due.
     own_timeouts: Vec<u32>,
-    /// What the few are to be told that are told late of what has changed in their sessions.
-    pub(crate) untold: BTreeMap<Key, Untold>,
 }
 
 impl Clients {
@@ -42,7 +37,6 @@ impl Clients {
         Self {
             roster: Roster::new(FIXED),
             own_timeouts: Vec::new(),
-            untold: BTreeMap::new(),
         }
     }
 
@@ -133,15 +127,8 @@ impl Clients {
         silent.min_by_key(|&(at, _)| at)
     }
 
-    /// Forgets what connections that are gone were to be told.
-    pub(crate) fn forget_strangers(&mut self) {
-        let roster = &self.roster;
-        self.untold.retain(|key, _| roster.get(*key).is_some());
-    }
-
     /// Takes a connection out.
     pub(crate) fn remove(&mut self, key: Key) -> Option<Client> {
-        self.untold.remove(&key);
         self.roster.remove(key)
     }
 

@@ -170,7 +170,11 @@ impl Engine {
         let next = turn.io.sequence_id(client.handle);
         client.answer_begins = next.unwrap_or(packet.sequence_id.wrapping_add(1));
         let Ok(attributes) = client.attributes(packet.payload.bytes()) else {
-            self.answer_err(turn, key, &ClientError::malformed_packet(self.flavor()));
+            self.answer_err(
+                turn,
+                key,
+                &ClientError::malformed_packet(self.known.flavor()),
+            );
             self.touch(key, turn.now);
             return Some(consumed);
         };
@@ -259,7 +263,7 @@ impl Engine {
             .clients
             .get(key)
             .map_or(0, |c| c.origin.asked_collation);
-        let facts = self.facts.as_ref();
+        let facts = self.known.facts.as_ref();
         facts.map_or(collation, |facts| facts.collation_after_reset(collation))
     }
 
@@ -290,10 +294,11 @@ impl Engine {
     /// many warnings the statement before had; nobody asks for that.
     pub(crate) fn answer_ok<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let mut block = Vec::new();
-        self.put_untold_alone(key, &mut block);
-        let Some(client) = self.clients.get(key) else {
+        let flavor = self.known.flavor();
+        let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        client.put_untold_alone(flavor, &mut block);
         let ok = OkPacket {
             status: client.status,
             state_changes: &block,
@@ -342,7 +347,7 @@ impl Engine {
     /// The session can ask about an ERR of the front door's own as about any. MySQL adds that of a command which is
     /// no statement to what there is.
     pub(crate) fn keep_refusal(&mut self, key: Key, error: &ClientError, is_statement: bool) {
-        let adds = !is_statement && self.flavor() == Flavor::MySql;
+        let adds = !is_statement && self.known.flavor() == Flavor::MySql;
         let client = self.clients.get_mut(key);
         if let Some(client) = client.filter(|client| client.login.is_none()) {
             client.capture.row_count = -1;

@@ -8,7 +8,9 @@ use membership::Key;
 use session::statement::{Kind, Traits};
 use wire::{OkPacket, Piece, PrepareOk, ServerStatus, TextResultSet};
 
-use crate::backend::{Backend, ClientCommand, Purpose};
+use crate::ask::OfSession;
+use crate::backend::{Backend, ClientCommand};
+use crate::client::Client;
 use crate::commands::answers::Ending;
 use crate::{Engine, Mail, Turn};
 
@@ -108,8 +110,7 @@ impl Backend {
         if !std::mem::take(&mut self.counted_rows) {
             return false;
         }
-        self.put_query(outbox, b"SELECT FOUND_ROWS() LIMIT 1");
-        self.expect(Purpose::ReadFoundRows(TextResultSet::default()));
+        self.ask_of_session(outbox, OfSession::FoundRows, b"SELECT FOUND_ROWS() LIMIT 1");
         true
     }
 
@@ -150,20 +151,14 @@ impl Engine {
         self.counters.read_backs += 1;
         true
     }
+}
 
-    /// The backend told the number.
-    pub(crate) fn learn_found_rows(&mut self, key: Key, rows: &TextResultSet) {
-        let client = self.pool.get(key).and_then(|backend| backend.client);
-        let digits = rows
-            .first(0)
-            .and_then(|value| std::str::from_utf8(value).ok());
+impl Client {
+    /// Its backend told the number.
+    pub(crate) fn learn_found_rows(&mut self, rows: &TextResultSet) {
+        let digits = rows.first(0).and_then(|value| str::from_utf8(value).ok());
         let found = digits.and_then(|digits| digits.parse().ok());
-        if let (Some(client), Some(found)) = (
-            client.and_then(|client| self.clients.get_mut(client)),
-            found,
-        ) {
-            client.capture.found_rows = Some(found);
-        }
+        self.capture.found_rows = found.or(self.capture.found_rows);
     }
 }
 

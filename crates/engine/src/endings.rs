@@ -15,6 +15,7 @@ use session::statement::{PinReasons, Traits};
 use wire::{Capabilities, HEADER_LEN, Piece, Told};
 use zeroize::Zeroize;
 
+use crate::backend::Step;
 use crate::backend::{Backend, Due, Exchange, PreparedXa, Purpose, Reading};
 use crate::client::State;
 use crate::endings::retry::Retry;
@@ -236,7 +237,7 @@ impl Engine {
         self.slot_returned(turn);
         for exchange in backend.exchanges {
             match exchange.purpose {
-                Purpose::Kill(victim) => self.kill_answered(turn, victim),
+                Purpose::Own(Step::Kill(victim)) => self.kill_answered(turn, victim),
                 // It may have run all the same.
                 Purpose::Command(command) if command.traits.contains(Traits::DEFINES_STORED) => {
                     self.forget_schemas(

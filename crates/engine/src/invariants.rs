@@ -67,10 +67,9 @@ impl Engine {
         }
         self.check_queued()?;
         self.check_lock_waits()?;
-        let stalled = self.stalls.clients();
-        let mut remembered = stalled.chain(self.clients.untold.keys().copied());
+        let mut stalled = self.stalls.clients();
         ensure(
-            remembered.all(|client| self.clients.get(client).is_some()),
+            stalled.all(|client| self.clients.get(client).is_some()),
             "something is remembered of a client that is gone",
         )
     }

@@ -23,6 +23,7 @@ use crate::commands::pieces::put_as_sent;
 use crate::conditions::{Answer, Does};
 use crate::diagnostics::Counts;
 use crate::endings::retry::{COMMAND_MAX, Retry};
+use crate::known::Known;
 use crate::lanes::digests::{Bounds, Digest, Sample};
 use crate::permits::overtime::Allowance;
 use crate::prepared::named::executes;
@@ -67,56 +68,14 @@ impl Client {
     }
 }
 
-impl Engine {
-    /// True if a command may share a lane.
-    pub(crate) fn may_share<I: Io<Mail>>(
-        &mut self,
-        turn: &Turn<'_, I>,
-        key: Key,
+impl Known {
+    /// What a plain read outside of transactions and pins has in common with others.
+    pub(crate) fn digest(
+        &self,
+        client: &Client,
         packet: Packet<'_>,
         statement: &Statement,
-    ) -> bool {
-        let digest = self.digest(key, packet, statement);
-        let Some(client) = self.clients.get_mut(key) else {
-            return false;
-        };
-        client.digest = digest;
-        let fresh = client.retry == Retry::Fresh && !client.may_initiate;
-        let behind = turn.io.unsent(client.handle) > self.settings.answer_buffer;
-        digest != Digest::NONE && fresh && !behind && self.is_fast(turn, digest)
-    }
-
-    pub(crate) fn is_fast<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, digest: Digest) -> bool {
-        let bounds = self.lane_bounds();
-        self.settings.lane_stall.is_some() && self.digests.is_fast(digest, &bounds, turn.now)
-    }
-
-    /// Puts a command into a lane at once, unless others wait for lanes or none has room.
-    pub(crate) fn join_lane<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        packet: Packet<'_>,
-    ) -> bool {
-        self.resolve_charset(key);
-        let Some(id) = self.clients.get(key).map(|client| client.key) else {
-            return false;
-        };
-        if self.clients.count(State::ForLane(id)) > 0 {
-            return false;
-        }
-        let Some(lane) = self.lane_with_room(turn, key) else {
-            return false;
-        };
-        self.put_in_lane(turn, (lane, key), packet);
-        true
-    }
-
-    /// What a plain read outside of transactions and pins has in common with others.
-    pub(crate) fn digest(&self, key: Key, packet: Packet<'_>, statement: &Statement) -> Digest {
-        let Some(client) = self.clients.get(key) else {
-            return Digest::NONE;
-        };
+    ) -> Digest {
         let plain = statement.traits.contains(Traits::PURE_READ)
             // What the server says of these concerns none of the sessions beside.
             && !statement.traits.contains(Traits::HINTS_VARIABLES)
@@ -150,6 +109,55 @@ impl Engine {
         let does = Does::of_statement(statement, packet.text(), self.flavor());
         let schema = client.session.schema.as_deref();
         Digest::new(statement.digest, (client.key, schema), does)
+    }
+}
+
+impl Engine {
+    /// True if a command may share a lane.
+    pub(crate) fn may_share<I: Io<Mail>>(
+        &mut self,
+        turn: &Turn<'_, I>,
+        key: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> bool {
+        let client = self.clients.get(key);
+        let digest = client.map_or(Digest::NONE, |client| {
+            self.known.digest(client, packet, statement)
+        });
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        client.digest = digest;
+        let fresh = client.retry == Retry::Fresh && !client.may_initiate;
+        let behind = turn.io.unsent(client.handle) > self.settings.answer_buffer;
+        digest != Digest::NONE && fresh && !behind && self.is_fast(turn, digest)
+    }
+
+    pub(crate) fn is_fast<I: Io<Mail>>(&mut self, turn: &Turn<'_, I>, digest: Digest) -> bool {
+        let bounds = self.lane_bounds();
+        self.settings.lane_stall.is_some() && self.known.digests.is_fast(digest, &bounds, turn.now)
+    }
+
+    /// Puts a command into a lane at once, unless others wait for lanes or none has room.
+    pub(crate) fn join_lane<I: Io<Mail>>(
+        &mut self,
+        turn: &mut Turn<'_, I>,
+        key: Key,
+        packet: Packet<'_>,
+    ) -> bool {
+        self.resolve_charset(key);
+        let Some(id) = self.clients.get(key).map(|client| client.key) else {
+            return false;
+        };
+        if self.clients.count(State::ForLane(id)) > 0 {
+            return false;
+        }
+        let Some(lane) = self.lane_with_room(turn, key) else {
+            return false;
+        };
+        self.put_in_lane(turn, (lane, key), packet);
+        true
     }
 
     /// What counts as fast and small enough for a lane.
@@ -346,7 +354,8 @@ impl Engine {
     ) {
         let bounds = self.lane_bounds();
         self.lane_patience.note(sample.service, turn.now);
-        self.digests
+        self.known
+            .digests
             .learn(command.digest, &sample, (&bounds, false), turn.now);
         let followed = self.pool.get(lane).is_some_and(Backend::is_working);
         self.lane_limit.answered(followed, turn.now);

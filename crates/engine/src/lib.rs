@@ -27,6 +27,7 @@
 //! | `settings`, `shared` | what an engine is told at its start; what the workers of a process share |
 //! | `errors` | the errors that Myriad itself tells a client |
 
+mod ask;
 mod awake;
 mod backend;
 mod carried;
@@ -39,10 +40,12 @@ mod endings;
 mod errors;
 mod handler;
 mod invariants;
+mod known;
 mod lanes;
 mod locks;
 mod login;
 mod owner;
+mod pair;
 mod permits;
 mod prepared;
 mod report;
@@ -62,14 +65,12 @@ use membership::Key;
 use pool::{Bounds, Concurrency, KeyId, Pool, Turns};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use session::Interner;
-use session::statement::Flavor;
 
-use crate::backend::facts::{Charsets, Facts};
 use crate::backend::key_state::KeyState;
 use crate::backend::shares::Share;
 use crate::backend::{Backend, PoolKey, TurnCounter};
 use crate::clients::Clients;
+use crate::known::Known;
 use crate::locks::LockWaits;
 
 pub use admission::{AccountName, AccountReport, Quota, Usage};
@@ -123,19 +124,12 @@ pub struct Engine {
     places_of_shares: HashMap<u32, usize>,
     /// How often accounts have turns.
     turns: Turns,
-    interner: Interner,
     /// What sessions keep besides.
     session_memory: carried::session_memory::SessionMemory,
-    /// What sessions have prepared.
-    templates: prepared::templates::Templates,
     /// Bytes of long data that waits for the execution that uses it.
     long_data: Arc<AtomicUsize>,
-    /// `None` until a backend was reached or could not be.
-    facts: Option<Facts>,
-    charsets: Charsets,
-    /// What the server tells with the OK of a login.
-    told_at_login: login::told::ToldAtLogin,
-    known_schemas: carried::schemas::KnownSchemas,
+    /// What is known of the server and of statements.
+    known: Known,
     stalls: endings::stalls::Stalls,
     /// Clients by connection id, for KILL.
     ids: HashMap<u32, Key>,
@@ -149,10 +143,6 @@ pub struct Engine {
     pin_log: carried::pin_log::PinLog,
     /// Keys for which something may be due.
     awake: Vec<KeyId>,
-    /// What was learned of plain reads.
-    digests: lanes::digests::Digests,
-    /// What is known of procedures and functions.
-    routines: carried::routines::Routines,
     /// How many backends run statements alone at once.
     busy: backend::busy::Busy,
     /// How many lanes there may be for one state of sessions.
@@ -180,8 +170,6 @@ pub struct Engine {
     intents: HashMap<Key, permits::limits::Intent>,
     /// OKs that are told once the limits are kept.
     kept: HashMap<Key, permits::limits::Kept>,
-    /// What sessions have said is to be told of their changes.
-    track_lists: carried::track_lists::TrackLists,
     /// When statements that may not take longer are to be looked at.
     overtime_due: Option<Timestamp>,
     /// Clients whose statement was counted or waits to be, and was not sent.
@@ -263,14 +251,9 @@ impl Engine {
             shares: Vec::new(),
             places_of_shares: HashMap::new(),
             turns,
-            interner: Interner::default(),
             session_memory: carried::session_memory::SessionMemory::default(),
-            templates: prepared::templates::Templates::default(),
             long_data: Arc::default(),
-            facts: None,
-            charsets: Charsets::new(),
-            told_at_login: login::told::ToldAtLogin::default(),
-            known_schemas: carried::schemas::KnownSchemas::default(),
+            known: Known::nothing(),
             stalls: endings::stalls::Stalls::default(),
             ids: HashMap::new(),
             orphans: VecDeque::new(),
@@ -278,8 +261,6 @@ impl Engine {
             surviving: Vec::new(),
             pin_log: carried::pin_log::PinLog::default(),
             awake: Vec::new(),
-            digests: lanes::digests::Digests::new(),
-            routines: carried::routines::Routines::default(),
             busy: backend::busy::Busy::new(busy),
             lane_limit: Concurrency::new(lanes),
             lane_patience: lanes::patience::LanePatience::new(lane_stall),
@@ -294,7 +275,6 @@ impl Engine {
             scheduler,
             intents: HashMap::new(),
             kept: HashMap::new(),
-            track_lists: carried::track_lists::TrackLists::default(),
             overtime_due: None,
             holds: HashMap::new(),
             to_serve: Vec::new(),
@@ -310,13 +290,6 @@ impl Engine {
             draining: None,
             started: false,
         }
-    }
-
-    /// The server's family, as far as it is known.
-    fn flavor(&self) -> Flavor {
-        self.facts
-            .as_ref()
-            .map_or(Flavor::MySql, |facts| facts.flavor)
     }
 
     fn key_id(&mut self, key: &PoolKey) -> KeyId {

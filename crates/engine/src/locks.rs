@@ -222,7 +222,7 @@ impl Engine {
         if !is_plain {
             return None;
         }
-        let dialect = self.facts.as_ref()?.dialect(&client.session)?;
+        let dialect = self.known.facts.as_ref()?.dialect(&client.session)?;
         let asked = asked_lock(client, packet, &dialect)?;
         let (call, form) = (asked.call, asked.form);
         let column = call.column.filter(|name| is_plain_text(name, COLUMN_MAX))?;
@@ -264,7 +264,7 @@ impl Engine {
             .as_ref()
             .filter(|set| set.is_narrow())?;
         let values = values_of(client, packet);
-        lock_name(call, values.as_deref(), self.flavor())
+        lock_name(call, values.as_deref(), self.known.flavor())
     }
 
     /// Its statement goes to the server now: what it has of the lock goes with it.
@@ -359,7 +359,7 @@ impl Engine {
         let Some(wait) = self.lock_waits.forget(key) else {
             return false;
         };
-        let (Stage::Waiting(waiting), Flavor::MariaDb) = (&wait.stage, self.flavor()) else {
+        let (Stage::Waiting(waiting), Flavor::MariaDb) = (&wait.stage, self.known.flavor()) else {
             return false;
         };
         if !self.tell_lock(turn, key, &waiting.wanted, Got::Null) {

@@ -82,7 +82,7 @@ impl Engine {
                 &ClientError::server_shutdown(),
                 DisconnectReason::Drain,
             );
-        } else if self.facts.is_some() {
+        } else if self.known.facts.is_some() {
             self.greet(turn, key);
         }
         Owner::Client(key).tag()
@@ -144,13 +144,14 @@ impl Engine {
             holdings: None,
             statements: None,
             tracks: TrackFilter::default(),
+            untold: None,
             rekeyed: false,
             may_initiate: false,
             defined_pinned: false,
             uploading: false,
             retry: Retry::Fresh,
             digest: Digest::NONE,
-            session: SessionState::new(0, &self.interner),
+            session: SessionState::new(0, &self.known.interner),
             last_insert_id: 0,
             capture: Capture::default(),
             backend: None,
@@ -165,7 +166,7 @@ impl Engine {
 
     /// The backend's version is known, or known to be unknown: whoever waits is greeted.
     pub(crate) fn learn_facts<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, facts: Facts) {
-        self.facts = Some(facts);
+        self.known.facts = Some(facts);
         while let Some(key) = self.clients.first(State::Greeting) {
             self.greet(turn, key);
         }
@@ -173,7 +174,7 @@ impl Engine {
 
     fn greet<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         self.clients.move_to(key, State::Login, turn.now);
-        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
+        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.known.facts) else {
             return;
         };
         let Some(login) = &mut client.login else {
@@ -293,8 +294,8 @@ impl Engine {
         payload: &[u8],
     ) -> Result<(), Malformed> {
         let response = HandshakeResponse::parse(payload)?;
-        let session = SessionState::new(response.collation, &self.interner);
-        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
+        let session = SessionState::new(response.collation, &self.known.interner);
+        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.known.facts) else {
             return Ok(());
         };
         let offered = facts.offered(&self.settings);
@@ -305,11 +306,11 @@ impl Engine {
         client.extended = response.extended & facts.extended;
         client.session = session;
         client.origin.asked_collation = response.collation;
-        client.begin_with(facts.begins_with(), &mut self.interner);
-        client.begin_sql_mode(facts, &mut self.interner);
-        client.tracks = self.track_lists.first();
+        client.begin_with(facts.begins_with(), &mut self.known.interner);
+        client.begin_sql_mode(facts, &mut self.known.interner);
+        client.tracks = self.known.track_lists.first();
         client.origin.ignores_space = client.capabilities.contains(Capabilities::IGNORE_SPACE);
-        client.begin_interactively(facts, &mut self.interner);
+        client.begin_interactively(facts, &mut self.known.interner);
         if let Some(error) = self.unreadable(response.collation) {
             self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
             return Ok(());
@@ -330,7 +331,7 @@ impl Engine {
 
     /// What a client is told whose login names a collation of a character set in which no statement can be read.
     pub(crate) fn unreadable(&self, collation: u8) -> Option<ClientError> {
-        let charset = self.facts.as_ref()?.unreadable_charset(collation)?;
+        let charset = self.known.facts.as_ref()?.unreadable_charset(collation)?;
         Some(ClientError::unreadable_charset(charset))
     }
 
@@ -348,8 +349,8 @@ impl Engine {
         let Some(login) = &mut client.login else {
             return;
         };
-        if self.known_schemas.contains(client.key, schema) {
-            client.session.schema = Some(self.interner.schema(schema));
+        if self.known.schemas.contains(client.key, schema) {
+            client.session.schema = Some(self.known.interner.schema(schema));
             if self.may_use_schema(turn, key) {
                 self.begin(turn, key);
             }
@@ -394,7 +395,7 @@ impl Engine {
         if let (true, Some(schema)) = (tracks, &client.session.schema) {
             client
                 .tracks
-                .put_login(schema, &self.track_lists, &mut block);
+                .put_login(schema, &self.known.track_lists, &mut block);
         }
         // Clients escape texts by one of these.
         let told =

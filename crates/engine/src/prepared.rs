@@ -167,8 +167,12 @@ impl Engine {
         let Some(client) = self.clients.get(key) else {
             return Taken::Now;
         };
-        if packet.payload.len() < len_min(command, self.flavor()) {
-            self.refuse_command(turn, key, &ClientError::malformed_packet(self.flavor()));
+        if packet.payload.len() < len_min(command, self.known.flavor()) {
+            self.refuse_command(
+                turn,
+                key,
+                &ClientError::malformed_packet(self.known.flavor()),
+            );
             self.touch(key, turn.now);
             return Taken::Now;
         }
@@ -187,13 +191,15 @@ impl Engine {
                 self.answer_without_rows(turn, key);
             }
             Command::StmtFetch if !cursor => {
-                let error = ClientError::no_open_cursor(id, self.flavor());
+                let error = ClientError::no_open_cursor(id, self.known.flavor());
                 self.refuse_command(turn, key, &error);
             }
             Command::StmtExecute if self.executed_from_capture(turn, key, packet) => {}
             _ if runs && refused.is_some() => {
                 let error = match refused {
-                    Some(Refused::NoParameter) => ClientError::no_such_parameter(self.flavor()),
+                    Some(Refused::NoParameter) => {
+                        ClientError::no_such_parameter(self.known.flavor())
+                    }
                     _ => ClientError::too_much_long_data(),
                 };
                 self.refuse_command(turn, key, &error);
@@ -217,7 +223,8 @@ impl Engine {
     /// The template of a text that a session in the same state has prepared, if the text means the same for each session.
     pub(crate) fn known_template(&self, client: Key, text: &[u8]) -> Option<Arc<Template>> {
         let session = &self.clients.get(client)?.session;
-        self.templates
+        self.known
+            .templates
             .find(text, session, &self.dialect_of(client)?)
     }
 
@@ -235,7 +242,7 @@ impl Engine {
                 .extended
                 .contains(ExtendedCapabilities::STMT_BULK_OPERATIONS)
         });
-        let error = match self.flavor() {
+        let error = match self.known.flavor() {
             Flavor::MySql => ClientError::unknown_command(),
             Flavor::MariaDb if packet.payload.len() < BULK_EXECUTE_HEADER_LEN => {
                 ClientError::malformed_packet(Flavor::MariaDb)
@@ -256,7 +263,7 @@ impl Engine {
     ) -> bool {
         let statement = self.clients.get(key);
         let statement = statement.and_then(|client| client.statement(packet.payload));
-        let cursor = self.flavor() == Flavor::MySql && asks_for_cursor(packet.payload);
+        let cursor = self.known.flavor() == Flavor::MySql && asks_for_cursor(packet.payload);
         let Some(template) = statement
             .map(|statement| statement.template.clone())
             .filter(|_| !cursor)
@@ -276,10 +283,10 @@ impl Engine {
         // These two have no response, whatever comes of them; but MySQL tells of what is cut off.
         let is_silent = matches!(command, Command::StmtClose | Command::StmtSendLongData);
         let error = match id {
-            None => ClientError::malformed_packet(self.flavor()),
-            Some(id) => ClientError::unknown_statement(id, command, self.flavor()),
+            None => ClientError::malformed_packet(self.known.flavor()),
+            Some(id) => ClientError::unknown_statement(id, command, self.known.flavor()),
         };
-        if !is_silent || id.is_none() && self.flavor() == Flavor::MySql {
+        if !is_silent || id.is_none() && self.known.flavor() == Flavor::MySql {
             self.refuse_command(turn, key, &error);
         }
         self.touch(key, turn.now);
@@ -299,7 +306,7 @@ impl Engine {
             statements.forget_last();
             statements.len()
         });
-        let has_room = count < STATEMENTS_MAX && self.templates.bytes() < TEXTS_MAX;
+        let has_room = count < STATEMENTS_MAX && self.known.templates.bytes() < TEXTS_MAX;
         if has_room && self.has_session_memory() {
             return false;
         }
@@ -422,7 +429,7 @@ impl Engine {
                 return;
             }
         }
-        let clean = self.flavor() == Flavor::MariaDb;
+        let clean = self.known.flavor() == Flavor::MariaDb;
         if let Some(backend) = self.pool.get_mut(backend) {
             backend.statements.give_back(id, clean);
         }

@@ -156,8 +156,8 @@ impl Engine {
             backends_reserved: backends(BackendState::Reserved),
             pinned: self.pinned(),
             queue_wait_us_max: self.lending.oldest_wait().as_us(),
-            prepared_templates: self.templates.len() as u64,
-            prepared_text_bytes: self.templates.bytes() as u64,
+            prepared_templates: self.known.templates.len() as u64,
+            prepared_text_bytes: self.known.templates.bytes() as u64,
             pool_keys: self.keys.len() as u64,
             prepared_on_backends: self.prepared_on_backends(),
             long_data_bytes: self.long_data.load(Ordering::Relaxed) as u64,
@@ -166,7 +166,11 @@ impl Engine {
             client_id_bytes: self.client_id_bytes(),
             client_inbox_bytes: self.client_inbox_bytes(),
         };
-        let version = self.facts.as_ref().map_or(&b""[..], |facts| &facts.version);
+        let version = self
+            .known
+            .facts
+            .as_ref()
+            .map_or(&b""[..], |facts| &facts.version);
         Report {
             gauges,
             counters: Counters {

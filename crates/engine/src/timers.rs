@@ -171,7 +171,7 @@ impl Engine {
         key: Key,
         reason: DisconnectReason,
     ) {
-        if self.flavor() == Flavor::MySql {
+        if self.known.flavor() == Flavor::MySql {
             self.tell_unasked(turn, key, &ClientError::inactivity().packet());
         }
         self.close_client(turn, key, reason);

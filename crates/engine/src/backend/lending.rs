@@ -291,13 +291,13 @@ impl Engine {
 
     /// The same of this worker.
     pub(crate) fn schemas_changed(&mut self, change: SchemaChange) {
-        self.known_schemas.forget_all();
-        self.digests.forget_tables();
+        self.known.schemas.forget_all();
+        self.known.digests.forget_tables();
         if change.done {
             self.stored_defined(change.stored);
         }
         if change.stored {
-            self.routines.defined();
+            self.known.routines.defined();
         }
     }
 
@@ -344,7 +344,7 @@ impl Engine {
             return;
         }
         match state {
-            pool::State::Idle => backend.session.reselects(&mut self.interner),
+            pool::State::Idle => backend.session.reselects(&mut self.known.interner),
             // It may have been selected anew just before.
             pool::State::Resetting => self.put_reset(turn, key),
             // Its session keeps what it has.
@@ -353,9 +353,9 @@ impl Engine {
     }
 
     pub(crate) fn retire_backends<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        self.charsets.forget();
-        self.told_at_login.forget();
-        self.forget_beginning();
+        self.known.charsets.forget();
+        self.known.told_at_login.forget();
+        self.known.forget_beginning();
         let ids: Vec<_> = self.pool.key_ids().collect();
         for id in ids {
             match self.is_relayed(id) {

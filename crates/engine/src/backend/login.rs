@@ -9,10 +9,11 @@ use wire::{
     Malformed, OkPacket, TextResultSet, code, encode_attributes, whole_packet,
 };
 
+use crate::ask::Ask;
+use crate::backend::PoolKey;
 use crate::backend::auth::{BackendLogin, Challenge, Greeted};
 use crate::backend::facts::Facts;
 use crate::backend::setup::put_setup;
-use crate::backend::{PoolKey, Purpose};
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -143,10 +144,10 @@ impl Engine {
             false => self.answer_backend(turn, key, (greeted, 1)),
         }
         let mut facts = Facts::from_handshake(&handshake);
-        if let Some(known) = &self.facts {
+        if let Some(known) = &self.known.facts {
             facts.keep(known);
         }
-        if self.facts.as_ref() != Some(&facts) {
+        if self.known.facts.as_ref() != Some(&facts) {
             self.learn_facts(turn, facts);
         }
         Ok(())
@@ -194,7 +195,7 @@ impl Engine {
         key: Key,
         payload: &[u8],
     ) -> Result<(), Malformed> {
-        self.told_at_login.learn(&OkPacket::parse(payload)?);
+        self.known.told_at_login.learn(&OkPacket::parse(payload)?);
         self.backend_ready(turn, key);
         Ok(())
     }
@@ -229,14 +230,13 @@ impl Engine {
             return;
         };
         let outbox = turn.io.outbox(backend.handle);
-        put_setup(outbox, backend, self.facts.as_ref());
+        put_setup(outbox, backend, self.known.facts.as_ref());
         self.probe_tracker(turn, key);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         let outbox = turn.io.outbox(backend.handle);
-        backend.put_query(outbox, PRIVILEGES);
-        backend.expect(Purpose::ReadPrivileges(TextResultSet::default()));
+        backend.ask(outbox, Ask::Privileges, PRIVILEGES);
         if backend.dirty {
             // Something has changed for all sessions since it began.
             self.put_reset(turn, key);
@@ -273,14 +273,14 @@ impl Engine {
             return;
         };
         let collation = backend.session.collation;
-        let facts = self.facts.as_ref();
+        let facts = self.known.facts.as_ref();
         let stays =
             |facts: &&Facts| facts.flavor == Flavor::MariaDb && facts.has_collation(collation);
         let lost = facts.filter(|facts| !stays(facts));
         let lost = lost.and_then(|facts| facts.charset_of_login(collation));
-        if let (Some(charset), None) = (lost, self.charsets.get(collation)) {
-            let charset = self.interner.charset(charset);
-            self.charsets.learn(collation, charset);
+        if let (Some(charset), None) = (lost, self.known.charsets.get(collation)) {
+            let charset = self.known.interner.charset(charset);
+            self.known.charsets.learn(collation, charset);
         }
         self.put_reset(turn, key);
     }

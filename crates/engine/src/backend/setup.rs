@@ -10,8 +10,10 @@ use session::statement::Flavor;
 use session::{ASK_FOR_COLLATIONS, Charset, Collations, ResultsCollation, misreads};
 use wire::{Command, TextResultSet};
 
+use crate::ask::Ask;
+use crate::backend::Backend;
+use crate::backend::Step;
 use crate::backend::facts::Facts;
-use crate::backend::{Backend, Purpose};
 use crate::carried::roles::role;
 use crate::carried::routines::unhex;
 use crate::carried::track_lists::Asked;
@@ -86,57 +88,60 @@ impl Engine {
 
     /// Sends what cleans a backend, whoever is attached to it.
     pub(crate) fn put_reset<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        let flavor = self.flavor();
+        let flavor = self.known.flavor();
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
         self.counters.backend_resets += 1;
         let outbox = turn.io.outbox(backend.handle);
         put_command(outbox, Command::ResetConnection, b"");
-        if let Some(facts) = &self.facts {
+        if let Some(facts) = &self.known.facts {
             let collation = facts.collation_after_reset(backend.session.collation);
             backend.session.collation = collation;
         }
-        backend.expect(Purpose::Reset);
+        backend.expect(Step::Reset);
         if let Some(schema) = backend.session.selected().cloned() {
             // MariaDB leaves it selected, and forgets its character set, or has that of a schema that is gone.
             if flavor == Flavor::MariaDb {
                 backend.leave_schema(outbox);
             }
-            let charset = self.charsets.get(backend.session.collation);
+            let charset = self.known.charsets.get(backend.session.collation);
             let charset = charset.map(|charset| &*charset.client);
             let charset = charset.filter(|charset| misreads(charset, &schema));
-            backend.put_schema(outbox, (&schema, charset), Purpose::Reselect);
+            backend.put_schema(outbox, (&schema, charset), Step::Reselect);
         }
         backend.due = crate::backend::Due::empty();
         backend.untold.clear();
         backend.retrack = None;
         (backend.keeps_locks, backend.keeps_characteristics) = (false, false);
         backend.statements.forget_all();
-        put_setup(outbox, backend, self.facts.as_ref());
+        put_setup(outbox, backend, self.known.facts.as_ref());
     }
 
     /// The schema of a backend that was cleaned is gone. One that has its name later would not be selected anew, and lack
     /// its character set.
     pub(crate) fn lost_schema(&mut self, key: Key) {
-        let left = self.flavor() == Flavor::MariaDb;
+        let left = self.known.flavor() == Flavor::MariaDb;
         if let Some(backend) = self.pool.get_mut(key) {
             backend.retired = true;
             if left {
                 // What a session waits to have run there must not run in the other one.
-                backend.session.set_schema(LEFT_FOR, &mut self.interner);
+                backend
+                    .session
+                    .set_schema(LEFT_FOR, &mut self.known.interner);
             }
         }
     }
 
     /// The backend said what a session begins with.
     pub(crate) fn learn_session(&mut self, key: Key, facts: &TextResultSet) {
-        let flavor = self.flavor();
-        let has_roles = self.facts.as_ref().is_some_and(Facts::has_roles);
+        let flavor = self.known.flavor();
+        let has_roles = self.known.facts.as_ref().is_some_and(Facts::has_roles);
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
-        let mut session = session::SessionState::new(backend.session.collation, &self.interner);
+        let mut session =
+            session::SessionState::new(backend.session.collation, &self.known.interner);
         session.schema.clone_from(&backend.session.schema);
         // Neither does COM_RESET_CONNECTION change the role (rule 3).
         let role = role(Fact::Role.of(facts), flavor).unwrap_or_default();
@@ -147,21 +152,23 @@ impl Engine {
             Some(login) if role == *login => {}
             Some(_) => session.set_role(Some(&role)),
         }
-        let charset = charset(facts, None, self.facts.as_ref());
-        session.charset = charset.map(|charset| self.interner.charset(charset));
+        let charset = charset(facts, None, self.known.facts.as_ref());
+        session.charset = charset.map(|charset| self.known.interner.charset(charset));
         let is_new = backend.is_new();
         // What the server has run there is the matter of sessions, each of which has its own.
         let initiated = is_new
             && Fact::InitConnect
                 .of(facts)
                 .is_some_and(|text| !text.is_empty());
-        let teaches = is_new || self.charsets.get(session.collation).is_none();
+        let teaches = is_new || self.known.charsets.get(session.collation).is_none();
         let teaches = teaches && !initiated;
         if let (Some(charset), true) = (&session.charset, teaches) {
-            self.charsets.learn(session.collation, charset.clone());
+            self.known
+                .charsets
+                .learn(session.collation, charset.clone());
         }
         if let Some(sql_mode) = Fact::SqlMode.of(facts) {
-            session.set_variable(SQL_MODE, sql_mode, &mut self.interner);
+            session.set_variable(SQL_MODE, sql_mode, &mut self.known.interner);
         }
         backend.session = session;
         backend.insert_id = crate::backend::InsertId::Known(0);
@@ -174,7 +181,7 @@ impl Engine {
 
     /// The backend listed the server's collations.
     pub(crate) fn learn_collations(&mut self, rows: &TextResultSet) {
-        if let Some(facts) = &mut self.facts {
+        if let Some(facts) = &mut self.known.facts {
             facts.charsets.collations = Some(Arc::new(Collations::told(rows.rows())));
         }
     }
@@ -188,7 +195,7 @@ impl Engine {
         if let Some(autocommit) = Fact::Autocommit.of(facts) {
             self.learn_autocommit(autocommit == b"1");
         }
-        if let Some(known) = &mut self.facts {
+        if let Some(known) = &mut self.known.facts {
             let text = |fact: Fact| fact.of(facts).unwrap_or_default();
             known.learn_sql_mode(text(Fact::GlobalSqlMode));
             known.binary_log = text(Fact::LogBin) == b"1";
@@ -204,7 +211,7 @@ impl Engine {
     /// What sessions begin with from now on, and have begun with that came before anybody knew: of those, no statement
     /// has run on a backend.
     fn learn_autocommit(&mut self, autocommit: bool) {
-        let facts = self.facts.as_mut();
+        let facts = self.known.facts.as_mut();
         let is_news = facts.is_some_and(|facts| facts.learn_autocommit(autocommit));
         if autocommit || !is_news {
             return;
@@ -213,21 +220,21 @@ impl Engine {
             let key = self.clients.at(place).map(|(key, _)| key);
             let client = key.and_then(|key| self.clients.get_mut(key));
             if let Some(client) = client.filter(|client| !client.session.has_set(b"autocommit")) {
-                client.begin_without_autocommit(&mut self.interner);
+                client.begin_without_autocommit(&mut self.known.interner);
             }
         }
     }
 
     /// The same of what the session tracker tells.
     fn learn_tracked(&mut self, global: Asked) {
-        if !self.track_lists.begin_with(global) {
+        if !self.known.track_lists.begin_with(global) {
             return;
         }
         for place in 0..self.clients.places() {
             let key = self.clients.at(place).map(|(key, _)| key);
             let client = key.and_then(|key| self.clients.get_mut(key));
             if let Some(client) = client {
-                client.tracks = self.track_lists.first();
+                client.tracks = self.known.track_lists.first();
             }
         }
     }
@@ -237,14 +244,16 @@ impl Engine {
 pub(crate) fn put_setup(outbox: &mut Vec<u8>, backend: &mut Backend, facts: Option<&Facts>) {
     if facts.is_some_and(|facts| facts.charsets.collations.is_none()) {
         // Before all variables are tracked: see there.
-        backend.put_query(outbox, ASK_FOR_COLLATIONS);
-        backend.expect(Purpose::ReadCollations(TextResultSet::default()));
+        backend.ask(outbox, Ask::Collations, ASK_FOR_COLLATIONS);
     }
     backend.put_query(outbox, SETUP);
-    backend.expect(Purpose::Setup(false));
+    backend.expect(Step::Setup(false));
     let roles = facts.is_some_and(Facts::has_roles);
-    backend.put_query(outbox, if roles { FACTS_AND_ROLE } else { FACTS });
-    backend.expect(Purpose::ReadFacts(TextResultSet::default()));
+    backend.ask(
+        outbox,
+        Ask::Facts,
+        if roles { FACTS_AND_ROLE } else { FACTS },
+    );
 }
 
 /// The character sets in the first three columns, of a session that had these before.

@@ -54,7 +54,11 @@ impl Engine {
 
     /// It does not tell what its session sets, so that nobody's could be carried.
     pub(crate) fn backend_tracks_nothing<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        let version = self.facts.as_ref().map_or(&b""[..], |facts| &facts.version);
+        let version = self
+            .known
+            .facts
+            .as_ref()
+            .map_or(&b""[..], |facts| &facts.version);
         let text = format!("{} {TRACKS_NOTHING}", String::from_utf8_lossy(version));
         match self.pool.get(key).is_some_and(Backend::is_new) {
             true => self.server_unfit(turn, key, text),

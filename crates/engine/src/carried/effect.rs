@@ -118,7 +118,9 @@ impl Engine {
                 self.act_by_name(client, packet)
             }
             _ => self
-                .retracking(client, packet, (statement, dialect))
+                .clients
+                .get(client)
+                .and_then(|client| client.retracking(packet, (statement, dialect)))
                 .or_else(|| self.act_on_statement(client, packet.payload)),
         };
         if act.is_some() {
@@ -161,7 +163,10 @@ impl Engine {
     fn new_template(&mut self, key: Key, text: &[u8]) -> Option<Arc<Template>> {
         let mut statement = self.judge_text(key, text);
         let uses = statement.traits.contains(Traits::USES_USER_VARIABLES);
-        let mentions = uses.then(|| self.mentions_of_text(key, text)).flatten();
+        let client = self.clients.get(key)?;
+        let mentions = uses
+            .then(|| client.mentions_of_text(&self.known, text))
+            .flatten();
         if uses && mentions.is_none() {
             statement.pins.insert(PinReason::UserVariable);
         }
@@ -171,7 +176,7 @@ impl Engine {
         }
         let meaning = Meaning {
             statement,
-            does: Does::of_statement(&statement, text, self.flavor()),
+            does: Does::of_statement(&statement, text, self.known.flavor()),
             kills: self.victim_for_ever(key, text),
             counted: self.counted(key, text, &statement),
             mentions: mentions.unwrap_or_default().into(),
@@ -197,8 +202,8 @@ impl Engine {
             _ => None,
         };
         let text = own.as_deref().unwrap_or(text);
-        let binding = Binding::of(&client.session, &mut self.interner);
-        Some(self.templates.get((text, binding), meaning, read_as))
+        let binding = Binding::of(&client.session, &mut self.known.interner);
+        Some(self.known.templates.get((text, binding), meaning, read_as))
     }
 
     /// The routines that a text calls, read as the session reads it.

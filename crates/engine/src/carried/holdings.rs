@@ -18,6 +18,7 @@ use crate::locks::answer::Returned;
 use crate::locks::effect::{LockEffect, may_release_unseen};
 use crate::locks::held::HeldLocks;
 use crate::locks::registry::{LockRegistry, LockTicket};
+use crate::pair::Pair;
 use crate::prepared::by_name::{ByName, Texts};
 use crate::shared::PinLimits;
 
@@ -268,29 +269,26 @@ fn qualified(name: &TableName, schema: Option<Arc<[u8]>>) -> QualifiedName {
 }
 
 impl Engine {
-    /// Pins a session for what has happened already: there is no refusing it.
-    pub(crate) fn pin_late(&mut self, key: Key, reason: PinReason) {
-        let Some(client) = self.clients.get_mut(key) else {
+    /// Takes the right to be pinned for a session that was pinned late.
+    pub(crate) fn keep_pin(&mut self, client: Key) {
+        let client = self.clients.get_mut(client);
+        let Some(client) = client.filter(|client| !client.pins.is_empty()) else {
             return;
         };
-        if client.pins.contains(reason) {
-            return;
+        if client.pin_slot.is_none()
+            && let Some(account) = self.accounts.account(client.account)
+        {
+            client.pin_slot = self.shared.pin(&account.pinned, PinLimits::NONE).ok();
         }
-        client.pins.insert(reason);
-        let account = self.accounts.account(client.account);
-        client.pin_slot = client.pin_slot.take().or_else(|| {
-            let pinned = self.shared.pin(&account?.pinned, PinLimits::NONE);
-            pinned.ok()
-        });
-        self.counters.pinned(reason);
     }
+}
 
+impl Pair<'_> {
     /// Without autocommit, no flag tells of a transaction before tables with transactions are used. A savepoint may come
     /// first, also in a routine; and of what was written to other tables, and of temporary tables that were dropped,
     /// ROLLBACK says that it stays so.
-    fn keep_transaction(&mut self, key: Key, command: &ClientCommand, failed: bool) {
+    fn keep_transaction(&mut self, command: &ClientCommand, failed: bool) {
         let told = ServerStatus::AUTOCOMMIT | ServerStatus::IN_TRANS;
-        let untold = |client: &Client| !client.status.intersects(told);
         let wrote = match command.kind {
             Kind::Ddl => !command.traits.contains(Traits::IMPLICIT_COMMIT),
             // What it has put into a variable.
@@ -301,26 +299,25 @@ impl Engine {
         let began = wrote || called || command.traits.contains(Traits::SETS_SAVEPOINT);
         // Of several statements, another one may have failed.
         let done = began && (!failed || command.kind == Kind::Multiple);
-        if done && self.clients.get(key).is_some_and(untold) {
-            self.pin_late(key, PinReason::Transaction);
+        if done && !self.client.status.intersects(told) {
+            self.pin_late(PinReason::Transaction);
         }
     }
 
     /// Takes back the reasons to be pinned that ended with this answer, and takes on the one that it has shown.
-    pub(crate) fn end_pins(&mut self, key: Key, command: &ClientCommand, ending: &Ending) {
-        self.keep_transaction(key, command, matches!(ending, Ending::Err(_)));
-        self.keep_insert_id_for_null(key);
-        let lock = command.effect.as_ref().and_then(|effect| effect.of_lock());
-        if let Some(column) = lock.and_then(LockEffect::column) {
-            self.shared.locks.learn(column);
-        }
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
+    pub(crate) fn end_pins(
+        &mut self,
+        command: &ClientCommand,
+        ending: &Ending,
+        locks: &Arc<LockRegistry>,
+    ) {
+        self.keep_transaction(command, matches!(ending, Ending::Err(_)));
+        self.keep_insert_id_for_null();
+        let client = &mut *self.client;
         if client.pins.is_empty() {
             return;
         }
-        let ended = client.ended(command, ending, &self.shared.locks);
+        let ended = client.ended(command, ending, locks);
         if ended.is_empty() {
             return;
         }
@@ -328,11 +325,9 @@ impl Engine {
         self.counters.pins_ended += 1;
         // Should more be left than was listed, nobody else may find it.
         let leaves = ended.iter().any(|reason| !LEAVE_NOTHING.contains(&reason));
-        if let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) {
-            backend.dirty |= leaves;
-            if ended.contains(PinReason::Xa) {
-                backend.prepared_xa = PreparedXa::No;
-            }
+        self.backend.dirty |= leaves;
+        if ended.contains(PinReason::Xa) {
+            self.backend.prepared_xa = PreparedXa::No;
         }
         if client.pins.is_empty() {
             client.unpin();

@@ -2,13 +2,13 @@
 //! `sql_auto_is_null` has `IS NULL` look for it. It is read back in `read_back`.
 
 use events::Timestamp;
-use membership::Key;
 use session::statement::{Flavor, Kind, PinReason, Statement, Traits};
 
-use crate::Engine;
-use crate::backend::{Backend, InsertId, Purpose, RestorePart};
+use crate::backend::Step;
+use crate::backend::{Backend, InsertId, RestorePart};
 use crate::client::Client;
 use crate::commands::Packet;
+use crate::pair::Pair;
 
 /// What has `IS NULL` find the row of LAST_INSERT_ID().
 const AUTO_IS_NULL: &[u8] = b"sql_auto_is_null";
@@ -22,47 +22,40 @@ const SEE_INSERT_ID: Traits = Traits::READS_LAST_INSERT_ID
 /// What may set `sql_auto_is_null` for itself.
 const SETS_FOR_ITSELF: Traits = Traits::FOR_STATEMENT.union(Traits::HINTS_VARIABLES);
 
-impl Engine {
+impl Pair<'_> {
     /// True if the backend has another LAST_INSERT_ID() than the session, and the statement may see it.
     pub(crate) fn lacks_insert_id(
         &mut self,
         now: Timestamp,
-        key: Key,
-        (packet, statement): (Packet<'_>, &Statement),
+        packet: Packet<'_>,
+        statement: &Statement,
     ) -> bool {
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        let backend = client.backend.and_then(|key| self.pool.get(key));
-        let own = InsertId::Known(client.last_insert_id);
-        let differs = |backend: &Backend| ![InsertId::OfClient, own].contains(&backend.insert_id);
-        backend.is_some_and(differs)
+        let own = InsertId::Known(self.client.last_insert_id);
+        ![InsertId::OfClient, own].contains(&self.backend.insert_id)
             && (needs_insert_id(statement)
                 // Before what follows: it takes note of tables that are to be asked about.
-                || self.may_read_view(now, key, (packet, statement))
-                || self.null_may_find_insert_id(key, statement))
+                || self.may_read_view(now, packet, statement)
+                || self.null_may_find_insert_id(statement))
     }
 
     /// MariaDB has `IS NULL` find the row of an id that was generated on the connection, once, and nothing but such an
     /// INSERT makes a connection ready for that. MySQL goes by LAST_INSERT_ID() alone, which can be brought.
     /// Who has not asked for it is not pinned: where sessions begin with it, that would be all of them.
-    pub(crate) fn keep_insert_id_for_null(&mut self, key: Key) {
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let backend = client.backend.and_then(|key| self.pool.get(key));
-        let generated = backend.is_some_and(|backend| backend.insert_id == InsertId::OfClient);
-        if generated && self.flavor() == Flavor::MariaDb && client.auto_is_null() == Some(true) {
-            self.pin_late(key, PinReason::AutoIsNull);
+    pub(crate) fn keep_insert_id_for_null(&mut self) {
+        if self.backend.insert_id == InsertId::OfClient
+            && self.known.flavor() == Flavor::MariaDb
+            && self.client.auto_is_null() == Some(true)
+        {
+            self.pin_late(PinReason::AutoIsNull);
         }
     }
 
     /// True of a session with `sql_auto_is_null`, its own or the one that sessions begin with, and of a statement that may set
     /// it for itself.
-    fn null_may_find_insert_id(&self, key: Key, statement: &Statement) -> bool {
-        let client = self.clients.get(key);
-        let set = client.and_then(Client::auto_is_null);
-        let begins = || self.facts.as_ref().is_some_and(|facts| facts.auto_is_null);
+    fn null_may_find_insert_id(&self, statement: &Statement) -> bool {
+        let facts = self.known.facts.as_ref();
+        let begins = || facts.is_some_and(|facts| facts.auto_is_null);
+        let set = self.client.auto_is_null();
         statement.traits.intersects(SETS_FOR_ITSELF) || set.unwrap_or_else(begins)
     }
 }
@@ -88,6 +81,6 @@ fn needs_insert_id(statement: &Statement) -> bool {
 /// Sets the LAST_INSERT_ID() of a backend.
 pub(crate) fn put_insert_id(outbox: &mut Vec<u8>, backend: &mut Backend, id: u64) {
     backend.put_query(outbox, format!("SET last_insert_id={id}").as_bytes());
-    backend.expect(Purpose::Restore(RestorePart::InsertId));
+    backend.expect(Step::Restore(RestorePart::InsertId));
     backend.insert_id = InsertId::Known(id);
 }

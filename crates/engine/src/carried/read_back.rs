@@ -6,12 +6,18 @@ use membership::Key;
 use session::statement::Flavor;
 use wire::{Command, OkPacket, StateChange, TextResultSet};
 
+use crate::ask::Ask;
+use crate::ask::OfSession;
+use crate::ask::Question;
+use crate::backend::Step;
 use crate::backend::setup::FACTS;
 use crate::backend::setup::charset;
-use crate::backend::{Due, InsertId, Purpose};
+use crate::backend::{Backend, Due, InsertId, Purpose};
 use crate::carried::retrack::READ_TRACKING;
-use crate::carried::roles::READ_ROLE;
+use crate::carried::roles::{READ_ROLE, follow_next_transaction};
+use crate::commands::answers::Ending;
 use crate::commands::dispatch::put_command;
+use crate::pair::Pair;
 use crate::{Engine, Mail, Turn};
 
 /// With a limit of its own, for a session may want to see no rows (`sql_select_limit`).
@@ -49,7 +55,7 @@ fn read_names(flavor: Flavor) -> &'static [u8] {
 impl Engine {
     /// Asks the backend what must be known before anything else happens. False if nothing is due.
     pub(crate) fn read_back<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
-        let flavor = self.flavor();
+        let flavor = self.known.flavor();
         let Some(due) = self.pool.get(key).map(|backend| backend.due) else {
             return true;
         };
@@ -62,6 +68,7 @@ impl Engine {
             | Due::VARIABLES
             | Due::ALL_VARIABLES
             | Due::GLOBALS;
+        let beginning = self.known.beginning();
         // A question of ours empties the list of conditions, and is one that counts rows.
         if !due.contains(Due::PING)
             && due.intersects(asks)
@@ -72,38 +79,32 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return true;
         };
+        let outbox = turn.io.outbox(backend.handle);
         if backend.due.contains(Due::PING) {
-            put_command(turn.io.outbox(backend.handle), Command::Ping, b"");
-            backend.expect(Purpose::Ping);
+            put_command(outbox, Command::Ping, b"");
+            backend.expect(Step::Ping);
             backend.due -= Due::PING;
         } else if backend.due.contains(Due::TRACKING) {
-            backend.put_query(turn.io.outbox(backend.handle), READ_TRACKING);
-            backend.expect(Purpose::ReadTracking(TextResultSet::default()));
+            backend.ask_of_session(outbox, OfSession::Tracking, READ_TRACKING);
             backend.due -= Due::TRACKING;
         } else if backend.due.contains(Due::PUT_BACK) {
-            backend.put_query(turn.io.outbox(backend.handle), READ_PUT_BACK);
-            backend.expect(Purpose::ReadPutBack);
+            backend.ask_of_session(outbox, OfSession::PutBack, READ_PUT_BACK);
             backend.due -= Due::PUT_BACK;
         } else if backend.due.contains(Due::CHARSET) {
-            let rows = TextResultSet::default();
-            backend.put_query(turn.io.outbox(backend.handle), READ_CHARSET);
-            backend.expect(Purpose::ReadCharset(rows));
+            backend.ask_of_session(outbox, OfSession::Charset, READ_CHARSET);
             backend.due -= Due::CHARSET;
         } else if backend.due.intersects(Due::VARIABLES | Due::ALL_VARIABLES) {
-            if !self.ask_for_variables(turn, key) {
+            if !backend.ask_for_variables(outbox, beginning) {
                 return false;
             }
         } else if backend.due.contains(Due::ROLE) {
-            backend.put_query(turn.io.outbox(backend.handle), READ_ROLE);
-            backend.expect(Purpose::ReadRole(TextResultSet::default()));
+            backend.ask_of_session(outbox, OfSession::Role, READ_ROLE);
             backend.due -= Due::ROLE;
         } else if backend.due.contains(Due::NAMES) {
-            backend.put_query(turn.io.outbox(backend.handle), read_names(flavor));
-            backend.expect(Purpose::ReadNames(TextResultSet::default()));
+            backend.ask_of_session(outbox, OfSession::Names, read_names(flavor));
             backend.due -= Due::NAMES;
         } else if backend.due.contains(Due::GLOBALS) {
-            backend.put_query(turn.io.outbox(backend.handle), FACTS);
-            backend.expect(Purpose::ReadGlobals(TextResultSet::default()));
+            backend.ask(outbox, Ask::Globals, FACTS);
             backend.due -= Due::GLOBALS;
         } else if backend.due.contains(Due::TABLES) {
             backend.due -= Due::TABLES;
@@ -117,119 +118,169 @@ impl Engine {
         true
     }
 
-    /// Asks for LAST_INSERT_ID() if only the backend knows it.
-    pub(crate) fn read_insert_id<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
+    /// Asks the backend for what only that knows of a session that is about to leave it. False if there is nothing.
+    pub(crate) fn read_last<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };
-        if backend.insert_id != InsertId::OfClient {
-            return false;
-        }
-        backend.put_query(turn.io.outbox(backend.handle), READ_INSERT_ID);
-        backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
-        self.counters.read_backs += 1;
-        true
+        let outbox = turn.io.outbox(backend.handle);
+        let asks = backend.ask_for_found_rows(outbox)
+            || backend.ask_for_insert_id(outbox)
+            || backend.ask_for_values(outbox)
+            || backend.ask_for_unsure(outbox, &mut self.known.digests, turn.now);
+        self.counters.read_backs += u64::from(asks);
+        asks
     }
 
-    /// The backend answered a command of ours.
-    pub(crate) fn learned<I: Io<Mail>>(
+    /// A question was answered. False if the backend is given up.
+    pub(crate) fn question_answered<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        purpose: Purpose,
-    ) {
-        match purpose {
-            Purpose::ReadFacts(facts) => self.learn_session(key, &facts),
-            Purpose::ReadPrivileges(rows) => self.learn_privileges(turn, key, Some(&rows)),
-            Purpose::ReadRight(rows) => self.learn_right(turn, key, Some(&rows)),
-            Purpose::ReadInsertId(rows) => self.learn_insert_id(key, &rows),
-            Purpose::ReadFoundRows(rows) => self.learn_found_rows(key, &rows),
-            Purpose::ReadCharset(rows) => self.learn_charset(key, &rows),
-            Purpose::ReadBeginning(rows) => self.learn_beginning(&rows),
-            Purpose::ReadVariables(read) => self.learn_variables(key, Some(&read)),
-            Purpose::ReadRole(rows) => self.learn_role(key, &rows),
-            Purpose::ReadGlobals(facts) => self.learn_changed_globals(turn, facts),
-            Purpose::ReadTracking(rows) => self.learn_tracking(turn, key, &rows),
-            Purpose::ReadNames(rows) => self.learn_names(key, Ok(&rows)),
-            Purpose::ReadWarnings(read) => self.learn_warnings(key, *read),
-            Purpose::ReadCollations(rows) => self.learn_collations(&rows),
-            Purpose::ReadViews(rows) => self.learn_views(turn, key, Some(&rows)),
-            Purpose::Reset | Purpose::Setup(_) if self.awaits_clean(key) => {}
-            Purpose::Reset | Purpose::Setup(_) | Purpose::Ping => self.ping_answered(key),
-            Purpose::Command(_)
-            | Purpose::ReadPutBack
-            | Purpose::Probe(_)
-            | Purpose::Retrack
-            | Purpose::Restore(_)
-            | Purpose::ReadTables(_)
-            | Purpose::ReadRoutine(_)
-            | Purpose::ReadStored(_)
-            | Purpose::ReadUserVariables(_)
-            | Purpose::Prepare(_)
-            | Purpose::Reselect
-            | Purpose::Repeat
-            | Purpose::RollBack
-            | Purpose::Kill(_) => {}
+        Question { ask, rows }: Question,
+        ending: &Ending,
+    ) -> bool {
+        let reply = match ending {
+            Ending::Ok => Ok(&rows),
+            Ending::Err(error) => Err(&error[..]),
+        };
+        self.counters.questions_refused += u64::from(reply.is_err());
+        if let Err(error) = reply
+            && ask.must_be_answered()
+        {
+            self.backend_refuses_us(turn, key, error);
+            return false;
         }
+        let told = reply.ok();
+        match (ask, told) {
+            (Ask::OfSession(ask), _) => self.of_session(key, |pair| {
+                let outbox = turn.io.outbox(pair.backend.handle);
+                pair.learned(outbox, ask, reply);
+            }),
+            (Ask::Facts, Some(facts)) => self.learn_session(key, facts),
+            (Ask::Beginning, Some(rows)) => self.known.learn_beginning(rows),
+            (Ask::Globals, Some(facts)) => self.learn_changed_globals(turn, facts.clone()),
+            (Ask::Collations, Some(rows)) => self.learn_collations(rows),
+            // Then it is not known; what is asked next, or changes unseen, goes by that.
+            (Ask::Facts | Ask::Beginning | Ask::Globals | Ask::Collations, None) => {}
+            (Ask::Privileges, told) => self.learn_privileges(turn, key, told),
+            (Ask::Right, told) => self.learn_right(turn, key, told),
+            (Ask::Views, told) => self.learn_views(turn, key, told),
+            (Ask::Tables(read), told) => self.known.digests.views_told(&read, told, turn.now),
+            (Ask::Stored, _) => self.stored_told(turn.now, key, reply),
+            (Ask::Routine(read), told) => {
+                self.known.learn_routine(&read, told, turn.now);
+                if let Some(backend) = self.pool.get_mut(key)
+                    && told.is_none()
+                {
+                    // A CALL may leave the error in the list of conditions.
+                    backend.clear_conditions(turn.io.outbox(backend.handle));
+                }
+            }
+        }
+        true
     }
 
-    /// What the answer to a command of ours says of changes to the session.
-    pub(crate) fn question_told(&mut self, key: Key, purpose: &mut Purpose, ok: &OkPacket<'_>) {
-        match purpose {
-            Purpose::ReadPutBack => self.put_back_told(key, ok),
-            Purpose::Probe(probe) => probe.told(ok),
-            Purpose::Retrack => self.retrack_told(key, ok),
-            Purpose::Setup(tells) => {
+    /// What the answer to something of ours says of changes to the session.
+    pub(crate) fn purpose_told(&mut self, key: Key, purpose: &mut Purpose, ok: &OkPacket<'_>) {
+        let (of_backend, of_session) = match purpose {
+            Purpose::Own(Step::Probe(probe)) => {
+                probe.told(ok);
+                (true, true)
+            }
+            Purpose::Own(Step::Setup(tells)) => {
                 let is_variable = |change| matches!(change, StateChange::SystemVariable { .. });
                 *tells |= ok.changes().any(is_variable);
+                (false, false)
             }
+            Purpose::Own(Step::Restore(_) | Step::Reset) => (false, false),
+            Purpose::Ask(question) => (true, !question.ask.uses_up_next_transaction()),
+            Purpose::Own(_) | Purpose::Command(_) => (true, true),
+        };
+        if ok.state_changes.is_empty() {
+            return;
+        }
+        if let Some(mut pair) = self.pair(key) {
+            pair.told_beside(purpose, ok);
+            if of_session {
+                follow_next_transaction(&mut pair.client.session, ok);
+            }
+        }
+        if let Some(backend) = self.pool.get_mut(key)
+            && of_backend
+        {
+            // MariaDB tells only with rows that an ERR before them has used up what was set for it.
+            follow_next_transaction(&mut backend.session, ok);
+        }
+    }
+}
+
+impl Pair<'_> {
+    /// The backend answered a question about its session.
+    fn learned(
+        &mut self,
+        outbox: &mut Vec<u8>,
+        ask: OfSession,
+        reply: Result<&TextResultSet, &[u8]>,
+    ) {
+        match (ask, reply) {
+            (OfSession::Variables(read), reply) => self.learn_variables(&read, reply.ok()),
+            (OfSession::Names, reply) => self.learn_names(reply),
+            (OfSession::UserVariables(read), reply) => {
+                self.learn_user_variables(&read, reply.is_ok());
+            }
+            (OfSession::InsertId, Ok(rows)) => self.learn_insert_id(rows),
+            (OfSession::FoundRows, Ok(rows)) => self.client.learn_found_rows(rows),
+            (OfSession::Charset, Ok(rows)) => self.learn_charset(rows),
+            (OfSession::Role, Ok(rows)) => self.learn_role(rows),
+            (OfSession::Tracking, Ok(rows)) => self.learn_tracking(outbox, rows),
+            (OfSession::Conditions(read), Ok(_)) => self.learn_warnings(*read),
+            // It tells in the session-track block.
+            (OfSession::PutBack, _) => {}
+            (_, Err(_)) => debug_assert!(false, "it must be answered"),
+        }
+    }
+
+    /// What the answer to something of ours tells of the session beside rows.
+    fn told_beside(&mut self, purpose: &Purpose, ok: &OkPacket<'_>) {
+        match purpose {
+            Purpose::Ask(Question {
+                ask: Ask::OfSession(OfSession::PutBack),
+                ..
+            }) => self.client.put_back_told(ok, &self.known.track_lists),
+            Purpose::Own(Step::Retrack) => self.retrack_told(ok),
             _ => {}
         }
-        self.next_transaction_told(key, purpose, ok);
     }
 
-    /// True if the backend is cleaned for a command that waits: what it says of its own session does
-    /// not concern that of the client.
-    fn awaits_clean(&self, key: Key) -> bool {
-        let backend = self.pool.get(key);
-        backend.is_some_and(|backend| backend.due.contains(Due::COMMAND))
-    }
-
-    fn learn_insert_id(&mut self, key: Key, rows: &TextResultSet) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let digits = rows
-            .first(0)
-            .and_then(|value| std::str::from_utf8(value).ok());
+    fn learn_insert_id(&mut self, rows: &TextResultSet) {
+        let digits = rows.first(0).and_then(|value| str::from_utf8(value).ok());
         let Some(id) = digits.and_then(|digits| digits.parse().ok()) else {
-            backend.insert_id = InsertId::Unknown;
+            self.backend.insert_id = InsertId::Unknown;
             return;
         };
         // By now it may have been replaced by one of ours, which was sent behind the question.
-        if backend.insert_id == InsertId::OfClient {
-            backend.insert_id = InsertId::Known(id);
+        if self.backend.insert_id == InsertId::OfClient {
+            self.backend.insert_id = InsertId::Known(id);
         }
-        if let Some(client) = backend
-            .client
-            .and_then(|client| self.clients.get_mut(client))
-        {
-            client.last_insert_id = id;
-        }
+        self.client.last_insert_id = id;
     }
 
-    fn learn_charset(&mut self, key: Key, rows: &TextResultSet) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let before = backend.session.charset.as_deref();
-        let charset = charset(rows, before, self.facts.as_ref());
-        backend.session.charset = charset.map(|charset| self.interner.charset(charset));
-        if let Some(client) = backend
-            .client
-            .and_then(|client| self.clients.get_mut(client))
-        {
-            client.session.charset.clone_from(&backend.session.charset);
+    fn learn_charset(&mut self, rows: &TextResultSet) {
+        let here = &mut self.backend.session;
+        let charset = charset(rows, here.charset.as_deref(), self.known.facts.as_ref());
+        here.charset = charset.map(|charset| self.known.interner.charset(charset));
+        self.client.session.charset.clone_from(&here.charset);
+    }
+}
+
+impl Backend {
+    /// Asks for LAST_INSERT_ID() if that is known here alone. True if so.
+    fn ask_for_insert_id(&mut self, outbox: &mut Vec<u8>) -> bool {
+        if self.insert_id != InsertId::OfClient {
+            return false;
         }
+        self.ask_of_session(outbox, OfSession::InsertId, READ_INSERT_ID);
+        true
     }
 }

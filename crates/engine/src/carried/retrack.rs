@@ -3,20 +3,20 @@
 //! tracks for the front door again, that is all it can. What else such a SET has set the tracker may not tell, for its list
 //! was another one by then: `told` asks for it.
 
-use events::Io;
-use membership::Key;
 use session::statement::{Dialect, Kind, PinReason, Statement, Traits, sets_tracked};
 use wire::{Command, OkPacket, TextResultSet};
 
+use crate::backend::Step;
 use crate::backend::setup::TRACK_ALL;
-use crate::backend::{Backend, ClientCommand, Due, Purpose, RestorePart};
+use crate::backend::{Backend, ClientCommand, Due, RestorePart};
 use crate::carried::effect::{Act, Effect};
 use crate::carried::track_filter::TrackFilter;
 use crate::carried::track_lists::{Asked, TrackLists};
 use crate::carried::tracking;
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::{Engine, Mail, Turn};
+use crate::known::Known;
+use crate::pair::Pair;
 
 /// With a limit of its own, for a session may want to see no rows (`sql_select_limit`).
 pub(crate) const READ_TRACKING: &[u8] =
@@ -55,11 +55,11 @@ impl ClientCommand {
     }
 }
 
-impl Engine {
+impl Client {
     /// A SET of what is tracked pins no session, if what it says can be carried.
     pub(crate) fn judge_tracking(
         &self,
-        key: Key,
+        known: &Known,
         text: &[u8],
         mut statement: Statement,
     ) -> Statement {
@@ -67,12 +67,11 @@ impl Engine {
         let sets = matches!(statement.kind, Kind::Set | Kind::Multiple)
             && statement.traits.contains(Traits::SESSION_TRACKING)
             && statement.pins.iter().eq([only]);
-        let client = self
-            .clients
-            .get(key)
-            .filter(|client| sets && !client.tracks.is_own());
-        let dialect = client.and_then(|client| self.facts.as_ref()?.dialect(&client.session));
-        if dialect.is_some_and(|dialect| sets_tracked(text, &dialect)) {
+        if sets
+            && !self.tracks.is_own()
+            && let Some(dialect) = known.dialect(&self.session)
+            && sets_tracked(text, &dialect)
+        {
             statement.pins.remove(only);
         }
         statement
@@ -81,64 +80,43 @@ impl Engine {
     /// What a command does that sets, or asks, what is tracked.
     pub(crate) fn retracking(
         &self,
-        key: Key,
         packet: Packet<'_>,
         (statement, dialect): (&Statement, Option<&Dialect>),
     ) -> Option<Act> {
-        if !retracks(statement) || packet.payload.first() != Some(&(Command::Query as u8)) {
+        let is_text = packet.payload.first() == Some(&(Command::Query as u8));
+        if !retracks(statement) || !is_text || self.tracks.is_own() {
             return None;
         }
-        let client = self.clients.get(key);
-        client.filter(|client| !client.tracks.is_own())?;
         let asks = statement.kind == Kind::Select;
         (asks || sets_tracked(packet.text(), dialect?)).then_some(Act::Retracks)
     }
+}
 
+impl Pair<'_> {
     /// What the session has tracked is known. Its backend tracks for the front door again.
-    pub(crate) fn learn_tracking<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        rows: &TextResultSet,
-    ) {
-        let Some(backend) = self.pool.get_mut(key) else {
+    pub(crate) fn learn_tracking(&mut self, outbox: &mut Vec<u8>, rows: &TextResultSet) {
+        let Some(retrack) = self.backend.retrack.take() else {
             return;
         };
-        let Some(retrack) = backend.retrack.take() else {
-            return;
-        };
-        let tracks = self.track_lists.filter(Asked::told(rows, 0));
-        let client = backend.client.and_then(|key| self.clients.get_mut(key));
-        match (client, tracks) {
-            (Some(client), Some(tracks)) => client.tracks = tracks,
-            (Some(client), None) => {
-                // It stays as it is, but for what the front door has added.
-                client.tracks = TrackFilter::OWN_VARIABLES;
-                backend.put_query(turn.io.outbox(backend.handle), TRACK_NO_TRANSACTIONS);
-                backend.expect(Purpose::Restore(RestorePart::Set));
-                let client = backend.client;
-                client
-                    .into_iter()
-                    .for_each(|key| self.pin_late(key, PinReason::SessionTracking));
-                return;
-            }
-            (None, _) => return,
+        let tracks = self.known.track_lists.filter(Asked::told(rows, 0));
+        if let Some(tracks) = tracks {
+            self.client.tracks = tracks;
+            self.backend.put_query(outbox, TRACK_ALL);
+            self.backend.expect(Step::Retrack);
+            self.backend.dirty = retrack.dirty;
+        } else {
+            // It stays as it is, but for what the front door has added.
+            self.client.tracks = TrackFilter::OWN_VARIABLES;
+            self.backend.put_query(outbox, TRACK_NO_TRANSACTIONS);
+            self.backend.expect(Step::Restore(RestorePart::Set));
+            self.pin_late(PinReason::SessionTracking);
         }
-        backend.put_query(turn.io.outbox(backend.handle), TRACK_ALL);
-        backend.expect(Purpose::Retrack);
-        backend.dirty = retrack.dirty;
     }
 
-    /// A backend tells what it has now.
-    pub(crate) fn retrack_told(&mut self, key: Key, ok: &OkPacket<'_>) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let mut states = vec![&mut backend.session];
-        if let Some(client) = backend.client.and_then(|key| self.clients.get_mut(key)) {
-            states.push(&mut client.session);
-        }
-        tracking::take_over(ok.changes(), &mut states, &mut self.interner);
+    /// The backend tells what it has now.
+    pub(crate) fn retrack_told(&mut self, ok: &OkPacket<'_>) {
+        let states = &mut [&mut self.backend.session, &mut self.client.session];
+        tracking::take_over(ok.changes(), states, &mut self.known.interner);
     }
 }
 
@@ -168,7 +146,7 @@ pub(crate) fn put_tracking(
         return;
     };
     backend.put_query(outbox, setting.as_bytes());
-    backend.expect(Purpose::Restore(RestorePart::Set));
+    backend.expect(Step::Restore(RestorePart::Set));
     match pins {
         true => client.tracks.become_own(),
         false => {

@@ -1,13 +1,13 @@
 //! The role of a session: read back after a SET ROLE, since no tracker names it, and taken on again on the
 //! next backend. A role can have been revoked meanwhile, so that is awaited.
 
-use membership::Key;
-use session::Role;
 use session::statement::{Flavor, PinReason};
+use session::{Role, SessionState};
 use wire::{OkPacket, StateChange, TextResultSet};
 
-use crate::Engine;
-use crate::backend::{Backend, Purpose, RestorePart};
+use crate::backend::Step;
+use crate::backend::{Backend, RestorePart};
+use crate::pair::Pair;
 
 /// What the session's role is. With a limit of its own, for a session may want to see no rows.
 pub(crate) const READ_ROLE: &[u8] = b"SELECT CURRENT_ROLE() LIMIT 1";
@@ -39,60 +39,30 @@ pub(crate) fn put_role(outbox: &mut Vec<u8>, backend: &mut Backend, role: &Role)
     };
     backend.put_query(outbox, &[b"SET ROLE ", name].concat());
     let previous = backend.session.role().map(Into::into);
-    backend.expect(Purpose::Restore(RestorePart::Role(previous)));
+    backend.expect(Step::Restore(RestorePart::Role(previous)));
 }
 
-impl Engine {
-    /// The backend told the role of the attached session.
-    pub(crate) fn learn_role(&mut self, key: Key, rows: &TextResultSet) {
-        let flavor = self.flavor();
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
+impl Pair<'_> {
+    /// The backend told the role of its session.
+    pub(crate) fn learn_role(&mut self, rows: &TextResultSet) {
+        let way_back = self.backend.login_role.as_deref();
+        let role = match way_back.is_some_and(|role| !role.is_empty()) {
+            true => role(rows.first(0), self.known.flavor()),
+            false => None,
         };
-        let way_back = backend.login_role.as_ref();
-        let way_back = way_back.is_some_and(|role| !role.is_empty());
-        let role = role(rows.first(0), flavor).filter(|_| way_back);
-        backend.session.set_role(role.as_deref());
-        let Some(client) = backend.client else {
-            backend.dirty = true;
-            return;
-        };
+        self.backend.session.set_role(role.as_deref());
         match role {
-            Some(role) => {
-                if let Some(client) = self.clients.get_mut(client) {
-                    client.session.set_role(Some(&role));
-                }
-            }
-            None => self.pin_late(client, PinReason::Role),
+            Some(role) => self.client.session.set_role(Some(&role)),
+            None => self.pin_late(PinReason::Role),
         }
     }
+}
 
-    /// What the answer to a command of ours says of the next transaction: MariaDB tells only with rows that
-    /// an ERR before them has used up what was set for it, and our own reads of tables may use it up, too.
-    pub(crate) fn next_transaction_told(&mut self, key: Key, purpose: &Purpose, ok: &OkPacket<'_>) {
-        let of_session = match purpose {
-            Purpose::Restore(_) | Purpose::Setup(_) | Purpose::Reset => return,
-            Purpose::ReadViews(_)
-            | Purpose::ReadRight(_)
-            | Purpose::ReadTables(_)
-            | Purpose::ReadRoutine(_) => false,
-            _ => true,
-        };
-        if ok.state_changes.is_empty() {
-            return;
-        }
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let client = backend.client.filter(|_| of_session);
-        let mut client = client.and_then(|client| self.clients.get_mut(client));
-        for change in ok.changes() {
-            if let StateChange::TransactionCharacteristics(text) = change {
-                backend.session.set_next_transaction(text);
-                if let Some(client) = &mut client {
-                    client.session.set_next_transaction(text);
-                }
-            }
+/// What an answer says of the next transaction.
+pub(crate) fn follow_next_transaction(session: &mut SessionState, ok: &OkPacket<'_>) {
+    for change in ok.changes() {
+        if let StateChange::TransactionCharacteristics(text) = change {
+            session.set_next_transaction(text);
         }
     }
 }

@@ -16,9 +16,12 @@ use session::statement::{
 use wire::{Command, ServerStatus, TextResultSet};
 
 use self::search::{Hidden, Search, Unasked};
-use crate::backend::{ClientCommand, Due, Purpose};
+use crate::ask::Ask;
+use crate::backend::{ClientCommand, Due};
 use crate::client::Client;
 use crate::commands::Packet;
+use crate::known::Known;
+use crate::pair::Pair;
 use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
@@ -37,12 +40,12 @@ const ROWS_MAX: usize = 256;
 /// What is known of routines, by a hash of who calls which.
 #[derive(Default)]
 pub(crate) struct Routines {
-    known: HashMap<u64, Known>,
+    known: HashMap<u64, Learned>,
     /// What was known in another epoch may be another one by now.
     epoch: u32,
 }
 
-struct Known {
+struct Learned {
     /// `None` if it may leave something behind, or cannot be looked at.
     looked: Option<Looked>,
     until: Timestamp,
@@ -94,12 +97,10 @@ pub(crate) struct ReadRoutine {
     /// Without its row it is not there, so that nothing runs.
     may_be_missing: bool,
     epoch: u32,
-    /// The answer.
-    pub rows: TextResultSet,
 }
 
 impl Routines {
-    fn get(&self, hash: u64, now: Timestamp) -> Option<&Known> {
+    fn get(&self, hash: u64, now: Timestamp) -> Option<&Learned> {
         let known = self.known.get(&hash)?;
         (known.epoch == self.epoch && now < known.until).then_some(known)
     }
@@ -109,11 +110,11 @@ impl Routines {
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    fn learn(&mut self, hash: u64, known: Known) {
+    fn learn(&mut self, hash: u64, learned: Learned) {
         if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&hash) {
             self.known.clear();
         }
-        self.known.insert(hash, known);
+        self.known.insert(hash, learned);
     }
 }
 
@@ -132,18 +133,18 @@ pub(crate) fn routines_of(text: &[u8], found: &Statement, dialect: &Dialect) -> 
     calls.iter().map(Routine::from).collect()
 }
 
-impl Engine {
-    /// What a statement does, if it pins for nothing but routines that leave nothing behind.
+impl Known {
+    /// What a statement of a session does, if it pins for nothing but routines that leave nothing behind.
     pub(crate) fn judge_routines(
         &self,
         now: Timestamp,
-        key: Key,
+        client: &Client,
         packet: Packet<'_>,
         mut found: Statement,
     ) -> Statement {
-        let Some(client) = self.clients.get(key).filter(|_| !found.pins.is_empty()) else {
+        if found.pins.is_empty() {
             return found;
-        };
+        }
         if found.kind == Kind::Call {
             found.traits |= Traits::COUNTS_UNSENT_ROWS;
         }
@@ -168,11 +169,7 @@ impl Engine {
         }
         let mut search = Search::new((&self.routines, client.key, now), variables);
         if is_text {
-            let dialect = self
-                .facts
-                .as_ref()
-                .and_then(|facts| facts.dialect(&client.session));
-            let dialect = dialect.ok_or(Hidden::Unknown)?;
+            let dialect = self.dialect(&client.session).ok_or(Hidden::Unknown)?;
             let calls = called(packet.text(), &dialect).filter(|calls| !calls.is_empty());
             let calls = calls.ok_or(Hidden::Unknown)?;
             let schema = client.session.schema.as_deref();
@@ -193,14 +190,13 @@ impl Engine {
     pub(crate) fn add_mentions_of_bodies(
         &self,
         now: Timestamp,
-        key: Key,
+        client: &Client,
         (packet, found): (Packet<'_>, &Statement),
         mentions: &mut Vec<Mention>,
     ) {
-        let assigns = found.traits.contains(Traits::BODY_ASSIGNS);
-        let Some(client) = self.clients.get(key).filter(|_| assigns) else {
+        if !found.traits.contains(Traits::BODY_ASSIGNS) {
             return;
-        };
+        }
         let mut more = Vec::new();
         let known = self.search(now, client, (packet, found), Some(&mut more));
         debug_assert!(known.is_ok(), "judged as known in this turn");
@@ -212,6 +208,47 @@ impl Engine {
         }
     }
 
+    /// Looks at a body. `None` if the backend does not say, or it may leave something behind.
+    fn look_at(&self, read: &ReadRoutine, rows: &TextResultSet) -> Option<Looked> {
+        let facts = self.facts.as_ref()?;
+        let Some(row) = rows.rows().find(|row| row.get(1) == Some(&None)) else {
+            return read.may_be_missing.then(Looked::default);
+        };
+        let text = unhex(row.first()?.as_deref()?)?;
+        let parameters = rows.rows().filter_map(|row| row.get(1)?.as_deref());
+        let parameters: Vec<_> = parameters.filter_map(unhex).collect();
+        let parameters: Vec<_> = parameters.iter().map(|name| &name[..]).collect();
+        let dialect = Dialect::new(facts.flavor, facts.version_number);
+        let (body, calls) = routine_body(&text, (&parameters, read.is_function), &dialect)?;
+        let variables = user_variables(&text, &dialect)?.into_iter();
+        let routine = |called: &Called<'_>| Routine {
+            schema: Some(called.schema.map_or_else(|| read.schema.clone(), Box::from)),
+            ..Routine::from(called)
+        };
+        Some(Looked {
+            body,
+            variables: variables.map(|mention| mention.name).collect(),
+            calls: calls.iter().map(routine).collect(),
+        })
+    }
+
+    /// A backend told the body of a routine, or an error.
+    pub(crate) fn learn_routine(
+        &mut self,
+        read: &ReadRoutine,
+        rows: Option<&TextResultSet>,
+        now: Timestamp,
+    ) {
+        let learned = Learned {
+            looked: rows.and_then(|rows| self.look_at(read, rows)),
+            until: now + FRESH,
+            epoch: read.epoch,
+        };
+        self.routines.learn(read.hash, learned);
+    }
+}
+
+impl Engine {
     /// Asks the client's backend for the body of a routine that is called. False if all are known, or the session
     /// is pinned already.
     pub(crate) fn ask_for_routine<I: Io<Mail>>(
@@ -232,7 +269,9 @@ impl Engine {
         };
         let within = client.status.contains(ServerStatus::IN_TRANS);
         let begins = !within && !client.status.contains(ServerStatus::AUTOCOMMIT);
-        let searched = self.search(turn.now, client, (packet, statement), None);
+        let searched = self
+            .known
+            .search(turn.now, client, (packet, statement), None);
         let Err(Hidden::Unasked(unasked)) = searched else {
             return false;
         };
@@ -243,9 +282,8 @@ impl Engine {
             is_function: unasked.called.is_function,
             // Else it may be one of a package.
             may_be_missing: !unasked.called.is_function
-                && (self.flavor() == Flavor::MySql || unasked.called.schema.is_none()),
-            epoch: self.routines.epoch,
-            rows: TextResultSet::default(),
+                && (self.known.flavor() == Flavor::MySql || unasked.called.schema.is_none()),
+            epoch: self.known.routines.epoch,
         });
         // A question empties the list of conditions, and is one that counts rows.
         let reads_first =
@@ -259,8 +297,7 @@ impl Engine {
                 return false;
             }
             let outbox = turn.io.outbox(backend.handle);
-            backend.put_query(outbox, &question);
-            backend.expect(Purpose::ReadRoutine(read));
+            backend.ask(outbox, Ask::Routine(read), &question);
             if begins {
                 // It has begun a transaction.
                 backend.roll_back(outbox);
@@ -271,57 +308,15 @@ impl Engine {
         self.clients.set_active(key, turn.now);
         true
     }
+}
 
-    /// The backend told the body, or an error, which a CALL may leave in the backend's list of conditions.
-    pub(crate) fn routine_told<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        (read, told): (&ReadRoutine, bool),
-    ) {
-        let looked = self.look_at(read).filter(|_| told);
-        let known = Known {
-            looked,
-            until: turn.now + FRESH,
-            epoch: read.epoch,
-        };
-        self.routines.learn(read.hash, known);
-        let backend = self.pool.get_mut(key).filter(|_| !told);
-        if let Some(backend) = backend {
-            backend.clear_conditions(turn.io.outbox(backend.handle));
-        }
-    }
-
+impl Pair<'_> {
     /// A statement failed whose routines set variables of the session: no answer tells of those that were set before.
     pub(crate) fn may_have_set_in_body(&mut self, command: &ClientCommand) {
         let sets = Traits::RUNS_KNOWN_BODY | Traits::SETS_VARIABLE;
-        if let (Some(key), true) = (command.client, command.traits.contains(sets)) {
-            self.pin_late(key, PinReason::Call);
+        if command.traits.contains(sets) {
+            self.pin_late(PinReason::Call);
         }
-    }
-
-    /// Looks at a body. `None` if the backend does not say, or it may leave something behind.
-    fn look_at(&self, read: &ReadRoutine) -> Option<Looked> {
-        let facts = self.facts.as_ref()?;
-        let Some(row) = read.rows.rows().find(|row| row.get(1) == Some(&None)) else {
-            return read.may_be_missing.then(Looked::default);
-        };
-        let text = unhex(row.first()?.as_deref()?)?;
-        let parameters = read.rows.rows().filter_map(|row| row.get(1)?.as_deref());
-        let parameters: Vec<_> = parameters.filter_map(unhex).collect();
-        let parameters: Vec<_> = parameters.iter().map(|name| &name[..]).collect();
-        let dialect = Dialect::new(facts.flavor, facts.version_number);
-        let (body, calls) = routine_body(&text, (&parameters, read.is_function), &dialect)?;
-        let variables = user_variables(&text, &dialect)?.into_iter();
-        let routine = |called: &Called<'_>| Routine {
-            schema: Some(called.schema.map_or_else(|| read.schema.clone(), Box::from)),
-            ..Routine::from(called)
-        };
-        Some(Looked {
-            body,
-            variables: variables.map(|mention| mention.name).collect(),
-            calls: calls.iter().map(routine).collect(),
-        })
     }
 }
 

@@ -7,13 +7,12 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use membership::Key;
 use session::statement::{SequenceName, SequenceUse, Statement, Traits, sequences};
 use wire::ServerStatus;
 
-use crate::Engine;
 use crate::client::Client;
 use crate::commands::Packet;
+use crate::pair::Pair;
 use crate::prepared::named::executes;
 
 /// So many sequences of a transaction are remembered.
@@ -86,31 +85,19 @@ impl Client {
     }
 }
 
-impl Engine {
-    /// True if a statement asks for the last value of a sequence, unless its session holds its backend and has
-    /// certainly drawn of that sequence there.
-    pub(crate) fn asks_foreign_sequence(
-        &self,
-        key: Key,
-        packet: Packet<'_>,
-        statement: &Statement,
-    ) -> bool {
-        statement.traits.contains(Traits::TELLS_SEQUENCE)
-            && self.has_own_last_values(key, packet, statement) != Some(true)
-    }
-
-    fn has_own_last_values(
-        &self,
-        key: Key,
-        packet: Packet<'_>,
-        statement: &Statement,
-    ) -> Option<bool> {
-        let client = self.clients.get(key)?;
-        let here = &self.pool.get(client.backend?)?.leftovers.sequences;
-        let dialect = self.facts.as_ref()?.dialect(&client.session)?;
-        if !client.holds_backend() || statement.traits.contains(Traits::MULTIPLE) {
-            return Some(false);
+impl Pair<'_> {
+    /// True if a statement asks for the last values of sequences, and its session holds its backend and has certainly
+    /// drawn of all of them there.
+    pub(crate) fn has_drawn(&self, packet: Packet<'_>, statement: &Statement) -> bool {
+        let client = &*self.client;
+        let dialect = self.known.dialect(&client.session);
+        let Some(dialect) = dialect.filter(|_| client.holds_backend()) else {
+            return false;
+        };
+        if statement.traits.contains(Traits::MULTIPLE) {
+            return false;
         }
+        let here = &self.backend.leftovers.sequences;
         let (text, schema) = client.text_and_schema(packet);
         let (mut asks, mut all_own) = (false, true);
         let is_read = sequences(text, &dialect, |what, name| {
@@ -121,29 +108,23 @@ impl Engine {
             }
         });
         // What asks otherwise runs a text that does.
-        Some(is_read && asks && all_own)
+        is_read && asks && all_own
     }
 
     /// Takes note of a statement that draws, which is about to be sent.
-    pub(crate) fn note_draws(&mut self, key: Key, packet: Packet<'_>, statement: &Statement) {
+    pub(crate) fn note_draws(&mut self, packet: Packet<'_>, statement: &Statement) {
         if !statement.traits.contains(Traits::DRAWS_SEQUENCE) {
             return;
         }
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
-            return;
-        };
-        let here = &mut backend.leftovers.sequences;
+        let client = &*self.client;
+        let here = &mut self.backend.leftovers.sequences;
         here.sent();
         // Otherwise the session lets go of the backend as soon as it has drawn.
         let stays = client.holds_backend() || !client.status.contains(ServerStatus::AUTOCOMMIT);
         if !stays || statement.traits.contains(Traits::MULTIPLE) {
             return;
         }
-        let dialect = self.facts.as_ref();
-        let Some(dialect) = dialect.and_then(|facts| facts.dialect(&client.session)) else {
+        let Some(dialect) = self.known.dialect(&client.session) else {
             return;
         };
         let (text, schema) = client.text_and_schema(packet);
@@ -160,14 +141,11 @@ impl Engine {
 
     /// True if a statement pins, perhaps for a body that asks for last values, and its backend may tell those of other
     /// sessions. A backend that the session holds already cannot be cleaned.
-    pub(crate) fn sees_foreign_sequences(&self, key: Key, statement: &Statement) -> bool {
-        if statement.pins.is_empty() {
-            return false;
-        }
-        let client = self.clients.get(key);
-        let begins = client.filter(|client| !client.holds_backend() && client.login.is_none());
-        let backend = begins.and_then(|client| self.pool.get(client.backend?));
-        backend.is_some_and(|backend| backend.leftovers.sequences.drawn)
+    pub(crate) fn sees_foreign_sequences(&self, statement: &Statement) -> bool {
+        !statement.pins.is_empty()
+            && !self.client.holds_backend()
+            && self.client.login.is_none()
+            && self.backend.leftovers.sequences.drawn
     }
 }
 

@@ -5,6 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use session::Interner;
+
 use crate::Engine;
 
 /// What all sessions of a worker keep.
@@ -27,6 +29,21 @@ pub(crate) struct Kept {
 impl SessionMemory {
     fn bytes(&self) -> usize {
         self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the sessions of a worker keep, with what they share.
+    fn with_shared(&self, interner: &Interner) -> usize {
+        self.bytes() + interner.bytes()
+    }
+
+    /// Whether a session may keep more, of `most` bytes over all. If not, that is counted: it does without, or keeps its
+    /// backend.
+    pub(crate) fn has_room(&self, most: usize, interner: &Interner) -> bool {
+        let has = self.with_shared(interner) < most;
+        if !has {
+            self.0.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        has
     }
 }
 
@@ -56,21 +73,15 @@ impl Drop for Kept {
 }
 
 impl Engine {
-    /// Whether a session may keep more. If not, that is counted: it does without, or keeps its backend.
+    /// Whether a session of this worker may keep more.
     pub(crate) fn has_session_memory(&self) -> bool {
-        let has = self.session_memory_bytes() < self.settings.session_memory;
-        if !has {
-            self.session_memory
-                .0
-                .refused
-                .fetch_add(1, Ordering::Relaxed);
-        }
-        has
+        self.session_memory
+            .has_room(self.settings.session_memory, &self.known.interner)
     }
 
     /// Bytes that the sessions of this worker keep.
     pub(crate) fn session_memory_bytes(&self) -> usize {
-        self.session_memory.bytes() + self.interner.bytes()
+        self.session_memory.with_shared(&self.known.interner)
     }
 
     /// How often one was to keep more and could not.

@@ -14,12 +14,12 @@ use wire::{ErrPacket, ServerStatus, TextResultSet};
 
 use self::names::{Names, Reached};
 use super::routines::unhex;
+use crate::ask::Ask;
 use crate::backend::ClientCommand;
-use crate::backend::Purpose;
 use crate::client::Client;
 use crate::commands::Packet;
-use crate::commands::answers::Ending;
 use crate::conditions::may_name_tables;
+use crate::pair::Pair;
 use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
@@ -92,6 +92,20 @@ impl StoredObjects {
     }
 }
 
+impl Pair<'_> {
+    /// A statement failed behind which a trigger, or what it runs, may have set user variables.
+    pub(crate) fn may_have_set_behind(&mut self, command: &ClientCommand) {
+        if !command.traits.contains(Traits::SETS_BEHIND) {
+            return;
+        }
+        let follows = !self.client.pins.contains(PinReason::UserVariable);
+        self.may_have_set_unseen();
+        if follows {
+            self.ask_for_names();
+        }
+    }
+}
+
 impl Engine {
     /// A statement that leads to what leaves something behind is one that calls an unknown function.
     pub(crate) fn judge_stored(
@@ -132,21 +146,6 @@ impl Engine {
         statement
     }
 
-    /// A statement failed behind which a trigger, or what it runs, may have set user variables.
-    pub(crate) fn may_have_set_behind(&mut self, command: &ClientCommand) {
-        let client = command.client.and_then(|key| self.clients.get(key));
-        let follows = client.is_some_and(|client| !client.pins.contains(PinReason::UserVariable));
-        if !command.traits.contains(Traits::SETS_BEHIND) {
-            return;
-        }
-        if let Some(key) = command.client {
-            self.may_have_set_unseen(key);
-            if follows {
-                self.ask_for_names(key);
-            }
-        }
-    }
-
     /// A definition has run, on this worker or another one: what is known may be old.
     pub(crate) fn stored_defined(&mut self, stored: bool) {
         self.keys
@@ -176,7 +175,7 @@ impl Engine {
         if self.is_asking_for_stored(turn.now, id) {
             return false;
         }
-        let question = unseen_question(self.flavor());
+        let question = unseen_question(self.known.flavor());
         // The question would use up what only the next transaction is to have.
         let backend = self.pool.get_mut(key);
         let backend = backend.filter(|backend| backend.session.next_transaction().is_none());
@@ -184,8 +183,7 @@ impl Engine {
             return false;
         };
         let outbox = turn.io.outbox(backend.handle);
-        backend.put_query(outbox, question.as_bytes());
-        backend.expect(Purpose::ReadStored(TextResultSet::default()));
+        backend.ask(outbox, Ask::Stored, question.as_bytes());
         // Tables that go while it looks at them leave errors in the list, which a CALL would not empty.
         backend.clear_conditions(outbox);
         if !backend.status.contains(ServerStatus::AUTOCOMMIT) {
@@ -219,12 +217,8 @@ impl Engine {
         let Some((asked, since)) = stored.asked else {
             return false;
         };
-        let owes = |due: &Purpose| matches!(due, Purpose::ReadStored(_));
-        if self
-            .pool
-            .get(asked)
-            .is_some_and(|backend| backend.owes(owes))
-        {
+        let asked = self.pool.get(asked);
+        if asked.is_some_and(|backend| backend.owes(|due| matches!(due.ask(), Some(Ask::Stored)))) {
             return true;
         }
         match now.since(since) > SLOW {
@@ -239,7 +233,7 @@ impl Engine {
         &mut self,
         now: Timestamp,
         key: Key,
-        (rows, ending): (&TextResultSet, &Ending),
+        reply: Result<&TextResultSet, &[u8]>,
     ) {
         let Some(id) = self.pool.key_of(key) else {
             return;
@@ -248,18 +242,15 @@ impl Engine {
         if asked.is_none_or(|(asked, _)| asked != key) {
             return;
         }
-        match ending {
-            Ending::Ok => self.learn_stored(now, id, Some(rows)),
-            Ending::Err(error) => {
-                let error = ErrPacket::parse(error);
-                let error = error.map(|error| String::from_utf8_lossy(error.message).into_owned());
-                tracing::warn!(
-                    error = error.unwrap_or_default(),
-                    "triggers and views cannot be read"
-                );
-                self.learn_stored(now, id, None);
-            }
+        if let Err(error) = reply {
+            let error = ErrPacket::parse(error);
+            let error = error.map(|error| String::from_utf8_lossy(error.message).into_owned());
+            tracing::warn!(
+                error = error.unwrap_or_default(),
+                "triggers and views cannot be read"
+            );
         }
+        self.learn_stored(now, id, reply.ok());
     }
 
     fn learn_stored(&mut self, now: Timestamp, id: KeyId, rows: Option<&TextResultSet>) {

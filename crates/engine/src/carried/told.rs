@@ -6,16 +6,16 @@
 
 use std::sync::Arc;
 
-use events::Io;
-use membership::Key;
 use session::statement::{Dialect, Kind, PinReason, SessionSets, Statement, Traits, sets_session};
 use session::{is_restorable, is_told_as};
 use wire::{OkPacket, StateChange, TextResultSet};
 
-use crate::backend::{Backend, ClientCommand, Due, Purpose};
+use crate::ask::OfSession;
+use crate::backend::{Backend, ClientCommand, Due};
 use crate::carried::trust::Beginning;
+use crate::client::Client;
 use crate::commands::Packet;
-use crate::{Engine, Mail, Turn};
+use crate::pair::Pair;
 
 /// The variables of the session that a command sets, as its text says, and no answer has told yet.
 #[derive(Debug)]
@@ -59,8 +59,6 @@ pub(crate) struct ReadVariables {
     names: Vec<Box<[u8]>>,
     /// What sessions begin with, if those are all that there are: only what differs was set.
     beginning: Option<Arc<Beginning>>,
-    /// The answer.
-    pub rows: TextResultSet,
 }
 
 impl ReadVariables {
@@ -80,9 +78,9 @@ impl ReadVariables {
     }
 
     /// The variables and their values, as the tracker would tell them. `None` if the server has not answered so.
-    fn values(&self) -> Option<Vec<(&[u8], &[u8])>> {
+    fn values<'a>(&'a self, rows: &'a TextResultSet) -> Option<Vec<(&'a [u8], &'a [u8])>> {
         let names = self.names.iter().enumerate();
-        let told = names.map(|(place, name)| Some((&**name, value_told(&self.rows, place)?)));
+        let told = names.map(|(place, name)| Some((&**name, value_told(rows, place)?)));
         told.collect()
     }
 }
@@ -103,104 +101,85 @@ pub(crate) fn sets_variables(statement: &Statement) -> bool {
         && statement.traits.contains(Traits::SETS_VARIABLE)
 }
 
-impl Engine {
+impl Client {
     /// The variables of the session that a command sets.
     pub(crate) fn sets(
         &self,
-        key: Key,
         packet: Packet<'_>,
         (statement, dialect): (&Statement, Option<&Dialect>),
     ) -> Option<Box<Untold>> {
-        if !sets_variables(statement) {
+        // With a tracker of its own it is pinned until it ends.
+        if !sets_variables(statement) || self.tracks.is_own() {
             return None;
         }
-        // It is pinned until it ends, and the tracker is its own.
-        self.clients
-            .get(key)
-            .filter(|client| !client.tracks.is_own())?;
-        let text = self.text_that_runs(key, packet)?;
+        let text = self.text_that_runs(packet)?;
         let found = sets_session(text, dialect?);
         let some = found.sets.as_ref().is_none_or(|sets| !sets.is_empty());
         some.then(|| Box::new(Untold { found, answered: 0 }))
     }
+}
 
+impl Pair<'_> {
     /// A command has been answered: what it has set and nobody has told is asked for.
-    pub(crate) fn note_untold(&mut self, key: Key, command: &ClientCommand) {
-        let (Some(untold), Some(backend)) = (&command.untold, self.pool.get_mut(key)) else {
-            return;
-        };
-        let Some(client) = command.client else {
-            // Nobody is left to ask for.
-            backend.dirty = true;
+    pub(crate) fn note_untold(&mut self, command: &ClientCommand) {
+        let Some(untold) = &command.untold else {
             return;
         };
         match untold.missing() {
-            Some(names) => backend.asks_for_variables(names),
-            None => self.pin_late(client, PinReason::UntrackedVariable),
+            Some(names) => self.backend.asks_for_variables(names),
+            None => self.pin_late(PinReason::UntrackedVariable),
         }
     }
 
-    /// Asks what the variables are that are not known. False if there are none.
-    pub(crate) fn ask_for_variables<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-    ) -> bool {
-        let beginning = self.beginning();
-        let Some(backend) = self.pool.get_mut(key) else {
-            return false;
-        };
-        let all = backend.due.contains(Due::ALL_VARIABLES);
-        let beginning = beginning.filter(|_| all);
-        backend.due -= Due::VARIABLES | Due::ALL_VARIABLES;
-        if let Some(beginning) = &beginning {
-            backend.untold = beginning.names().map(Into::into).collect();
-        }
-        if backend.untold.is_empty() {
-            // The server is another one by now.
-            backend.dirty = true;
-            return false;
-        }
-        let read = ReadVariables {
-            names: std::mem::take(&mut backend.untold),
-            beginning,
-            rows: TextResultSet::default(),
-        };
-        backend.put_query(turn.io.outbox(backend.handle), &read.question());
-        backend.expect(Purpose::ReadVariables(Box::new(read)));
-        true
-    }
-
-    /// The backend told what they are; or it did not, and the session keeps it.
-    pub(crate) fn learn_variables(&mut self, key: Key, read: Option<&ReadVariables>) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let values = read.and_then(ReadVariables::values);
+    /// The backend told what the variables are; or it did not, and the session keeps it.
+    pub(crate) fn learn_variables(&mut self, read: &ReadVariables, rows: Option<&TextResultSet>) {
+        let values = rows.and_then(|rows| read.values(rows));
         let values = values.filter(|values| values.iter().all(|(_, value)| is_restorable(value)));
-        let client = backend.client;
         let Some(mut values) = values else {
-            match client {
-                Some(client) => self.pin_late(client, PinReason::UntrackedVariable),
-                None => backend.dirty = true,
-            }
-            return;
+            return self.pin_late(PinReason::UntrackedVariable);
         };
-        if let Some(beginning) = read.and_then(|read| read.beginning.as_ref()) {
-            let session = &backend.session;
+        if let Some(beginning) = &read.beginning {
+            let session = &self.backend.session;
             values.retain(|(name, value)| {
                 let known = session.variables.get(name);
                 known.or_else(|| beginning.get(name)) != Some(value)
             });
         }
-        backend.session.set_variables(&values, &mut self.interner);
-        if let Some(client) = client.and_then(|key| self.clients.get_mut(key)) {
-            client.session.set_variables(&values, &mut self.interner);
+        for session in [&mut self.backend.session, &mut self.client.session] {
+            session.set_variables(&values, &mut self.known.interner);
         }
     }
 }
 
 impl Backend {
+    /// Asks what the variables are that are not known; `beginning`: what sessions begin with on a server that tells less
+    /// than it should. False if there are none.
+    pub(crate) fn ask_for_variables(
+        &mut self,
+        outbox: &mut Vec<u8>,
+        beginning: Option<Arc<Beginning>>,
+    ) -> bool {
+        let beginning = match self.due.contains(Due::ALL_VARIABLES) {
+            true => beginning,
+            false => None,
+        };
+        self.due -= Due::VARIABLES | Due::ALL_VARIABLES;
+        if let Some(beginning) = &beginning {
+            self.untold = beginning.names().map(Into::into).collect();
+        }
+        if self.untold.is_empty() {
+            // The server is another one by now.
+            self.dirty = true;
+            return false;
+        }
+        let read = ReadVariables {
+            names: std::mem::take(&mut self.untold),
+            beginning,
+        };
+        let question = read.question();
+        self.ask_of_session(outbox, OfSession::Variables(Box::new(read)), &question);
+        true
+    }
     /// What these variables are is asked next.
     fn asks_for_variables<'a>(&mut self, names: impl Iterator<Item = &'a [u8]>) {
         for name in names {

@@ -7,14 +7,13 @@
 //!
 //! Knows nothing of what the changes mean to the front door: that is `tracking`.
 
-use membership::Key;
 use session::statement::{Flavor, Kind};
 use wire::{OkPacket, Reader, StateChange, put_lenenc_bytes};
 
-use crate::Engine;
 use crate::backend::ClientCommand;
 use crate::carried::track_lists::{Asked, DEFAULT, LIST, TrackLists};
 use crate::commands::dispatch::leaves_schema;
+use crate::pair::Pair;
 
 /// In front of the names of all variables that say what is tracked.
 pub(super) const PREFIX: &[u8] = b"session_track_";
@@ -165,36 +164,34 @@ impl TrackFilter {
     }
 }
 
-impl Engine {
-    /// Appends what a client is told of changes to its session.
+impl Pair<'_> {
+    /// Appends what the client is told of changes to its session.
     pub(crate) fn put_changes(
         &mut self,
-        key: Key,
         (command, ok): (&ClientCommand, &OkPacket<'_>),
         block: &mut Vec<u8>,
     ) {
-        let client = self.clients.get(key);
-        let Some(client) = client.filter(|client| client.dialect().session_track) else {
+        if !self.client.dialect().session_track {
             return;
-        };
+        }
+        let lists = &self.known.track_lists;
         let tracks = match command.retracks() && command.kind != Kind::Select {
             true => TrackFilter::AS_TOLD,
-            false => client.tracks,
+            false => self.client.tracks,
         };
-        tracks.pass(Reader::new(ok.state_changes), &self.track_lists, block);
-        let backend = client.backend.and_then(|key| self.pool.get(key));
-        let own = client.session.schema.as_ref();
+        tracks.pass(Reader::new(ok.state_changes), lists, block);
         // A statement that was prepared in another schema ran there. MySQL selects that schema, then the session's own
         // again, and tells the latter. This backend has switched nothing and may tell no change at all.
-        let ran = self.flavor() == Flavor::MySql
-            && backend.is_some_and(|backend| backend.session.schema.as_ref() != own)
+        if self.known.flavor() == Flavor::MySql
+            && let Some(own) = &self.client.session.schema
+            && self.backend.session.schema.as_ref() != Some(own)
             && !leaves_schema(command.kind, command.traits)
-            && tracks.tells_schema(&self.track_lists);
-        if let Some(own) = own.filter(|_| ran) {
+            && tracks.tells_schema(lists)
+        {
             put_schema(own, block);
         }
         if !block.is_empty() {
-            self.put_untold(key, block);
+            self.client.put_untold(block);
         }
     }
 }

@@ -16,7 +16,11 @@ use session::is_told_as;
 use session::statement::{Flavor, PinReason};
 use wire::{OkPacket, StateChange, TextResultSet};
 
-use crate::backend::{Due, Purpose};
+use crate::ask::Ask;
+use crate::backend::Due;
+use crate::backend::Step;
+use crate::known::Known;
+use crate::pair::Pair;
 use crate::{Engine, Mail, Turn};
 
 /// Flags, and variables of plugins. Each server has them, and any account may set them.
@@ -126,12 +130,12 @@ pub fn untold_by_probe(answer: &OkPacket<'_>) -> Vec<String> {
 impl Engine {
     /// Asks a new backend whether its server tells what is set, if that is not known, or not what sessions begin with.
     pub(crate) fn probe_tracker<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        let known = self.facts.as_ref().map(|facts| &facts.tracker);
+        let known = self.known.facts.as_ref().map(|facts| &facts.tracker);
         let backend = self.pool.get_mut(key);
         let open = matches!(known, Some(Tracker::Unknown | Tracker::Unsound(None)));
         if let (true, Some(backend)) = (open, backend) {
             backend.put_query(turn.io.outbox(backend.handle), tracker_probe().as_bytes());
-            backend.expect(Purpose::Probe(Probe::new()));
+            backend.expect(Step::Probe(Probe::new()));
         }
     }
 
@@ -143,7 +147,7 @@ impl Engine {
         key: Key,
         (probe, refused): (&Probe, bool),
     ) -> bool {
-        let Some(facts) = &mut self.facts else {
+        let Some(facts) = &mut self.known.facts else {
             return true;
         };
         if probe.untold.is_empty() {
@@ -171,12 +175,14 @@ impl Engine {
         }
         let backend = self.pool.get_mut(key);
         if let (Flavor::MariaDb, Some(backend)) = (facts.flavor, backend) {
-            backend.put_query(turn.io.outbox(backend.handle), READ_BEGINNING);
-            backend.expect(Purpose::ReadBeginning(TextResultSet::default()));
+            let outbox = turn.io.outbox(backend.handle);
+            backend.ask(outbox, Ask::Beginning, READ_BEGINNING);
         }
         true
     }
+}
 
+impl Known {
     /// The backend has told what sessions begin with.
     pub(crate) fn learn_beginning(&mut self, rows: &TextResultSet) {
         if let Some(facts) = &mut self.facts
@@ -195,21 +201,6 @@ impl Engine {
         }
     }
 
-    /// Something may have set variables that no text names. On a server whose tracker is not sound all are asked for; the
-    /// session is pinned if it is not known which there are.
-    pub(crate) fn may_have_set_unseen(&mut self, key: Key) {
-        let Some(Tracker::Unsound(beginning)) = self.facts.as_ref().map(|facts| &facts.tracker)
-        else {
-            return;
-        };
-        let known = beginning.is_some();
-        let backend = self.clients.get(key).and_then(|client| client.backend);
-        match backend.and_then(|backend| self.pool.get_mut(backend)) {
-            Some(backend) if known => backend.due |= Due::ALL_VARIABLES,
-            _ => self.pin_late(key, PinReason::UntrackedVariable),
-        }
-    }
-
     /// True if the server is known to tell less than it should.
     pub(crate) fn is_unsound(&self) -> bool {
         let tracker = self.facts.as_ref().map(|facts| &facts.tracker);
@@ -221,6 +212,20 @@ impl Engine {
         match &self.facts.as_ref()?.tracker {
             Tracker::Unsound(beginning) => beginning.clone(),
             Tracker::Unknown | Tracker::Sound => None,
+        }
+    }
+}
+
+impl Pair<'_> {
+    /// Something may have set variables that no text names. On a server whose tracker is not sound all are asked for; the
+    /// session is pinned if it is not known which there are.
+    pub(crate) fn may_have_set_unseen(&mut self) {
+        match self.known.facts.as_ref().map(|facts| &facts.tracker) {
+            Some(Tracker::Unsound(Some(_))) if self.may_ask() => {
+                self.backend.due |= Due::ALL_VARIABLES;
+            }
+            Some(Tracker::Unsound(_)) => self.pin_late(PinReason::UntrackedVariable),
+            _ => {}
         }
     }
 }

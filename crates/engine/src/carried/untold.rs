@@ -3,14 +3,12 @@
 //! `CLIENT_DEPRECATE_EOF`: MySQL tells it with the next OK packet, MariaDB with the next change. So it does with what
 //! SET STATEMENT puts back: that is had from the backend at once, and kept for the session.
 
-use membership::Key;
 use session::is_charset_variable;
 use session::statement::{Flavor, Kind};
 use wire::{OkPacket, Piece, Reader, StateChange, put_lenenc_bytes};
 
-use crate::Engine;
-use crate::backend::ClientCommand;
 use crate::carried::track_filter::{PREFIX, SCHEMA, VARIABLES, put_entry, put_variable};
+use crate::carried::track_lists::TrackLists;
 use crate::client::Client;
 
 /// A session-track block that a client has yet to be told.
@@ -40,27 +38,24 @@ impl Untold {
     }
 }
 
-impl Engine {
-    /// True if something came with rows that a client has not been told.
-    fn owes_rows(&self, key: Key) -> bool {
-        let untold = self.clients.untold.get(&key);
-        untold.is_some_and(|untold| untold.of_rows)
+impl Client {
+    /// True if something came with rows that it has not been told.
+    fn owes_rows(&self) -> bool {
+        self.untold.as_ref().is_some_and(|untold| untold.of_rows)
     }
 
-    /// Appends what a client has not been told yet, as there is an OK packet for it.
-    pub(crate) fn put_untold(&mut self, key: Key, block: &mut Vec<u8>) {
-        let Some(untold) = self.clients.untold.remove(&key) else {
-            return;
-        };
-        let client = self.clients.get(key);
-        let schema = client.and_then(|client| client.session.schema.as_deref());
-        untold.put(schema.unwrap_or_default(), block);
+    /// Appends what it has not been told yet, as there is an OK packet for it.
+    pub(crate) fn put_untold(&mut self, block: &mut Vec<u8>) {
+        if let Some(untold) = self.untold.take() {
+            let schema = self.session.schema.as_deref();
+            untold.put(schema.unwrap_or_default(), block);
+        }
     }
 
     /// Appends it to an OK packet of the front door's own.
-    pub(crate) fn put_untold_alone(&mut self, key: Key, block: &mut Vec<u8>) {
-        if self.flavor() == Flavor::MySql && self.owes_rows(key) {
-            self.put_untold(key, block);
+    pub(crate) fn put_untold_alone(&mut self, flavor: Flavor, block: &mut Vec<u8>) {
+        if flavor == Flavor::MySql && self.owes_rows() {
+            self.put_untold(block);
         }
     }
 
@@ -68,16 +63,15 @@ impl Engine {
     /// own to tell, the client is told what came with rows before; on MariaDB that is the last one of a CALL.
     pub(crate) fn tell_in_its_place(
         &mut self,
-        command: &ClientCommand,
-        piece: &Piece<'_>,
+        flavor: Flavor,
+        (kind, piece): (Kind, &Piece<'_>),
         block: &mut Vec<u8>,
     ) {
-        let Some(key) = command.client else { return };
-        let dialect = self.clients.get(key).map(Client::dialect);
-        if dialect.is_none_or(|dialect| !dialect.session_track || dialect.deprecate_eof) {
+        let dialect = self.dialect();
+        if !dialect.session_track || dialect.deprecate_eof {
             return;
         }
-        let is_call = command.kind == Kind::Call;
+        let is_call = kind == Kind::Call;
         if matches!(piece, Piece::RowsEnd(_)) {
             if block.is_empty() {
                 return;
@@ -86,33 +80,26 @@ impl Engine {
             if is_call {
                 block = without_charsets(&block);
             }
-            let untold = Untold {
+            self.untold = Some(Box::new(Untold {
                 block,
                 of_rows: true,
-            };
-            self.clients.untold.insert(key, untold);
-        } else if self.owes_rows(key) && (is_call || self.flavor() == Flavor::MySql) {
-            self.put_untold(key, block);
+            }));
+        } else if self.owes_rows() && (is_call || flavor == Flavor::MySql) {
+            self.put_untold(block);
         }
     }
 
-    /// A backend told what SET STATEMENT has put back, to be told to the session with what it is told next.
-    pub(crate) fn put_back_told(&mut self, backend: Key, ok: &OkPacket<'_>) {
-        let Some(key) = self.pool.get(backend).and_then(|backend| backend.client) else {
+    /// Its backend told what SET STATEMENT has put back, to be told to it with what it is told next.
+    pub(crate) fn put_back_told(&mut self, ok: &OkPacket<'_>, lists: &TrackLists) {
+        if !self.dialect().session_track {
             return;
-        };
-        let client = self.clients.get(key);
-        let Some(client) = client.filter(|client| client.dialect().session_track) else {
-            return;
-        };
+        }
         let mut block = Vec::new();
         for change in ok.changes() {
             match change {
                 // What the front door has said for that.
                 StateChange::SystemVariable { name, .. } if name.starts_with(PREFIX) => {}
-                StateChange::SystemVariable { name, value }
-                    if client.tracks.names(name, &self.track_lists) =>
-                {
+                StateChange::SystemVariable { name, value } if self.tracks.names(name, lists) => {
                     put_variable((name, value), &mut block);
                 }
                 _ => {}
@@ -121,10 +108,9 @@ impl Engine {
         if block.is_empty() {
             return;
         }
-        let before = self.clients.untold.get(&key);
-        let of_rows = before.is_some_and(|before| before.of_rows);
-        self.put_untold(key, &mut block);
-        self.clients.untold.insert(key, Untold { block, of_rows });
+        let of_rows = self.owes_rows();
+        self.put_untold(&mut block);
+        self.untold = Some(Box::new(Untold { block, of_rows }));
     }
 }
 

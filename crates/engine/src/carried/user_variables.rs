@@ -15,9 +15,11 @@ use session::statement::{Kind, Mention, PinReason, Statement, Traits, user_varia
 use session::{Restore, put_user_variables, same_user_variables};
 use wire::{Command, ServerStatus};
 
-use crate::backend::{Backend, ClientCommand, Due};
+use crate::backend::{Backend, Due};
 use crate::client::Client;
 use crate::commands::Packet;
+use crate::known::Known;
+use crate::pair::Pair;
 use crate::prepared::named::executes;
 use crate::{Engine, Mail, Turn};
 
@@ -122,51 +124,39 @@ impl Backend {
     }
 }
 
-impl Engine {
+impl Pair<'_> {
     /// True if the statement would see variables that others have left on the backend: it must be cleaned first, after
     /// which the command is looked at again.
     pub(crate) fn sees_foreign_variables(
         &self,
-        key: Key,
         statement: &Statement,
         mentions: &[Mention],
     ) -> bool {
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        let Some(backend) = client.backend.and_then(|key| self.pool.get(key)) else {
-            return false;
-        };
+        let client = &*self.client;
         let may_clean = !client.holds_backend() && client.login.is_none();
         let sees_any = may_see_any(client, statement);
         let reads = |name: &[u8]| mentions.iter().any(|it| it.reads && *it.name == *name);
         let taints = |name: &[u8]| sees_any || reads(name);
-        may_clean && backend.foreign_variables(client).any(taints)
+        may_clean && self.backend.foreign_variables(client).any(taints)
     }
 
-    /// Adds to a restore what the statement needs of the session's variables.
-    pub(crate) fn bring_user_variables<I: Io<Mail>>(
+    /// Adds to a restore what the statement needs of the session's variables. `logs`: what it reads of them is in the
+    /// binary log.
+    pub(crate) fn bring_user_variables(
         &mut self,
-        turn: &Turn<'_, I>,
-        key: Key,
-        (packet, statement, mentions): (Packet<'_>, &mut Statement, Vec<Mention>),
+        now: Timestamp,
+        (packet, statement): (Packet<'_>, &mut Statement),
+        (mentions, logs): (Vec<Mention>, bool),
         restore: &mut Restore,
     ) {
-        let logs = !mentions.is_empty() && self.logs_what_it_reads(key, packet, statement);
         // What type a variable has is told when a statement is prepared.
         let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
-        let needed = prepares && !mentions.is_empty()
-            || self.needs_user_variables(turn, key, (packet, statement));
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let Some(backend) = client.backend.and_then(|key| self.pool.get_mut(key)) else {
-            return;
-        };
+        let needed =
+            prepares && !mentions.is_empty() || self.needs_user_variables(now, packet, statement);
         if needed {
-            backend.restore_user_variables(client, restore);
+            self.backend.restore_user_variables(self.client, restore);
         }
-        let own = client.session.user.as_ref();
+        let own = self.client.session.user.as_ref();
         let is_set = |name: &[u8]| own.is_some_and(|own| own.get(name).is_some());
         let sets = |mention: &Mention| logs && mention.reads && !is_set(&mention.name);
         let assigns = statement.traits.contains(Traits::ASSIGNS_USER_VARIABLES);
@@ -177,14 +167,22 @@ impl Engine {
         if !assigned.is_empty() {
             statement.traits |= Traits::ASSIGNS_USER_VARIABLES;
             let names = assigned.into_iter().map(|mention| mention.name);
-            backend.leftovers.variables.assigns(names);
+            self.backend.leftovers.variables.assigns(names);
         }
     }
+}
 
+impl Engine {
     /// True if the statement sets each variable that it reads and nobody has set, to NULL: so does what changes data where
     /// there is a binary log, which tells replicas what they were.
-    fn logs_what_it_reads(&self, key: Key, packet: Packet<'_>, statement: &Statement) -> bool {
-        let logs = self.facts.as_ref().is_some_and(|facts| facts.binary_log);
+    pub(crate) fn logs_what_it_reads(
+        &self,
+        key: Key,
+        packet: Packet<'_>,
+        statement: &Statement,
+    ) -> bool {
+        let facts = self.known.facts.as_ref();
+        let logs = facts.is_some_and(|facts| facts.binary_log);
         let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
         let kind = match logs && prepares {
             true => self.judge_text(key, packet.text()).kind,
@@ -202,12 +200,14 @@ impl Engine {
             backend.due |= Due::COMMAND;
         }
     }
+}
 
+impl Client {
     /// The variables that a command mentions. Where that cannot be told the statement pins.
     pub(crate) fn mentions(
         &self,
+        known: &Known,
         now: Timestamp,
-        client: Key,
         (packet, statement): (Packet<'_>, &Statement),
     ) -> Vec<Mention> {
         let prepares = packet.payload.first() == Some(&(Command::StmtPrepare as u8));
@@ -217,44 +217,39 @@ impl Engine {
         };
         let mentioned = || {
             if !executes(packet.payload) {
-                return self.mentions_of_text(client, packet.text());
+                return self.mentions_of_text(known, packet.text());
             }
-            let prepared = self.clients.get(client)?.statement(packet.payload)?;
+            let prepared = self.statement(packet.payload)?;
             Some(prepared.template.meaning.mentions.to_vec())
         };
         let mut mentions = uses.then(mentioned).flatten().unwrap_or_default();
-        self.add_mentions_of_bodies(now, client, (packet, statement), &mut mentions);
+        known.add_mentions_of_bodies(now, self, (packet, statement), &mut mentions);
         mentions
     }
 
-    /// True if what is carried of a variable is its value: nothing may have assigned it that was not read back, or
-    /// never is.
-    pub(crate) fn knows_user_variable(&self, client: &Client, name: &[u8]) -> bool {
-        let backend = client.backend.and_then(|key| self.pool.get(key));
-        let unread = backend.is_some_and(|backend| backend.leftovers.variables.may_have(name));
-        !unread && !client.pins.contains(PinReason::UserVariable)
-    }
-
     /// The variables that a text mentions; `None` if they cannot be told or carried.
-    pub(crate) fn mentions_of_text(&self, client: Key, text: &[u8]) -> Option<Vec<Mention>> {
-        let session = &self.clients.get(client)?.session;
-        user_variables(text, &self.facts.as_ref()?.dialect(session)?)
+    pub(crate) fn mentions_of_text(&self, known: &Known, text: &[u8]) -> Option<Vec<Mention>> {
+        user_variables(text, &known.dialect(&self.session)?)
     }
 
+    /// True if what is carried of a variable is its value: nothing may have assigned it on the backend at hand that was
+    /// not read back, or never is.
+    pub(crate) fn knows_user_variable(&self, backend: Option<&Backend>, name: &[u8]) -> bool {
+        let unread = backend.is_some_and(|backend| backend.leftovers.variables.may_have(name));
+        !unread && !self.pins.contains(PinReason::UserVariable)
+    }
+}
+
+impl Pair<'_> {
     /// True if the statement could see user variables.
-    pub(crate) fn needs_user_variables<I: Io<Mail>>(
+    pub(crate) fn needs_user_variables(
         &mut self,
-        turn: &Turn<'_, I>,
-        key: Key,
-        (packet, statement): (Packet<'_>, &Statement),
+        now: Timestamp,
+        packet: Packet<'_>,
+        statement: &Statement,
     ) -> bool {
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        let Some(backend) = client.backend.and_then(|key| self.pool.get(key)) else {
-            return false;
-        };
-        if same_user_variables(backend.session.user.as_ref(), client.session.user.as_ref()) {
+        let (own, here) = (&self.client.session, &self.backend.session);
+        if same_user_variables(here.user.as_ref(), own.user.as_ref()) {
             return false;
         }
         let sees = Traits::USES_USER_VARIABLES
@@ -269,7 +264,7 @@ impl Engine {
             // is taken for the session's own.
             Kind::Select => {
                 let plain = statement.traits.contains(Traits::PURE_READ);
-                !plain || !self.reads_tables_only(turn.now, key, (packet, statement))
+                !plain || !self.reads_tables_only(now, packet, statement)
             }
             Kind::Show => !statement.traits.contains(Traits::READS_DIAGNOSTICS),
             Kind::Explain | Kind::Set => true,
@@ -278,35 +273,20 @@ impl Engine {
     }
 
     /// A backend and the session attached to it have none any more (`FLUSH USER_VARIABLES`).
-    pub(crate) fn user_variables_flushed(&mut self, key: Key, command: &ClientCommand) {
-        if let Some(backend) = self.pool.get_mut(key) {
-            backend.session.user = None;
-            backend.leftovers.variables = VariablesHere::default();
-        }
-        let client = command.client.and_then(|key| self.clients.get_mut(key));
-        if let Some(client) = client {
-            client.session.user = None;
-        }
+    pub(crate) fn user_variables_flushed(&mut self) {
+        self.client.session.user = None;
+        self.backend.session.user = None;
+        self.backend.leftovers.variables = VariablesHere::default();
     }
 
     /// A session that keeps its backend for long must not gather names without end.
-    pub(crate) fn bound_unread(&mut self, key: Key) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let pinned = |client: &Client| client.pins.contains(PinReason::UserVariable);
-        let client = backend.client;
-        let keeps = client
-            .and_then(|client| self.clients.get(client))
-            .is_some_and(pinned);
-        if keeps {
-            backend.leftovers.variables.forget_unread();
-        } else if let (true, Some(client)) = (
-            backend.leftovers.variables.unread.len() > UNREAD_MAX,
-            client,
-        ) {
-            backend.leftovers.variables.forget_unread();
-            self.pin_late(client, PinReason::UserVariable);
+    pub(crate) fn bound_unread(&mut self) {
+        let here = &mut self.backend.leftovers.variables;
+        if self.client.pins.contains(PinReason::UserVariable) {
+            here.forget_unread();
+        } else if here.unread.len() > UNREAD_MAX {
+            here.forget_unread();
+            self.pin_late(PinReason::UserVariable);
         }
     }
 }

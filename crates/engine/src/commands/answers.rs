@@ -3,19 +3,19 @@
 
 use events::Io;
 use membership::Key;
-use session::is_charset_variable;
 use session::statement::{Flavor, Kind, PinReason, Traits};
-use wire::{
-    ErrPacket, Fingerprint, OkPacket, Piece, ServerStatus, StateChange, TextResultSet, Told,
-    WalkError,
-};
+use session::{Interner, is_charset_variable};
+use wire::{ErrPacket, Fingerprint, OkPacket, Piece, ServerStatus, StateChange, Told, WalkError};
 
-use crate::backend::{ClientCommand, Exchange, InsertId, Purpose, Reading};
+use crate::backend::Step;
+use crate::backend::{Backend, ClientCommand, Due, Exchange, InsertId, Purpose, Reading};
 use crate::carried::last_gtid::Gtid;
 use crate::carried::tracking::{self, Tracked};
 use crate::carried::user_variables::names::may_do_unseen;
+use crate::client::Client;
 use crate::conditions::Does;
 use crate::owner::Owner;
+use crate::pair::Pair;
 use crate::{Engine, Mail, Turn};
 
 /// How an answer ended.
@@ -43,49 +43,6 @@ enum Progress {
     Incomplete,
     /// This answer is complete.
     Complete(Ending),
-}
-
-impl Purpose {
-    /// Keeps a piece of the answer to a command of ours.
-    fn collect(&mut self, piece: &Piece<'_>) -> Result<(), WalkError> {
-        match self {
-            Self::ReadFacts(rows)
-            | Self::ReadBeginning(rows)
-            | Self::ReadInsertId(rows)
-            | Self::ReadFoundRows(rows)
-            | Self::ReadCharset(rows)
-            | Self::ReadRole(rows)
-            | Self::ReadNames(rows)
-            | Self::ReadTracking(rows)
-            | Self::ReadPrivileges(rows)
-            | Self::ReadRight(rows)
-            | Self::ReadViews(rows)
-            | Self::ReadCollations(rows)
-            | Self::ReadStored(rows) => {
-                collect(rows, piece)?;
-            }
-            Self::ReadVariables(read) => collect(&mut read.rows, piece)?,
-            Self::ReadGlobals(rows) => collect(rows, piece)?,
-            Self::Prepare(preparing) => preparing.note(piece),
-            Self::ReadUserVariables(read) => read.piece(piece)?,
-            Self::ReadWarnings(read) => read.keep(piece),
-            Self::ReadTables(read) => collect(&mut read.rows, piece)?,
-            Self::ReadRoutine(read) => collect(&mut read.rows, piece)?,
-            Self::Command(_)
-            | Self::ReadPutBack
-            | Self::Retrack
-            | Self::Restore(_)
-            | Self::Repeat
-            | Self::RollBack
-            | Self::Reset
-            | Self::Reselect
-            | Self::Setup(_)
-            | Self::Probe(_)
-            | Self::Kill(_)
-            | Self::Ping => {}
-        }
-        Ok(())
-    }
 }
 
 impl Engine {
@@ -252,7 +209,7 @@ impl Engine {
             next_sequence_id: exchange.walk.next_sequence_id(),
             ..Told::default()
         };
-        let (mut block, flavor) = (Vec::new(), self.flavor());
+        let (mut block, flavor) = (Vec::new(), self.known.flavor());
         if let Some(command) = exchange.purpose.command_mut() {
             command.note(piece);
         }
@@ -260,8 +217,11 @@ impl Engine {
             Piece::Ok(_) | Piece::RowsEnd(_) => {
                 let ok = OkPacket::parse(piece.payload())?;
                 self.status_of(key, exchange, &ok, &mut block);
-                if let Purpose::Command(command) = &exchange.purpose {
-                    self.tell_in_its_place(command, piece, &mut block);
+                if let Purpose::Command(command) = &exchange.purpose
+                    && let Some(client) = command.client
+                    && let Some(client) = self.clients.get_mut(client)
+                {
+                    client.tell_in_its_place(flavor, (command.kind, piece), &mut block);
                 }
                 Some(Ending::Ok)
             }
@@ -276,7 +236,9 @@ impl Engine {
         let more = matches!(piece, Piece::Ok(_) | Piece::RowsEnd(_)) && self.more_follow(key);
         match &mut exchange.purpose {
             Purpose::Command(command) => {
-                let client = command.client.and_then(|client| self.clients.get(client));
+                let client = command
+                    .client
+                    .and_then(|client| self.clients.get_mut(client));
                 // What a client is told of its login is said when the answer is complete.
                 let Some(client) = client.filter(|client| client.login.is_none()) else {
                     return Ok(ending);
@@ -303,11 +265,12 @@ impl Engine {
                     command.translation.goes_on_at(next, told.next_sequence_id);
                 }
                 if let (Piece::ColumnsEnd(_), Some(id)) = (piece, command.keeps_definitions_of) {
-                    let told = (id, command.translation.kept());
-                    self.definitions_told(command.client, told);
+                    client.definitions_told(id, command.translation.kept());
                 }
             }
-            purpose => purpose.collect(piece)?,
+            Purpose::Own(Step::Prepare(preparing)) => preparing.note(piece),
+            Purpose::Own(_) => {}
+            Purpose::Ask(question) => question.keep(piece)?,
         }
         Ok(ending)
     }
@@ -316,15 +279,6 @@ impl Engine {
     fn more_follow(&self, key: Key) -> bool {
         let backend = self.pool.get(key);
         backend.is_some_and(|backend| backend.status.contains(ServerStatus::MORE_RESULTS_EXISTS))
-    }
-
-    /// The client has the column definitions of an execution, and keeps them.
-    fn definitions_told(&mut self, client: Option<Key>, (id, told): (u32, Option<Fingerprint>)) {
-        let client = client.and_then(|client| self.clients.get_mut(client));
-        let statements = client.and_then(|client| client.statements.as_mut());
-        if let Some(statement) = statements.and_then(|statements| statements.get_mut(id)) {
-            statement.definitions = told;
-        }
     }
 
     /// Takes over what an OK packet says of the session.
@@ -341,7 +295,7 @@ impl Engine {
         backend.ends_without_word(&exchange.purpose, ok.status);
         backend.status = ok.status;
         let Purpose::Command(command) = &mut exchange.purpose else {
-            return self.question_told(key, &mut exchange.purpose, ok);
+            return self.purpose_told(key, &mut exchange.purpose, ok);
         };
         command.counts.affected = ok.affected_rows;
         command.counts.warnings = ok.warnings;
@@ -349,75 +303,28 @@ impl Engine {
         if let Some(untold) = &mut command.untold {
             untold.answered(ok);
         }
-        let client = command
-            .client
-            .and_then(|client| self.clients.get_mut(client));
-        if ok.last_insert_id != 0 {
-            backend.insert_id = match client {
-                Some(_) => InsertId::OfClient,
-                None => InsertId::Unknown,
-            };
-        }
         if ok.status.contains(ServerStatus::DB_DROPPED) {
-            self.known_schemas.forget_all();
+            self.known.schemas.forget_all();
         }
-        // By now SET STATEMENT has put them back, which the server says with whatever it says next.
-        let kept = !command.traits.contains(Traits::FOR_STATEMENT);
         // The server says that a hint has changed the session, which it has not. A view could do so behind that, so the
         // backend is reset before another session gets it.
         let hinted = Traits::HINTS_VARIABLES | Traits::PURE_READ;
         let hinted = command.traits.contains(hinted);
         backend.dirty |= hinted;
+        // By now SET STATEMENT has put them back, which the server says with whatever it says next.
+        let kept = !command.traits.contains(Traits::FOR_STATEMENT);
         let changes = ok.changes();
         let changes = changes.filter(|change| !hinted && (kept || !is_variable(change)));
-        let Some(client) = client else {
-            // No session has this state: the next one finds the backend reset. A reset keeps the schema, so that must be
-            // known all the same.
-            let states = &mut [&mut backend.session];
-            let tracked = tracking::take_over(changes, states, &mut self.interner);
-            backend.dirty |= tracked.changed;
+        let Some(client) = command.client else {
+            return backend.told_for_nobody(ok, changes, &mut self.known.interner);
+        };
+        let Some(mut pair) = self.pair_of(client, key) else {
             return;
         };
-        client.take_status(ok.status, kept);
-        if command.traits.contains(Traits::SESSION_TRACKING) {
-            client.tracks.follow(ok, command.kind == Kind::Set);
-        }
-        let Some(key) = command.client else { return };
-        if ok.state_changes.is_empty() {
-            return self.put_changes(key, (command, ok), block);
-        }
-        let states = &mut [&mut backend.session, &mut client.session];
-        let tracked = tracking::take_over(changes, states, &mut self.interner);
-        client.origin.last_gtid = tracked.gtid.unwrap_or(client.origin.last_gtid);
-        if tracked.charset {
-            backend.due |= crate::backend::Due::CHARSET;
-        }
-        // Whoever has no role yet may not use what a role has opened.
-        let known = client.session.schema.as_ref();
-        let known = known.filter(|_| tracked.schema && client.session.role().is_none());
-        if let Some(schema) = known {
-            self.known_schemas.learn(client.key, schema);
-        }
-        if !kept && client.tracks.tells(ok, &self.track_lists) {
-            backend.due |= crate::backend::Due::PUT_BACK;
-        }
-        self.put_changes(key, (command, ok), block);
-        if tracked.schema {
-            self.follow_schema(key);
-        }
-        self.follow_unseen(key, command, tracked);
-    }
-
-    /// What changed that is not carried as it was told: it is asked about, or pins the session.
-    fn follow_unseen(&mut self, key: Key, command: &ClientCommand, tracked: Tracked) {
-        if tracked.unrestorable {
-            self.pin_late(key, PinReason::Unknown);
-        }
-        if tracked.pinning && may_do_unseen(command) {
-            self.pin_late(key, PinReason::UntrackedVariable);
-        }
-        if tracked.state {
-            self.changed_unseen(key, command, tracked);
+        let moved = pair.told((command, kept), (ok, changes), block);
+        self.keep_pin(client);
+        if moved {
+            self.follow_schema(client);
         }
     }
 
@@ -456,14 +363,93 @@ impl Engine {
     }
 }
 
+impl Backend {
+    /// No session has what an answer says of the session's state: the next one finds the backend reset. A reset keeps the
+    /// schema, so that must be known all the same.
+    fn told_for_nobody<'a>(
+        &mut self,
+        ok: &OkPacket<'_>,
+        changes: impl Iterator<Item = StateChange<'a>>,
+        interner: &mut Interner,
+    ) {
+        if ok.last_insert_id != 0 {
+            self.insert_id = InsertId::Unknown;
+        }
+        let tracked = tracking::take_over(changes, &mut [&mut self.session], interner);
+        self.dirty |= tracked.changed;
+    }
+}
+
+impl Client {
+    /// It has the column definitions of an execution, and keeps them.
+    fn definitions_told(&mut self, id: u32, told: Option<Fingerprint>) {
+        let statements = self.statements.as_mut();
+        if let Some(statement) = statements.and_then(|statements| statements.get_mut(id)) {
+            statement.definitions = told;
+        }
+    }
+}
+
+impl Pair<'_> {
+    /// Takes over what an answer says of the session; `kept`: its variables stay. True if another schema is selected.
+    fn told<'a>(
+        &mut self,
+        (command, kept): (&ClientCommand, bool),
+        (ok, changes): (&OkPacket<'_>, impl Iterator<Item = StateChange<'a>>),
+        block: &mut Vec<u8>,
+    ) -> bool {
+        let (client, backend) = (&mut *self.client, &mut *self.backend);
+        if ok.last_insert_id != 0 {
+            backend.insert_id = InsertId::OfClient;
+        }
+        client.take_status(ok.status, kept);
+        if command.traits.contains(Traits::SESSION_TRACKING) {
+            client.tracks.follow(ok, command.kind == Kind::Set);
+        }
+        if ok.state_changes.is_empty() {
+            self.put_changes((command, ok), block);
+            return false;
+        }
+        let states = &mut [&mut backend.session, &mut client.session];
+        let tracked = tracking::take_over(changes, states, &mut self.known.interner);
+        client.origin.last_gtid = tracked.gtid.unwrap_or(client.origin.last_gtid);
+        backend.due.set(
+            Due::CHARSET,
+            tracked.charset || backend.due.contains(Due::CHARSET),
+        );
+        // Whoever has no role yet may not use what a role has opened.
+        if tracked.schema
+            && client.session.role().is_none()
+            && let Some(schema) = &client.session.schema
+        {
+            self.known.schemas.learn(client.key, schema);
+        }
+        if !kept && client.tracks.tells(ok, &self.known.track_lists) {
+            backend.due |= Due::PUT_BACK;
+        }
+        self.put_changes((command, ok), block);
+        self.follow_unseen(command, tracked);
+        tracked.schema
+    }
+
+    /// What changed that is not carried as it was told: it is asked about, or pins the session.
+    fn follow_unseen(&mut self, command: &ClientCommand, tracked: Tracked) {
+        if tracked.unrestorable {
+            self.pin_late(PinReason::Unknown);
+        }
+        if tracked.pinning && may_do_unseen(command) {
+            self.pin_late(PinReason::UntrackedVariable);
+        }
+        if tracked.state {
+            self.changed_unseen(command, tracked);
+        }
+    }
+}
+
 /// True of a system variable, but for those that are read back.
 fn is_variable(change: &StateChange<'_>) -> bool {
     let own = |name| !is_charset_variable(name) && name != Gtid::VARIABLE;
     matches!(change, StateChange::SystemVariable { name, .. } if own(name))
-}
-
-fn collect(rows: &mut TextResultSet, piece: &Piece<'_>) -> Result<(), WalkError> {
-    Ok(rows.piece(piece)?)
 }
 
 impl ClientCommand {

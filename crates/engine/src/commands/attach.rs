@@ -323,7 +323,7 @@ impl Engine {
 
     /// No backend could be asked: clients are told what the settings say.
     pub(crate) fn learn_nothing<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        if self.facts.is_none() {
+        if self.known.facts.is_none() {
             self.learn_facts(turn, Facts::unknown(&self.settings.server_version));
         }
     }
@@ -357,10 +357,10 @@ impl Engine {
         };
         let session = &mut client.session;
         if session.charset.is_none() {
-            session.charset = self.charsets.get(session.collation).cloned();
+            session.charset = self.known.charsets.get(session.collation).cloned();
         }
-        if let Some(facts) = &self.facts {
-            client.begin_sql_mode(facts, &mut self.interner);
+        if let Some(facts) = &self.known.facts {
+            client.begin_sql_mode(facts, &mut self.known.interner);
         }
     }
 
@@ -371,14 +371,15 @@ impl Engine {
             return;
         };
         let collation = client.session.collation;
-        let is_known = client.session.charset.is_some() || self.charsets.get(collation).is_some();
+        let is_known =
+            client.session.charset.is_some() || self.known.charsets.get(collation).is_some();
         if is_known || !self.is_relayed(client.key) {
             return;
         }
-        let facts = self.facts.as_ref();
+        let facts = self.known.facts.as_ref();
         if let Some(charset) = facts.and_then(|facts| facts.charset_of_login(collation)) {
-            let charset = self.interner.charset(charset);
-            self.charsets.learn(collation, charset);
+            let charset = self.known.interner.charset(charset);
+            self.known.charsets.learn(collation, charset);
         }
     }
 
@@ -485,7 +486,7 @@ impl Engine {
             login: Some(BackendLogin::Handshake),
             relay: None,
             connection_id: 0,
-            session: SessionState::new(collation, &self.interner),
+            session: SessionState::new(collation, &self.known.interner),
             login_role: None,
             status: ServerStatus::AUTOCOMMIT,
             insert_id: InsertId::Known(0),

@@ -6,6 +6,7 @@ use pool::State as BackendState;
 use session::statement::{Kind, PinReason};
 use wire::ServerStatus;
 
+use crate::backend::Step;
 use crate::backend::{Backend, Due, PreparedXa, Purpose};
 use crate::client::State;
 use crate::report::counters::DisconnectReason;
@@ -49,13 +50,9 @@ impl Engine {
         }
         if holds {
             self.clients.move_to(client_key, State::Held, turn.now);
-            self.bound_unread(key);
-        } else if answers
-            && (self.read_found_rows(turn, key)
-                || self.read_insert_id(turn, key)
-                || self.read_user_variables(turn, key)
-                || self.ask_for_unsure(turn, key))
-        {
+            self.of_session(key, |pair| pair.bound_unread());
+            self.keep_pin(client_key);
+        } else if answers && self.read_last(turn, key) {
             return;
         } else {
             self.detach(turn, client_key, key);
@@ -179,7 +176,7 @@ impl Backend {
         // An ERR says nothing of transactions, and a routine may have met one.
         let hidden = match purpose {
             Purpose::Command(command) => command.kind == Kind::Call,
-            purpose => matches!(purpose, Purpose::Ping),
+            purpose => matches!(purpose, Purpose::Own(Step::Ping)),
         };
         let within = self.status.contains(ServerStatus::IN_TRANS);
         let off = !self.status.contains(ServerStatus::AUTOCOMMIT);
@@ -193,6 +190,6 @@ impl Backend {
         (self.keeps_locks, self.keeps_characteristics) = (false, false);
         self.session.set_next_transaction(b"");
         self.put_query(outbox, b"ROLLBACK AND NO CHAIN NO RELEASE");
-        self.expect(Purpose::RollBack);
+        self.expect(Step::RollBack);
     }
 }

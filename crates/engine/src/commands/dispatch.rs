@@ -7,6 +7,7 @@ use session::statement::{Flavor, Kind, Known, Mention, Statement, Traits};
 use session::{NARROW, Restore, SessionState, plan, set_client_charset};
 use wire::{Command, NO_ATTRIBUTES, PacketWriter, ResponseWalk, ServerStatus, write_packet};
 
+use crate::backend::Step;
 use crate::backend::{Backend, Due, Purpose, RestorePart};
 use crate::carried::retrack::retracks;
 use crate::carried::roles::put_role;
@@ -37,17 +38,23 @@ impl Engine {
         {
             return Taken::Later;
         }
-        let mentions = self.mentions(turn.now, client, (packet, &statement));
+        let session = self.clients.get(client);
+        let mentions = session.map_or_else(Vec::new, |session| {
+            session.mentions(&self.known, turn.now, (packet, &statement))
+        });
         if self.cleans_first(turn, client, (&statement, &mentions)) {
             return Taken::Later;
         }
+        let logs = !mentions.is_empty() && self.logs_what_it_reads(client, packet, &statement);
         let missing = self.missing(client, packet);
         let bound = self.bound(client, (packet, &statement), missing.as_deref());
         let replaced = Replaced::by(&statement, missing.as_deref());
         let mut restore = self.restore(client, bound.as_ref());
         replaced.leave_out_of(&mut restore);
-        let command = (packet, &mut statement, mentions);
-        self.bring_user_variables(turn, client, command, &mut restore);
+        if let Some(mut pair) = self.attached(client) {
+            let command = (packet, &mut statement);
+            pair.bring_user_variables(turn.now, command, (mentions, logs), &mut restore);
+        }
         self.note_restore(turn, client, (&restore, &statement));
         let Some(record) = self.clients.get_mut(client) else {
             return Taken::Now;
@@ -80,7 +87,9 @@ impl Engine {
             self.await_answers(backend_key);
             return Taken::Later;
         }
-        self.note_draws(client, packet, &statement);
+        if let Some(mut pair) = self.attached(client) {
+            pair.note_draws(packet, &statement);
+        }
         self.forget_defined(turn, &statement);
         self.send(turn, client, packet, statement);
         Taken::Now
@@ -94,8 +103,10 @@ impl Engine {
         client: Key,
         (statement, mentions): (&Statement, &[Mention]),
     ) -> bool {
-        let cleans = self.sees_foreign_sequences(client, statement)
-            || self.sees_foreign_variables(client, statement, mentions);
+        let cleans = self.attached(client).is_some_and(|pair| {
+            pair.sees_foreign_sequences(statement)
+                || pair.sees_foreign_variables(statement, mentions)
+        });
         if cleans {
             self.clean_attached(turn, client);
         }
@@ -134,8 +145,10 @@ impl Engine {
         let moves = counts
             || missing.is_some()
             || !self.restore(key, bound.as_ref()).is_empty()
-            || self.needs_user_variables(turn, key, (packet, statement))
-            || self.lacks_insert_id(turn.now, key, (packet, statement));
+            || self.attached(key).is_some_and(|mut pair| {
+                pair.needs_user_variables(turn.now, packet, statement)
+                    || pair.lacks_insert_id(turn.now, packet, statement)
+            });
         if !moves || !self.read_warnings(turn, backend) {
             return false;
         }
@@ -187,8 +200,11 @@ impl Engine {
         packet: Packet<'_>,
         statement: &Statement,
     ) -> bool {
+        let asks = statement.traits.contains(Traits::TELLS_SEQUENCE);
+        let attached = self.attached(key);
+        let has_drawn = attached.is_some_and(|pair| asks && pair.has_drawn(packet, statement));
         let client = self.clients.get(key);
-        let error = if self.asks_foreign_sequence(key, packet, statement) {
+        let error = if asks && !has_drawn {
             ClientError::last_value_elsewhere()
         } else if client.is_some_and(|client| client.gets_elsewhere(statement)) {
             ClientError::diagnostics_elsewhere()
@@ -229,7 +245,9 @@ impl Engine {
             return self.while_running(client, packet, statement);
         };
         let client = self.clients.get(client)?;
-        let mut state = missing.binding.over(&client.session, &mut self.interner);
+        let mut state = missing
+            .binding
+            .over(&client.session, &mut self.known.interner);
         if !client.status.contains(ServerStatus::IN_TRANS) {
             state.let_next_write();
         }
@@ -244,7 +262,7 @@ impl Engine {
         packet: Packet<'_>,
         statement: &Statement,
     ) -> Option<SessionState> {
-        let switches = self.flavor() == Flavor::MySql && statement.kind != Kind::Use;
+        let switches = self.known.flavor() == Flavor::MySql && statement.kind != Kind::Use;
         if !switches || !executes(packet.payload) {
             return None;
         }
@@ -342,24 +360,24 @@ pub(crate) fn leaves_schema(kind: Kind, traits: Traits) -> bool {
 pub(crate) fn put_restore(outbox: &mut Vec<u8>, backend: &mut Backend, restore: &Restore) {
     if restore.narrows {
         backend.put_query(outbox, NARROW);
-        backend.expect(Purpose::Restore(RestorePart::Set));
+        backend.expect(Step::Restore(RestorePart::Set));
     }
     if !restore.set.is_empty() {
         backend.put_query(outbox, &restore.set);
         let gives_up = restore.gives_up;
-        backend.expect(Purpose::Restore(RestorePart::Variables { gives_up }));
+        backend.expect(Step::Restore(RestorePart::Variables { gives_up }));
     }
     if let Some(role) = &restore.role {
         put_role(outbox, backend, role);
     }
     if let Some(schema) = &restore.schema {
         let previous = backend.session.schema.clone();
-        let part = Purpose::Restore(RestorePart::Schema(previous));
+        let part = Step::Restore(RestorePart::Schema(previous));
         backend.put_schema(outbox, (schema, restore.misread_in.as_deref()), part);
     }
     for statement in &restore.next {
         backend.put_query(outbox, statement);
-        backend.expect(Purpose::Restore(RestorePart::Set));
+        backend.expect(Step::Restore(RestorePart::Set));
     }
 }
 
@@ -393,7 +411,7 @@ impl Backend {
         &mut self,
         outbox: &mut Vec<u8>,
         (schema, charset): (&[u8], Option<&[u8]>),
-        purpose: Purpose,
+        step: Step,
     ) {
         if charset.is_some() {
             self.put_client_charset(outbox, b"utf8mb4");
@@ -402,7 +420,7 @@ impl Backend {
             self.leave_schema(outbox);
         }
         put_command(outbox, Command::InitDb, schema);
-        self.expect(purpose);
+        self.expect(step);
         if let Some(charset) = charset {
             self.put_client_charset(outbox, charset);
         }
@@ -412,12 +430,12 @@ impl Backend {
     /// set that it had.
     pub(crate) fn leave_schema(&mut self, outbox: &mut Vec<u8>) {
         put_command(outbox, Command::InitDb, LEFT_FOR);
-        self.expect(Purpose::Reselect);
+        self.expect(Step::Reselect);
     }
 
     fn put_client_charset(&mut self, outbox: &mut Vec<u8>, charset: &[u8]) {
         self.put_query(outbox, &set_client_charset(charset));
-        self.expect(Purpose::Restore(RestorePart::Set));
+        self.expect(Step::Restore(RestorePart::Set));
     }
 
     /// Appends a COM_QUERY of our own.
@@ -430,7 +448,7 @@ impl Backend {
     }
 
     /// Notes that the answer to a command of ours will come.
-    pub(crate) fn expect(&mut self, purpose: Purpose) {
-        self.owe(ResponseWalk::new(true, 0), purpose);
+    pub(crate) fn expect(&mut self, purpose: impl Into<Purpose>) {
+        self.owe(ResponseWalk::new(true, 0), purpose.into());
     }
 }

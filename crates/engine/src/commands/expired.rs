@@ -41,7 +41,7 @@ impl Engine {
             _ => false,
         };
         if !may_run {
-            let error = ClientError::must_set_password(self.flavor());
+            let error = ClientError::must_set_password(self.known.flavor());
             self.answer_err(turn, key, &error);
             self.touch(key, turn.now);
         }
@@ -89,8 +89,8 @@ impl Engine {
         if !self.is_in_sandbox(key) {
             // It may have let the session's own password expire: then MySQL runs nothing else there. After a new
             // password it may be the only connection that the account has.
-            let may_expire =
-                self.flavor() == Flavor::MySql && !command.traits.contains(Traits::SETS_PASSWORD);
+            let may_expire = self.known.flavor() == Flavor::MySql
+                && !command.traits.contains(Traits::SETS_PASSWORD);
             if let Some(backend) = self.pool.get_mut(key).filter(|_| may_expire) {
                 backend.retired = true;
             }
@@ -126,7 +126,7 @@ impl Engine {
         self.pool.move_to(key, BackendState::Resetting, turn.now);
         if let Some(backend) = self.pool.get_mut(key) {
             let collation = backend.session.collation;
-            backend.session = SessionState::new(collation, &self.interner);
+            backend.session = SessionState::new(collation, &self.known.interner);
             backend.retired = false;
         }
         self.wake(id);

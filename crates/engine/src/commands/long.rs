@@ -210,7 +210,7 @@ impl Engine {
         if len <= LONG || known || self.shared.preparer().is_none() {
             return false;
         }
-        let (Some(client), Some(facts)) = (self.clients.get(key), &self.facts) else {
+        let (Some(client), Some(facts)) = (self.clients.get(key), &self.known.facts) else {
             return false;
         };
         // Something is about to come in front of it.

@@ -4,8 +4,9 @@
 use events::{Io, Timestamp};
 use membership::Key;
 use session::statement::{Dialect, Flavor, Kind, PinReason, PinReasons, Statement, Traits};
-use wire::{Command, ResponseWalk, TextResultSet, Translation, asks_for_cursor};
+use wire::{Command, ResponseWalk, Translation, asks_for_cursor};
 
+use crate::ask::OfSession;
 use crate::backend::{Backend, ClientCommand, InsertId, PreparedXa, Purpose};
 use crate::carried::effect::Effect;
 use crate::carried::holdings;
@@ -44,7 +45,9 @@ impl Engine {
         let does = self.does(client_key, packet, &statement);
         let pins = self.add_pins(client_key, &statement, (text, dialect.as_ref()));
         let effect = self.effect(client_key, packet, (&statement, dialect.as_ref()));
-        let untold = self.sets(client_key, packet, (&statement, dialect.as_ref()));
+        let session = self.clients.get(client_key);
+        let untold =
+            session.and_then(|session| session.sets(packet, (&statement, dialect.as_ref())));
         let lock = effect.as_ref().and_then(Effect::of_lock);
         lock.into_iter().for_each(|lock| lock.sent(turn.now));
         self.forget_lock_wait(client_key);
@@ -52,7 +55,7 @@ impl Engine {
         let keeping = self.reads_accounts_after(client_key, (packet, &statement), keeping);
         let Allowance { permit, until } = self.take_allowance(client_key, statement.kind);
         let brings_insert_id = self.brings_insert_id(turn.now, client_key, (packet, &statement));
-        let flavor = self.flavor();
+        let flavor = self.known.flavor();
         let Some(client) = self.clients.get_mut(client_key) else {
             return;
         };
@@ -77,7 +80,7 @@ impl Engine {
         let rewritten = rewritten.or_else(|| effect.as_ref()?.text_in_place_of(text));
         backend.keep_for_retry((client, &statement), packet, rewritten.is_some());
         let does_so = (&statement, effect.as_ref());
-        put_tracking(outbox, (client, backend), does_so, &self.track_lists);
+        put_tracking(outbox, (client, backend), does_so, &self.known.track_lists);
         let put = put_packet(outbox, (client, backend), (packet, rewritten), flavor);
         let sequence_id = put.last;
         debug_assert!(
@@ -118,7 +121,8 @@ impl Engine {
         key: Key,
         command: (Packet<'_>, &Statement),
     ) -> bool {
-        let brings = self.lacks_insert_id(now, key, command);
+        let pair = self.attached(key);
+        let brings = pair.is_some_and(|mut pair| pair.lacks_insert_id(now, command.0, command.1));
         self.counters.restores += u64::from(brings);
         brings
     }
@@ -149,7 +153,7 @@ impl Engine {
             || sets_variables(statement)
             || !statement.pins.is_empty();
         let session = &self.clients.get(client).filter(|_| needed)?.session;
-        self.facts.as_ref()?.dialect(session)
+        self.known.facts.as_ref()?.dialect(session)
     }
 
     /// Pins the session for what the statement does. Returns the reasons that are new.
@@ -192,7 +196,7 @@ impl Engine {
     /// What the command does to the list of conditions.
     pub(crate) fn does(&self, client: Key, packet: Packet<'_>, statement: &Statement) -> Does {
         let command = packet.payload.first().copied().and_then(Command::from_byte);
-        let flavor = self.flavor();
+        let flavor = self.known.flavor();
         if let Some(does) = command.and_then(|command| Does::of_command(command, flavor)) {
             return does;
         }
@@ -373,8 +377,7 @@ fn bring_across(
     };
     if value.is_some() && backend.insert_id == InsertId::OfClient {
         // The value that is about to be replaced is known to nobody else.
-        backend.put_query(outbox, READ_INSERT_ID);
-        backend.expect(Purpose::ReadInsertId(TextResultSet::default()));
+        backend.ask_of_session(outbox, OfSession::InsertId, READ_INSERT_ID);
     }
     if let Some(value) = value {
         put_insert_id(outbox, backend, value);

@@ -7,6 +7,7 @@ use pool::State as BackendState;
 use session::statement::{Flavor, Kind, PinReason, Traits};
 use wire::{ErrPacket, ServerStatus, code};
 
+use crate::backend::Step;
 use crate::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa, Purpose, RestorePart};
 use crate::carried::refused::explained;
 use crate::client::LoginStep;
@@ -15,6 +16,7 @@ use crate::commands::mentions;
 use crate::endings::retry::Retry;
 use crate::errors::ClientError;
 use crate::lanes::digests::Sample;
+use crate::pair::Pair;
 use crate::report::counters::DisconnectReason;
 use crate::shared::SchemaChange;
 use crate::{Engine, Mail, Turn};
@@ -31,6 +33,7 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return;
         };
+        let attached = backend.client;
         let Some(exchange) = backend.exchanges.pop_front() else {
             return;
         };
@@ -38,9 +41,12 @@ impl Engine {
         backend.no_kill_survives();
         let service = turn.now.since(since).saturating_sub(turn.io.told_late());
         let bytes = exchange.bytes;
-        if *ending != Ending::Ok && exchange.purpose.is_question() {
+        if *ending != Ending::Ok
+            && exchange.purpose.is_question()
+            && let Some(pair) = self.pair(key)
+        {
             // SHOW WARNINGS would tell of it.
-            self.lose_conditions(key);
+            pair.client.capture.conditions.lose();
         }
         match (exchange.purpose, ending) {
             (Purpose::Command(mut command), _) if lane => {
@@ -62,75 +68,68 @@ impl Engine {
                     (_, None) => {}
                 }
             }
-            (Purpose::Kill(victim), ending) => return self.kill_told(turn, key, (victim, ending)),
-            (purpose, ending) => {
-                if !self.own_answered(turn, key, (purpose, ending)) {
+            (Purpose::Own(Step::Kill(victim)), ending) => {
+                return self.kill_told(turn, key, (victim, ending));
+            }
+            (Purpose::Own(step), ending) => {
+                if !self.step_answered(turn, key, step, ending) {
+                    return;
+                }
+            }
+            (Purpose::Ask(question), ending) => {
+                if !self.question_answered(turn, key, question, ending) {
                     return;
                 }
             }
         }
+        attached
+            .into_iter()
+            .for_each(|client| self.keep_pin(client));
         self.goes_on(turn, key);
     }
 
-    /// The same of a command of ours. False if the backend is given up.
-    fn own_answered<I: Io<Mail>>(
+    /// A step of ours was answered. False if the backend is given up.
+    fn step_answered<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
-        answered: (Purpose, &Ending),
+        step: Step,
+        ending: &Ending,
     ) -> bool {
-        if let (purpose, Ending::Err(_)) = &answered {
-            self.counters.questions_refused += u64::from(purpose.is_read());
-        }
-        match answered {
-            (Purpose::Restore(part), Ending::Err(error)) => {
+        match (step, ending) {
+            (Step::Restore(part), Ending::Err(error)) => {
                 self.restore_failed(turn, key, &part, error);
             }
-            (Purpose::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
-            (Purpose::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
-            (Purpose::Restore(_) | Purpose::Reselect, Ending::Ok) | (Purpose::Repeat, _) => {}
-            (Purpose::Reselect, Ending::Err(_)) => self.lost_schema(key),
-            (Purpose::RollBack, Ending::Ok) => {}
-            (Purpose::RollBack, Ending::Err(error)) => self.rollback_refused(key, error),
-            (Purpose::ReadTables(read), ending) => self.learn_tables(turn.now, &read, ending),
-            (Purpose::ReadRoutine(read), ending) => {
-                self.routine_told(turn, key, (&read, *ending == Ending::Ok));
-            }
-            (Purpose::ReadStored(rows), ending) => {
-                self.stored_told(turn.now, key, (&rows, ending));
-            }
-            (Purpose::ReadViews(_), Ending::Err(_)) => self.learn_views(turn, key, None),
-            (Purpose::ReadUserVariables(read), ending) => {
-                self.learn_user_variables(key, &read, ending);
-            }
-            // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked. The next one is.
-            (Purpose::ReadCollations(_), Ending::Err(_)) => {}
-            (Purpose::ReadPrivileges(_), Ending::Err(_)) => {
-                self.learn_privileges(turn, key, None);
-            }
-            // Not in every state of an XA transaction; and not every variable is one of sessions.
-            (Purpose::ReadPutBack | Purpose::ReadGlobals(_), Ending::Err(_)) => {}
-            (Purpose::Probe(probe), ending) => {
+            (Step::Prepare(preparing), Ending::Ok) => self.prepared_on(key, &preparing),
+            (Step::Prepare(_), Ending::Err(error)) => self.prepare_failed(turn, key, error),
+            (Step::Restore(_) | Step::Reselect | Step::RollBack | Step::Retrack, Ending::Ok)
+            | (Step::Repeat | Step::Kill(_), _) => {}
+            (Step::Reselect, Ending::Err(_)) => self.lost_schema(key),
+            (Step::RollBack, Ending::Err(error)) => self.rollback_refused(key, error),
+            (Step::Probe(probe), ending) => {
                 return self.probed(turn, key, (&probe, *ending != Ending::Ok));
             }
-            // Then it is not known, and what may have changed unseen pins.
-            (Purpose::ReadBeginning(_), Ending::Err(_)) => {}
-            (Purpose::ReadVariables(_), Ending::Err(_)) => self.learn_variables(key, None),
-            (Purpose::ReadNames(_), Ending::Err(error)) => self.learn_names(key, Err(error)),
-            (Purpose::ReadRight(_), Ending::Err(_)) => self.learn_right(turn, key, None),
             // A KILL that came late hit the ping, as it should.
-            (Purpose::Ping, Ending::Err(_)) => self.ping_again(key),
-            (_, Ending::Err(error)) => {
+            (Step::Ping, Ending::Err(_)) => self.ping_again(key),
+            (Step::Reset | Step::Setup(_) | Step::Retrack, Ending::Err(error)) => {
                 self.backend_refuses_us(turn, key, error);
                 return false;
             }
-            (Purpose::Setup(false), Ending::Ok) if self.flavor() == Flavor::MariaDb => {
+            (Step::Setup(false), Ending::Ok) if self.known.flavor() == Flavor::MariaDb => {
                 self.backend_tracks_nothing(turn, key);
                 return false;
             }
-            (purpose, Ending::Ok) => self.learned(turn, key, purpose),
+            (Step::Reset | Step::Setup(_), Ending::Ok) if self.awaits_clean(key) => {}
+            (Step::Reset | Step::Setup(_) | Step::Ping, Ending::Ok) => self.ping_answered(key),
         }
         true
+    }
+
+    /// True if the backend is cleaned for a command that waits: what it says of its own session does
+    /// not concern that of the client.
+    fn awaits_clean(&self, key: Key) -> bool {
+        let backend = self.pool.get(key);
+        backend.is_some_and(|backend| backend.due.contains(Due::COMMAND))
     }
 
     /// The backend was asked to roll back, and refused: an XA transaction was prepared on it. One that was only begun
@@ -172,7 +171,7 @@ impl Engine {
         command: &ClientCommand,
         ending: &Ending,
     ) {
-        let flavor = self.flavor();
+        let flavor = self.known.flavor();
         let failed = matches!(ending, Ending::Err(_));
         let Some(backend) = self.pool.get_mut(key) else {
             return;
@@ -181,13 +180,26 @@ impl Engine {
         let releases = !failed && backend.releases(command);
         backend.retired |= releases;
         self.counters.statement_errors += u64::from(failed);
-        match command.client {
-            Some(client) => self.note_for_session(key, client, (command, ending)),
-            None => backend.note_for_nobody(command),
+        match command.client.map(|client| self.pair_of(client, key)) {
+            Some(Some(mut pair)) => pair.note(command, ending),
+            Some(None) => {}
+            None => {
+                if let Some(backend) = self.pool.get_mut(key) {
+                    backend.note_for_nobody(command);
+                }
+            }
         }
         self.statement_answered(key, (command, ending));
+        let effect = command.effect.as_ref();
+        if let Some(column) = effect.and_then(|effect| effect.of_lock()?.column()) {
+            self.shared.locks.learn(column);
+        }
         if let Some(client) = command.client {
-            self.end_pins(client, command, ending);
+            let locks = self.shared.locks.clone();
+            if let Some(mut pair) = self.pair_of(client, key) {
+                pair.end_pins(command, ending, &locks);
+            }
+            self.keep_pin(client);
         }
         if !failed {
             self.succeeded(turn, key, command);
@@ -203,38 +215,36 @@ impl Engine {
             }
         }
     }
+}
 
+impl Pair<'_> {
     /// What an answer says of the session that waited for it. Nothing of this may be noted of an answer that no session
     /// waits for: the next session of the backend would take it for its own.
-    fn note_for_session(
-        &mut self,
-        key: Key,
-        client: Key,
-        (command, ending): (&ClientCommand, &Ending),
-    ) {
-        if let Some(backend) = self.pool.get_mut(key) {
-            backend.note_unsaid(command, ending);
-            backend.note_insert_id(command, ending);
-            backend.note_found_rows(command, ending);
-        }
-        self.note_untold(key, command);
+    fn note(&mut self, command: &ClientCommand, ending: &Ending) {
+        self.backend.note_unsaid(command, ending);
+        self.backend.note_insert_id(command, ending);
+        self.backend.note_found_rows(command, ending);
+        self.note_untold(command);
+        let (client, failed) = (&mut *self.client, *ending != Ending::Ok);
         let unrun = never_ran(command, ending);
-        if let Some(client) = self.clients.get_mut(client) {
-            if unrun {
-                let added = command.pins.iter();
-                added.for_each(|reason| client.pins.remove(reason));
-                client.pin_slot = client.pin_slot.take().filter(|_| !client.pins.is_empty());
+        if unrun {
+            let added = command.pins.iter();
+            added.for_each(|reason| client.pins.remove(reason));
+            if client.pins.is_empty() {
+                client.pin_slot = None;
             }
-            client.capture.answered(command, *ending != Ending::Ok);
-            client.retry = Retry::Fresh;
         }
-        self.note_conditions(command, ending);
-        if *ending != Ending::Ok && !unrun {
+        client.capture.answered(command, failed);
+        client.capture.note_conditions(command, ending);
+        client.retry = Retry::Fresh;
+        if failed && !unrun {
             self.may_have_set_behind(command);
             self.may_have_set_in_body(command);
         }
     }
+}
 
+impl Engine {
     /// What was known of tables, views and whatever runs by itself may have been defined as something else.
     fn defined<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key, command: &ClientCommand) {
         let stored = command.traits.contains(Traits::DEFINES_STORED);
@@ -263,7 +273,7 @@ impl Engine {
             self.shared.flush_hosts();
         }
         if command.traits.contains(Traits::FLUSHES_USER_VARIABLES) {
-            self.user_variables_flushed(key, command);
+            self.of_session(key, |pair| pair.user_variables_flushed());
         }
         if command.kind == Kind::Account {
             self.account_changed(key, command);
@@ -313,8 +323,11 @@ impl Engine {
         let goes_on = for_list && matches!(part, RestorePart::Schema(_) | RestorePart::Role(_));
         let mut words = Vec::new();
         let told = explained(part, error, &mut words);
-        if told.is_some() && !goes_on {
-            self.fail_for_client(key);
+        if told.is_some()
+            && !goes_on
+            && let Some(pair) = self.pair(key)
+        {
+            pair.client.capture.failed();
         }
         let id = self.pool.key_of(key);
         let Some(backend) = self.pool.get_mut(key) else {
@@ -343,7 +356,7 @@ impl Engine {
             return;
         };
         if let (Some(id), Some(schema)) = (id, &client.session.schema) {
-            self.known_schemas.forget(id, schema);
+            self.known.schemas.forget(id, schema);
         }
         if let (Some(told), Some(_)) = (&told, sent) {
             // The backend's list is that of the statement behind the restore, which is not told.

@@ -26,14 +26,18 @@ impl Engine {
         kept: Option<Read>,
     ) -> (Statement, Option<Read>) {
         let read = self.read_query(client, packet, kept);
-        let found = match &read {
-            Some(read) => {
+        let session = self.clients.get(client);
+        let found = match (&read, session) {
+            (Some(read), Some(session)) => {
                 let found = self.judge_read(client, packet.text(), read);
-                self.judge_tracking(client, packet.text(), found)
+                session.judge_tracking(&self.known, packet.text(), found)
             }
-            None => self.judge_command(client, packet),
+            _ => self.judge_command(client, packet),
         };
-        let found = self.judge_routines(now, client, packet, found);
+        let found = match session {
+            Some(session) => self.known.judge_routines(now, session, packet, found),
+            None => found,
+        };
         (self.judge_stored(client, packet, found), read)
     }
 
@@ -52,8 +56,7 @@ impl Engine {
 
     /// How the server reads the texts of a session.
     pub(crate) fn dialect_of(&self, client: Key) -> Option<Dialect> {
-        let session = &self.clients.get(client)?.session;
-        self.facts.as_ref()?.dialect(session)
+        self.known.dialect(&self.clients.get(client)?.session)
     }
 
     fn classify(&self, client: Key, text: &[u8], dialect: &Dialect) -> Statement {
@@ -68,7 +71,7 @@ impl Engine {
             // The lexer cannot read it.
             Some(Command::Query) => self.judge_text(client, text),
             // An error is added to the list of conditions.
-            Some(Command::InitDb) if self.flavor() == Flavor::MySql => Statement {
+            Some(Command::InitDb) if self.known.flavor() == Flavor::MySql => Statement {
                 traits: Traits::READS_DIAGNOSTICS,
                 ..plain(Kind::Use)
             },
@@ -96,7 +99,7 @@ impl Engine {
                 }
             }
             // It adds to the list of conditions.
-            Some(Command::FieldList) if self.flavor() == Flavor::MySql => Statement {
+            Some(Command::FieldList) if self.known.flavor() == Flavor::MySql => Statement {
                 traits: Traits::READS_DIAGNOSTICS,
                 ..plain(Kind::Admin)
             },
@@ -126,7 +129,7 @@ impl Engine {
 
     /// What a text does, read as the server would read it for this session.
     pub(crate) fn judge_text(&self, key: Key, text: &[u8]) -> Statement {
-        if self.clients.get(key).is_none() || self.facts.is_none() {
+        if self.clients.get(key).is_none() || self.known.facts.is_none() {
             return plain(Kind::Admin);
         }
         match self.dialect_of(key) {

@@ -7,13 +7,18 @@ use session::statement::{Kind, Statement, Traits, show_diagnostics};
 use wire::{ErrPacket, Told, Translation};
 
 use super::{Answer, Conditions, Does, ReadWarnings};
+use crate::ask::Ask;
+use crate::ask::OfSession;
+use crate::backend::Step;
 use crate::backend::{Backend, ClientCommand, Due, Purpose, RestorePart};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::commands::answers::Ending;
 use crate::commands::dispatch::put_restore;
 use crate::conditions::binary_rows::Form;
+use crate::diagnostics::capture::Capture;
 use crate::locks::effect::LockEffect;
+use crate::pair::Pair;
 use crate::{Engine, Mail, Turn};
 
 /// Reads what nobody needs, from a table of its own: that empties the list of conditions on both
@@ -29,7 +34,7 @@ impl Backend {
         // What is read to empty the list is counted, too.
         self.ask_for_found_rows(outbox);
         self.put_query(outbox, CLEAR);
-        self.expect(Purpose::Restore(RestorePart::Warnings));
+        self.expect(Step::Restore(RestorePart::Warnings));
     }
 
     /// If the session asks for conditions that must be had once more, what gave them runs again. True if so.
@@ -53,7 +58,7 @@ impl Backend {
         // It may give none this time.
         self.clear_conditions(outbox);
         self.put_query(outbox, &text);
-        self.expect(Purpose::Repeat);
+        self.expect(Step::Repeat);
         conditions.repeats();
         true
     }
@@ -63,7 +68,10 @@ impl Backend {
         self.exchanges
             .iter_mut()
             .find_map(|exchange| match &mut exchange.purpose {
-                Purpose::ReadWarnings(read) => Some(&mut **read),
+                Purpose::Ask(question) => match &mut question.ask {
+                    Ask::OfSession(OfSession::Conditions(read)) => Some(&mut **read),
+                    _ => None,
+                },
                 _ => None,
             })
     }
@@ -75,13 +83,14 @@ impl Backend {
             let mut exchanges = self.exchanges.iter();
             exchanges.any(|exchange| is(&exchange.purpose))
         };
-        let repeats = has(|purpose| matches!(purpose, Purpose::Repeat));
+        let repeats = has(|purpose| matches!(purpose, Purpose::Own(Step::Repeat)));
         if !repeats || has(|purpose| matches!(purpose, Purpose::Command(_))) {
             return false;
         }
         for exchange in &mut self.exchanges {
-            if matches!(exchange.purpose, Purpose::ReadWarnings(_)) {
-                exchange.purpose = Purpose::Repeat;
+            let asked = exchange.purpose.ask();
+            if matches!(asked, Some(Ask::OfSession(OfSession::Conditions(_)))) {
+                exchange.purpose = Step::Repeat.into();
             }
         }
         true
@@ -144,8 +153,16 @@ impl Engine {
         self.clients.set_active(key, turn.now);
         true
     }
+}
 
-    /// A command of the attached session was answered.
+impl Capture {
+    /// What is done for the session's command failed, and that is the command's answer.
+    pub(crate) fn failed(&mut self) {
+        self.conditions.failed();
+        self.row_count = -1;
+    }
+
+    /// A command of the session was answered.
     pub(crate) fn note_conditions(&mut self, command: &ClientCommand, ending: &Ending) {
         let effect = command.effect.as_ref();
         let lock = effect.and_then(|effect| effect.of_lock());
@@ -162,56 +179,17 @@ impl Engine {
                 Ending::Ok => None,
             },
         };
-        let client = command.client.and_then(|key| self.clients.get_mut(key));
-        if let Some(client) = client {
-            client.capture.conditions.answered(does, &answer);
-        }
+        self.conditions.answered(does, &answer);
     }
+}
 
-    /// What is done for the attached session's command failed, and that is the command's answer.
-    pub(crate) fn fail_for_client(&mut self, key: Key) {
-        let client = self.pool.get(key).and_then(|backend| backend.client);
-        if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
-            client.capture.conditions.failed();
-            client.capture.row_count = -1;
-        }
-    }
-
+impl Engine {
     /// Asks the backend for the conditions of the attached session that only it has. False if it has none.
     pub(crate) fn read_warnings<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
-        let client = self.pool.get(key).and_then(|backend| backend.client);
-        let client = client.and_then(|key| self.clients.get_mut(key));
-        let Some(mut read) = client.and_then(|client| client.capture.conditions.read()) else {
-            return false;
-        };
-        if !self.has_session_memory() {
-            read.keeps_none();
-        }
-        let Some(backend) = self.pool.get_mut(key) else {
-            return false;
-        };
-        backend.put_query(turn.io.outbox(backend.handle), b"SHOW WARNINGS");
-        backend.expect(Purpose::ReadWarnings(Box::new(read)));
-        self.counters.read_backs += 1;
-        true
-    }
-
-    /// The backend told the conditions.
-    pub(crate) fn learn_warnings(&mut self, key: Key, read: ReadWarnings) {
-        let client = self.pool.get(key).and_then(|backend| backend.client);
-        if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
-            let is_all = client.capture.conditions.learn(read);
-            client.capture.conditions.count_in(&self.session_memory);
-            self.counters.conditions_cut += u64::from(!is_all);
-        }
-    }
-
-    /// The backend's list is that of something of our own: what of the attached session's was there is lost.
-    pub(crate) fn lose_conditions(&mut self, key: Key) {
-        let client = self.pool.get(key).and_then(|backend| backend.client);
-        if let Some(client) = client.and_then(|client| self.clients.get_mut(client)) {
-            client.capture.conditions.lose();
-        }
+        self.pair(key).is_some_and(|mut pair| {
+            let outbox = turn.io.outbox(pair.backend.handle);
+            pair.ask_for_conditions(outbox)
+        })
     }
 
     /// Answers SHOW WARNINGS and SHOW ERRORS from what is known. False if the command is another, there
@@ -225,7 +203,7 @@ impl Engine {
         if !may_be_show(text) {
             return false;
         }
-        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
+        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.known.facts) else {
             return false;
         };
         let asked = facts
@@ -245,6 +223,30 @@ impl Engine {
         client.capture.row_count = -1;
         self.counters.local_answers += 1;
         true
+    }
+}
+
+impl Pair<'_> {
+    /// Asks the backend for the conditions of its session that only that has. False if it has none.
+    fn ask_for_conditions(&mut self, outbox: &mut Vec<u8>) -> bool {
+        let Some(mut read) = self.client.capture.conditions.read() else {
+            return false;
+        };
+        if !self.has_memory() {
+            read.keeps_none();
+        }
+        let ask = OfSession::Conditions(Box::new(read));
+        self.backend.ask_of_session(outbox, ask, b"SHOW WARNINGS");
+        self.counters.read_backs += 1;
+        true
+    }
+
+    /// The backend told the conditions.
+    pub(crate) fn learn_warnings(&mut self, read: ReadWarnings) {
+        let conditions = &mut self.client.capture.conditions;
+        let is_all = conditions.learn(read);
+        conditions.count_in(self.memory);
+        self.counters.conditions_cut += u64::from(!is_all);
     }
 }
 

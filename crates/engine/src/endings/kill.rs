@@ -11,7 +11,8 @@ use pool::{KeyId, State as BackendState};
 use session::statement::{Kill, Named, PinReason, kill_target};
 use wire::{Command, ErrPacket, HEADER_LEN, OkPacket, code};
 
-use crate::backend::{Due, Purpose};
+use crate::backend::Due;
+use crate::backend::Step;
 use crate::client::{Client, State};
 use crate::commands::answers::Ending;
 use crate::commands::{Packet, Taken, runs_statement};
@@ -114,7 +115,7 @@ impl Engine {
             self.answer_err(turn, client, &ClientError::interrupted());
             return self.touch(client, turn.now);
         }
-        let error = ClientError::killed(self.flavor());
+        let error = ClientError::killed(self.known.flavor());
         self.answer_err(turn, client, &error);
         self.close_client(turn, client, DisconnectReason::Killed);
     }
@@ -132,7 +133,7 @@ impl Engine {
     /// The client of ours that a text of `client` wants ended.
     pub(crate) fn victim(&self, client: Key, text: &[u8]) -> Option<Victim> {
         let record = self.clients.get(client)?;
-        let dialect = self.facts.as_ref()?.dialect(&record.session)?;
+        let dialect = self.known.facts.as_ref()?.dialect(&record.session)?;
         let Kill { named, query, .. } = kill_target(text, &dialect)?;
         match named {
             Named::Id(id) => ours(u32::try_from(id).ok()?, query),
@@ -386,7 +387,7 @@ impl Engine {
         if let Some(record) = self.pool.get_mut(killer) {
             let text = format!("KILL QUERY {target}");
             record.put_query(turn.io.outbox(record.handle), text.as_bytes());
-            record.expect(Purpose::Kill(victim));
+            record.expect(Step::Kill(victim));
         }
     }
 

@@ -5,6 +5,7 @@ use events::{Io, Span, Timestamp};
 use membership::Key;
 use session::statement::{PinReasons, Traits};
 
+use crate::backend::Step;
 use crate::backend::{Backend, Due, Exchange, InsertId, PreparedXa, Purpose};
 use crate::{Engine, Mail, OnDisconnect, Turn};
 
@@ -77,7 +78,8 @@ impl Backend {
 
     /// True if what it runs is to be ended now that its client is gone.
     fn is_to_be_ended(&self, policy: OnDisconnect) -> bool {
-        let prepares = |exchange: &Exchange| matches!(exchange.purpose, Purpose::Prepare(_));
+        let prepares =
+            |exchange: &Exchange| matches!(exchange.purpose, Purpose::Own(Step::Prepare(_)));
         if policy != OnDisconnect::Finish && self.exchanges.iter().any(prepares) {
             return true;
         }

@@ -12,6 +12,7 @@ use admission::Left;
 use events::{Handle, Io};
 use membership::Key;
 
+use crate::backend::Step;
 use crate::backend::{Purpose, Reading};
 use crate::client::{Client, State as ClientState};
 use crate::endings::kill::{KillOrder, KillOutcome};
@@ -241,7 +242,8 @@ impl Engine {
 
     /// True if a KILL of what a backend runs is going to be sent, or answered.
     fn is_being_killed(&self, victim: Key) -> bool {
-        let kills = |purpose: &Purpose| matches!(purpose, Purpose::Kill(of) if *of == victim);
+        let kills =
+            |purpose: &Purpose| matches!(purpose, Purpose::Own(Step::Kill(of)) if *of == victim);
         let under_way = self.backends_that(|backend| backend.owes(kills));
         self.kills.contains(&victim) || !under_way.is_empty()
     }
@@ -294,6 +296,5 @@ impl Engine {
         for stranger in self.buffering.strangers(is_known) {
             self.forget_memory(stranger);
         }
-        self.clients.forget_strangers();
     }
 }

@@ -9,10 +9,13 @@ use membership::Key;
 use session::statement::{Statement, Traits, names};
 use wire::{Command, ServerStatus, TextResultSet};
 
+use crate::ask::Ask;
 use crate::backend::{Backend, Due, Purpose};
 use crate::client::Client;
 use crate::commands::Packet;
 use crate::errors::ClientError;
+use crate::known::Known;
+use crate::pair::Pair;
 use crate::prepared::named::executes;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -94,28 +97,34 @@ impl Engine {
         key: Key,
         packet: Packet<'_>,
     ) -> bool {
-        let Some(client) = self.clients.get(key) else {
+        let Some(Pair {
+            client,
+            backend,
+            known,
+            ..
+        }) = self.attached(key)
+        else {
             return false;
         };
         if client.retry != Retry::Unchecked {
             return false;
         }
-        let backend = client.backend;
-        let question = self.question_about_names(key, packet.payload);
-        let Some(backend) = backend.and_then(|key| self.pool.get_mut(key)) else {
-            return false;
-        };
+        let question = known.question_about_names(client, packet.payload);
         // What cannot be asked is answered like a view.
         let question = question.unwrap_or_else(|| b"SELECT 1".to_vec());
-        backend.put_query(turn.io.outbox(backend.handle), &question);
-        backend.expect(Purpose::ReadViews(TextResultSet::default()));
+        backend.ask(turn.io.outbox(backend.handle), Ask::Views, &question);
         backend.due |= Due::COMMAND;
         true
     }
+}
 
+impl Known {
     /// How many views are among the names in what a command of a client runs; `None` if that cannot be asked.
-    pub(crate) fn question_about_names(&mut self, key: Key, payload: &[u8]) -> Option<Vec<u8>> {
-        let client = self.clients.get(key)?;
+    pub(crate) fn question_about_names(
+        &mut self,
+        client: &Client,
+        payload: &[u8],
+    ) -> Option<Vec<u8>> {
         let (text, session) = match client.statement(payload).filter(|_| executes(payload)) {
             Some(statement) => {
                 let template = &*statement.template;
@@ -124,10 +133,11 @@ impl Engine {
             }
             None => (client.text(payload), client.session.clone()),
         };
-        let dialect = self.facts.as_ref()?.dialect(&session)?;
-        question(&names(text, &dialect)?)
+        question(&names(text, &self.dialect(&session)?)?)
     }
+}
 
+impl Engine {
     /// The backend said whether there are views among the names.
     pub(crate) fn learn_views<I: Io<Mail>>(
         &mut self,

@@ -96,7 +96,7 @@ impl Engine {
             return;
         };
         let id = client.key;
-        client.retry = match self.digests.is_base(client.digest, turn.now) {
+        client.retry = match self.known.digests.is_base(client.digest, turn.now) {
             true => retry,
             false => Retry::Unchecked,
         };

@@ -7,9 +7,9 @@ use membership::Key;
 use pool::State as BackendState;
 use wire::{TextResultSet, whole_packet};
 
-use crate::backend::{ClientCommand, Due, Purpose};
-use crate::commands::answers::Ending;
-use crate::lanes::digests::{Digest, Sample};
+use crate::ask::Ask;
+use crate::backend::{Backend, ClientCommand, Due};
+use crate::lanes::digests::{Digest, Digests, Sample};
 use crate::{Engine, Mail, Turn};
 
 /// A question about the tables of a read.
@@ -17,8 +17,6 @@ pub(crate) struct ReadTables {
     digest: Digest,
     /// What was known of tables when it was asked.
     epoch: u32,
-    /// The answer.
-    pub rows: TextResultSet,
 }
 
 impl Engine {
@@ -45,6 +43,7 @@ impl Engine {
         self.lane_patience.note(own, turn.now);
         let bounds = self.lane_bounds();
         let asks = self
+            .known
             .digests
             .learn(command.digest, &sample, (&bounds, true), turn.now);
         if let Some(backend) = self.pool.get_mut(key)
@@ -61,49 +60,50 @@ impl Engine {
         let Some(backend) = self.pool.get_mut(key) else {
             return false;
         };
-        let client = backend.client;
         let replay = std::mem::take(&mut backend.replay);
-        let Some((client, digest)) =
-            client.and_then(|key| Some((key, self.clients.get(key)?.digest)))
-        else {
+        let client = backend.client.and_then(|key| self.clients.get(key));
+        let Some(client) = client else {
             return false;
         };
         let packet = whole_packet(&replay).ok();
-        let question =
-            packet.and_then(|packet| self.question_about_names(client, packet.payload.bytes()));
+        let question = packet.and_then(|packet| {
+            self.known
+                .question_about_names(client, packet.payload.bytes())
+        });
+        let epoch = self.known.digests.epoch();
         let Some(question) = question else {
-            let never = (false, self.digests.epoch());
-            self.digests.learn_tables(digest, never, turn.now);
+            let digests = &mut self.known.digests;
+            digests.learn_tables(client.digest, (false, epoch), turn.now);
             return false;
         };
-        self.put_tables_question(turn, key, (digest, &question));
+        let outbox = turn.io.outbox(backend.handle);
+        backend.put_tables_question(outbox, (client.digest, epoch), &question);
         true
     }
+}
 
-    /// Sends the question about the tables of reads with a digest.
-    pub(crate) fn put_tables_question<I: Io<Mail>>(
+impl Backend {
+    /// Sends the question about the tables of reads with a digest; `epoch`: what is known of tables now.
+    pub(crate) fn put_tables_question(
         &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        (digest, question): (Digest, &[u8]),
+        outbox: &mut Vec<u8>,
+        (digest, epoch): (Digest, u32),
+        question: &[u8],
     ) {
-        let epoch = self.digests.epoch();
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        backend.put_query(turn.io.outbox(backend.handle), question);
-        let rows = TextResultSet::default();
-        backend.expect(Purpose::ReadTables(Box::new(ReadTables {
-            digest,
-            epoch,
-            rows,
-        })));
+        let read = Box::new(ReadTables { digest, epoch });
+        self.ask(outbox, Ask::Tables(read), question);
     }
+}
 
-    /// The backend said how many views there are among the names.
-    pub(crate) fn learn_tables(&mut self, now: Timestamp, read: &ReadTables, ending: &Ending) {
-        let base = *ending == Ending::Ok && read.rows.first(0) == Some(b"0");
-        self.digests
-            .learn_tables(read.digest, (base, read.epoch), now);
+impl Digests {
+    /// A backend said how many views there are among the names.
+    pub(crate) fn views_told(
+        &mut self,
+        read: &ReadTables,
+        rows: Option<&TextResultSet>,
+        now: Timestamp,
+    ) {
+        let base = rows.is_some_and(|rows| rows.first(0) == Some(b"0"));
+        self.learn_tables(read.digest, (base, read.epoch), now);
     }
 }

@@ -59,18 +59,18 @@ impl Engine {
 
     /// The session begins anew, with the schema that it has.
     pub(crate) fn reset_session(&mut self, key: Key, collation: u8, anew: Anew) {
-        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) else {
+        let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.known.facts) else {
             return;
         };
         let before = std::mem::replace(
             &mut client.session,
-            SessionState::new(collation, &self.interner),
+            SessionState::new(collation, &self.known.interner),
         );
         client.session.take_role_and_schema(&before);
-        client.begin_with(facts.begins_with(), &mut self.interner);
+        client.begin_with(facts.begins_with(), &mut self.known.interner);
         let heeds_flags = facts.heeds_flags(anew);
         if heeds_flags {
-            client.begin_interactively(facts, &mut self.interner);
+            client.begin_interactively(facts, &mut self.known.interner);
         }
         client.last_insert_id = 0;
         client.origin.last_gtid = Gtid::default();
@@ -84,11 +84,11 @@ impl Engine {
             statements.close_all();
         }
         client.unpin();
-        client.tracks = self.track_lists.first();
-        self.clients.untold.remove(&key);
+        client.tracks = self.known.track_lists.first();
+        client.untold = None;
         self.ignore_space(key, heeds_flags);
-        if let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.facts) {
-            client.begin_sql_mode(facts, &mut self.interner);
+        if let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.known.facts) {
+            client.begin_sql_mode(facts, &mut self.known.interner);
         }
     }
 

@@ -22,7 +22,7 @@ impl Engine {
             let from = host(peer, true);
             tracing::warn!(from, count, "connection refused: its address is blocked");
         }
-        Some(ClientError::host_blocked(peer, self.flavor()))
+        Some(ClientError::host_blocked(peer, self.known.flavor()))
     }
 
     /// Counts a client that ended in the connection phase: a probe if it said nothing, else a broken handshake. A

@@ -131,7 +131,7 @@ impl Engine {
             self.wake(id);
         }
         if all {
-            self.known_schemas.forget_all();
+            self.known.schemas.forget_all();
         }
         self.serve_all(turn);
     }
@@ -239,7 +239,8 @@ impl Engine {
         keeping: Option<Box<Keeping>>,
     ) -> Option<Box<Keeping>> {
         let names = |word: &[u8]| {
-            let text = self.text_that_runs(client, packet);
+            let client = self.clients.get(client);
+            let text = client.and_then(|client| client.text_that_runs(packet));
             text.is_some_and(|text| text.len() < TEXT_MAX && mentions(text, word))
         };
         if !self.accounts.asks_database() || !concerns_accounts(statement, names) {

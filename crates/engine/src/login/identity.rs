@@ -62,7 +62,7 @@ impl Engine {
         if let Some(account) = self.relayed_account(key, claim) {
             return self.begin_relay(turn, key, &account, claim);
         }
-        let (Some(client), Some(facts)) = (self.clients.get(key), &self.facts) else {
+        let (Some(client), Some(facts)) = (self.clients.get(key), &self.known.facts) else {
             return;
         };
         let Some(login) = &client.login else { return };
@@ -228,7 +228,7 @@ impl Engine {
             Some(schema) if sandboxed => {
                 // No backend would say whether it is there.
                 if let Some(client) = self.clients.get_mut(key) {
-                    client.session.schema = Some(self.interner.schema(schema));
+                    client.session.schema = Some(self.known.interner.schema(schema));
                 }
                 self.begin(turn, key);
             }
@@ -318,7 +318,7 @@ impl Engine {
             Standing::Locked => Err(ClientError::account_locked(
                 claim.user,
                 &host,
-                self.flavor(),
+                self.known.flavor(),
             )),
             Standing::Expired
                 if client
@@ -327,7 +327,7 @@ impl Engine {
             {
                 self.check_behind(account, claim.user)
             }
-            Standing::Expired => Err(ClientError::password_expired(self.flavor())),
+            Standing::Expired => Err(ClientError::password_expired(self.known.flavor())),
         }
     }
 

@@ -35,7 +35,7 @@ impl Engine {
 
     /// What is run at the beginning of sessions; `None` if that is not known yet.
     fn init_connect(&self) -> Option<&Arc<[u8]>> {
-        self.facts.as_ref()?.init_connect.as_ref()
+        self.known.facts.as_ref()?.init_connect.as_ref()
     }
 
     /// True of a session that begins now if something may have to be run for it.

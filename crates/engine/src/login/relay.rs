@@ -317,7 +317,7 @@ impl Engine {
     pub(crate) fn relay_expired<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
         let backend = self.pool.get(key);
         if let Some(client) = backend.and_then(|backend| Some(backend.relay.as_ref()?.client)) {
-            let error = ClientError::password_expired(self.flavor());
+            let error = ClientError::password_expired(self.known.flavor());
             self.refuse(turn, client, &error, DisconnectReason::LoginRefused);
         }
     }

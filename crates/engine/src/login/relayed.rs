@@ -5,7 +5,7 @@ use events::Io;
 use membership::Key;
 use pool::{KeyId, State as BackendState};
 
-use crate::backend::Purpose;
+use crate::backend::Step;
 use crate::errors::ClientError;
 use crate::report::counters::DisconnectReason;
 use crate::{Engine, Mail, Turn};
@@ -122,7 +122,7 @@ impl Engine {
         if record.session.schema.is_some() || !has_idle || !self.is_relayed(id) {
             return false;
         }
-        let schema = self.interner.schema(COMMON_SCHEMA);
+        let schema = self.known.interner.schema(COMMON_SCHEMA);
         if let Some(record) = self.clients.get_mut(client) {
             record.session.schema = Some(schema);
         }
@@ -143,7 +143,7 @@ impl Engine {
         if let Some(backend) = self.pool.get_mut(killer) {
             let text = format!("KILL QUERY {target}");
             backend.put_query(turn.io.outbox(backend.handle), text.as_bytes());
-            backend.expect(Purpose::Kill(victim));
+            backend.expect(Step::Kill(victim));
         }
         true
     }

@@ -40,7 +40,7 @@ impl Engine {
     /// certificate. Like the server, Myriad says nothing in COM_CHANGE_USER. Other servers than MariaDB have no such proof, so
     /// their clients do not look for it.
     pub(crate) fn vouch(&mut self, key: Key, proved: &Proved<'_>) {
-        let is_mariadb = self.flavor() == Flavor::MariaDb;
+        let is_mariadb = self.known.flavor() == Flavor::MariaDb;
         let Some(client) = self.clients.get_mut(key).filter(|_| is_mariadb) else {
             return;
         };

@@ -14,7 +14,8 @@ use session::statement::{
 };
 use wire::{Command, TextResultSet};
 
-use crate::backend::{Due, Purpose};
+use crate::ask::Ask;
+use crate::backend::Due;
 use crate::client::State;
 use crate::commands::rewrite::Rewrite;
 use crate::commands::{Packet, Taken};
@@ -122,7 +123,7 @@ impl Engine {
 
     /// Notes what a text is to change.
     fn intend(&mut self, key: Key, text: &[u8]) -> Result<(), ClientError> {
-        let (Some(client), Some(facts)) = (self.clients.get(key), &self.facts) else {
+        let (Some(client), Some(facts)) = (self.clients.get(key), &self.known.facts) else {
             return Ok(());
         };
         let Some(dialect) = facts.dialect(&client.session) else {
@@ -185,8 +186,7 @@ impl Engine {
             return false;
         };
         intent.right = Right::Asked;
-        backend.put_query(turn.io.outbox(backend.handle), GRANTS);
-        backend.expect(Purpose::ReadRight(TextResultSet::default()));
+        backend.ask(turn.io.outbox(backend.handle), Ask::Right, GRANTS);
         backend.due |= Due::COMMAND;
         true
     }

@@ -147,7 +147,7 @@ impl Engine {
     /// What a COM_QUERY does to the texts of its session; `None` if it does nothing, or more than can be said.
     pub(crate) fn act_by_name(&self, key: Key, packet: Packet<'_>) -> Option<Act> {
         let client = self.clients.get(key)?;
-        let dialect = self.facts.as_ref()?.dialect(&client.session)?;
+        let dialect = self.known.facts.as_ref()?.dialect(&client.session)?;
         let act = match text_prepared(packet.text(), &dialect)? {
             TextPrepared::Prepare(name, source) => {
                 ByName::Prepares(self.read_text(client, name, source, &dialect))
@@ -162,12 +162,12 @@ impl Engine {
     pub(crate) fn does_by_name(&self, key: Key, packet: Packet<'_>) -> Option<Does> {
         let is_query = packet.payload.first() == Some(&(Command::Query as u8));
         let client = self.clients.get(key).filter(|_| is_query)?;
-        let dialect = self.facts.as_ref()?.dialect(&client.session)?;
+        let dialect = self.known.facts.as_ref()?.dialect(&client.session)?;
         match text_prepared(packet.text(), &dialect)? {
             TextPrepared::Execute(name) => client.text_named(&name)?.does,
             TextPrepared::Prepare(_, Source::Text(text)) => {
                 let prepared = classify(&text, &dialect);
-                Some(Does::of_preparing(&prepared, &text, self.flavor()))
+                Some(Does::of_preparing(&prepared, &text, self.known.flavor()))
             }
             TextPrepared::Prepare(..) | TextPrepared::Deallocate(_) => None,
         }
@@ -178,7 +178,8 @@ impl Engine {
         match source {
             Source::Text(text) => Some(text),
             Source::Variable(variable) => {
-                let known = self.knows_user_variable(client, &variable);
+                let backend = client.backend.and_then(|key| self.pool.get(key));
+                let known = client.knows_user_variable(backend, &variable);
                 let user = client.session.user.as_ref().filter(|_| known)?;
                 user.get(&variable)?.ascii()
             }
@@ -202,7 +203,7 @@ impl Engine {
         };
         let statement = classify(&text, dialect);
         let hides = matches!(statement.kind, Kind::Call | Kind::Multiple | Kind::Unknown);
-        let does = (!hides).then(|| Does::of_statement(&statement, &text, self.flavor()));
+        let does = (!hides).then(|| Does::of_statement(&statement, &text, self.known.flavor()));
         let keeps = text.len() <= LEN_MAX && self.is_harmless(&statement);
         let harmless = keeps.then(|| Harmless {
             text: text.into(),
@@ -240,7 +241,11 @@ impl Engine {
                 | Kind::Rollback
         );
         // With a binary log, what changes data sets the variables that it reads.
-        let logs = self.facts.as_ref().is_some_and(|facts| facts.binary_log);
+        let logs = self
+            .known
+            .facts
+            .as_ref()
+            .is_some_and(|facts| facts.binary_log);
         let sets = logs
             && changes_data(statement.kind)
             && statement.traits.contains(Traits::USES_USER_VARIABLES);

@@ -22,7 +22,7 @@ impl Engine {
             return None;
         }
         let client = self.clients.get(key)?;
-        let dialect = self.facts.as_ref()?.dialect(&client.session)?;
+        let dialect = self.known.facts.as_ref()?.dialect(&client.session)?;
         counted_in(text, &dialect)
     }
 }

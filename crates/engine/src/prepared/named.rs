@@ -2,14 +2,12 @@
 //! that was kept for the execution, and with the types of the parameters if the client left them out and the
 //! backend does not have them.
 
-use membership::Key;
 use session::statement::{Flavor, Kind, Traits};
 use wire::{
     Command, ParameterList, ParameterTypes, TypeList, asks_for_cursor, number_packets,
     parameter_types, with_parameter_types, write_packet,
 };
 
-use crate::Engine;
 use crate::backend::Backend;
 use crate::client::Client;
 use crate::commands::Packet;
@@ -43,18 +41,13 @@ pub(crate) fn executes(payload: &[u8]) -> bool {
     payload.first().is_some_and(|byte| runs.contains(byte))
 }
 
-impl Engine {
+impl Client {
     /// The text that a command runs, unless that was prepared by name.
-    pub(crate) fn text_that_runs<'a>(
-        &'a self,
-        client: Key,
-        packet: Packet<'a>,
-    ) -> Option<&'a [u8]> {
-        if !executes(packet.payload) {
-            return Some(packet.text());
+    pub(crate) fn text_that_runs<'a>(&'a self, packet: Packet<'a>) -> Option<&'a [u8]> {
+        match executes(packet.payload) {
+            true => Some(&self.statement(packet.payload)?.template.text),
+            false => Some(packet.text()),
         }
-        let prepared = self.clients.get(client)?.statement(packet.payload)?;
-        Some(&prepared.template.text)
     }
 }
 

@@ -10,6 +10,7 @@ use events::Io;
 use membership::Key;
 use wire::{Capabilities, Command, ErrPacket, ResponseWalk, Shape, code};
 
+use crate::backend::Step;
 use crate::backend::{Backend, Due, Exchange, Purpose};
 use crate::commands::Packet;
 use crate::commands::dispatch::put_command;
@@ -23,7 +24,10 @@ impl Backend {
     /// of the backend, whoever it was for.
     pub(crate) fn brings_only(&self) -> bool {
         let brings = |exchange: &Exchange| {
-            matches!(exchange.purpose, Purpose::Prepare(_) | Purpose::Restore(_))
+            matches!(
+                exchange.purpose,
+                Purpose::Own(Step::Prepare(_) | Step::Restore(_))
+            )
         };
         !self.exchanges.is_empty() && self.exchanges.iter().all(brings)
     }
@@ -38,9 +42,10 @@ impl Engine {
         let client = self.clients.get(client)?;
         let statement = client.statement(packet.payload)?;
         let backend = self.pool.get(client.backend?)?;
-        let has = backend
-            .statements
-            .has(&need((client, statement), packet.payload), self.flavor());
+        let has = backend.statements.has(
+            &need((client, statement), packet.payload),
+            self.known.flavor(),
+        );
         (!has).then(|| statement.template.clone())
     }
 
@@ -60,7 +65,7 @@ impl Engine {
         let sequence_id = (payload / wire::MAX_PAYLOAD) as u8;
         let walk = ResponseWalk::shaped(Shape::Prepare, true, sequence_id);
         let preparing = Box::new(Preparing::new(template));
-        backend.owe(walk, Purpose::Prepare(preparing));
+        backend.owe(walk, Step::Prepare(preparing).into());
         backend.due |= Due::COMMAND;
         self.counters.prepares_on_demand += 1;
     }
@@ -100,11 +105,14 @@ impl Engine {
             backend
                 .statements
                 .put_closes(turn.io.outbox(backend.handle));
-            return self.lose_conditions(key);
+            if let Some(client) = self.clients.get_mut(client_key) {
+                client.capture.conditions.lose();
+            }
+            return;
         }
         backend.due -= Due::COMMAND;
-        self.fail_for_client(key);
-        if let Some(client) = self.clients.get(client_key) {
+        if let Some(client) = self.clients.get_mut(client_key) {
+            client.capture.failed();
             let outbox = turn.io.outbox(client.handle);
             error.encode(outbox, client.answer_begins, Capabilities::PROTOCOL_41);
         }

@@ -191,7 +191,7 @@ impl Engine {
             return Command::from_byte(command).map(|command| format!("{command:?}"));
         }
         let text = client.text(payload);
-        let dialect = self.facts.as_ref()?.dialect(&client.session)?;
+        let dialect = self.known.facts.as_ref()?.dialect(&client.session)?;
         let text = text.get(..TEXT_MAX).unwrap_or(text);
         Some(digest_text(text, &dialect, DIGEST_MAX))
     }

@@ -1,15 +1,14 @@
 //! Which user variables there are: asked of the backend where something may have assigned them that no
 //! statement's text shows, such as a trigger.
 
-use membership::Key;
 use session::statement::{Flavor, Kind, PinReason, Traits, carried_name};
 use wire::{ErrPacket, TextResultSet, code};
 
 use super::UNREAD_MAX;
-use crate::Engine;
 use crate::backend::{ClientCommand, Due};
 use crate::carried::roles::role;
 use crate::carried::tracking::Tracked;
+use crate::pair::Pair;
 
 /// True if the account is never told which variables there are: by the next connection's server neither. Other
 /// errors, such as that of a KILL, concern this question alone.
@@ -58,94 +57,67 @@ fn shown_by_bodies(command: &ClientCommand) -> bool {
     command.traits.intersects(shown) && !command.traits.intersects(others)
 }
 
-impl Engine {
+impl Pair<'_> {
     /// A statement was answered by which the server says that something of the session has changed,
     /// and the text does not say what: a trigger, or a function behind a view. The server is asked which
     /// variables there are, if it tells the account.
-    pub(crate) fn changed_unseen(&mut self, key: Key, command: &ClientCommand, tracked: Tracked) {
+    pub(crate) fn changed_unseen(&mut self, command: &ClientCommand, tracked: Tracked) {
         let calls = command.traits.contains(Traits::RUNS_KNOWN_BODY);
-        if calls && self.flavor() == Flavor::MySql && shown_by_bodies(command) {
+        if calls && self.known.flavor() == Flavor::MySql && shown_by_bodies(command) {
             return;
         }
         // What was prepared in another schema changes that for as long as it runs, and the server says so.
         let moves = command.kind == Kind::Select && tracked.schema;
         // One of several statements, which may be a SET.
         let others = command.untold.as_ref().is_none_or(|sets| sets.has_others());
-        let told = tracked.told && !(others && self.is_unsound());
+        let told = tracked.told && !(others && self.known.is_unsound());
         let one = command.kind == Kind::Multiple && !told;
         let seen = Traits::ASSIGNS_USER_VARIABLES | Traits::UNKNOWN_CALL;
         let unseen = (one || may_do_unseen(command)) && !moves && !command.traits.intersects(seen);
         if !calls && !unseen {
             return;
         }
-        self.may_have_set_unseen(key);
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        if client.pins.contains(PinReason::UserVariable) {
-            return;
+        self.may_have_set_unseen();
+        if !self.client.pins.contains(PinReason::UserVariable) {
+            self.ask_for_names();
         }
-        self.ask_for_names(key);
     }
 
     /// Which variables there are is asked next; the session is pinned if its account is not told.
-    pub(crate) fn ask_for_names(&mut self, key: Key) {
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let hides = self.keys[client.key.0 as usize].hides_variables;
-        let backend = client.backend.and_then(|key| self.pool.get_mut(key));
-        match backend.filter(|_| !hides) {
-            Some(backend) => backend.due |= Due::NAMES,
-            None => self.pin_late(key, PinReason::UserVariable),
+    pub(crate) fn ask_for_names(&mut self) {
+        match self.may_ask() && !self.key.hides_variables {
+            true => self.backend.due |= Due::NAMES,
+            false => self.pin_late(PinReason::UserVariable),
         }
     }
 
-    /// The backend told which variables there are: those that may be the attached session's are read back.
-    pub(crate) fn learn_names(&mut self, key: Key, answer: Result<&TextResultSet, &[u8]>) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let Some(client) = backend.client else {
-            // Nobody knows what they are now.
-            backend.dirty = true;
-            return;
-        };
-        if answer.is_err_and(hides_list)
-            && let Some(id) = self.pool.key_of(key)
-        {
-            self.keys[id.0 as usize].hides_variables = true;
+    /// The backend told which variables there are: those that may be the session's are read back.
+    pub(crate) fn learn_names(&mut self, answer: Result<&TextResultSet, &[u8]>) {
+        self.key.hides_variables |= answer.is_err_and(hides_list);
+        if let Some((tracked, role)) = answer.ok().and_then(|rows| rows.rows().find_map(status)) {
+            self.learn_status(tracked, role);
         }
-        if let Some(told) = answer.ok().and_then(|rows| rows.rows().find_map(status)) {
-            self.learn_status(key, client, told);
-        }
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
         let rows = answer.ok().map(TextResultSet::rows);
         let rows = rows.map(|rows| rows.filter(|row| status(row).is_none()));
         let names: Option<Vec<_>> = rows.and_then(|rows| rows.map(listed).collect());
         let Some(mut names) = names.filter(|names| names.len() <= UNREAD_MAX) else {
-            return self.pin_late(client, PinReason::UserVariable);
+            return self.pin_late(PinReason::UserVariable);
         };
-        let cleared = &backend.leftovers.variables.cleared;
-        names.retain(|(name, null)| !(*null && cleared.contains(name)));
-        let own = names.into_iter().map(|(name, _)| name);
-        backend.leftovers.variables.assigns(own);
+        let here = &mut self.backend.leftovers.variables;
+        names.retain(|(name, null)| !(*null && here.cleared.contains(name)));
+        here.assigns(names.into_iter().map(|(name, _)| name));
     }
 
     /// What else may have been changed unseen: then the role is read back, and a session that is not tracked any more
     /// keeps its backend.
-    fn learn_status(&mut self, key: Key, client: Key, (tracked, told): (bool, Option<&[u8]>)) {
+    fn learn_status(&mut self, tracked: bool, told: Option<&[u8]>) {
         if !tracked {
-            self.pin_late(client, PinReason::SessionTracking);
+            self.pin_late(PinReason::SessionTracking);
         }
-        let flavor = self.flavor();
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
+        let told = role(told, self.known.flavor());
+        let backend = &mut *self.backend;
         let known = backend.session.role().or(backend.login_role.as_deref());
-        if known.is_some_and(|known| role(told, flavor).as_deref() != Some(known)) {
+        if known.is_some_and(|known| told.as_deref() != Some(known)) {
             backend.due |= Due::ROLE;
         }
     }

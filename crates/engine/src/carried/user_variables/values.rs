@@ -1,17 +1,15 @@
 //! What user variables have become: read back from the backend on which the session's statements may have
 //! assigned them.
 
-use events::Io;
-use membership::Key;
 use session::statement::PinReason;
 use session::{
     ColumnType, Told, UserValue, UserVariables, ask_for_user_variables, same_user_variables,
 };
 use wire::{Piece, TextResultSet, WalkError};
 
-use crate::backend::Purpose;
-use crate::commands::answers::Ending;
-use crate::{Engine, Mail, Turn};
+use crate::ask::OfSession;
+use crate::backend::Backend;
+use crate::pair::Pair;
 
 /// Bytes at the end of a column definition that hold its fixed part. Source: "Column Definition" in
 /// the MySQL manual.
@@ -104,69 +102,46 @@ fn column_type(fixed: &[u8; FIXED_PART]) -> Option<ColumnType> {
     })
 }
 
-impl Engine {
-    /// Asks the backend for what the session that is about to be detached may have assigned. False if
-    /// that is nothing.
-    pub(crate) fn read_user_variables<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-    ) -> bool {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return false;
-        };
-        let names = std::mem::take(&mut backend.leftovers.variables.unread);
+impl Backend {
+    /// Asks for what the session that is about to be detached may have assigned. False if that is nothing.
+    pub(crate) fn ask_for_values(&mut self, outbox: &mut Vec<u8>) -> bool {
+        let names = std::mem::take(&mut self.leftovers.variables.unread);
         if names.is_empty() {
             return false;
         }
         let question = ask_for_user_variables(names.iter().map(|name| &**name));
-        backend.put_query(turn.io.outbox(backend.handle), &question);
-        backend.expect(Purpose::ReadUserVariables(Box::new(ReadUserVariables {
+        let read = Box::new(ReadUserVariables {
             names,
             definition: Vec::new(),
             columns: Vec::new(),
             rows: TextResultSet::default(),
-        })));
-        self.counters.read_backs += 1;
+        });
+        self.ask_of_session(outbox, OfSession::UserVariables(read), &question);
         true
     }
+}
 
+impl Pair<'_> {
     /// The backend told the values.
-    pub(crate) fn learn_user_variables(
-        &mut self,
-        key: Key,
-        read: &ReadUserVariables,
-        ending: &Ending,
-    ) {
-        let has_memory = self.has_session_memory();
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let Some(client) = backend.client else {
-            // Nobody knows what they are now.
-            backend.dirty = true;
-            return;
-        };
-        let Some(record) = self.clients.get_mut(client) else {
-            return;
-        };
-        let before = record.session.user.as_deref().cloned().unwrap_or_default();
-        let carries = *ending == Ending::Ok && has_memory;
+    pub(crate) fn learn_user_variables(&mut self, read: &ReadUserVariables, is_told: bool) {
+        let has_memory = self.has_memory();
+        let (own, here) = (&mut self.client.session, &mut self.backend.session);
+        let before = own.user.as_deref().cloned().unwrap_or_default();
+        let carries = is_told && has_memory;
         let values = carries.then(|| read.values(before));
         let Some(values) = values.flatten() else {
-            return self.pin_late(client, PinReason::UserVariable);
+            return self.pin_late(PinReason::UserVariable);
         };
-        let values = self.interner.user_variables(values);
-        let agreed =
-            same_user_variables(backend.session.user.as_ref(), record.session.user.as_ref());
-        record.session.user = Some(values.clone());
-        backend.session.user = match agreed {
+        let values = self.known.interner.user_variables(values);
+        let agreed = same_user_variables(here.user.as_ref(), own.user.as_ref());
+        own.user = Some(values.clone());
+        here.user = match agreed {
             true => Some(values),
             // It lacks what was set without it.
             false => {
-                let own = backend.session.user.as_deref().cloned().unwrap_or_default();
-                let own = read.values(own).unwrap_or_default();
-                Some(self.interner.user_variables(own))
+                let before = here.user.as_deref().cloned().unwrap_or_default();
+                let values = read.values(before).unwrap_or_default();
+                Some(self.known.interner.user_variables(values))
             }
         };
     }

@@ -362,7 +362,7 @@ fn a_client_is_told_over_tls_what_proves_that_its_password_is_known() {
     ] {
         let mut stage = Stage::client(TlsMode::Offer, Requires::Nothing, TCP);
         let (_, nonce) = stage.greeting();
-        let facts = stage.engine.facts.as_mut().expect("facts");
+        let facts = stage.engine.known.facts.as_mut().expect("facts");
         facts.flavor = flavor;
         if secured {
             stage.hears(&request());
