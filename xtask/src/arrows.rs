@@ -10,13 +10,17 @@ enum Allowed {
 
 use Allowed::{AllBut, Only};
 
-const ARROWS: [(&str, Allowed); 22] = [
+const ARROWS: [(&str, Allowed); 23] = [
     ("output", Only(&[])),
     ("events", Only(&[])),
     ("membership", Only(&[])),
     ("wire", Only(&[])),
     ("session", Only(&["wire"])),
     ("pool", Only(&["events", "membership", "session", "wire"])),
+    (
+        "carry",
+        Only(&["events", "membership", "pool", "session", "wire"]),
+    ),
     ("admission", Only(&["events", "membership"])),
     ("vault", Only(&[])),
     ("accounts", Only(&["admission", "vault", "wire"])),
@@ -25,6 +29,7 @@ const ARROWS: [(&str, Allowed); 22] = [
         Only(&[
             "accounts",
             "admission",
+            "carry",
             "events",
             "membership",
             "pool",

@@ -1,8 +1,24 @@
-//! One file of the engine: the paths that it names, the methods of `Engine` that it has and calls.
+//! One file of the engine: the paths that it names, and the methods that it has and calls of types that have them in
+//! several files.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Fields, ImplItem, Item, ItemImpl, ItemStruct, Type, UseTree, Visibility};
+
+/// The type that is the desk's alone.
+pub(crate) const ENGINE: &str = "Engine";
+
+/// Types that have methods in several files, and the names that variables of them go by.
+const SHARED: [(&str, &[&str]); 8] = [
+    (ENGINE, &["engine"]),
+    ("Records", &["records"]),
+    ("Matching", &["matching"]),
+    ("Pair", &["pair"]),
+    ("Client", &["client"]),
+    ("Backend", &["backend"]),
+    ("Known", &["known"]),
+    ("ClientCommand", &["command"]),
+];
 
 /// What a file has and names, without its tests.
 #[derive(Debug, Default)]
@@ -11,10 +27,10 @@ pub(crate) struct Source {
     pub(crate) module: String,
     /// Paths within the crate, from its root.
     pub(crate) paths: Vec<String>,
-    /// Methods of `Engine` that are defined here.
-    pub(crate) methods: Vec<String>,
-    /// Methods that those of `Engine` call on it.
-    pub(crate) calls: Vec<String>,
+    /// Types that have methods in several files, with methods that are defined here.
+    pub(crate) methods: Vec<(&'static str, String)>,
+    /// The same of methods that are called.
+    pub(crate) calls: Vec<(&'static str, String)>,
     /// How often a variant of `Purpose` is named.
     pub(crate) purposes: usize,
     /// Fields of `Client` and `Backend` that are not private.
@@ -47,17 +63,20 @@ impl Source {
             Item::Struct(item) => self.fields_of(item),
             _ => {}
         }
-        let of_engine = matches!(item, Item::Impl(item) if is_engine(&item.self_ty));
-        self.tokens(item.to_token_stream(), of_engine);
+        let own = match item {
+            Item::Impl(item) => shared(&item.self_ty),
+            _ => None,
+        };
+        self.tokens(item.to_token_stream(), own);
     }
 
     fn methods_of(&mut self, item: &ItemImpl) {
-        if item.trait_.is_some() || !is_engine(&item.self_ty) {
+        let Some(of) = shared(&item.self_ty).filter(|_| item.trait_.is_none()) else {
             return;
-        }
+        };
         for item in &item.items {
             if let ImplItem::Fn(function) = item {
-                self.methods.push(function.sig.ident.to_string());
+                self.methods.push((of, function.sig.ident.to_string()));
             }
         }
     }
@@ -120,15 +139,17 @@ impl Source {
     }
 
     /// Also what is in macros, which are no expressions until they are expanded.
-    fn tokens(&mut self, tokens: TokenStream, of_engine: bool) {
+    fn tokens(&mut self, tokens: TokenStream, own: Option<&'static str>) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {
             let rest = &tokens[at + 1..];
+            if let TokenTree::Ident(ident) = token
+                && let Some(of) = type_of(&ident.to_string(), own)
+            {
+                self.calls.extend(called(rest).map(|name| (of, name)));
+            }
             match token {
-                TokenTree::Group(group) => self.tokens(group.stream(), of_engine),
-                TokenTree::Ident(ident) if of_engine && *ident == "self" => {
-                    self.calls.extend(called(rest));
-                }
+                TokenTree::Group(group) => self.tokens(group.stream(), own),
                 TokenTree::Ident(ident) if *ident == "Purpose" => {
                     self.purposes += usize::from(!after(rest).is_empty());
                 }
@@ -181,8 +202,23 @@ fn after(mut tokens: &[TokenTree]) -> Vec<String> {
     names
 }
 
-fn is_engine(of: &Type) -> bool {
-    matches!(of, Type::Path(path) if path.path.is_ident("Engine"))
+/// The type, if it has methods in several files.
+fn shared(of: &Type) -> Option<&'static str> {
+    let Type::Path(path) = of else {
+        return None;
+    };
+    let last = path.path.segments.last()?.ident.to_string();
+    let known = SHARED.iter().find(|(name, _)| *name == last);
+    known.map(|(name, _)| *name)
+}
+
+/// The type of what a name stands for. `own`: that of `self`.
+fn type_of(name: &str, own: Option<&'static str>) -> Option<&'static str> {
+    if name == "self" {
+        return own;
+    }
+    let known = SHARED.iter().find(|(_, names)| names.contains(&name));
+    known.map(|(of, _)| *of)
 }
 
 fn is_for_tests(item: &Item) -> bool {

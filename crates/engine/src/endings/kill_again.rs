@@ -2,11 +2,10 @@
 //! `KILL` page of MySQL's manual has it, and that is how a connection looks whose thread has not come to read what
 //! was sent. So a KILL that was answered while its victim goes on is sent again. Owns when; `kill.rs` sends.
 
-use events::{Io, Span, Timestamp};
+use events::{Span, Timestamp};
 use membership::Key;
 
-use crate::backend::Backend;
-use crate::{Engine, Mail, Turn};
+use crate::record::backend::Backend;
 
 /// How long after the answer to the first KILL its victim is looked at; twice as long each time after.
 const FIRST_LOOK: Span = Span::from_ms(50);
@@ -16,9 +15,9 @@ const MOST_KILLS: u8 = 7;
 
 /// A backend that was told to end what it runs, and ran it still.
 pub(crate) struct Surviving {
-    backend: Key,
+    pub backend: Key,
     /// When it is to be looked at again.
-    at: Timestamp,
+    pub at: Timestamp,
 }
 
 impl Backend {
@@ -36,43 +35,8 @@ impl Backend {
     }
 }
 
-impl Engine {
-    /// The server has dealt with a KILL, and its victim runs.
-    pub(crate) fn survives(&mut self, key: Key, now: Timestamp) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        let Some(wait) = look_after(backend.kills) else {
-            return;
-        };
-        backend.kills += 1;
-        self.surviving.retain(|surviving| surviving.backend != key);
-        self.surviving.push(Surviving {
-            backend: key,
-            at: now + wait,
-        });
-    }
-
-    /// When a backend is to be looked at that survived a KILL.
-    pub(crate) fn surviving_due(&self) -> Option<Timestamp> {
-        self.surviving.iter().map(|surviving| surviving.at).min()
-    }
-
-    /// Has those ended once more that still run what was to be ended.
-    pub(crate) fn end_surviving<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>) {
-        let now = turn.now;
-        let due = |surviving: &Surviving| now >= surviving.at;
-        while let Some(place) = self.surviving.iter().position(due) {
-            let key = self.surviving.swap_remove(place).backend;
-            if self.pool.get(key).is_some_and(|backend| backend.kills > 0) {
-                self.interrupt(turn, key);
-            }
-        }
-    }
-}
-
 /// How long after the answer to a KILL its victim is looked at, `survived` others before; `None`: not again.
-fn look_after(survived: u8) -> Option<Span> {
+pub(crate) fn look_after(survived: u8) -> Option<Span> {
     (survived < MOST_KILLS - 1).then(|| Span::from_us(FIRST_LOOK.as_us() << survived))
 }
 

@@ -1,42 +1,20 @@
-//! Plain reads whose backend was lost before it answered: run once more, elsewhere (rule 6).
-//!
-//! A read is plain by its text only as long as the tables it names are no views: a view can call a
-//! function that writes. The next backend is asked for that first.
+//! Reads that may run once more: what is kept for that, and taken back.
 
 use admission::Permit;
+use carry::packet::Packet;
 use events::Io;
 use membership::Key;
-use session::statement::{Statement, Traits, names};
-use wire::{Command, ServerStatus, TextResultSet};
+use session::statement::{Statement, Traits};
+use wire::{Command, ServerStatus};
 
-use crate::ask::Ask;
-use crate::backend::{Backend, Due, Purpose};
-use crate::client::Client;
-use crate::commands::Packet;
-use crate::errors::ClientError;
-use crate::known::Known;
-use crate::pair::Pair;
-use crate::prepared::named::executes;
-use crate::report::counters::DisconnectReason;
-use crate::{Engine, Mail, Turn};
-
-/// Longer commands, and those that name more, are not run again.
-pub(crate) const COMMAND_MAX: usize = 16 << 10;
-const NAMES_MAX: usize = 64;
-
-/// How often a client's command was sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Retry {
-    /// Once at most.
-    #[default]
-    Fresh,
-    /// It will be sent for the second time, if it names no view.
-    Unchecked,
-    /// Twice: that is all it gets.
-    Resent,
-    /// Twice, because what was before it in its lane took too long.
-    Moved,
-}
+use crate::record::ask::Ask;
+use crate::record::backend::{Backend, Due, Purpose};
+use crate::record::client::Client;
+use crate::record::pair::Pair;
+use crate::record::records::Records;
+use crate::record::retry::{COMMAND_MAX, Retry};
+use crate::record::shared::Mail;
+use crate::record::turn::Turn;
 
 impl Backend {
     /// Keeps a command as long as it may be sent again, should this backend be lost; not one that is `rewritten`.
@@ -77,7 +55,7 @@ impl Backend {
     }
 }
 
-impl Engine {
+impl Records {
     /// Puts a command that was lost with its backend back to the front of the client's inbox.
     pub(crate) fn take_back(&mut self, key: Key, mut command: Vec<u8>) {
         let Some(client) = self.clients.get_mut(key) else {
@@ -118,51 +96,6 @@ impl Engine {
     }
 }
 
-impl Known {
-    /// How many views are among the names in what a command of a client runs; `None` if that cannot be asked.
-    pub(crate) fn question_about_names(
-        &mut self,
-        client: &Client,
-        payload: &[u8],
-    ) -> Option<Vec<u8>> {
-        let (text, session) = match client.statement(payload).filter(|_| executes(payload)) {
-            Some(statement) => {
-                let template = &*statement.template;
-                let bound = template.binding.over(&client.session, &mut self.interner);
-                (&template.text[..], bound)
-            }
-            None => (client.text(payload), client.session.clone()),
-        };
-        question(&names(text, &self.dialect(&session)?)?)
-    }
-}
-
-impl Engine {
-    /// The backend said whether there are views among the names.
-    pub(crate) fn learn_views<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        rows: Option<&TextResultSet>,
-    ) {
-        let client = self.pool.get(key).and_then(|backend| backend.client);
-        let awaited = self
-            .pool
-            .get(key)
-            .is_some_and(|backend| backend.due.contains(Due::COMMAND));
-        let Some(client) = client.filter(|_| awaited) else {
-            return;
-        };
-        if rows.and_then(|rows| rows.first(0)) != Some(b"0") {
-            let error = ClientError::server_shutdown();
-            return self.fail(turn, client, &error, DisconnectReason::BackendLost);
-        }
-        if let Some(client) = self.clients.get_mut(client) {
-            client.retry = Retry::Resent;
-        }
-    }
-}
-
 /// True for a command that can be sent again as it came: a text, or an execution without long data, which is
 /// used up.
 fn runs_once(client: &Client, payload: &[u8]) -> bool {
@@ -173,39 +106,5 @@ fn runs_once(client: &Client, payload: &[u8]) -> bool {
             statement.is_some_and(|statement| statement.long.is_none())
         }
         first => first == Some(&(Command::Query as u8)),
-    }
-}
-
-/// Counts the views among `names`; `None` if a name cannot be written as a literal in every
-/// `sql_mode`, or there are too many.
-fn question(names: &[&[u8]]) -> Option<Vec<u8>> {
-    let plain = |name: &&[u8]| {
-        name.iter()
-            .all(|&byte| byte >= 0x80 || byte.is_ascii_alphanumeric() || b"_$".contains(&byte))
-    };
-    if names.len() > NAMES_MAX || !names.iter().all(plain) {
-        return None;
-    }
-    let mut text = b"SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE='VIEW' \
-                     AND TABLE_NAME IN ('"
-        .to_vec();
-    text.extend_from_slice(&names.join(&b"','"[..]));
-    // A session may want to see no rows (`sql_select_limit`).
-    text.extend_from_slice(b"') LIMIT 1");
-    Some(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_asked_for_as_literals() {
-        let text = question(&[b"SELECT", b"t"]).map(String::from_utf8);
-        let expected = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE='VIEW' \
-                        AND TABLE_NAME IN ('SELECT','t') LIMIT 1";
-        assert_eq!(text, Some(Ok(expected.to_owned())));
-        assert_eq!(question(&[b"a'b"]), None);
-        assert_eq!(question(&[&b"t"[..]; 65]), None);
     }
 }

@@ -1,62 +1,15 @@
 //! Sessions that begin anew on their connection: COM_CHANGE_USER and COM_RESET_CONNECTION.
 
-use events::Io;
+use carry::diagnostics::capture::Capture;
+use carry::last_gtid::Gtid;
 use membership::Key;
 use session::SessionState;
-use wire::{Capabilities, ChangeUser};
+use wire::Capabilities;
 
-use crate::backend::facts::Anew;
-use crate::carried::last_gtid::Gtid;
-use crate::client::{Login, LoginStep, State};
-use crate::diagnostics::capture::Capture;
-use crate::errors::ClientError;
-use crate::login::identity::Claim;
-use crate::report::counters::DisconnectReason;
-use crate::{Engine, Mail, Turn};
+use crate::record::facts::Anew;
+use crate::record::records::Records;
 
-impl Engine {
-    /// COM_CHANGE_USER: a new session, as another account or the same one. The old session holds no backend any more.
-    /// A client that is refused is closed, as by MySQL.
-    pub(crate) fn change_user<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        payload: &[u8],
-    ) {
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let change = ChangeUser::parse(payload, client.capabilities);
-        let asked = change.as_ref().ok().and_then(|change| change.collation);
-        let unreadable = asked.and_then(|asked| self.unreadable(asked));
-        let asked = asked.filter(|_| unreadable.is_none());
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let collation = asked.unwrap_or(client.session.collation);
-        let origin = &mut client.origin;
-        origin.asked_collation = asked.unwrap_or(origin.asked_collation);
-        client.login = Some(Login::new(LoginStep::Response, client.answer_begins));
-        self.reset_session(key, collation, Anew::ChangeUser);
-        if let Some(client) = self.clients.get_mut(key) {
-            client.session.schema = None;
-        }
-        self.clients.move_to(key, State::Login, turn.now);
-        let Ok(change) = change else {
-            let error = ClientError::unknown_command();
-            return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
-        };
-        if let Some(error) = unreadable {
-            return self.refuse(turn, key, &error, DisconnectReason::LoginRefused);
-        }
-        let claim = Claim {
-            user: change.user,
-            schema: change.schema,
-            response: change.auth_response,
-        };
-        self.identify(turn, key, change.auth_plugin, &claim);
-    }
-
+impl Records {
     /// The session begins anew, with the schema that it has.
     pub(crate) fn reset_session(&mut self, key: Key, collation: u8, anew: Anew) {
         let (Some(client), Some(facts)) = (self.clients.get_mut(key), &self.known.facts) else {

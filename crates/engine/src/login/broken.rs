@@ -3,14 +3,16 @@
 //! Owns which handshakes count against their address, and what the log says of a block. How they are counted is the
 //! matter of `strangers`.
 
+use carry::errors::{ClientError, host};
 use events::{Io, Peer};
 
-use crate::client::{Client, LoginStep, State};
-use crate::errors::{ClientError, host};
-use crate::report::counters::DisconnectReason;
-use crate::{Engine, Mail, Turn};
+use crate::record::client::{Client, LoginStep, State};
+use crate::record::counters::DisconnectReason;
+use crate::record::records::Records;
+use crate::record::shared::Mail;
+use crate::record::turn::Turn;
 
-impl Engine {
+impl Records {
     /// Why a client from there is refused, if its address is blocked.
     pub(crate) fn blocked(&self, peer: Peer) -> Option<ClientError> {
         if !self.shared.strangers.is_blocked(peer) {

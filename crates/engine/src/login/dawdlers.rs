@@ -2,39 +2,21 @@
 //! address that has most of them, unless it is the newcomer's own or has hardly more; else whoever has taken longer than an
 //! honest client would. Decides nothing about those who have proved who they are.
 
-use events::{Io, Peer, Span};
+use events::{Io, Span};
 use membership::Key;
 
-use crate::client::{Client, State};
-use crate::errors::ClientError;
-use crate::report::counters::DisconnectReason;
-use crate::shared::LoginSlot;
-use crate::{Engine, Mail, Turn};
+use crate::record::client::{Client, State};
+use crate::record::records::Records;
+use crate::record::shared::Mail;
+use crate::record::turn::Turn;
 
 /// Who has been here for less may be about to answer. As many as there are places can come in that time, so that
 /// a storm of honest clients is turned away at the door and those within get on.
 pub(crate) const GRACE: Span = Span::from_secs(1);
 
-impl Engine {
-    /// The right of a client that comes from there to be in the connection phase.
-    pub(crate) fn place_to_log_in<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        peer: Peer,
-    ) -> Option<LoginSlot> {
-        let max = self.settings.max_logins;
-        if let Some(slot) = self.shared.begin_login(max) {
-            return Some(slot);
-        }
-        let leaves = self.places.beyond_fair(peer);
-        let leaves = leaves.or_else(|| self.dawdler(turn))?;
-        let error = ClientError::too_many_connections();
-        self.refuse(turn, leaves, &error, DisconnectReason::TooManyLogins);
-        self.shared.begin_login(max)
-    }
-
+impl Records {
     /// Whoever has taken its time for longest, of those whose turn it is to say something.
-    fn dawdler<I: Io<Mail>>(&self, turn: &Turn<'_, I>) -> Option<Key> {
+    pub(crate) fn dawdler<I: Io<Mail>>(&self, turn: &Turn<'_, I>) -> Option<Key> {
         let lists = [State::Login, State::Challenged].into_iter();
         let since = |&list: &State| self.clients.oldest(list);
         let list = lists

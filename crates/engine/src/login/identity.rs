@@ -7,15 +7,16 @@
 use std::sync::Arc;
 
 use accounts::{Account, Credential, Origin, Proof, Refused, Standing};
+use carry::errors::{ClientError, host};
 use events::{Io, Peer};
 use membership::Key;
-use wire::{AuthMoreData, AuthPlugin, AuthSwitchRequest, Capabilities};
+use pool::KeyId;
+use wire::{AuthPlugin, AuthSwitchRequest, Capabilities, code};
 
-use crate::backend::PoolKey;
-use crate::client::{Answered, LoginStep};
-use crate::errors::{ClientError, host};
-use crate::login::vouching::Proved;
-use crate::{Engine, Mail, Turn};
+use crate::record::client::LoginStep;
+use crate::record::records::Records;
+use crate::record::shared::Mail;
+use crate::record::turn::Turn;
 
 /// Whether the database was asked after the client had answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub(crate) enum Asked {
 }
 
 /// Why a client is not let in yet.
-enum Doubt {
+pub(crate) enum Doubt {
     /// Only the password itself can tell.
     Password,
     /// It has proved to be the account, but that is remembered nowhere.
@@ -48,55 +49,8 @@ pub(crate) struct Claim<'a> {
     pub response: &'a [u8],
 }
 
-impl Engine {
-    /// Checks the proof that came with the plugin of this name, or asks for one that can be
-    /// checked: whichever the client named if possible (rule 24).
-    pub(crate) fn identify<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        plugin: &[u8],
-        claim: &Claim<'_>,
-    ) {
-        self.follow_accounts(turn);
-        if let Some(account) = self.relayed_account(key, claim) {
-            return self.begin_relay(turn, key, &account, claim);
-        }
-        let (Some(client), Some(facts)) = (self.clients.get(key), &self.known.facts) else {
-            return;
-        };
-        let Some(login) = &client.login else { return };
-        let can_switch = client.capabilities.contains(Capabilities::PLUGIN_AUTH);
-        // In COM_CHANGE_USER the servers ask, whatever came with it: some drivers send nothing of use. MariaDB does so
-        // with the nonce of the login, and its clients take that for granted.
-        let anew = login.greeted.is_none();
-        if plugin.is_empty() && !anew || !can_switch {
-            let native = (AuthPlugin::NativePassword, Asked::NotYet);
-            return self.authenticate(turn, key, native, claim);
-        }
-        let named = AuthPlugin::named(plugin);
-        let account = self.account_claimed(key, claim.user);
-        let wanted = account.and_then(|account| account.credential.plugin());
-        let suits = named.filter(|&named| wanted.is_none_or(|wanted| wanted == named));
-        // A client that prefers another plugin than it was greeted with has no nonce for it, or
-        // thinks so: it says nothing and waits to be asked. So do some in COM_CHANGE_USER.
-        let silent = claim.response.is_empty() && login.greeted != named;
-        match suits {
-            Some(plugin) if !silent && !anew => {
-                self.authenticate(turn, key, (plugin, Asked::NotYet), claim);
-            }
-            _ => {
-                let chosen = wanted
-                    .or(named.filter(|_| !anew))
-                    .or(login.greeted)
-                    .or(self.settings.default_auth_plugin);
-                let plugin = chosen.unwrap_or_else(|| facts.auth_plugin());
-                self.switch_plugin(turn, key, plugin, claim);
-            }
-        }
-    }
-
-    fn switch_plugin<I: Io<Mail>>(
+impl Records {
+    pub(crate) fn switch_plugin<I: Io<Mail>>(
         &mut self,
         turn: &mut Turn<'_, I>,
         key: Key,
@@ -124,120 +78,8 @@ impl Engine {
         self.counters.auth_switches += 1;
     }
 
-    /// Checks the proof and goes on to the schema, if the client named one. Who is refused by what is known
-    /// here waits until the database was asked.
-    pub(crate) fn authenticate<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        (plugin, asked): (AuthPlugin, Asked),
-        claim: &Claim<'_>,
-    ) {
-        self.follow_accounts(turn);
-        if let Some(account) = self.relayed_account(key, claim) {
-            return self.begin_relay(turn, key, &account, claim);
-        }
-        let account = self.account_claimed(key, claim.user).cloned();
-        let wanted = account
-            .as_ref()
-            .and_then(|account| account.credential.plugin());
-        let can_switch = self
-            .clients
-            .get(key)
-            .is_some_and(|client| client.capabilities.contains(Capabilities::PLUGIN_AUTH));
-        if let Some(wanted) = wanted.filter(|&wanted| wanted != plugin && can_switch) {
-            return self.switch_plugin(turn, key, wanted, claim);
-        }
-        let checked = self.check(key, account.as_deref(), plugin, claim);
-        let expired = |account: &Arc<Account>| account.standing == Standing::Expired;
-        let in_full = checked.is_ok() && !account.as_ref().is_some_and(expired);
-        let refused = match checked {
-            _ if !in_full && asked == Asked::NotYet && self.accounts.asks_database() => {
-                let answered = Answered {
-                    plugin,
-                    user: claim.user.into(),
-                    schema: claim.schema.map(Into::into),
-                    response: claim.response.into(),
-                };
-                return self.ask_first(turn, key, answered);
-            }
-            Ok(()) => None,
-            Err(_) if asked == Asked::InVain && !self.accounts.was_read() => {
-                Some(ClientError::accounts_unread())
-            }
-            Err(Doubt::Password) => return self.ask_for_password(turn, key, claim),
-            Err(Doubt::Refused(error)) => Some(error),
-            Err(Doubt::Forgotten(refused)) => Some(self.not_remembered(&refused)),
-        };
-        match (refused, account) {
-            (None, Some(account)) => {
-                let proved = Proved {
-                    awaits_word: plugin == AuthPlugin::CachingSha2Password
-                        && proves(claim.response),
-                    ..Proved::by(&account, plugin)
-                };
-                self.let_in(turn, key, &proved, claim);
-            }
-            (Some(error), _) => self.deny(turn, key, error),
-            (None, None) => {}
-        }
-    }
-
-    /// The client has proved to be an account.
-    pub(crate) fn let_in<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        proved: &Proved<'_>,
-        claim: &Claim<'_>,
-    ) {
-        let account = proved.account;
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let mut of_client = PoolKey::new(account.number, client.capabilities, client.extended);
-        if account.standing == Standing::Expired && account.credential.relayed().is_none() {
-            of_client = of_client.sandboxed();
-        }
-        let sandboxed = of_client.is_sandbox();
-        let id = self.key_id(&of_client);
-        self.follow_credential(turn, id, account);
-        self.leave_key(key);
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        (client.account, client.key) = (account.number, id);
-        if !self.take_seat(turn, key, claim.user) {
-            return;
-        }
-        self.keys[id.0 as usize].sessions += 1;
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        self.shared.strangers.proved(client.origin.peer, turn.now);
-        if let Some(login) = &mut client.login {
-            login.place = None;
-            if proved.awaits_word {
-                let outbox = turn.io.outbox(client.handle);
-                login.sequence_id = AuthMoreData::FastAuthSuccess.encode(outbox, login.sequence_id);
-            }
-        }
-        self.vouch(key, proved);
-        match claim.schema {
-            None => self.begin(turn, key),
-            Some(schema) if sandboxed => {
-                // No backend would say whether it is there.
-                if let Some(client) = self.clients.get_mut(key) {
-                    client.session.schema = Some(self.known.interner.schema(schema));
-                }
-                self.begin(turn, key);
-            }
-            Some(schema) => self.check_schema(turn, key, schema),
-        }
-    }
-
     /// The account of a client, if only the database can tell whether it is that.
-    fn relayed_account(&self, key: Key, claim: &Claim<'_>) -> Option<Arc<Account>> {
+    pub(crate) fn relayed_account(&self, key: Key, claim: &Claim<'_>) -> Option<Arc<Account>> {
         let account = self.account_claimed(key, claim.user)?;
         account.credential.relayed().map(|_| account.clone())
     }
@@ -261,7 +103,7 @@ impl Engine {
     }
 
     /// Whether the client has proved to be an account that may log in. `Err` is what it is told if not.
-    fn check(
+    pub(crate) fn check(
         &self,
         key: Key,
         account: Option<&Account>,
@@ -349,6 +191,27 @@ impl Engine {
 }
 
 /// False for a response that says "no password".
-fn proves(response: &[u8]) -> bool {
+pub(crate) fn proves(response: &[u8]) -> bool {
     !matches!(response, b"" | b"\0")
+}
+
+impl Records {
+    /// True if nothing is known that opens a backend connection of `id`.
+    pub(crate) fn is_locked_out(&self, id: KeyId) -> bool {
+        let account = self.accounts.account(self.pool.key(id).account);
+        account.is_none_or(|account| !account.credential.opens_backends())
+    }
+}
+
+/// A session needs a backend connection, and nothing is known that opens one of its account.
+pub(crate) fn locked_out(account: Option<&Account>) -> ClientError {
+    let name = account.map_or(String::new(), |account| account.name().to_string());
+    let text = match account {
+        Some(account) if !account.is_gone() => format!(
+            "Access denied for {name}: its password has changed since this session began, and \
+             nobody has logged in with the new one; connect again"
+        ),
+        _ => format!("Access denied: the account {name} is no more"),
+    };
+    ClientError::new(code::ACCESS_DENIED, b"28000", text)
 }

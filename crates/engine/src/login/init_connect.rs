@@ -7,32 +7,16 @@
 
 use std::sync::Arc;
 
-use events::Io;
 use membership::Key;
-use wire::{Capabilities, Command, NO_ATTRIBUTES, PacketWriter, code};
+use wire::{Capabilities, Command, NO_ATTRIBUTES, PacketWriter};
 
-use crate::client::{Login, LoginStep, State};
-use crate::errors::{ClientError, host};
-use crate::report::counters::DisconnectReason;
-use crate::{Engine, Mail, Turn};
+use crate::record::client::{Login, LoginStep, State};
+use crate::record::records::Records;
 
 /// Between statements.
 const SEPARATOR: u8 = b';';
 
-impl Engine {
-    /// The client is logged in, and may send commands.
-    pub(crate) fn begin<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        self.welcome(turn, key);
-        self.clients.move_to(key, State::Idle, turn.now);
-        if self
-            .clients
-            .get(key)
-            .is_some_and(|client| client.may_initiate)
-        {
-            self.consume_inbox(turn, key);
-        }
-    }
-
+impl Records {
     /// What is run at the beginning of sessions; `None` if that is not known yet.
     fn init_connect(&self) -> Option<&Arc<[u8]>> {
         self.known.facts.as_ref()?.init_connect.as_ref()
@@ -113,24 +97,5 @@ impl Engine {
         if let Some(LoginStep::Initiating { adds: true }) = login.map(|login| login.step) {
             self.allow_several(key, false);
         }
-    }
-
-    /// It has not: the server says so in place of an answer to the first command, and closes.
-    pub(crate) fn not_initiated<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        self.initiated(key);
-        let Some(client) = self.clients.get(key) else {
-            return;
-        };
-        let account = self.accounts.account(client.account);
-        let user = account.map_or("", |account| account.user());
-        let schema = client.session.schema.as_deref().unwrap_or(b"unconnected");
-        let text = format!(
-            "Aborted connection {} to db: '{}' user: '{user}' host: '{}' (init_connect command failed)",
-            client.id,
-            String::from_utf8_lossy(schema),
-            host(client.origin.peer, true),
-        );
-        let error = ClientError::new(code::NEW_ABORTING_CONNECTION, b"08S01", text);
-        self.fail(turn, key, &error, DisconnectReason::LoginRefused);
     }
 }

@@ -5,22 +5,16 @@ use events::Io;
 use membership::Key;
 use pool::{KeyId, State as BackendState};
 
-use crate::backend::Step;
-use crate::errors::ClientError;
-use crate::report::counters::DisconnectReason;
-use crate::{Engine, Mail, Turn};
+use crate::record::backend::Step;
+use crate::record::records::Records;
+use crate::record::shared::Mail;
+use crate::record::turn::Turn;
 
 /// What a session gets that has no schema, where all connections have one: a schema that everybody has and
 /// nobody can change.
 const COMMON_SCHEMA: &[u8] = b"information_schema";
 
-impl Engine {
-    /// True if only logins bring backend connections of `id`.
-    pub(crate) fn is_relayed(&self, id: KeyId) -> bool {
-        let account = self.accounts.account(self.pool.key(id).account);
-        account.is_some_and(|account| account.credential.relayed().is_some())
-    }
-
+impl Records {
     /// True if there are sessions of `id` that would be lost with one of its connections, and that one is kept
     /// for them. Looks at all keys if it might be.
     pub(crate) fn is_down_to_one(&self, id: KeyId) -> bool {
@@ -97,17 +91,6 @@ impl Engine {
                     backend.dirty = true;
                 }
             }
-        }
-    }
-
-    /// Who waits for a connection of `id` is closed, as if the server had been restarted: only a login brings one.
-    pub(crate) fn close_waiters<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, id: KeyId) {
-        let error = ClientError::relayed_lost();
-        while let Some(client) = self.first_in_need(id) {
-            self.fail(turn, client, &error, DisconnectReason::BackendLost);
-        }
-        for client in self.queued_for(id) {
-            self.fail(turn, client, &error, DisconnectReason::BackendLost);
         }
     }
 

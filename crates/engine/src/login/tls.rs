@@ -4,14 +4,15 @@
 use accounts::{Certain, Requires};
 use events::{Io, Peer, TlsFacts, TlsSide};
 use membership::Key;
-use wire::{Capabilities, SslRequest};
+use wire::SslRequest;
 
-use crate::backend::auth::{BackendLogin, Greeted};
-use crate::owner::Owner;
-use crate::settings::TlsMode;
-use crate::{Engine, Mail, Turn};
+use crate::record::owner::Owner;
+use crate::record::records::Records;
+use crate::record::settings::TlsMode;
+use crate::record::shared::Mail;
+use crate::record::turn::Turn;
 
-impl Engine {
+impl Records {
     /// True if the client asks for TLS, in place of its handshake response, and may.
     pub(crate) fn may_begin_tls(&self, key: Key, payload: &[u8]) -> bool {
         let client = self.clients.get(key);
@@ -60,40 +61,6 @@ impl Engine {
             Requires::Certain(certain) => tls.is_some_and(|facts| is_certain(certain, facts)),
         }
     }
-
-    /// Asks a backend for TLS, which answers at once with it; who we are comes after that.
-    pub(crate) fn secure_backend<I: Io<Mail>>(
-        &mut self,
-        turn: &mut Turn<'_, I>,
-        key: Key,
-        (greeted, early): (Greeted, &[u8]),
-    ) {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return;
-        };
-        if !greeted.offered.contains(Capabilities::SSL) {
-            let text = "it offers no TLS, and backend.tls asks for it";
-            return self.give_up_connect(turn, key, text.to_owned());
-        }
-        let request = SslRequest {
-            capabilities: greeted.capabilities,
-            extended: greeted.extended,
-            max_packet_size: 1 << 30,
-            collation: backend.session.collation,
-        };
-        backend.login = Some(BackendLogin::Securing(greeted));
-        request.encode(turn.io.outbox(backend.handle), 1);
-        let connection = (backend.handle, Owner::Backend(key).tag());
-        turn.io.start_tls(connection, TlsSide::Client, early);
-    }
-
-    /// The backend speaks TLS, and is told who we are.
-    pub(crate) fn backend_secured<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) {
-        let step = self.pool.get(key).and_then(|backend| backend.login);
-        if let Some(BackendLogin::Securing(greeted)) = step {
-            self.answer_backend(turn, key, (greeted, 2));
-        }
-    }
 }
 
 /// Whether TLS is as an account has it. Compared byte by byte, as the servers do.
@@ -107,6 +74,3 @@ fn is_certain(certain: &Certain, facts: &TlsFacts) -> bool {
         && is(&certain.subject, certificate.map(|shown| &*shown.subject))
         && is(&certain.issuer, certificate.map(|shown| &*shown.issuer))
 }
-
-#[cfg(test)]
-mod tests;

@@ -9,7 +9,7 @@ use membership::Key;
 use session::statement::Flavor;
 use wire::{AuthPlugin, server_proof};
 
-use crate::Engine;
+use crate::record::records::Records;
 
 /// How a client has proved to be an account.
 pub(crate) struct Proved<'a> {
@@ -35,7 +35,7 @@ impl<'a> Proved<'a> {
     }
 }
 
-impl Engine {
+impl Records {
     /// Keeps what the client is told with its OK, if it can be told anything: it has a password, and was shown a
     /// certificate. Like the server, Myriad says nothing in COM_CHANGE_USER. Other servers than MariaDB have no such proof, so
     /// their clients do not look for it.

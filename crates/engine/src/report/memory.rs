@@ -1,13 +1,13 @@
 //! How much memory the clients of a worker take, by kind. What backends take is bounded by their
 //! number, and what the driver holds it counts itself.
 
-use crate::Engine;
-use crate::client::State;
+use crate::record::client::State;
+use crate::record::records::Records;
 
 /// How many clients of a state are looked at.
 const SAMPLE: usize = 256;
 
-impl Engine {
+impl Records {
     /// Bytes of the table that finds clients by id: a byte of its own beside each place.
     pub(crate) fn client_id_bytes(&self) -> u64 {
         let entry = size_of::<(u32, membership::Key)>() + 1;

@@ -111,7 +111,7 @@ fn accounts_are_read_over_tls_from_the_right_database() {
         let checks = examined(&door);
         assert_eq!(
             checks,
-            if why_not.is_none() { 12 } else { 0 },
+            if why_not.is_none() { 13 } else { 0 },
             "{host} {mode}"
         );
     }

@@ -446,7 +446,7 @@ impl Drop for Ring {
 /// Fails if an operation is missing. The newest of them came with Linux 6.8, after everything else
 /// that is used.
 fn require(ring: &IoUring) -> io::Result<()> {
-    let mut probe = Probe::new();
+    let mut probe = Probe::default();
     ring.submitter().register_probe(&mut probe)?;
     let needed = [
         opcode::AsyncCancel::CODE,

@@ -1,0 +1,41 @@
+//! How everything that follows a session gets from backend to backend: what a command needs before it runs, what its
+//! answer says, what must be asked. Each file does so for one thing of `carry`.
+
+pub(crate) mod answers;
+pub(crate) mod buffering;
+pub(crate) mod charset;
+pub(crate) mod conditions;
+pub(crate) mod detach;
+pub(crate) mod diagnostics;
+pub(crate) mod digests;
+pub(crate) mod effect;
+pub(crate) mod holdings;
+pub(crate) mod inbox;
+pub(crate) mod insert_id;
+pub(crate) mod last_gtid;
+pub(crate) mod local_infile;
+pub(crate) mod long;
+pub(crate) mod own_status;
+pub(crate) mod pieces;
+pub(crate) mod prepared;
+pub(crate) mod read_back;
+pub(crate) mod refused;
+pub(crate) mod replies;
+pub(crate) mod restore;
+pub(crate) mod retrack;
+pub(crate) mod rewrite;
+pub(crate) mod roles;
+pub(crate) mod routines;
+pub(crate) mod sequences;
+pub(crate) mod session_memory;
+pub(crate) mod setup;
+pub(crate) mod statements;
+pub(crate) mod stored_objects;
+pub(crate) mod told;
+pub(crate) mod track_filter;
+pub(crate) mod trust;
+pub(crate) mod unasked;
+pub(crate) mod untold;
+pub(crate) mod user_variables;
+pub(crate) mod victim;
+pub(crate) mod views;
