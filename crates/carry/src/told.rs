@@ -49,6 +49,22 @@ impl Untold {
     }
 }
 
+/// Variables of a session whose values nobody has told.
+#[derive(Debug, Default)]
+pub struct Unknown {
+    /// Their names.
+    pub names: Vec<Box<[u8]>>,
+    /// All may have been set.
+    pub all: bool,
+}
+
+impl Unknown {
+    /// True if there is something to ask for.
+    pub fn is_some(&self) -> bool {
+        self.all || !self.names.is_empty()
+    }
+}
+
 /// A question for what variables of the session are now, and its answer.
 #[derive(Debug)]
 pub struct ReadVariables {

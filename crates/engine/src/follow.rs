@@ -3,6 +3,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod buffering;
+pub(crate) mod carried;
 pub(crate) mod charset;
 pub(crate) mod conditions;
 pub(crate) mod detach;
@@ -18,7 +19,6 @@ pub(crate) mod long;
 pub(crate) mod own_status;
 pub(crate) mod pieces;
 pub(crate) mod prepared;
-pub(crate) mod read_back;
 pub(crate) mod refused;
 pub(crate) mod replies;
 pub(crate) mod restore;

@@ -7,6 +7,7 @@ pub(crate) mod auth;
 pub(crate) mod backend;
 pub(crate) mod buffering;
 pub(crate) mod busy;
+pub(crate) mod carried;
 pub(crate) mod client;
 pub(crate) mod clients;
 pub(crate) mod counters;

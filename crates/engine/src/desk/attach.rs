@@ -21,8 +21,7 @@ use crate::follow::restore::{Replaced, put_restore};
 use crate::follow::retrack::put_tracking;
 use crate::follow::rewrite::rewrite;
 use crate::record::allowance::Allowance;
-use crate::record::ask::{OfSession, READ_INSERT_ID};
-use crate::record::backend::{Backend, ClientCommand, InsertId};
+use crate::record::backend::{Backend, ClientCommand};
 use crate::record::client::{Client, State};
 use crate::record::owner::Owner;
 use crate::record::pieces::{Put, put_as_sent};
@@ -619,9 +618,9 @@ fn bring_across(
             .map(|count| count as u64),
         None => rewrite.and_then(|rewrite| rewrite.insert_id),
     };
-    if value.is_some() && backend.insert_id == InsertId::OfClient {
-        // The value that is about to be replaced is known to nobody else.
-        backend.ask_of_session(outbox, OfSession::InsertId, READ_INSERT_ID);
+    if value.is_some() {
+        // The value that is about to be replaced may be known to nobody else.
+        backend.ask_for_insert_id(outbox);
     }
     if let Some(value) = value {
         put_insert_id(outbox, backend, value);

@@ -1,5 +1,6 @@
 //! After an answer: what it says of the session, what must be asked next, and who gets the backend then.
 
+use crate::record::carried::Reply;
 use carry::effect::{Act, Effect};
 use carry::ending::Ending;
 use carry::errors::ClientError;
@@ -106,9 +107,9 @@ impl Engine {
         }
         let told = reply.ok();
         match (ask, told) {
-            (Ask::OfSession(ask), _) => self.records.of_session(key, |pair| {
+            (Ask::OfSession(thing, kept), _) => self.records.of_session(key, |pair| {
                 let outbox = turn.io.outbox(pair.backend.handle);
-                pair.learned(outbox, ask, reply);
+                (thing.told)(pair, outbox, Reply { kept, rows: reply });
             }),
             (Ask::Facts, Some(facts)) => self.records.learn_session(key, facts),
             (Ask::Beginning, Some(rows)) => self.records.known.learn_beginning(rows),

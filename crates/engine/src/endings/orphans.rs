@@ -1,6 +1,8 @@
 //! Statements whose client hung up: what `on_disconnect` says is ended, so that nobody waits behind
 //! work that nobody wants (rule 15).
 
+use crate::follow::views::TABLES;
+use carry::told::Unknown;
 use events::Timestamp;
 use membership::Key;
 use session::statement::{PinReasons, Traits};
@@ -24,17 +26,20 @@ impl Backend {
     /// backend is cleaned before another session gets it. Only restores leave nothing that the record does not have.
     pub(crate) fn lose_session(&mut self, pins: PinReasons) {
         let restores = self.brings_only();
-        let mut harmless = Due::TABLES;
         // A command that waits for a restore was never sent.
+        let mut harmless = Due::empty();
         harmless.set(Due::COMMAND, restores);
-        self.dirty |=
-            self.is_working() && !restores || !(self.due - harmless).is_empty() || !pins.is_empty();
+        self.dirty |= self.is_working() && !restores
+            || !(self.due - harmless).is_empty()
+            || !self.agenda.is_only(&TABLES)
+            || !pins.is_empty();
         self.dirty |= self.forget_unread();
         self.retired |= self.prepared_xa == PreparedXa::Certain;
         self.client = None;
         // It takes a KILL that came late, and would hit the next command.
         self.due &= Due::PING;
-        self.untold.clear();
+        self.agenda.clear();
+        self.leftovers.unknown = Unknown::default();
         if self.insert_id == InsertId::OfClient {
             self.insert_id = InsertId::Unknown;
         }
@@ -50,7 +55,7 @@ impl Backend {
         let Self {
             counted_rows,
             insert_id,
-            untold,
+            agenda,
             upload,
             retrack,
             unsure,
@@ -61,7 +66,8 @@ impl Backend {
         } = self;
         *counted_rows
             || *insert_id == InsertId::OfClient
-            || !untold.is_empty()
+            || !agenda.is_empty()
+            || leftovers.unknown.is_some()
             || upload.is_some()
             || retrack.is_some()
             || unsure.is_some()

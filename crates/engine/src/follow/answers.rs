@@ -1,5 +1,7 @@
 //! Answers as the client is told them: counts, status and state changes of its own session.
 
+use crate::follow::charset::CHARSET;
+use crate::follow::untold::PUT_BACK;
 use carry::errors::ClientError;
 use carry::tracking;
 use carry::tracking::Tracked;
@@ -13,7 +15,7 @@ use wire::{
 };
 
 use crate::follow::user_variables::names::may_do_unseen;
-use crate::record::backend::{Backend, ClientCommand, Due, Exchange, InsertId};
+use crate::record::backend::{Backend, ClientCommand, Exchange, InsertId};
 use crate::record::client::Client;
 use crate::record::pair::Pair;
 use crate::record::records::Records;
@@ -107,10 +109,9 @@ impl Pair<'_> {
         let states = &mut [&mut backend.session, &mut client.session];
         let tracked = tracking::take_over(changes, states, &mut self.known.interner);
         client.origin.last_gtid = tracked.gtid.unwrap_or(client.origin.last_gtid);
-        backend.due.set(
-            Due::CHARSET,
-            tracked.charset || backend.due.contains(Due::CHARSET),
-        );
+        if tracked.charset {
+            backend.agenda.add(&CHARSET);
+        }
         // Whoever has no role yet may not use what a role has opened.
         if tracked.schema
             && client.session.role().is_none()
@@ -119,7 +120,7 @@ impl Pair<'_> {
             self.known.schemas.learn(client.key, schema);
         }
         if !kept && client.tracks.tells(ok, &self.known.track_lists) {
-            backend.due |= Due::PUT_BACK;
+            backend.agenda.add(&PUT_BACK);
         }
         self.put_changes((command, ok), block);
         self.follow_unseen(command, tracked);

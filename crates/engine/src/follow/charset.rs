@@ -1,8 +1,56 @@
-//! Character sets of accounts whose login the database has decided.
+//! Character sets of the connection: asked where something may have changed them that answers do not tell in full, and what
+//! the collation of a handshake stands for.
 
+use crate::record::carried::{Carried, Kept};
+use crate::record::pair::Pair;
+use crate::record::setup::charset;
+use carry::ending::Ending;
 use membership::Key;
+use session::statement::{Kind, Traits};
+use wire::{TextResultSet, code};
 
 use crate::record::records::Records;
+
+/// The character sets of the connection.
+pub(crate) static CHARSET: Carried = Carried {
+    answered: |pair, command, ending| {
+        if command.traits.contains(Traits::SETS_CHARSET) && !refused_whole(command.kind, ending) {
+            pair.asks(&CHARSET);
+        }
+    },
+    ask: |pair, outbox, _| {
+        let question =
+            b"SELECT @@character_set_client,@@character_set_results,@@collation_connection LIMIT 1";
+        pair.backend
+            .ask_about(outbox, &CHARSET, Kept::Nothing, question);
+        true
+    },
+    told: |pair, _, reply| {
+        if let Ok(rows) = reply.rows {
+            pair.learn_charset(rows);
+        }
+    },
+    ..Carried::NOTHING
+};
+
+/// True if a SET was refused for the name of a character set or collation: both servers look at all that it sets
+/// before they set any of it, so it has changed nothing.
+fn refused_whole(kind: Kind, ending: &Ending) -> bool {
+    let unknown = matches!(
+        ending.code(),
+        Some(code::UNKNOWN_CHARSET | code::UNKNOWN_COLLATION)
+    );
+    unknown && kind == Kind::Set
+}
+
+impl Pair<'_> {
+    fn learn_charset(&mut self, rows: &TextResultSet) {
+        let here = &mut self.backend.session;
+        let charset = charset(rows, here.charset.as_deref(), self.known.facts.as_ref());
+        here.charset = charset.map(|charset| self.known.interner.charset(charset));
+        self.client.session.charset.clone_from(&here.charset);
+    }
+}
 
 impl Records {
     /// Says in full what the collation of the handshake, and its flags, stand for, as soon as that is known.

@@ -13,8 +13,9 @@ use session::statement::{Flavor, Kind, Statement, Traits, show_diagnostics};
 use wire::{ErrPacket, Told, Translation, asks_for_cursor};
 
 use crate::follow::restore::put_restore;
-use crate::record::ask::{Ask, OfSession};
+use crate::record::ask::Ask;
 use crate::record::backend::{Backend, ClientCommand, Due, Purpose, Step};
+use crate::record::carried::{Carried, Kept};
 use crate::record::client::Client;
 use crate::record::pair::Pair;
 use crate::record::records::Records;
@@ -23,6 +24,19 @@ use crate::record::turn::Turn;
 
 /// Longer texts are not looked at for a question.
 const QUESTION_MAX: usize = 256;
+
+/// The list of conditions. Whoever is about to change it asks for it first.
+pub(crate) static CONDITIONS: Carried = Carried {
+    answered: |pair, command, ending| {
+        command.note_conditions(&mut pair.client.capture, ending);
+    },
+    told: |pair, _, reply| {
+        if let (Kept::Conditions(read), Ok(_)) = (reply.kept, reply.rows) {
+            pair.learn_warnings(*read);
+        }
+    },
+    ..Carried::NOTHING
+};
 
 impl Backend {
     /// If the session asks for conditions that must be had once more, what gave them runs again. True if so.
@@ -57,7 +71,7 @@ impl Backend {
             .iter_mut()
             .find_map(|exchange| match &mut exchange.purpose {
                 Purpose::Ask(question) => match &mut question.ask {
-                    Ask::OfSession(OfSession::Conditions(read)) => Some(&mut **read),
+                    Ask::OfSession(_, Kept::Conditions(read)) => Some(&mut **read),
                     _ => None,
                 },
                 _ => None,
@@ -77,7 +91,7 @@ impl Backend {
         }
         for exchange in &mut self.exchanges {
             let asked = exchange.purpose.ask();
-            if matches!(asked, Some(Ask::OfSession(OfSession::Conditions(_)))) {
+            if matches!(asked, Some(Ask::OfSession(_, Kept::Conditions(_)))) {
                 exchange.purpose = Step::Repeat.into();
             }
         }
@@ -145,7 +159,7 @@ impl Records {
 
 impl ClientCommand {
     /// Notes what the answer does to the conditions of its session.
-    pub(crate) fn note_conditions(&self, capture: &mut Capture, ending: &Ending) {
+    fn note_conditions(&self, capture: &mut Capture, ending: &Ending) {
         let effect = self.effect.as_ref();
         let lock = effect.and_then(|effect| effect.of_lock());
         // MariaDB gives the list up for an error that GET_LOCK then hides.
@@ -210,21 +224,22 @@ impl Records {
 
 impl Pair<'_> {
     /// Asks the backend for the conditions of its session that only that has. False if it has none.
-    fn ask_for_conditions(&mut self, outbox: &mut Vec<u8>) -> bool {
+    pub(crate) fn ask_for_conditions(&mut self, outbox: &mut Vec<u8>) -> bool {
         let Some(mut read) = self.client.capture.conditions.read() else {
             return false;
         };
         if !self.has_memory() {
             read.keeps_none();
         }
-        let ask = OfSession::Conditions(Box::new(read));
-        self.backend.ask_of_session(outbox, ask, b"SHOW WARNINGS");
+        let kept = Kept::Conditions(Box::new(read));
+        self.backend
+            .ask_about(outbox, &CONDITIONS, kept, b"SHOW WARNINGS");
         self.counters.read_backs += 1;
         true
     }
 
     /// The backend told the conditions.
-    pub(crate) fn learn_warnings(&mut self, read: ReadWarnings) {
+    fn learn_warnings(&mut self, read: ReadWarnings) {
         let conditions = &mut self.client.capture.conditions;
         let is_all = conditions.learn(read);
         conditions.count_in(self.memory);

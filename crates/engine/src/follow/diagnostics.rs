@@ -7,12 +7,27 @@ use membership::Key;
 use session::statement::{Kind, Traits};
 use wire::{ServerStatus, TextResultSet};
 
-use crate::record::ask::OfSession;
 use crate::record::backend::{Backend, ClientCommand, RestorePart, Step};
+use crate::record::carried::{Carried, Kept};
 use crate::record::client::Client;
 use crate::record::records::Records;
 use crate::record::shared::Mail;
 use crate::record::turn::Turn;
+
+/// `ROW_COUNT()`, and `FOUND_ROWS()` where rows were counted that were never sent.
+pub(crate) static ROW_COUNTS: Carried = Carried {
+    answered: |pair, command, ending| {
+        pair.backend.note_found_rows(command, ending);
+        command.note_counts(&mut pair.client.capture, *ending != Ending::Ok);
+    },
+    leave: |pair, outbox, _| pair.backend.ask_for_found_rows(outbox),
+    told: |pair, _, reply| {
+        if let Ok(rows) = reply.rows {
+            pair.client.learn_found_rows(rows);
+        }
+    },
+    ..Carried::NOTHING
+};
 
 /// True if the rows of an answer are none that `FOUND_ROWS()` tells of: those of RETURNING, of upkeep, be it of partitions,
 /// and what is fetched from a cursor, which counted them when it was opened.
@@ -43,12 +58,13 @@ impl Backend {
         if !std::mem::take(&mut self.counted_rows) {
             return false;
         }
-        self.ask_of_session(outbox, OfSession::FoundRows, b"SELECT FOUND_ROWS() LIMIT 1");
+        let question = b"SELECT FOUND_ROWS() LIMIT 1";
+        self.ask_about(outbox, &ROW_COUNTS, Kept::Nothing, question);
         true
     }
 
     /// Notes whether only this backend knows what FOUND_ROWS() is after an answer.
-    pub(crate) fn note_found_rows(&mut self, command: &ClientCommand, ending: &Ending) {
+    fn note_found_rows(&mut self, command: &ClientCommand, ending: &Ending) {
         // What is explained would count them.
         let keeps = command.traits.contains(Traits::KEEPS_FOUND_ROWS);
         let unsent = command.traits.contains(Traits::COUNTS_UNSENT_ROWS) && !keeps;
@@ -88,7 +104,7 @@ impl Records {
 
 impl Client {
     /// Its backend told the number.
-    pub(crate) fn learn_found_rows(&mut self, rows: &TextResultSet) {
+    fn learn_found_rows(&mut self, rows: &TextResultSet) {
         let digits = rows.first(0).and_then(|value| str::from_utf8(value).ok());
         let found = digits.and_then(|digits| digits.parse().ok());
         self.capture.found_rows = found.or(self.capture.found_rows);

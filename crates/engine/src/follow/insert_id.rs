@@ -1,13 +1,82 @@
 //! LAST_INSERT_ID() where a statement needs the session's own: brought to the backend at hand, and kept there where
-//! `sql_auto_is_null` has `IS NULL` look for it. It is read back in `read_back`.
+//! `sql_auto_is_null` has `IS NULL` look for it. Where an answer does not
+//! tell it, the backend is asked before the session lets go of it.
 
+use crate::record::backend::ClientCommand;
+use crate::record::carried::{Carried, Kept};
+use carry::ending::Ending;
 use carry::packet::Packet;
 use events::Timestamp;
 use session::statement::{Flavor, Kind, PinReason, Statement, Traits};
+use wire::TextResultSet;
 
 use crate::record::backend::{Backend, InsertId, RestorePart, Step};
 use crate::record::client::Client;
 use crate::record::pair::Pair;
+
+/// LAST_INSERT_ID().
+pub(crate) static INSERT_ID: Carried = Carried {
+    answered: |pair, command, ending| {
+        // It may have changed without a word in the answer.
+        let unsaid = Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL;
+        if command.traits.intersects(unsaid)
+            || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
+            || generated_unseen(command, ending)
+        {
+            pair.backend.insert_id = InsertId::OfClient;
+        }
+    },
+    leave: |pair, outbox, _| pair.backend.ask_for_insert_id(outbox),
+    told: |pair, _, reply| {
+        if let Ok(rows) = reply.rows {
+            pair.learn_insert_id(rows);
+        }
+    },
+    ..Carried::NOTHING
+};
+
+impl Backend {
+    /// Asks for LAST_INSERT_ID() if that is known here alone. True if so.
+    pub(crate) fn ask_for_insert_id(&mut self, outbox: &mut Vec<u8>) -> bool {
+        if self.insert_id != InsertId::OfClient {
+            return false;
+        }
+        let question = b"SELECT LAST_INSERT_ID() LIMIT 1";
+        self.ask_about(outbox, &INSERT_ID, Kept::Nothing, question);
+        true
+    }
+}
+
+impl Pair<'_> {
+    fn learn_insert_id(&mut self, rows: &TextResultSet) {
+        let digits = rows.first(0).and_then(|value| str::from_utf8(value).ok());
+        let Some(id) = digits.and_then(|digits| digits.parse().ok()) else {
+            self.backend.insert_id = InsertId::Unknown;
+            return;
+        };
+        // By now it may have been replaced by one of ours, which was sent behind the question.
+        if self.backend.insert_id == InsertId::OfClient {
+            self.backend.insert_id = InsertId::Known(id);
+        }
+        self.client.last_insert_id = id;
+    }
+}
+
+/// True if an id may have been generated that the answer does not tell. That of LOAD never does.
+fn generated_unseen(command: &ClientCommand, ending: &Ending) -> bool {
+    let hidden = command.kind == Kind::Load || command.pins.contains(PinReason::Call);
+    hidden || returned_rows(command) || failed_later(command, ending)
+}
+
+/// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.
+fn returned_rows(command: &ClientCommand) -> bool {
+    command.traits.contains(Traits::GENERATES_ID) && command.counts.result_set
+}
+
+/// True of an INSERT of several rows that may have generated an id before it failed.
+fn failed_later(command: &ClientCommand, ending: &Ending) -> bool {
+    command.traits.contains(Traits::GENERATES_ID) && matches!(ending, Ending::Err(_))
+}
 
 /// What has `IS NULL` find the row of LAST_INSERT_ID().
 const AUTO_IS_NULL: &[u8] = b"sql_auto_is_null";

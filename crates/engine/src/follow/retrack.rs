@@ -1,21 +1,42 @@
 //! Sessions that say what is to be tracked.
 
+use crate::record::carried::{Carried, Kept};
 use carry::effect::{Act, Effect};
 use carry::packet::Packet;
-use carry::retrack::{Retrack, retracks};
+use carry::retrack::{READ_TRACKING, Retrack, retracks};
 use carry::track_filter::TrackFilter;
 use carry::track_lists::{Asked, TrackLists};
 use carry::tracking;
 use session::statement::{Dialect, Kind, PinReason, Statement, Traits, sets_tracked};
 use wire::{Command, OkPacket, TextResultSet};
 
-use crate::record::backend::{Backend, ClientCommand, Due, RestorePart, Step};
+use crate::record::backend::{Backend, ClientCommand, RestorePart, Step};
 use crate::record::client::Client;
 use crate::record::known::Known;
 use crate::record::pair::Pair;
 use crate::record::setup::TRACK_ALL;
 
 const TRACK_NO_TRANSACTIONS: &[u8] = b"SET session_track_transaction_info=DEFAULT";
+
+/// What the session has tracked.
+pub(crate) static TRACKING: Carried = Carried {
+    answered: |pair, command, _| {
+        if command.retracks() && pair.backend.retrack.is_some() {
+            pair.asks(&TRACKING);
+        }
+    },
+    ask: |pair, outbox, _| {
+        pair.backend
+            .ask_about(outbox, &TRACKING, Kept::Nothing, READ_TRACKING);
+        true
+    },
+    told: |pair, outbox, reply| {
+        if let Ok(rows) = reply.rows {
+            pair.learn_tracking(outbox, rows);
+        }
+    },
+    ..Carried::NOTHING
+};
 
 impl ClientCommand {
     /// True of one that sets, or asks, what is tracked.
@@ -63,7 +84,7 @@ impl Client {
 
 impl Pair<'_> {
     /// What the session has tracked is known. Its backend tracks for the front door again.
-    pub(crate) fn learn_tracking(&mut self, outbox: &mut Vec<u8>, rows: &TextResultSet) {
+    fn learn_tracking(&mut self, outbox: &mut Vec<u8>, rows: &TextResultSet) {
         let Some(retrack) = self.backend.retrack.take() else {
             return;
         };
@@ -86,15 +107,6 @@ impl Pair<'_> {
     pub(crate) fn retrack_told(&mut self, ok: &OkPacket<'_>) {
         let states = &mut [&mut self.backend.session, &mut self.client.session];
         tracking::take_over(ok.changes(), states, &mut self.known.interner);
-    }
-}
-
-impl Backend {
-    /// Notes that a statement has set, or asked, what is tracked.
-    pub(crate) fn note_retracked(&mut self, command: &ClientCommand) {
-        if command.retracks() && self.retrack.is_some() {
-            self.due |= Due::TRACKING;
-        }
     }
 }
 

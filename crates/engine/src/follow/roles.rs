@@ -1,12 +1,38 @@
 //! The role of a session: asked after SET ROLE, taken on again on another backend.
 
+use crate::record::carried::{Carried, Kept};
+use carry::ending::Ending;
+use carry::roles::READ_ROLE;
 use carry::roles::role;
 use session::Role;
 use session::statement::PinReason;
+use session::statement::{Kind, Traits};
 use wire::TextResultSet;
 
 use crate::record::backend::{Backend, RestorePart, Step};
 use crate::record::pair::Pair;
+
+/// The role.
+pub(crate) static ROLE: Carried = Carried {
+    answered: |pair, command, ending| {
+        // Where a SET ROLE has failed the session has the role of before, which the backend need not have.
+        let kept = *ending != Ending::Ok && command.kind == Kind::Set;
+        if command.traits.contains(Traits::SETS_ROLE) && !kept {
+            pair.asks(&ROLE);
+        }
+    },
+    ask: |pair, outbox, _| {
+        pair.backend
+            .ask_about(outbox, &ROLE, Kept::Nothing, READ_ROLE);
+        true
+    },
+    told: |pair, _, reply| {
+        if let Ok(rows) = reply.rows {
+            pair.learn_role(rows);
+        }
+    },
+    ..Carried::NOTHING
+};
 
 /// Appends the SET ROLE of a restore.
 pub(crate) fn put_role(outbox: &mut Vec<u8>, backend: &mut Backend, role: &Role) {
@@ -21,7 +47,7 @@ pub(crate) fn put_role(outbox: &mut Vec<u8>, backend: &mut Backend, role: &Role)
 
 impl Pair<'_> {
     /// The backend told the role of its session.
-    pub(crate) fn learn_role(&mut self, rows: &TextResultSet) {
+    fn learn_role(&mut self, rows: &TextResultSet) {
         let way_back = self.backend.login_role.as_deref();
         let role = match way_back.is_some_and(|role| !role.is_empty()) {
             true => role(rows.first(0), self.known.flavor()),

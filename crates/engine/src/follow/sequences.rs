@@ -1,5 +1,7 @@
 //! What a session has drawn from sequences, and on which backend.
 
+use crate::record::carried::Carried;
+use carry::ending::Ending;
 use carry::packet::Packet;
 use carry::prepared::named::executes;
 use carry::sequences::Sequence;
@@ -8,6 +10,16 @@ use wire::ServerStatus;
 
 use crate::record::client::Client;
 use crate::record::pair::Pair;
+
+/// Which sequences the session has drawn from on its backend.
+pub(crate) static SEQUENCES: Carried = Carried {
+    answered: |pair, command, ending| {
+        if command.traits.contains(Traits::DRAWS_SEQUENCE) && *ending == Ending::Ok {
+            pair.backend.leftovers.sequences.succeeded();
+        }
+    },
+    ..Carried::NOTHING
+};
 
 impl Client {
     /// The text of a command, and the schema of the names in it.

@@ -61,7 +61,8 @@ impl Records {
             backend.put_schema(outbox, (&schema, charset), Step::Reselect);
         }
         backend.due = crate::record::backend::Due::empty();
-        backend.untold.clear();
+        backend.agenda.clear();
+        backend.leftovers.unknown = carry::told::Unknown::default();
         backend.retrack = None;
         (backend.keeps_locks, backend.keeps_characteristics) = (false, false);
         backend.statements.forget_all();
@@ -126,6 +127,7 @@ impl Records {
         (backend.dirty, backend.counted_rows) = (initiated, false);
         // A command may wait for a clean backend.
         backend.due &= crate::record::backend::Due::COMMAND;
+        backend.agenda.clear();
         self.learn_globals(facts);
     }
 

@@ -1,18 +1,36 @@
 //! Variables that a session sets and no tracker reports.
 
-use std::sync::Arc;
-
+use crate::record::carried::{Carried, Kept};
 use carry::packet::Packet;
-use carry::told::{ReadVariables, Untold, sets_variables};
-use carry::trust::Beginning;
+use carry::told::{ReadVariables, Unknown, Untold, sets_variables};
 use session::is_restorable;
 use session::statement::{Dialect, PinReason, Statement, sets_session};
 use wire::TextResultSet;
 
-use crate::record::ask::OfSession;
-use crate::record::backend::{Backend, ClientCommand, Due};
 use crate::record::client::Client;
 use crate::record::pair::Pair;
+
+/// Variables that were set and whose values nobody has told.
+pub(crate) static VARIABLES: Carried = Carried {
+    // Not every variable is one of sessions.
+    must_be_answered: false,
+    answered: |pair, command, _| {
+        let Some(untold) = &command.untold else {
+            return;
+        };
+        match untold.missing() {
+            Some(names) => pair.ask_for_variables(names),
+            None => pair.pin_late(PinReason::UntrackedVariable),
+        }
+    },
+    ask: |pair, outbox, _| pair.put_question(outbox),
+    told: |pair, _, reply| {
+        if let Kept::Variables(read) = reply.kept {
+            pair.learn_variables(&read, reply.rows.ok());
+        }
+    },
+    ..Carried::NOTHING
+};
 
 impl Client {
     /// The variables of the session that a command sets.
@@ -33,19 +51,41 @@ impl Client {
 }
 
 impl Pair<'_> {
-    /// A command has been answered: what it has set and nobody has told is asked for.
-    pub(crate) fn note_untold(&mut self, command: &ClientCommand) {
-        let Some(untold) = &command.untold else {
-            return;
-        };
-        match untold.missing() {
-            Some(names) => self.backend.asks_for_variables(names),
-            None => self.pin_late(PinReason::UntrackedVariable),
+    /// What these variables are is asked next.
+    fn ask_for_variables<'a>(&mut self, names: impl Iterator<Item = &'a [u8]>) {
+        let unknown = &mut self.backend.leftovers.unknown.names;
+        for name in names {
+            if !unknown.iter().any(|known| **known == *name) {
+                unknown.push(name.into());
+            }
+        }
+        if !unknown.is_empty() {
+            self.asks(&VARIABLES);
         }
     }
 
+    /// Asks what the variables are that are not known. False if there are none.
+    fn put_question(&mut self, outbox: &mut Vec<u8>) -> bool {
+        let Unknown { mut names, all } = std::mem::take(&mut self.backend.leftovers.unknown);
+        // What sessions begin with on a server that tells less than it should.
+        let beginning = self.known.beginning().filter(|_| all);
+        if let Some(beginning) = &beginning {
+            names = beginning.names().map(Into::into).collect();
+        }
+        if names.is_empty() {
+            // The server is another one by now.
+            self.backend.dirty = true;
+            return false;
+        }
+        let read = Box::new(ReadVariables { names, beginning });
+        let question = read.question();
+        let kept = Kept::Variables(read);
+        self.backend.ask_about(outbox, &VARIABLES, kept, &question);
+        true
+    }
+
     /// The backend told what the variables are; or it did not, and the session keeps it.
-    pub(crate) fn learn_variables(&mut self, read: &ReadVariables, rows: Option<&TextResultSet>) {
+    fn learn_variables(&mut self, read: &ReadVariables, rows: Option<&TextResultSet>) {
         let values = rows.and_then(|rows| read.values(rows));
         let values = values.filter(|values| values.iter().all(|(_, value)| is_restorable(value)));
         let Some(mut values) = values else {
@@ -61,45 +101,5 @@ impl Pair<'_> {
         for session in [&mut self.backend.session, &mut self.client.session] {
             session.set_variables(&values, &mut self.known.interner);
         }
-    }
-}
-
-impl Backend {
-    /// Asks what the variables are that are not known; `beginning`: what sessions begin with on a server that tells less
-    /// than it should. False if there are none.
-    pub(crate) fn ask_for_variables(
-        &mut self,
-        outbox: &mut Vec<u8>,
-        beginning: Option<Arc<Beginning>>,
-    ) -> bool {
-        let beginning = match self.due.contains(Due::ALL_VARIABLES) {
-            true => beginning,
-            false => None,
-        };
-        self.due -= Due::VARIABLES | Due::ALL_VARIABLES;
-        if let Some(beginning) = &beginning {
-            self.untold = beginning.names().map(Into::into).collect();
-        }
-        if self.untold.is_empty() {
-            // The server is another one by now.
-            self.dirty = true;
-            return false;
-        }
-        let read = ReadVariables {
-            names: std::mem::take(&mut self.untold),
-            beginning,
-        };
-        let question = read.question();
-        self.ask_of_session(outbox, OfSession::Variables(Box::new(read)), &question);
-        true
-    }
-    /// What these variables are is asked next.
-    fn asks_for_variables<'a>(&mut self, names: impl Iterator<Item = &'a [u8]>) {
-        for name in names {
-            if !self.untold.iter().any(|known| **known == *name) {
-                self.untold.push(name.into());
-            }
-        }
-        self.due.set(Due::VARIABLES, !self.untold.is_empty());
     }
 }

@@ -1,5 +1,6 @@
 //! Servers whose tracker cannot be trusted are found out, and asked.
 
+use crate::follow::told::VARIABLES;
 use std::sync::Arc;
 
 use carry::trust::{Beginning, Probe, Tracker, tracker_probe};
@@ -8,7 +9,7 @@ use membership::Key;
 use session::statement::PinReason;
 use wire::TextResultSet;
 
-use crate::record::backend::{Due, Step};
+use crate::record::backend::Step;
 use crate::record::known::Known;
 use crate::record::pair::Pair;
 use crate::record::records::Records;
@@ -68,7 +69,8 @@ impl Pair<'_> {
     pub(crate) fn may_have_set_unseen(&mut self) {
         match self.known.facts.as_ref().map(|facts| &facts.tracker) {
             Some(Tracker::Unsound(Some(_))) if self.may_ask() => {
-                self.backend.due |= Due::ALL_VARIABLES;
+                self.backend.leftovers.unknown.all = true;
+                self.asks(&VARIABLES);
             }
             Some(Tracker::Unsound(_)) => self.pin_late(PinReason::UntrackedVariable),
             _ => {}

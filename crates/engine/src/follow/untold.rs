@@ -1,13 +1,38 @@
 //! State changes that a client is told later.
 
+use crate::record::carried::{Carried, Kept};
+use carry::ending::Ending;
 use carry::track_filter::{PREFIX, VARIABLES, put_entry, put_variable};
 use carry::track_lists::TrackLists;
 use carry::untold::{Untold, put_variables};
 use session::is_charset_variable;
+use session::statement::Traits;
 use session::statement::{Flavor, Kind};
 use wire::{OkPacket, Piece, Reader, StateChange};
 
 use crate::record::client::Client;
+
+/// What SET STATEMENT has put back. The answer changes nothing, and has what is untold in its session-track block.
+pub(crate) static PUT_BACK: Carried = Carried {
+    // Not in every state of an XA transaction.
+    must_be_answered: false,
+    answered: |pair, command, ending| {
+        // An ERR does not say which variables were put back.
+        let failed = *ending != Ending::Ok && !command.never_ran(ending);
+        let untold = Traits::FOR_STATEMENT | Traits::HINTS_VARIABLES | Traits::SETS_BEHIND;
+        if failed && command.traits.intersects(untold) {
+            pair.asks(&PUT_BACK);
+        }
+    },
+    ask: |pair, outbox, _| {
+        let question = b"SET SESSION session_track_schema=@@session_track_schema";
+        pair.backend
+            .ask_about(outbox, &PUT_BACK, Kept::Nothing, question);
+        true
+    },
+    tracked: |pair, ok| pair.client.put_back_told(ok, &pair.known.track_lists),
+    ..Carried::NOTHING
+};
 
 impl Client {
     /// True if something came with rows that it has not been told.
@@ -61,7 +86,7 @@ impl Client {
     }
 
     /// Its backend told what SET STATEMENT has put back, to be told to it with what it is told next.
-    pub(crate) fn put_back_told(&mut self, ok: &OkPacket<'_>, lists: &TrackLists) {
+    fn put_back_told(&mut self, ok: &OkPacket<'_>, lists: &TrackLists) {
         if !self.dialect().session_track {
             return;
         }

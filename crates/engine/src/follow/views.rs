@@ -1,13 +1,13 @@
 //! Reads of views: what a view may see of its session, and asking whether a name is a view's.
 
+use crate::record::carried::Carried;
 use carry::conditions::may_name_tables;
 use carry::digests::{Digest, Digests};
 use carry::packet::{Packet, mentions};
 use carry::prepared::named::executes;
 use carry::tables::ReadTables;
 use carry::views::Unsure;
-use events::{Io, Timestamp};
-use membership::Key;
+use events::Timestamp;
 use session::statement::{Kind, Statement, Traits, names};
 use wire::{ServerStatus, whole_packet};
 
@@ -16,10 +16,22 @@ use crate::record::backend::Backend;
 use crate::record::client::Client;
 use crate::record::known::Known;
 use crate::record::pair::Pair;
-use crate::record::records::Records;
 use crate::record::retry::COMMAND_MAX;
-use crate::record::shared::Mail;
-use crate::record::turn::Turn;
+
+/// Whether the read that was answered last names a view: asked before it may share a lane.
+pub(crate) static TABLES: Carried = Carried {
+    ask: |pair, outbox, now| pair.ask_for_tables(outbox, now),
+    ..Carried::NOTHING
+};
+
+/// Whether a read names a view for which something was brought that only a view could see.
+pub(crate) static VIEWS: Carried = Carried {
+    leave: |pair, outbox, now| {
+        let digests = &mut pair.known.digests;
+        pair.backend.ask_for_unsure(outbox, digests, now)
+    },
+    ..Carried::NOTHING
+};
 
 impl Pair<'_> {
     /// True if a statement may read a view, as far as is known.
@@ -90,7 +102,7 @@ impl Pair<'_> {
 
 impl Backend {
     /// Asks about the tables of a read. False if nothing is to be asked.
-    pub(crate) fn ask_for_unsure(
+    fn ask_for_unsure(
         &mut self,
         outbox: &mut Vec<u8>,
         digests: &mut Digests,
@@ -120,7 +132,7 @@ fn lists_variables(text: &[u8]) -> bool {
 
 impl Backend {
     /// Sends the question about the tables of reads with a digest; `epoch`: what is known of tables now.
-    pub(crate) fn put_tables_question(
+    fn put_tables_question(
         &mut self,
         outbox: &mut Vec<u8>,
         (digest, epoch): (Digest, u32),
@@ -171,31 +183,24 @@ pub(crate) fn question(names: &[&[u8]]) -> Option<Vec<u8>> {
     Some(text)
 }
 
-impl Records {
+impl Pair<'_> {
     /// Asks whether the read that the backend answered last names a view. False if that cannot be
     /// asked: then it never shares a lane.
-    pub(crate) fn ask_for_tables<I: Io<Mail>>(&mut self, turn: &mut Turn<'_, I>, key: Key) -> bool {
-        let Some(backend) = self.pool.get_mut(key) else {
-            return false;
-        };
-        let replay = std::mem::take(&mut backend.replay);
-        let client = backend.client.and_then(|key| self.clients.get(key));
-        let Some(client) = client else {
-            return false;
-        };
+    fn ask_for_tables(&mut self, outbox: &mut Vec<u8>, now: Timestamp) -> bool {
+        let replay = std::mem::take(&mut self.backend.replay);
         let packet = whole_packet(&replay).ok();
         let question = packet.and_then(|packet| {
-            self.known
-                .question_about_names(client, packet.payload.bytes())
+            let payload = packet.payload.bytes();
+            self.known.question_about_names(self.client, payload)
         });
-        let epoch = self.known.digests.epoch();
+        let (digest, epoch) = (self.client.digest, self.known.digests.epoch());
         let Some(question) = question else {
             let digests = &mut self.known.digests;
-            digests.learn_tables(client.digest, (false, epoch), turn.now);
+            digests.learn_tables(digest, (false, epoch), now);
             return false;
         };
-        let outbox = turn.io.outbox(backend.handle);
-        backend.put_tables_question(outbox, (client.digest, epoch), &question);
+        self.backend
+            .put_tables_question(outbox, (digest, epoch), &question);
         true
     }
 }

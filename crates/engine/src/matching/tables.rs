@@ -1,12 +1,13 @@
 //! Learns from answered reads how long they take and whether they read base tables.
 
+use crate::follow::views::TABLES;
 use carry::digests::{Digest, Sample};
 use events::{Io, Span};
 use membership::Key;
 use pool::State as BackendState;
 
 use crate::matching::Matching;
-use crate::record::backend::{ClientCommand, Due};
+use crate::record::backend::ClientCommand;
 use crate::record::records::Records;
 use crate::record::shared::Mail;
 use crate::record::turn::Turn;
@@ -43,7 +44,7 @@ impl Matching {
             && asks
             && command.client.is_some()
         {
-            backend.due |= Due::TABLES;
+            backend.agenda.add(&TABLES);
         }
     }
 }

@@ -1,19 +1,13 @@
 //! Questions of Myriad's own to a backend: what is asked, and the answer so far.
 //!
-//! One more question is one more variant here, its text where it is asked, and what its answer means where that is
-//! learned (`carried::read_back`).
+//! Whatever follows a session is asked for by its [`Carried`]. Other questions have a variant here each.
 
-use carry::conditions::ReadWarnings;
 use carry::routines::ReadRoutine;
 use carry::tables::ReadTables;
-use carry::told::ReadVariables;
-use carry::user_variables::ReadUserVariables;
 use wire::{Piece, TextResultSet, WalkError};
 
 use crate::record::backend::{Backend, Purpose};
-
-/// Asks for the last id that the session has generated.
-pub(crate) const READ_INSERT_ID: &[u8] = b"SELECT LAST_INSERT_ID() LIMIT 1";
+use crate::record::carried::{Carried, Kept};
 
 /// A question, and its answer so far.
 pub(crate) struct Question {
@@ -44,40 +38,16 @@ pub(crate) enum Ask {
     Routine(Box<ReadRoutine>),
     /// What leaves something in a session unseen.
     Stored,
-    /// Something of the session that is attached.
-    OfSession(OfSession),
-}
-
-/// What is asked of the session that is attached to a backend.
-pub(crate) enum OfSession {
-    /// LAST_INSERT_ID().
-    InsertId,
-    /// FOUND_ROWS().
-    FoundRows,
-    /// The character sets.
-    Charset,
-    /// Variables that it has set, and nobody has told.
-    Variables(Box<ReadVariables>),
-    /// The role.
-    Role,
-    /// Which user variables there are.
-    Names,
-    /// User variables that it may have assigned.
-    UserVariables(Box<ReadUserVariables>),
-    /// What SET STATEMENT has put back, which is told with the answer.
-    PutBack,
-    /// What it has tracked.
-    Tracking,
-    /// Its warnings, as the answer has them.
-    Conditions(Box<ReadWarnings>),
+    /// Something that follows the session which is attached.
+    OfSession(&'static Carried, Kept),
 }
 
 impl Question {
     /// Keeps a piece of the answer.
     pub(crate) fn keep(&mut self, piece: &Piece<'_>) -> Result<(), WalkError> {
         match &mut self.ask {
-            Ask::OfSession(OfSession::UserVariables(read)) => read.piece(piece),
-            Ask::OfSession(OfSession::Conditions(read)) => {
+            Ask::OfSession(_, Kept::UserVariables(read)) => read.piece(piece),
+            Ask::OfSession(_, Kept::Conditions(read)) => {
                 read.keep(piece);
                 Ok(())
             }
@@ -99,24 +69,9 @@ impl Ask {
     pub(crate) fn must_be_answered(&self) -> bool {
         match self {
             Self::Facts => true,
-            Self::OfSession(of_session) => of_session.must_be_answered(),
+            Self::OfSession(thing, _) => thing.must_be_answered,
             // A connection without names of schemas (CLIENT_NO_SCHEMA) cannot be asked for collations: the next one is.
             _ => false,
-        }
-    }
-}
-
-impl OfSession {
-    fn must_be_answered(&self) -> bool {
-        match self {
-            Self::InsertId
-            | Self::FoundRows
-            | Self::Charset
-            | Self::Role
-            | Self::Tracking
-            | Self::Conditions(_) => true,
-            // Not everything is told in every state of an XA transaction, to everybody, and of every variable.
-            Self::PutBack | Self::Variables(_) | Self::Names | Self::UserVariables(_) => false,
         }
     }
 }
@@ -131,8 +86,14 @@ impl Backend {
         }));
     }
 
-    /// Sends a question about its session.
-    pub(crate) fn ask_of_session(&mut self, outbox: &mut Vec<u8>, ask: OfSession, text: &[u8]) {
-        self.ask(outbox, Ask::OfSession(ask), text);
+    /// Sends a question about a thing that follows its session.
+    pub(crate) fn ask_about(
+        &mut self,
+        outbox: &mut Vec<u8>,
+        thing: &'static Carried,
+        kept: Kept,
+        text: &[u8],
+    ) {
+        self.ask(outbox, Ask::OfSession(thing, kept), text);
     }
 }

@@ -9,6 +9,7 @@ use carry::conditions::Does;
 use carry::diagnostics::Counts;
 use carry::digests::Digest;
 use carry::effect::{Act, Effect};
+use carry::ending::Ending;
 use carry::leftovers::Leftovers;
 use carry::prepared::Preparing;
 use carry::prepared::backend_statements::BackendStatements;
@@ -21,10 +22,13 @@ use membership::Key;
 use pool::State as BackendState;
 use session::SessionState;
 use session::statement::{Kind, PinReasons, Traits};
-use wire::{Capabilities, ExtendedCapabilities, Piece, ResponseWalk, ServerStatus, Translation};
+use wire::{
+    Capabilities, ExtendedCapabilities, Piece, ResponseWalk, ServerStatus, Translation, code,
+};
 
 use crate::record::ask::{Ask, Question};
 use crate::record::auth::BackendLogin;
+use crate::record::carried::Agenda;
 use crate::record::limits::Keeping;
 use crate::record::local_infile::Upload;
 use crate::record::pieces::Rest;
@@ -127,8 +131,8 @@ pub(crate) struct Backend {
     pub retired: bool,
     /// What must happen before the session can be detached.
     pub due: Due,
-    /// Variables that its session has set, and that are to be asked for.
-    pub untold: Vec<Box<[u8]>>,
+    /// What is to be asked about the attached session.
+    pub agenda: Agenda,
     /// Only it knows the attached session's `FOUND_ROWS()`: rows were counted that were never sent.
     pub counted_rows: bool,
     /// What it is still to be sent of the command under way.
@@ -193,33 +197,17 @@ pub(crate) enum PreparedXa {
 }
 
 bitflags::bitflags! {
-    /// What must happen on a backend once the answers under way are complete.
+    /// What must happen on a backend once the answers under way are complete, besides its agenda.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub struct Due: u16 {
+    pub struct Due: u8 {
         /// The command at the front of the client's inbox: it waited for the restore.
         const COMMAND = 1;
         /// COM_PING: an ERR packet left open whether there is a transaction.
         const PING = 1 << 1;
-        /// The character sets changed and must be read back.
-        const CHARSET = 1 << 2;
-        /// It is not known whether the read that was answered last is of base tables.
-        const TABLES = 1 << 3;
-        /// The role changed and must be read back.
-        const ROLE = 1 << 4;
-        /// User variables were set, and it is not known which.
-        const NAMES = 1 << 5;
-        /// SET STATEMENT has put back variables, which the server has not told yet.
-        const PUT_BACK = 1 << 6;
         /// It must be cleaned before the client's command goes on.
-        const CLEAN = 1 << 7;
+        const CLEAN = 1 << 2;
         /// Global variables were changed, and it is not known to what.
-        const GLOBALS = 1 << 8;
-        /// The session has said what is tracked, and its backend goes by that.
-        const TRACKING = 1 << 9;
-        /// Variables were set, and the server has not told what they are.
-        const VARIABLES = 1 << 10;
-        /// Variables may have been set that no text names, and the server may not have told which.
-        const ALL_VARIABLES = 1 << 11;
+        const GLOBALS = 1 << 3;
     }
 }
 
@@ -285,7 +273,7 @@ impl Backend {
             head_since: now,
             retired: false,
             due: Due::empty(),
-            untold: Vec::new(),
+            agenda: Agenda::default(),
             counted_rows: false,
             rest: None,
             upload: None,
@@ -467,6 +455,14 @@ pub(crate) struct ClientCommand {
 }
 
 impl ClientCommand {
+    /// True if the server could not even parse the statement: it changed nothing. Of statements that run others it may have
+    /// been one of those.
+    pub(crate) fn never_ran(&self, ending: &Ending) -> bool {
+        let runs_others = matches!(self.kind, Kind::Call | Kind::Multiple | Kind::Prepared)
+            || self.traits.contains(Traits::MULTIPLE);
+        ending.code() == Some(code::PARSE_ERROR) && !runs_others
+    }
+
     /// True of COM_STMT_PREPARE.
     pub(crate) fn prepares(&self) -> bool {
         let act = self.effect.as_ref().map(|effect| effect.act());

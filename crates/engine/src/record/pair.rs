@@ -6,6 +6,7 @@ use membership::Key;
 use session::statement::PinReason;
 
 use crate::record::backend::Backend;
+use crate::record::carried::Carried;
 use crate::record::client::Client;
 use crate::record::counters::Counters;
 use crate::record::key_state::KeyState;
@@ -44,6 +45,11 @@ impl Pair<'_> {
     /// False of a read in a lane: other sessions use that backend, too.
     pub(crate) fn may_ask(&self) -> bool {
         self.client.backend.is_some()
+    }
+
+    /// Has a thing asked for before anything else happens on the backend.
+    pub(crate) fn asks(&mut self, thing: &'static Carried) {
+        self.backend.agenda.add(thing);
     }
 
     /// Whether the session may keep more.

@@ -8,7 +8,7 @@ use membership::Key;
 use session::statement::{Flavor, Kind, PinReason, Traits};
 use wire::{ErrPacket, ServerStatus, code};
 
-use crate::record::backend::{Backend, ClientCommand, Due, InsertId, PreparedXa};
+use crate::record::backend::{Backend, ClientCommand, Due, PreparedXa};
 use crate::record::pair::Pair;
 use crate::record::records::Records;
 use crate::record::retry::Retry;
@@ -43,12 +43,9 @@ impl Pair<'_> {
     /// What an answer says of the session that waited for it. Nothing of this may be noted of an answer that no session
     /// waits for: the next session of the backend would take it for its own.
     pub(crate) fn note(&mut self, command: &ClientCommand, ending: &Ending) {
-        self.backend.note_unsaid(command, ending);
-        self.backend.note_insert_id(command, ending);
-        self.backend.note_found_rows(command, ending);
-        self.note_untold(command);
-        let (client, failed) = (&mut *self.client, *ending != Ending::Ok);
-        let unrun = never_ran(command, ending);
+        self.answered(command, ending);
+        let client = &mut *self.client;
+        let unrun = command.never_ran(ending);
         if unrun {
             let added = command.pins.iter();
             added.for_each(|reason| client.pins.remove(reason));
@@ -56,10 +53,8 @@ impl Pair<'_> {
                 client.pin_slot = None;
             }
         }
-        command.note_counts(&mut client.capture, failed);
-        command.note_conditions(&mut client.capture, ending);
         client.retry = Retry::Fresh;
-        if failed && !unrun {
+        if *ending != Ending::Ok && !unrun {
             self.may_have_set_behind(command);
             self.may_have_set_in_body(command);
         }
@@ -99,14 +94,6 @@ impl Records {
             client.status = backend.status - ServerStatus::OF_STATEMENT;
         }
     }
-}
-
-/// True if the server could not even parse the statement: it changed nothing. Of statements that run others it
-/// may have been one of those.
-pub(crate) fn never_ran(command: &ClientCommand, ending: &Ending) -> bool {
-    let runs_others = matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Prepared)
-        || command.traits.contains(Traits::MULTIPLE);
-    ending.code() == Some(code::PARSE_ERROR) && !runs_others
 }
 
 /// True if a ROLLBACK was refused in an XA transaction that is not prepared. Only the message tells its state, whose
@@ -153,42 +140,11 @@ impl Backend {
         ends && (by_itself && !keeps || command.traits.contains(Traits::RELEASES_CONNECTION))
     }
 
-    /// Notes whether LAST_INSERT_ID() may have changed without a word in the answer.
-    fn note_insert_id(&mut self, command: &ClientCommand, ending: &Ending) {
-        let unsaid = Traits::SETS_LAST_INSERT_ID | Traits::UNKNOWN_CALL;
-        if command.traits.intersects(unsaid)
-            || matches!(command.kind, Kind::Call | Kind::Multiple | Kind::Unknown)
-            || generated_unseen(command, ending)
-        {
-            self.insert_id = InsertId::OfClient;
-        }
-    }
-
-    /// Notes what of the session must be read back, since no answer says it in full.
-    fn note_unsaid(&mut self, command: &ClientCommand, ending: &Ending) {
-        if command.traits.contains(Traits::SETS_CHARSET) && !refused_whole(command.kind, ending) {
-            self.due |= Due::CHARSET;
-        }
-        if command.traits.contains(Traits::DRAWS_SEQUENCE) && *ending == Ending::Ok {
-            self.leftovers.sequences.succeeded();
-        }
-        self.note_retracked(command);
-        if may_have_set_role(command, *ending != Ending::Ok) {
-            self.due |= Due::ROLE;
-        }
-        // An ERR does not say which variables were put back.
-        let failed = *ending != Ending::Ok && !never_ran(command, ending);
-        let untold = Traits::FOR_STATEMENT | Traits::HINTS_VARIABLES | Traits::SETS_BEHIND;
-        if failed && command.traits.intersects(untold) {
-            self.due |= Due::PUT_BACK;
-        }
-    }
-
     /// Notes that a statement may have prepared an XA transaction, which its answer does not say.
     fn note_hidden(&mut self, command: &ClientCommand, ending: &Ending) {
         let hidden =
             [PinReason::Call, PinReason::Unknown].map(|reason| command.pins.contains(reason));
-        if hidden.contains(&true) && !never_ran(command, ending) {
+        if hidden.contains(&true) && !command.never_ran(ending) {
             self.prepared_xa = self.prepared_xa.max(PreparedXa::Possible);
         }
     }
@@ -200,37 +156,6 @@ impl Backend {
         let off = !self.status.contains(ServerStatus::AUTOCOMMIT);
         self.keeps_locks = off && flavor == Flavor::MySql && !ends;
     }
-}
-
-/// True if an id may have been generated that the answer does not tell. That of LOAD never does.
-fn generated_unseen(command: &ClientCommand, ending: &Ending) -> bool {
-    let hidden = command.kind == Kind::Load || command.pins.contains(PinReason::Call);
-    hidden || returned_rows(command) || failed_later(command, ending)
-}
-
-/// True of `INSERT … RETURNING`: what ends rows does not say which id was generated.
-fn returned_rows(command: &ClientCommand) -> bool {
-    command.traits.contains(Traits::GENERATES_ID) && command.counts.result_set
-}
-
-/// True of an INSERT of several rows that may have generated an id before it failed.
-fn failed_later(command: &ClientCommand, ending: &Ending) -> bool {
-    command.traits.contains(Traits::GENERATES_ID) && matches!(ending, Ending::Err(_))
-}
-
-/// Where a SET ROLE has failed the session has the role of before, which the backend need not have.
-fn may_have_set_role(command: &ClientCommand, failed: bool) -> bool {
-    command.traits.contains(Traits::SETS_ROLE) && !(failed && command.kind == Kind::Set)
-}
-
-/// True if a SET was refused for the name of a character set or collation: both servers look at all that it sets
-/// before they set any of it, so it has changed nothing.
-fn refused_whole(kind: Kind, ending: &Ending) -> bool {
-    let unknown = matches!(
-        ending.code(),
-        Some(code::UNKNOWN_CHARSET | code::UNKNOWN_COLLATION)
-    );
-    unknown && kind == Kind::Set
 }
 
 /// True if an ERR leaves open whether there is a transaction: it has no status flags (rule 9).

@@ -1,14 +1,52 @@
 //! Which user variables there are: asked of the backend where something may have assigned them that no
 //! statement's text shows, such as a trigger.
 
+use crate::follow::roles::ROLE;
+use crate::record::carried::{Carried, Kept};
 use carry::roles::role;
 use carry::tracking::Tracked;
 use session::statement::{Flavor, Kind, PinReason, Traits, carried_name};
 use wire::{ErrPacket, TextResultSet, code};
 
 use crate::follow::user_variables::UNREAD_MAX;
-use crate::record::backend::{ClientCommand, Due};
+use crate::record::backend::ClientCommand;
 use crate::record::pair::Pair;
+
+/// Which user variables there are.
+pub(crate) static NAMES: Carried = Carried {
+    // Not everybody may list them.
+    must_be_answered: false,
+    ask: |pair, outbox, _| {
+        let question = question(pair.known.flavor());
+        pair.backend
+            .ask_about(outbox, &NAMES, Kept::Nothing, question);
+        true
+    },
+    told: |pair, _, reply| pair.learn_names(reply.rows),
+    ..Carried::NOTHING
+};
+
+/// Which variables there are, and whether they are NULL. More than can be carried need not be told. MariaDB also tells in a
+/// row without a name what else the same statement may have changed: whether the session is tracked, and its role.
+fn question(flavor: Flavor) -> &'static [u8] {
+    match flavor {
+        Flavor::MariaDb => {
+            b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
+            FROM information_schema.USER_VARIABLES \
+            UNION ALL SELECT NULL, CONCAT_WS('/', @@session_track_system_variables='*' \
+            AND @@session_track_schema AND @@session_track_state_change \
+            AND @@session_track_transaction_info<>'OFF', CURRENT_ROLE()) LIMIT 257"
+        }
+        // Not everybody may. A thread that the performance schema does not know has no variables there: then it is
+        // said by a row that no variable has.
+        Flavor::MySql => {
+            b"SELECT VARIABLE_NAME, VARIABLE_VALUE IS NULL \
+            FROM performance_schema.user_variables_by_thread \
+            WHERE THREAD_ID=PS_CURRENT_THREAD_ID() \
+            UNION ALL SELECT NULL, NULL FROM DUAL WHERE PS_CURRENT_THREAD_ID() IS NULL LIMIT 257"
+        }
+    }
+}
 
 /// True if the account is never told which variables there are: by the next connection's server neither. Other
 /// errors, such as that of a KILL, concern this question alone.
@@ -86,13 +124,13 @@ impl Pair<'_> {
     /// Which variables there are is asked next; the session is pinned if its account is not told.
     pub(crate) fn ask_for_names(&mut self) {
         match self.may_ask() && !self.key.hides_variables {
-            true => self.backend.due |= Due::NAMES,
+            true => self.asks(&NAMES),
             false => self.pin_late(PinReason::UserVariable),
         }
     }
 
     /// The backend told which variables there are: those that may be the session's are read back.
-    pub(crate) fn learn_names(&mut self, answer: Result<&TextResultSet, &[u8]>) {
+    fn learn_names(&mut self, answer: Result<&TextResultSet, &[u8]>) {
         self.key.hides_variables |= answer.is_err_and(hides_list);
         if let Some((tracked, role)) = answer.ok().and_then(|rows| rows.rows().find_map(status)) {
             self.learn_status(tracked, role);
@@ -118,7 +156,7 @@ impl Pair<'_> {
         let backend = &mut *self.backend;
         let known = backend.session.role().or(backend.login_role.as_deref());
         if known.is_some_and(|known| told.as_deref() != Some(known)) {
-            backend.due |= Due::ROLE;
+            self.asks(&ROLE);
         }
     }
 }

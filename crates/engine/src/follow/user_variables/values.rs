@@ -5,32 +5,39 @@ use session::statement::PinReason;
 use session::{ask_for_user_variables, same_user_variables};
 use wire::TextResultSet;
 
-use crate::record::ask::OfSession;
-use crate::record::backend::Backend;
+use crate::record::carried::{Carried, Kept};
 use crate::record::pair::Pair;
 
-impl Backend {
-    /// Asks for what the session that is about to be detached may have assigned. False if that is nothing.
-    pub(crate) fn ask_for_values(&mut self, outbox: &mut Vec<u8>) -> bool {
-        let names = std::mem::take(&mut self.leftovers.variables.unread);
+/// The values of user variables.
+pub(crate) static USER_VARIABLES: Carried = Carried {
+    must_be_answered: false,
+    leave: |pair, outbox, _| {
+        let names = std::mem::take(&mut pair.backend.leftovers.variables.unread);
         if names.is_empty() {
             return false;
         }
         let question = ask_for_user_variables(names.iter().map(|name| &**name));
-        let read = Box::new(ReadUserVariables {
+        let kept = Kept::UserVariables(Box::new(ReadUserVariables {
             names,
             definition: Vec::new(),
             columns: Vec::new(),
             rows: TextResultSet::default(),
-        });
-        self.ask_of_session(outbox, OfSession::UserVariables(read), &question);
+        }));
+        pair.backend
+            .ask_about(outbox, &USER_VARIABLES, kept, &question);
         true
-    }
-}
+    },
+    told: |pair, _, reply| {
+        if let Kept::UserVariables(read) = reply.kept {
+            pair.learn_user_variables(&read, reply.rows.is_ok());
+        }
+    },
+    ..Carried::NOTHING
+};
 
 impl Pair<'_> {
     /// The backend told the values.
-    pub(crate) fn learn_user_variables(&mut self, read: &ReadUserVariables, is_told: bool) {
+    fn learn_user_variables(&mut self, read: &ReadUserVariables, is_told: bool) {
         let has_memory = self.has_memory();
         let (own, here) = (&mut self.client.session, &mut self.backend.session);
         let before = own.user.as_deref().cloned().unwrap_or_default();
