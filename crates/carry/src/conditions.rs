@@ -12,19 +12,14 @@
 //! | `place` | where the list is, and what becomes of that with each answer |
 //! | `list` | a list that is known by value, and telling it |
 //! | `binary_rows` | its rows as an execution tells them |
-//! | `ask` | bringing the list to where it is asked for: reading it back, SHOW WARNINGS |
 //!
 //! Row counts are in `capture`.
 
 pub mod binary_rows;
-pub mod does;
-pub mod list;
-pub mod place;
+mod does;
+mod list;
+mod place;
 
-pub use does::Does;
-pub use does::may_name_tables;
-pub use does::uses_tables;
-pub use list::List;
-pub use list::ReadWarnings;
-pub use place::Answer;
-pub use place::Conditions;
+pub use does::{Does, may_name_tables, uses_tables};
+pub use list::{List, ReadWarnings};
+pub use place::{Answer, Conditions};

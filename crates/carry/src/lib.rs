@@ -1,5 +1,8 @@
-//! What follows a session, one file per thing: what a session keeps of it, what is on a backend, and the rules of both.
-//! Knows packets and statements, but neither clients nor backends.
+//! What follows a session from backend to backend, one file per thing: what a session keeps of it, what is on a backend,
+//! what answers say of it, and the rules of all that.
+//!
+//! Pure. It knows packets (`wire`) and what statements do (`session`), and neither clients nor backends: `engine` has the
+//! things brought, asked for and learned, in the files of its room `follow` that have the same names.
 
 pub mod conditions;
 pub mod diagnostics;
