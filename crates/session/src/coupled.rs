@@ -2,90 +2,68 @@
 //!
 //! Found by setting each variable of a session and comparing all of them, on MariaDB 10.5 to 11.8 and MySQL 8.0 and 9.7.
 
-/// Variables that belong together.
-pub(crate) struct Coupled {
-    /// Their names, in the order in which they have to be set.
-    names: &'static [&'static [u8]],
-    tie: Tie,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tie {
+/// Variables that belong together, in the order in which they have to be set.
+#[derive(Clone, Copy)]
+pub(crate) enum Coupled {
     /// Each replaces what the others have set: the last of them says it all.
-    Same,
+    Same(&'static [&'static str]),
     /// The first replaces what the others have set. Each of those changes a part of it.
-    Part,
+    Part(&'static [&'static str]),
 }
 
 const COUPLED: [Coupled; 15] = [
-    Coupled::new(Tie::Same, &[b"alter_algorithm", b"old_alter_table"]),
-    Coupled::new(Tie::Same, &[b"character_set_server", b"collation_server"]),
-    Coupled::new(Tie::Same, &[b"default_storage_engine", b"storage_engine"]),
-    Coupled::new(
-        Tie::Same,
-        &[
-            b"log_slow_min_examined_row_limit",
-            b"min_examined_row_limit",
-        ],
-    ),
-    Coupled::new(Tie::Same, &[b"log_slow_query", b"slow_query_log"]),
-    Coupled::new(Tie::Same, &[b"log_slow_query_time", b"long_query_time"]),
-    Coupled::new(
-        Tie::Same,
-        &[b"max_delayed_threads", b"max_insert_delayed_threads"],
-    ),
-    Coupled::new(Tie::Same, &[b"tmp_memory_table_size", b"tmp_table_size"]),
-    Coupled::new(Tie::Same, &[b"transaction_isolation", b"tx_isolation"]),
-    Coupled::new(Tie::Same, &[b"transaction_read_only", b"tx_read_only"]),
-    Coupled::new(Tie::Same, &[b"wsrep_causal_reads", b"wsrep_sync_wait"]),
-    Coupled::new(
-        Tie::Part,
-        &[b"log_slow_filter", b"log_queries_not_using_indexes"],
-    ),
-    Coupled::new(
-        Tie::Part,
-        &[
-            b"log_slow_disabled_statements",
-            b"log_slow_admin_statements",
-            b"log_slow_slave_statements",
-        ],
-    ),
-    Coupled::new(Tie::Part, &[b"max_join_size", b"sql_big_selects"]),
-    Coupled::new(Tie::Part, &[b"old_mode", b"old"]),
+    Coupled::Same(&["alter_algorithm", "old_alter_table"]),
+    Coupled::Same(&["character_set_server", "collation_server"]),
+    Coupled::Same(&["default_storage_engine", "storage_engine"]),
+    Coupled::Same(&["log_slow_min_examined_row_limit", "min_examined_row_limit"]),
+    Coupled::Same(&["log_slow_query", "slow_query_log"]),
+    Coupled::Same(&["log_slow_query_time", "long_query_time"]),
+    Coupled::Same(&["max_delayed_threads", "max_insert_delayed_threads"]),
+    Coupled::Same(&["tmp_memory_table_size", "tmp_table_size"]),
+    Coupled::Same(&["transaction_isolation", "tx_isolation"]),
+    Coupled::Same(&["transaction_read_only", "tx_read_only"]),
+    Coupled::Same(&["wsrep_causal_reads", "wsrep_sync_wait"]),
+    Coupled::Part(&["log_slow_filter", "log_queries_not_using_indexes"]),
+    Coupled::Part(&[
+        "log_slow_disabled_statements",
+        "log_slow_admin_statements",
+        "log_slow_slave_statements",
+    ]),
+    Coupled::Part(&["max_join_size", "sql_big_selects"]),
+    Coupled::Part(&["old_mode", "old"]),
 ];
 
 impl Coupled {
-    const fn new(tie: Tie, names: &'static [&'static [u8]]) -> Self {
-        Self { names, tie }
-    }
-
     /// Those that a variable belongs to, if there are others.
-    pub(crate) fn of(name: &[u8]) -> Option<&'static Self> {
-        COUPLED.iter().find(|coupled| coupled.names.contains(&name))
+    pub(crate) fn of(name: &[u8]) -> Option<Self> {
+        COUPLED
+            .into_iter()
+            .find(|coupled| coupled.names().any(|other| other == name))
     }
 
     /// All of them.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &'static [u8]> {
-        self.names.iter().copied()
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static [u8]> {
+        let (Self::Same(names) | Self::Part(names)) = self;
+        names.iter().map(|name| name.as_bytes())
     }
 
     /// What the others have set and this one, which is among them, replaces.
-    pub(crate) fn replaced_by(&self, name: &[u8]) -> impl Iterator<Item = &'static [u8]> {
-        let replaces = self.tie == Tie::Same || self.names.first() == Some(&name);
+    pub(crate) fn replaced_by(self, name: &[u8]) -> impl Iterator<Item = &'static [u8]> {
+        let replaces = matches!(self, Self::Same(_)) || self.names().next() == Some(name);
         let others = self.names().filter(move |&other| other != name);
         others.filter(move |_| replaces)
     }
 
     /// The names of one variable, if that is what these are.
     pub(crate) fn of_one(name: &[u8]) -> impl Iterator<Item = &'static [u8]> {
-        let coupled = Self::of(name).filter(|coupled| coupled.tie == Tie::Same);
+        let coupled = Self::of(name).filter(|coupled| matches!(coupled, Self::Same(_)));
         coupled.into_iter().flat_map(Self::names)
     }
 
     /// True if a variable has to be set behind another one.
     pub(crate) fn is_late(name: &[u8]) -> bool {
-        let coupled = Self::of(name).filter(|coupled| coupled.tie == Tie::Part);
-        coupled.is_some_and(|coupled| coupled.names.first() != Some(&name))
+        let coupled = Self::of(name);
+        coupled.is_some_and(|it| matches!(it, Self::Part([first, ..]) if first.as_bytes() != name))
     }
 }
 

@@ -6,6 +6,7 @@ use self::character_sets::put_charset;
 pub use self::character_sets::{misreads, set_client_charset};
 use crate::coupled::Coupled;
 use crate::state::SessionState;
+use crate::statement::is_among;
 use crate::variables::Variables;
 
 /// What must be sent before a session's statement can run.
@@ -193,15 +194,9 @@ fn put_raw(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 
 /// True for variables of which the tracker tells NULL as an empty value, which they do not take.
 fn is_null_if_empty(name: &[u8]) -> bool {
-    const NULLABLE: [&[u8]; 6] = [
-        b"default_tmp_storage_engine",
-        b"enforce_storage_engine",
-        b"external_table_secondary_storage_engine",
-        b"external_table_storage_engine",
-        b"innodb_ft_user_stopword_table",
-        b"innodb_tmpdir",
-    ];
-    NULLABLE.binary_search(&name).is_ok()
+    const NULLABLE: &str = "default_tmp_storage_engine enforce_storage_engine external_table_secondary_storage_engine \
+        external_table_storage_engine innodb_ft_user_stopword_table innodb_tmpdir";
+    is_among(name, NULLABLE)
 }
 
 /// True if a value can be written into a `SET` so that every server and every
@@ -223,30 +218,12 @@ fn is_number(value: &[u8]) -> bool {
 /// reported. All others may need a privilege.
 #[must_use]
 pub fn can_be_refused(name: &[u8]) -> bool {
-    const FREE: [&[u8]; 21] = [
-        b"autocommit",
-        b"character_set_collations",
-        b"character_set_server",
-        b"collation_server",
-        b"foreign_key_checks",
-        b"group_concat_max_len",
-        b"innodb_lock_wait_timeout",
-        b"interactive_timeout",
-        b"lock_wait_timeout",
-        b"max_execution_time",
-        b"max_statement_time",
-        b"net_read_timeout",
-        b"net_write_timeout",
-        b"sql_mode",
-        b"sql_safe_updates",
-        b"sql_select_limit",
-        b"transaction_isolation",
-        b"transaction_read_only",
-        b"tx_isolation",
-        b"unique_checks",
-        b"wait_timeout",
-    ];
-    FREE.binary_search(&name).is_err()
+    const FREE: &str = "autocommit character_set_collations character_set_server collation_server \
+        foreign_key_checks group_concat_max_len innodb_lock_wait_timeout interactive_timeout \
+        lock_wait_timeout max_execution_time max_statement_time net_read_timeout net_write_timeout \
+        sql_mode sql_safe_updates sql_select_limit transaction_isolation transaction_read_only \
+        tx_isolation unique_checks wait_timeout";
+    !is_among(name, FREE)
 }
 
 #[cfg(test)]

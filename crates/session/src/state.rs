@@ -188,58 +188,40 @@ impl Interner {
 
 impl Default for Interner {
     fn default() -> Self {
-        let mut variables = Shared::default();
+        let mut variables = Shared::new(Variables::bytes);
         let no_variables = variables.get(Arc::new(Variables::default()));
         Self {
-            schemas: Shared::default(),
-            charsets: Shared::default(),
+            schemas: Shared::new(<[u8]>::len),
+            charsets: Shared::new(size_of_val),
             variables,
-            user: Shared::default(),
+            user: Shared::new(UserVariables::bytes),
             no_variables,
         }
     }
 }
 
-/// What may be shared, and the memory that it takes, roughly.
-trait Part: Eq + Hash {
-    fn bytes(&self) -> usize;
-}
-
-impl Part for [u8] {
-    fn bytes(&self) -> usize {
-        self.len()
-    }
-}
-
-impl Part for Charset {
-    fn bytes(&self) -> usize {
-        size_of::<Self>()
-    }
-}
-
-impl Part for Variables {
-    fn bytes(&self) -> usize {
-        self.bytes()
-    }
-}
-
-impl Part for UserVariables {
-    fn bytes(&self) -> usize {
-        self.bytes()
-    }
-}
-
 /// A set that forgets what nobody else holds whenever it has doubled.
 #[derive(Debug)]
-struct Shared<T: ?Sized + Part> {
+struct Shared<T: ?Sized> {
     set: HashSet<Arc<T>>,
     sweep_at: usize,
     /// Of all that are in it.
     bytes: usize,
+    /// The memory that one of them takes, roughly.
+    bytes_of: fn(&T) -> usize,
 }
 
-impl<T: ?Sized + Part> Shared<T> {
+impl<T: ?Sized + Eq + Hash> Shared<T> {
     const SWEEP_MIN: usize = 64;
+
+    fn new(bytes_of: fn(&T) -> usize) -> Self {
+        Self {
+            set: HashSet::new(),
+            sweep_at: Self::SWEEP_MIN,
+            bytes: 0,
+            bytes_of,
+        }
+    }
 
     fn get(&mut self, value: Arc<T>) -> Arc<T> {
         if let Some(known) = self.set.get(&value) {
@@ -248,21 +230,11 @@ impl<T: ?Sized + Part> Shared<T> {
         if self.set.len() >= self.sweep_at {
             self.set.retain(|known| Arc::strong_count(known) > 1);
             self.sweep_at = (self.set.len() * 2).max(Self::SWEEP_MIN);
-            self.bytes = self.set.iter().map(|known| known.bytes()).sum();
+            self.bytes = self.set.iter().map(|known| (self.bytes_of)(known)).sum();
         }
-        self.bytes += value.bytes();
+        self.bytes += (self.bytes_of)(&value);
         self.set.insert(value.clone());
         value
-    }
-}
-
-impl<T: ?Sized + Part> Default for Shared<T> {
-    fn default() -> Self {
-        Self {
-            set: HashSet::new(),
-            sweep_at: Self::SWEEP_MIN,
-            bytes: 0,
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::modes::Modes;
+use crate::statement::Variable;
 
 /// Variables and their values as the server's session tracker reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -97,67 +98,19 @@ impl Variables {
 /// True for the variables that [`Charset`](crate::Charset) stands for. The tracker does not name
 /// all of those that a `SET NAMES … COLLATE …` changes, so they are read back instead.
 pub fn is_charset_variable(name: &[u8]) -> bool {
-    const BY_THEMSELVES: [&[u8]; 4] = [
-        b"character_set_collations",
-        b"character_set_filesystem",
-        b"character_set_server",
-        b"collation_server",
-    ];
-    let of_charset = name.starts_with(b"character_set_") || name.starts_with(b"collation_");
-    of_charset && !BY_THEMSELVES.contains(&name)
+    Variable::of(name) == Variable::Charset
 }
 
 /// True for a variable that is carried from backend to backend by setting it to the value that
-/// the tracker reported. The others have a value for one statement only, or mean this connection
-/// and no other; whoever sets them is pinned. A few only the server sets.
+/// the tracker reported.
 pub fn is_carried(name: &[u8]) -> bool {
-    const NOT_CARRIED: [&[u8]; 25] = [
-        b"debug",
-        b"debug_dbug",
-        b"error_count",
-        b"external_user",
-        b"gtid_next",
-        b"gtid_seq_no",
-        b"identity",
-        b"immediate_server_version",
-        b"in_transaction",
-        b"insert_id",
-        b"last_gtid",
-        b"last_insert_id",
-        b"original_commit_timestamp",
-        b"original_server_version",
-        b"proxy_user",
-        b"pseudo_replica_mode",
-        b"pseudo_slave_mode",
-        b"pseudo_thread_id",
-        b"rand_seed1",
-        b"rand_seed2",
-        b"statement_id",
-        b"system_versioning_asof",
-        b"timestamp",
-        b"tmp_table_count",
-        b"warning_count",
-    ];
-    NOT_CARRIED.binary_search(&name).is_err()
-        && (!name.starts_with(b"session_track_") || name == b"session_track_gtids")
-        && !is_charset_variable(name)
+    Variable::of(name).is_carried()
 }
 
 /// True for a variable that pins whoever sets it: it is neither carried nor read back, and not one that the server sets by
 /// itself.
 pub fn pins_when_set(name: &[u8]) -> bool {
-    const OF_SERVER: [&[u8]; 9] = [
-        b"error_count",
-        b"external_user",
-        b"identity",
-        b"in_transaction",
-        b"last_gtid",
-        b"last_insert_id",
-        b"proxy_user",
-        b"statement_id",
-        b"warning_count",
-    ];
-    !is_charset_variable(name) && !is_carried(name) && !OF_SERVER.contains(&name)
+    Variable::of(name).pins_when_set()
 }
 
 #[cfg(test)]

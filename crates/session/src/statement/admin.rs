@@ -5,7 +5,6 @@ use super::keyword::Keyword;
 use super::kind::{Kind, Traits};
 use super::pins::PinReason;
 use super::reader::Reader;
-use super::token::Token;
 
 /// An administrative statement that commits.
 pub(super) fn committing(found: &mut Findings) -> Kind {
@@ -46,11 +45,10 @@ fn flush(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     while !reader.at_end() {
         let token = reader.next();
         let keyword = token.keyword();
-        let is = |name: &[u8]| matches!(token, Token::Word(word) if word.text.eq_ignore_ascii_case(name));
-        if is(b"status") && !names {
+        if token.is_word("status") && !names {
             found.pin(PinReason::SessionStatus);
         }
-        if is(b"user_variables") && !names {
+        if token.is_word("user_variables") && !names {
             found.add(Traits::FLUSHES_USER_VARIABLES);
         }
         names |= matches!(keyword, Keyword::Table | Keyword::Tables);

@@ -1,4 +1,7 @@
-//! Which system variables of the session the SET statements of a text assign. Owns how a list of assignments is read; what a variable means is in `variables`.
+//! Which variables the SET statements of a text assign. Owns how an assignment is read; `variables` knows what a variable
+//! means.
+
+use std::ops::Range;
 
 use super::classify;
 use super::dialect::{Dialect, Flavor};
@@ -6,8 +9,7 @@ use super::identifier;
 use super::keyword::Keyword;
 use super::reader::Reader;
 use super::token::Token;
-use super::variables::{self, Scope};
-use crate::variables::{is_carried, is_charset_variable};
+use super::variables::{self, Scope, Variable};
 
 /// A text that sets more variables than this is not followed.
 const SET_MAX: usize = 256;
@@ -36,131 +38,187 @@ pub struct SessionSet {
 #[must_use]
 pub fn sets_session(text: &[u8], dialect: &Dialect) -> SessionSets {
     let mut sets: Vec<SessionSet> = Vec::new();
-    let has_others = each(text, dialect, &mut |statement, assigned| {
-        let Assigned {
-            scope,
-            written,
-            bare,
-            name,
-        } = assigned;
-        // On MariaDB a scope need not hold for the names behind it.
-        let is_global = match dialect.flavor {
-            Flavor::MySql => scope == Scope::Global,
-            Flavor::MariaDb => written == Scope::Global,
+    let mut reader = Sets::new(text, dialect);
+    while let Some(Assigned { scope, target, .. }) = reader.next() {
+        let Target::Variable { name, at } = target else {
+            continue;
         };
-        let name = name.to_ascii_lowercase();
-        let once = !bare && written == Scope::Unscoped && variables::is_of_next_transaction(&name);
-        let follows = is_carried(&name) && !is_charset_variable(&name);
-        let is_new = |set: &SessionSet| *set.name != *name;
+        // MySQL has a scope hold for the names behind it, too, as long as there is no other ("SET Syntax for Variable
+        // Assignment" in its manual). On MariaDB it need not.
+        let is_global = match dialect.flavor {
+            Flavor::MySql if !at => reader.scope == Scope::Global,
+            _ => scope == Scope::Global,
+        };
+        let kind = Variable::of(name);
+        let once = at && scope == Scope::Unscoped && kind == Variable::Transaction;
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let follows = kind.is_carried() && name.iter().all(plain);
+        let is_new = |set: &SessionSet| !set.name.eq_ignore_ascii_case(name);
         if !is_global && !once && follows && sets.len() <= SET_MAX && sets.iter().all(is_new) {
             sets.push(SessionSet {
-                name: name.into(),
-                statement,
+                name: name.to_ascii_lowercase().into(),
+                statement: reader.statement,
             });
         }
-    });
+    }
     SessionSets {
         sets: (sets.len() <= SET_MAX).then_some(sets),
-        has_others,
+        has_others: reader.has_others,
     }
 }
 
-/// The left side of an assignment.
-struct Assigned<'a> {
-    /// The scope that is written with it, or with one before it in the same list.
-    scope: Scope,
+/// True of a text that sets `session_track_schema`, `session_track_state_change` or `session_track_system_variables`, and
+/// besides nothing but variables that are carried, too: MariaDB's driver for ODBC begins so.
+#[must_use]
+pub fn sets_tracked(text: &[u8], dialect: &Dialect) -> bool {
+    let mut reader = Sets::new(text, dialect);
+    let mut tracks = false;
+    while let Some(Assigned { scope, target, .. }) = reader.next() {
+        match target {
+            Target::User(_) | Target::Names => {}
+            Target::Variable { name, .. } if scope != Scope::Global => {
+                match variables::in_tracking(name) {
+                    Some(tracked) => tracks |= tracked,
+                    None => return false,
+                }
+            }
+            Target::Variable { .. } | Target::Transaction => return false,
+        }
+    }
+    tracks && !reader.has_others && !reader.is_odd && !reader.in_doubt()
+}
+
+/// One assignment of a SET, without its value.
+pub(super) struct Assigned<'a> {
     /// The scope that is written with it.
-    written: Scope,
-    /// Written without `@@`.
-    bare: bool,
-    /// A plain name of one part.
-    name: &'a [u8],
+    pub(super) scope: Scope,
+    pub(super) target: Target<'a>,
+    /// Where in the text its `@@` or first word ends.
+    pub(super) behind: usize,
 }
 
-/// Goes through the assignments of all SET statements of a text. True if it has other statements.
-fn each<'a>(text: &'a [u8], dialect: &Dialect, take: &mut impl FnMut(u32, Assigned<'a>)) -> bool {
-    let mut reader = Reader::new(text, dialect);
-    let (mut statement, mut has_others) = (0, false);
-    loop {
-        if reader.accept(Keyword::Set) {
-            list(&mut reader, &mut |assigned| take(statement, assigned));
-            reader.skip_statement();
-        } else {
-            // Also what has semicolons in it.
-            classify::single(&mut reader);
-            has_others = true;
-        }
-        statement += 1;
-        if !reader.resume() {
-            return has_others;
-        }
-    }
+pub(super) enum Target<'a> {
+    /// The characteristics of transactions.
+    Transaction,
+    /// NAMES and CHARACTER SET, which have no sign.
+    Names,
+    /// A user variable as written.
+    User(&'a [u8]),
+    /// A system variable, which is none of a session if its name has parts.
+    Variable {
+        name: &'a [u8],
+        /// Written with `@@`.
+        at: bool,
+    },
 }
 
-/// The keyword before a name counts for the names behind it, too, as long as there is no other ("SET Syntax for Variable
-/// Assignment" in the MySQL manual).
-fn list<'a>(reader: &mut Reader<'a>, take: &mut impl FnMut(Assigned<'a>)) {
-    if reader.peek_keyword() == Keyword::Statement {
-        // They are put back.
-        return;
-    }
-    let mut last = Scope::Unscoped;
-    loop {
-        if assignment(reader, &mut last, take).is_none() || !skip_value(reader) {
-            return;
-        }
-    }
-}
-
-fn assignment<'a>(
-    reader: &mut Reader<'a>,
-    last: &mut Scope,
-    take: &mut impl FnMut(Assigned<'a>),
-) -> Option<()> {
+/// Takes an assignment up to its sign. `None` if there is none.
+pub(super) fn assigned<'a>(reader: &mut Reader<'a>) -> Option<Assigned<'a>> {
     let keyword = Scope::of(reader.peek_keyword());
-    if let Some(keyword) = keyword {
+    if keyword.is_some() {
         reader.next();
-        *last = keyword;
     }
-    let (scope, written, bare, name) = match reader.next() {
+    let mut scope = keyword.unwrap_or(Scope::Unscoped);
+    let Range { start, end: behind } = reader.place();
+    let token = reader.next();
+    let target = match token {
+        Token::UserVariable(name) => Target::User(name),
         Token::SystemVariable => {
-            let (scope, name) = variables::name(reader)?;
-            (scope, scope, false, name)
+            let (written, name) = variables::name(reader)?;
+            scope = written;
+            Target::Variable { name, at: true }
         }
-        Token::UserVariable(_) => return Some(()),
-        token if token.is(Keyword::Transaction) || token.is(Keyword::Password) => return Some(()),
-        token => {
-            let written = keyword.unwrap_or(Scope::Unscoped);
-            let name = identifier::plain(token.identifier()?)?;
-            (*last, written, true, name)
-        }
+        _ => match token.keyword() {
+            Keyword::Transaction => Target::Transaction,
+            Keyword::Names | Keyword::Character | Keyword::Charset => Target::Names,
+            _ => {
+                token.identifier()?;
+                while reader.accept_mark(b'.') {
+                    reader.next().identifier()?;
+                }
+                let name = identifier::plain(reader.text(start..reader.behind()))?;
+                Target::Variable { name, at: false }
+            }
+        },
     };
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let is_set = matches!(reader.peek(), Token::Mark(b'=') | Token::Assign);
-    // Of what has parts, there is nothing of a session.
-    if is_set && name.iter().all(plain) {
-        take(Assigned {
-            scope,
-            written,
-            bare,
-            name,
-        });
+    let has_sign = matches!(target, Target::User(_) | Target::Variable { .. });
+    if has_sign && !matches!(reader.next(), Token::Mark(b'=') | Token::Assign) {
+        return None;
     }
-    Some(())
+    Some(Assigned {
+        scope,
+        target,
+        behind,
+    })
 }
 
-/// Reads on to behind the comma before the next assignment; `false` if there is none.
-fn skip_value(reader: &mut Reader<'_>) -> bool {
-    let mut nesting = 0_u32;
-    while !reader.at_end() {
-        match reader.next() {
-            Token::Mark(b'(') => nesting += 1,
-            Token::Mark(b')') => nesting = nesting.saturating_sub(1),
-            Token::Mark(b',') if nesting == 0 => return true,
-            _ => {}
+/// A cursor over the assignments of all SET statements of a text. Those of SET STATEMENT are put back, and left out.
+pub(super) struct Sets<'a> {
+    reader: Reader<'a>,
+    in_list: bool,
+    /// The last keyword for a scope in this statement.
+    scope: Scope,
+    /// The number of the statement, counted from 0.
+    statement: u32,
+    /// There was a statement that is no SET.
+    has_others: bool,
+    /// There was a SET that does something else.
+    is_odd: bool,
+}
+
+impl<'a> Sets<'a> {
+    pub(super) fn new(text: &'a [u8], dialect: &Dialect) -> Self {
+        let mut sets = Self {
+            reader: Reader::new(text, dialect),
+            in_list: false,
+            scope: Scope::Unscoped,
+            statement: 0,
+            has_others: false,
+            is_odd: false,
+        };
+        sets.begin();
+        sets
+    }
+
+    /// At the beginning of a statement.
+    fn begin(&mut self) {
+        self.scope = Scope::Unscoped;
+        let is_set = self.reader.accept(Keyword::Set);
+        self.in_list = is_set && self.reader.peek_keyword() != Keyword::Statement;
+        self.is_odd |= is_set && !self.in_list;
+        if !is_set {
+            // Also what has semicolons in it.
+            classify::single(&mut self.reader);
+            self.has_others = true;
         }
     }
-    false
+
+    pub(super) fn next(&mut self) -> Option<Assigned<'a>> {
+        loop {
+            if self.in_list {
+                if let Some(assigned) = assigned(&mut self.reader) {
+                    if !matches!(assigned.target, Target::Variable { at: true, .. })
+                        && assigned.scope != Scope::Unscoped
+                    {
+                        self.scope = assigned.scope;
+                    }
+                    self.in_list = self.reader.skip_to_comma();
+                    return Some(assigned);
+                }
+                self.is_odd = true;
+            }
+            self.reader.skip_statement();
+            if !self.reader.resume() {
+                return None;
+            }
+            self.statement += 1;
+            self.begin();
+        }
+    }
+
+    pub(super) const fn in_doubt(&self) -> bool {
+        self.reader.in_doubt()
+    }
 }
 
 #[cfg(test)]
@@ -252,6 +310,66 @@ mod tests {
         ] {
             let found = sets_session(text.as_bytes(), &dialect).has_others;
             assert_eq!(found, others, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_carried_beside_it() {
+        const LIST: &str = "session_track_system_variables = CONCAT(@@global.session_track_system_variables,',tx_isolation')";
+        let with_list = |before: &str, behind: &str| format!("{before}{LIST}{behind}");
+        for (text, expected) in [
+            (with_list("SET ", ""), true),
+            (
+                with_list(
+                    "set sql_mode=CONCAT(@@sql_mode,',STRICT_TRANS_TABLES'),",
+                    ",NAMES utf8mb4",
+                ),
+                true,
+            ),
+            (
+                "SET autocommit=1, sql_mode = concat(@@sql_mode,',STRICT_TRANS_TABLES'), session_track_schema=1".into(),
+                true,
+            ),
+            (
+                "SET @@SESSION.Session_Track_State_Change := 1, @@Time_Zone = 'SYSTEM', character_set_results = NULL".into(),
+                true,
+            ),
+            ("SET SESSION session_track_schema = ON".into(), true),
+            // What is not carried, or not the session's.
+            ("SET session_track_transaction_info = 'STATE'".into(), false),
+            ("SET session_track_gtids = OWN_GTID".into(), false),
+            (
+                "SET session_track_gtids = OWN_GTID, session_track_schema = 0".into(),
+                true,
+            ),
+            ("SET GLOBAL session_track_schema = 1".into(), false),
+            ("SET @@global.session_track_schema = 1".into(), false),
+            (with_list("SET @a = 1, ", ", @`b` := @a"), true),
+            (with_list("SET @a, ", ""), false),
+            (with_list("SET timestamp = 1, ", ""), false),
+            (with_list("SET sql_log_bin = 0, ", ""), false),
+            (with_list("SET a.key_buffer_size = 1, ", ""), false),
+            (with_list("SET collation_database = latin1_bin, ", ""), false),
+            (with_list("SET ", ", TRANSACTION READ ONLY"), false),
+            (with_list("SET ", "; SELECT 1"), false),
+            (with_list("SET ", ", sql_mode = 'open"), false),
+            ("SET sql_mode = ''".into(), false),
+            ("SELECT @@session_track_schema".into(), false),
+            (
+                "SET session_track_schema= ON;SET session_track_system_variables='autocommit,tx_isolation'".into(),
+                true,
+            ),
+            (
+                "SET time_zone = '+01:00'; SET session_track_schema = 1; SET NAMES utf8mb4;".into(),
+                true,
+            ),
+            ("SET session_track_schema = 1; SET PASSWORD = 'x'".into(), false),
+            ("SET session_track_schema = 1; SET ROLE NONE".into(), false),
+            ("SET session_track_schema = 1; SET TRANSACTION READ ONLY".into(), false),
+            ("SET session_track_schema = 1; SELECT 1".into(), false),
+        ] {
+            let carried = sets_tracked(text.as_bytes(), &Dialect::new(Flavor::MariaDb, 101_119));
+            assert_eq!(carried, expected, "{text}");
         }
     }
 }

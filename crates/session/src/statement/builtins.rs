@@ -15,6 +15,8 @@ pub(super) enum Call {
     /// As [`Call::Pure`], but with a space before the parenthesis the server looks for a stored
     /// function of that name, unless `IGNORE_SPACE` is set.
     PureIfTight,
+    /// The same, and `FROM` in it names no table.
+    Cuts,
     /// A built-in that waits or reads what lies outside of tables: no plain read, but no write.
     Impure,
     /// `GET_LOCK()`.
@@ -136,10 +138,12 @@ builtins! {
     ]
     PureIfTight, ALWAYS, ALWAYS => [
         "adddate" "bit_and" "bit_or" "bit_xor" "cast" "count" "curdate" "curtime" "date_add"
-        "date_sub" "extract" "group_concat" "json_arrayagg" "json_objectagg" "max" "mid" "min"
-        "now" "position" "session_user" "std" "stddev" "stddev_pop" "stddev_samp" "subdate"
-        "substr" "substring" "sum" "sysdate" "system_user" "trim" "var_pop" "var_samp"
-        "variance"
+        "date_sub" "group_concat" "json_arrayagg" "json_objectagg" "max" "min" "now" "position"
+        "session_user" "std" "stddev" "stddev_pop" "stddev_samp" "subdate" "sum" "sysdate"
+        "system_user" "var_pop" "var_samp" "variance"
+    ]
+    Cuts, ALWAYS, ALWAYS => [
+        "extract" "mid" "substr" "substring" "trim"
     ]
     PureIfTight, ALWAYS, 80_004 => [
         "cume_dist" "dense_rank" "first_value" "lag" "lead" "nth_value" "ntile" "percent_rank"

@@ -2,6 +2,7 @@
 
 use super::admin;
 use super::classify;
+use super::expression;
 use super::findings::Findings;
 use super::keyword::Keyword;
 use super::kind::{Kind, Traits};
@@ -34,9 +35,12 @@ pub(super) fn explain(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8
             }
             Keyword::For => {
                 reader.next();
-                return connection(reader);
+                return match reader.accept(Keyword::Connection) {
+                    true => Kind::Explain,
+                    false => Kind::Unknown,
+                };
             }
-            _ => return inner(reader, found, (nesting, runs)),
+            _ => return inner(reader, found, nesting, runs),
         }
     }
 }
@@ -47,7 +51,7 @@ pub(super) fn analyze(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8
         format(reader);
     }
     if is_statement(reader) && reader.peek_keyword() != Keyword::Table {
-        inner(reader, found, (nesting, true))
+        inner(reader, found, nesting, true)
     } else {
         admin::committing(found)
     }
@@ -63,16 +67,8 @@ fn format(reader: &mut Reader<'_>) -> bool {
     found
 }
 
-fn connection(reader: &mut Reader<'_>) -> Kind {
-    if reader.accept(Keyword::Connection) {
-        Kind::Explain
-    } else {
-        Kind::Unknown
-    }
-}
-
 /// The statement within. One that is run counts rows that are not sent; what only explains counts none.
-fn inner(reader: &mut Reader<'_>, found: &mut Findings, (nesting, runs): (u8, bool)) -> Kind {
+fn inner(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8, runs: bool) -> Kind {
     if !is_statement(reader) {
         return Kind::Explain;
     }
@@ -89,16 +85,6 @@ fn inner(reader: &mut Reader<'_>, found: &mut Findings, (nesting, runs): (u8, bo
 }
 
 fn is_statement(reader: &Reader<'_>) -> bool {
-    let verb = matches!(
-        reader.peek_keyword(),
-        Keyword::Select
-            | Keyword::With
-            | Keyword::Values
-            | Keyword::Table
-            | Keyword::Insert
-            | Keyword::Replace
-            | Keyword::Update
-            | Keyword::Delete
-    );
-    verb || reader.peek() == Token::Mark(b'(')
+    let keyword = reader.peek_keyword();
+    keyword == Keyword::With || expression::is_verb(keyword) || reader.peek_mark(b'(')
 }

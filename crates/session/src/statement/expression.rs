@@ -50,8 +50,7 @@ pub(super) fn scan(reader: &mut Reader<'_>, found: &mut Findings, until: Until, 
         depth: 0,
         limits: false,
         unites: false,
-        cuts: 0,
-        cut_next: false,
+        cut: 0,
     };
     while !scanner.stops() {
         let token = scanner.reader.next();
@@ -93,21 +92,9 @@ struct Scanner<'s, 'a> {
     limits: bool,
     /// Behind a UNION, EXCEPT or INTERSECT.
     unites: bool,
-    /// The depths, a bit for each, of the parentheses of functions in which FROM names no table.
-    cuts: u64,
-    /// The next parenthesis is one of them.
-    cut_next: bool,
+    /// The depth in a function that cuts something out, `FROM` a value; 0 outside of one.
+    cut: u32,
 }
-
-/// Functions that cut something out, `FROM` a value. Source: "String Functions" in the MySQL manual.
-const CUT: [&[u8]; 6] = [
-    b"extract",
-    b"mid",
-    b"substr",
-    b"substring",
-    b"trim",
-    b"trim_oracle",
-];
 
 impl<'a> Scanner<'_, 'a> {
     fn stops(&self) -> bool {
@@ -157,34 +144,16 @@ impl<'a> Scanner<'_, 'a> {
 
     fn mark(&mut self, mark: u8) {
         match mark {
-            b'(' => self.open(),
+            b'(' => self.depth += 1,
             b')' => {
                 self.depth = self.depth.saturating_sub(1);
+                if self.depth < self.cut {
+                    self.cut = 0;
+                }
                 self.before = Before::NoCall;
             }
             b',' if self.limits && self.depth == 0 => self.found.add(Traits::COUNTS_UNSENT_ROWS),
             _ => {}
-        }
-    }
-
-    fn open(&mut self) {
-        self.depth += 1;
-        let bit = 1_u64.checked_shl(self.depth).unwrap_or_default();
-        match std::mem::take(&mut self.cut_next) {
-            true => self.cuts |= bit,
-            false => self.cuts &= !bit,
-        }
-    }
-
-    /// FROM, unless it stands in a function that cuts.
-    fn from(&mut self) {
-        let cuts = self.cuts.checked_shr(self.depth).unwrap_or_default() & 1 == 1;
-        let dual = match self.reader.peek() {
-            Token::Word(word) => word.text.eq_ignore_ascii_case(b"dual"),
-            _ => false,
-        };
-        if !cuts && !dual {
-            self.found.add(Traits::HAS_FROM);
         }
     }
 
@@ -223,7 +192,12 @@ impl<'a> Scanner<'_, 'a> {
                 self.found.not_plain();
                 self.before = Before::NoCall;
             }
-            (Keyword::From, _) if before != Before::Point => self.from(),
+            (Keyword::From, _) if before != Before::Point => {
+                let cuts = self.cut > 0 && self.cut == self.depth;
+                if !cuts && !self.reader.peek().is_word("dual") {
+                    self.found.add(Traits::HAS_FROM);
+                }
+            }
             (Keyword::SqlCalcFoundRows, _) => self.found.add(Traits::COUNTS_UNSENT_ROWS),
             (Keyword::Select, _) if !self.judges_all => {
                 self.judges_all = true;
@@ -296,21 +270,15 @@ impl<'a> Scanner<'_, 'a> {
     fn table(&mut self, name: &[u8]) {
         const END: &[u8] = b"_variables";
         let lists = [&b"user_variables"[..], b"user_variables_by_thread"];
+        let end = name.get(name.len().saturating_sub(END.len())..);
         if lists.iter().any(|table| table.eq_ignore_ascii_case(name)) {
             self.found.add(Traits::LISTS_USER_VARIABLES);
-            return;
-        }
-        let start = name.len().saturating_sub(END.len());
-        if name
-            .get(start..)
-            .is_some_and(|end| end.eq_ignore_ascii_case(END))
-        {
+        } else if end.is_some_and(|end| end.eq_ignore_ascii_case(END)) {
             self.found.add(Traits::READS_ADDRESS);
         }
     }
 
     fn call(&mut self, name: &'a [u8], tight: bool) {
-        self.cut_next = CUT.iter().any(|cut| cut.eq_ignore_ascii_case(name));
         // Their paths may name user variables: `'/a[$@i]'`.
         let takes_path = [&b"extractvalue"[..], b"updatexml"];
         if takes_path.iter().any(|it| it.eq_ignore_ascii_case(name)) {
@@ -319,7 +287,8 @@ impl<'a> Scanner<'_, 'a> {
         match builtins::call(name, self.reader.dialect()) {
             Call::Construct | Call::Pure => {}
             Call::PureIfTight if tight => {}
-            Call::PureIfTight | Call::Unknown => self.unknown(name),
+            Call::Cuts if tight => self.cut = self.depth + 1,
+            Call::PureIfTight | Call::Cuts | Call::Unknown => self.unknown(name),
             Call::Impure => self.found.not_plain(),
             Call::TakesLock => self.found.pin(PinReason::UserLock),
             Call::ReleasesLock => self.found.add(Traits::RELEASES_USER_LOCK),
@@ -345,7 +314,7 @@ impl<'a> Scanner<'_, 'a> {
     fn last_insert_id(&mut self) {
         self.found.add(Traits::READS_LAST_INSERT_ID);
         self.reader.next();
-        self.open();
+        self.depth += 1;
         if !self.reader.peek_mark(b')') {
             self.found
                 .add(Traits::SETS_LAST_INSERT_ID | Traits::GENERATES_ID);
@@ -362,7 +331,7 @@ impl<'a> Scanner<'_, 'a> {
     }
 }
 
-const fn is_verb(keyword: Keyword) -> bool {
+pub(super) const fn is_verb(keyword: Keyword) -> bool {
     matches!(
         keyword,
         Keyword::Select

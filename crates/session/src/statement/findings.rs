@@ -106,7 +106,7 @@ impl Findings {
             self.add(Traits::COUNTS_UNSENT_ROWS);
         }
         self.settle();
-        if self.writes || writes_by_kind(kind) {
+        if self.writes || !reads_by_kind(kind) {
             self.add(Traits::MAY_WRITE);
         } else if kind == Kind::Select && self.is_plain() {
             self.add(Traits::PURE_READ);
@@ -138,35 +138,21 @@ impl Findings {
     }
 }
 
-const fn writes_by_kind(kind: Kind) -> bool {
-    match kind {
+const fn reads_by_kind(kind: Kind) -> bool {
+    matches!(
+        kind,
         Kind::Empty
-        | Kind::Select
-        | Kind::Show
-        | Kind::Explain
-        | Kind::Begin
-        | Kind::Commit
-        | Kind::Rollback
-        | Kind::Savepoint
-        | Kind::Set
-        | Kind::Use
-        | Kind::Kill
-        | Kind::Handler
-        | Kind::Diagnostics => false,
-        Kind::Insert
-        | Kind::Replace
-        | Kind::Update
-        | Kind::Delete
-        | Kind::Load
-        | Kind::Ddl
-        | Kind::Account
-        | Kind::Call
-        | Kind::Do
-        | Kind::Lock
-        | Kind::Xa
-        | Kind::Prepared
-        | Kind::Admin
-        | Kind::Multiple
-        | Kind::Unknown => true,
-    }
+            | Kind::Select
+            | Kind::Show
+            | Kind::Explain
+            | Kind::Begin
+            | Kind::Commit
+            | Kind::Rollback
+            | Kind::Savepoint
+            | Kind::Set
+            | Kind::Use
+            | Kind::Kill
+            | Kind::Handler
+            | Kind::Diagnostics
+    )
 }

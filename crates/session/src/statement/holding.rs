@@ -24,14 +24,6 @@ pub enum Holding {
     Lock(LockCall),
 }
 
-impl Holding {
-    /// True of what is about user-level locks alone.
-    #[must_use]
-    pub const fn is_of_locks(&self) -> bool {
-        matches!(self, Self::Lock(_))
-    }
-}
-
 /// A table's name as written; `None` for the schema means the default one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableName {
@@ -91,17 +83,13 @@ fn if_exists(reader: &mut Reader<'_>) {
 }
 
 fn table_name(reader: &mut Reader<'_>) -> Option<TableName> {
-    let first = name(reader)?;
-    if !reader.accept_mark(b'.') {
-        return Some(TableName {
-            schema: None,
-            table: first,
-        });
+    let mut table = name(reader)?;
+    let mut schema = None;
+    if reader.accept_mark(b'.') {
+        schema = Some(table);
+        table = name(reader)?;
     }
-    Some(TableName {
-        schema: Some(first),
-        table: name(reader)?,
-    })
+    Some(TableName { schema, table })
 }
 
 fn name(reader: &mut Reader<'_>) -> Option<Box<[u8]>> {
@@ -113,14 +101,13 @@ fn name(reader: &mut Reader<'_>) -> Option<Box<[u8]>> {
 /// Behind HANDLER: `name OPEN [[AS] alias]` or `alias CLOSE`.
 fn handler(reader: &mut Reader<'_>) -> Option<Holding> {
     let TableName { table, .. } = table_name(reader)?;
-    let verb = reader.next().identifier()?;
-    if verb.eq_ignore_ascii_case(b"read") {
+    if reader.accept(Keyword::Read) {
         return Some(Holding::ReadsHandler);
     }
-    if verb.eq_ignore_ascii_case(b"close") {
+    if reader.accept_word("close") {
         return Some(Holding::ClosesHandler(table));
     }
-    if !verb.eq_ignore_ascii_case(b"open") {
+    if !reader.accept_word("open") {
         return None;
     }
     reader.accept(Keyword::As);

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::charset::Trail;
+use super::dialect::Dialect;
 
 /// The name within its quotes, or as it is; `None` if it cannot be had without copying.
 pub(super) fn plain(text: &[u8]) -> Option<&[u8]> {
@@ -44,6 +45,54 @@ pub fn quoted_name(name: &[u8], charset: Trail) -> Vec<u8> {
     }
     quoted.push(b'`');
     quoted
+}
+
+/// What a word, a quoted name or a string stands for.
+pub(super) fn value(written: &[u8], dialect: &Dialect) -> Vec<u8> {
+    match written {
+        [b'"', ..] if dialect.ansi_quotes => unquote(written, dialect.charset).into_owned(),
+        [quote @ (b'\'' | b'"'), inner @ .., _] => string(inner, *quote, dialect),
+        _ => unquote(written, dialect.charset).into_owned(),
+    }
+}
+
+fn string(inner: &[u8], quote: u8, dialect: &Dialect) -> Vec<u8> {
+    let mut value = Vec::with_capacity(inner.len());
+    let mut characters = characters(inner, dialect.charset);
+    while let Some(character) = characters.next() {
+        match character {
+            b"\\" if !dialect.no_backslash_escapes => {
+                let escaped = characters.next().unwrap_or(character);
+                if let b"%" | b"_" = escaped {
+                    // The wildcards of a host part keep theirs.
+                    value.push(b'\\');
+                }
+                match escaped {
+                    [byte] => value.push(unescaped(*byte)),
+                    other => value.extend_from_slice(other),
+                }
+            }
+            other => {
+                value.extend_from_slice(other);
+                if other == [quote] {
+                    characters.next();
+                }
+            }
+        }
+    }
+    value
+}
+
+const fn unescaped(byte: u8) -> u8 {
+    match byte {
+        b'0' => 0,
+        b'b' => 8,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'Z' => 26,
+        byte => byte,
+    }
 }
 
 /// What is no character of the set goes byte by byte.

@@ -4,205 +4,43 @@
 use super::names::Names;
 
 macro_rules! keywords {
-    ($($variant:ident $name:literal,)*) => {
+    ($($variant:ident $(= $name:literal)?)*) => {
         /// A word the classifier knows; every other word is [`Keyword::Other`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Keyword { Other, $($variant,)* }
 
-        const SPELLINGS: &[&str] = &[$($name,)*];
+        const SPELLINGS: &[&str] = &[$(spelling!($variant $($name)?),)*];
         const KEYWORDS: &[Keyword] = &[$(Keyword::$variant,)*];
     };
 }
 
+/// As the variant is called, unless it has another name.
+macro_rules! spelling {
+    ($variant:ident) => {
+        stringify!($variant)
+    };
+    ($variant:ident $name:literal) => {
+        $name
+    };
+}
+
 keywords! {
-    Alter "alter",
-    Analyze "analyze",
-    All "all",
-    As "as",
-    Atomic "atomic",
-    Authors "authors",
-    Backup "backup",
-    Begin "begin",
-    Binary "binary",
-    Binlog "binlog",
-    By "by",
-    Cache "cache",
-    Call "call",
-    Case "case",
-    Chain "chain",
-    Change "change",
-    Character "character",
-    Charset "charset",
-    Check "check",
-    Checksum "checksum",
-    Clone "clone",
-    Columns "columns",
-    Commit "commit",
-    Connection "connection",
-    Consistent "consistent",
-    Contributors "contributors",
-    Count "count",
-    Create "create",
-    Current "current",
-    Database "database",
-    Databases "databases",
-    Deallocate "deallocate",
-    Declare "declare",
-    Default "default",
-    Definer "definer",
-    Delayed "delayed",
-    Delete "delete",
-    Desc "desc",
-    Describe "describe",
-    Diagnostics "diagnostics",
-    Do "do",
-    Drop "drop",
-    Else "else",
-    End "end",
-    Engine "engine",
-    Errors "errors",
-    Event "event",
-    Except "except",
-    Execute "execute",
-    Explain "explain",
-    Export "export",
-    Extended "extended",
-    Fetch "fetch",
-    Flush "flush",
-    For "for",
-    Format "format",
-    From "from",
-    Full "full",
-    Function "function",
-    Get "get",
-    Global "global",
-    Grant "grant",
-    Grants "grants",
-    Group "group",
-    Handler "handler",
-    Hard "hard",
-    Help "help",
-    HighPriority "high_priority",
-    Hosts "hosts",
-    If "if",
-    Ignore "ignore",
-    Immediate "immediate",
-    Import "import",
-    In "in",
-    Index "index",
-    Insert "insert",
-    Install "install",
-    Instance "instance",
-    Intersect "intersect",
-    Into "into",
-    Isolation "isolation",
-    Join "join",
-    Kill "kill",
-    Limit "limit",
-    Lines "lines",
-    Load "load",
-    Local "local",
-    Lock "lock",
-    Logfile "logfile",
-    Loop "loop",
-    LowPriority "low_priority",
-    Master "master",
-    Names "names",
-    Next "next",
-    No "no",
-    Not "not",
-    Of "of",
-    Offset "offset",
-    On "on",
-    Only "only",
-    Optimize "optimize",
-    Or "or",
-    Order "order",
-    Package "package",
-    Partitions "partitions",
-    Password "password",
-    Persist "persist",
-    PersistOnly "persist_only",
-    Prepare "prepare",
-    Previous "previous",
-    Privileges "privileges",
-    Procedure "procedure",
-    Processlist "processlist",
-    Profiles "profiles",
-    Purge "purge",
-    Query "query",
-    Quick "quick",
-    Read "read",
-    Recover "recover",
-    Recursive "recursive",
-    Relaylog "relaylog",
-    Release "release",
-    Rename "rename",
-    Repair "repair",
-    Repeat "repeat",
-    Replace "replace",
-    Replica "replica",
-    Replicas "replicas",
-    Replication "replication",
-    Reset "reset",
-    Resignal "resignal",
-    Resource "resource",
-    Restart "restart",
-    Return "return",
-    Revoke "revoke",
-    Role "role",
-    Rollback "rollback",
-    Row "row",
-    Savepoint "savepoint",
-    Schema "schema",
-    Schemas "schemas",
-    Select "select",
-    Sequence "sequence",
-    Server "server",
-    Session "session",
-    Set "set",
-    Share "share",
-    Show "show",
-    Shutdown "shutdown",
-    Signal "signal",
-    Slave "slave",
-    Snapshot "snapshot",
-    Soft "soft",
-    SqlCalcFoundRows "sql_calc_found_rows",
-    Stage "stage",
-    Start "start",
-    Statement "statement",
-    Stop "stop",
-    Table "table",
-    Tables "tables",
-    Tablespace "tablespace",
-    Temporary "temporary",
-    Then "then",
-    To "to",
-    Transaction "transaction",
-    Trigger "trigger",
-    Truncate "truncate",
-    Undo "undo",
-    Uninstall "uninstall",
-    Union "union",
-    Unlock "unlock",
-    Until "until",
-    Update "update",
-    Use "use",
-    User "user",
-    Using "using",
-    Value "value",
-    Values "values",
-    Variables "variables",
-    View "view",
-    Warnings "warnings",
-    When "when",
-    Where "where",
-    While "while",
-    With "with",
-    Work "work",
-    Write "write",
-    Xa "xa",
+    All Alter Analyze As Atomic Authors Backup Begin Binary Binlog By Cache Call Case Chain Change
+    Character Charset Check Checksum Clone Columns Commit Connection Consistent Contributors Count
+    Create Current Database Databases Deallocate Declare Default Definer Delayed Delete Desc
+    Describe Diagnostics Do Drop Else End Engine Errors Event Except Execute Explain Export Extended
+    Fetch Flush For Format From Full Function Get Global Grant Grants Group Handler Hard Help
+    HighPriority = "high_priority" Hosts If Ignore Immediate Import In Index Insert Install Instance
+    Intersect Into Isolation Join Kill Limit Lines Load Local Lock Logfile Loop
+    LowPriority = "low_priority" Master Names Next No Not Of Offset On Only Optimize Or Order
+    Package Partitions Password Persist PersistOnly = "persist_only" Prepare Previous Privileges
+    Procedure Processlist Profiles Purge Query Quick Read Recover Recursive Relaylog Release Rename
+    Repair Repeat Replace Replica Replicas Replication Reset Resignal Resource Restart Return Revoke
+    Role Rollback Row Savepoint Schema Schemas Select Sequence Server Session Set Share Show
+    Shutdown Signal Slave Snapshot Soft SqlCalcFoundRows = "sql_calc_found_rows" Stage Start
+    Statement Stop Table Tables Tablespace Temporary Then To Transaction Trigger Truncate Undo
+    Uninstall Union Unlock Until Update Use User Using Value Values Variables View Warnings When
+    Where While With Work Write Xa
 }
 
 static TABLE: Names<512> = Names::new(SPELLINGS);

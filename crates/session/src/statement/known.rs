@@ -1,91 +1,70 @@
-//! What the front door knows better than the backend at hand. Owns the names; where they stand in a text is the matter
-//! of `substitute`.
+//! What the front door knows better than the backend at hand. Owns the names; `substitute` knows where in a text they are
+//! replaced.
 
-use std::borrow::Cow;
-
-use super::identifier;
-use super::lexer::Lexer;
+use super::reader::Reader;
 use super::token::Token;
+use super::variables::{self, Scope};
 
-/// What can be replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Known {
-    /// `ROW_COUNT()`
-    RowCount,
-    /// `FOUND_ROWS()`
-    FoundRows,
-    /// `CONNECTION_ID()`
-    ConnectionId,
-    /// `@@warning_count`
-    WarningCount,
-    /// `@@error_count`
-    ErrorCount,
-    /// `@@last_gtid`
-    LastGtid,
-    /// `@@pseudo_thread_id`
-    PseudoThreadId,
-    /// `@@socket`
-    Socket,
-    /// `@@port`
-    Port,
-    /// `@@hostname`
-    Hostname,
-    /// `@@bind_address`
-    BindAddress,
+macro_rules! known {
+    ($($variant:ident $written:literal)*) => {
+        /// What can be replaced.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Known { $(#[doc = $written] $variant,)* }
+
+        impl Known {
+            const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// How it is written.
+            pub const fn expression(self) -> &'static str {
+                match self { $(Self::$variant => $written,)* }
+            }
+        }
+    };
+}
+
+known! {
+    RowCount "ROW_COUNT()"
+    FoundRows "FOUND_ROWS()"
+    ConnectionId "CONNECTION_ID()"
+    WarningCount "@@warning_count"
+    ErrorCount "@@error_count"
+    LastGtid "@@last_gtid"
+    PseudoThreadId "@@pseudo_thread_id"
+    Socket "@@socket"
+    Port "@@port"
+    Hostname "@@hostname"
+    BindAddress "@@bind_address"
 }
 
 impl Known {
-    /// How it is written.
-    pub const fn expression(self) -> &'static str {
-        match self {
-            Self::RowCount => "ROW_COUNT()",
-            Self::FoundRows => "FOUND_ROWS()",
-            Self::ConnectionId => "CONNECTION_ID()",
-            Self::WarningCount => "@@warning_count",
-            Self::ErrorCount => "@@error_count",
-            Self::LastGtid => "@@last_gtid",
-            Self::PseudoThreadId => "@@pseudo_thread_id",
-            Self::Socket => "@@socket",
-            Self::Port => "@@port",
-            Self::Hostname => "@@hostname",
-            Self::BindAddress => "@@bind_address",
-        }
-    }
-
-    pub(super) fn of_function(name: &[u8]) -> Option<Self> {
-        let known = [
-            (&b"row_count"[..], Self::RowCount),
-            (b"found_rows", Self::FoundRows),
-            (b"connection_id", Self::ConnectionId),
-        ];
-        find(&known, name)
-    }
-
-    /// The variable whose name is next. One of the other scope is left to the server, which refuses it.
-    pub(super) fn read(lexer: &mut Lexer<'_>) -> Option<Self> {
-        let scope = lexer.clone().next().identifier()?;
-        let known = Self::of_variable(&variable_name(lexer)?)?;
-        let of_session = known.is_of_last_statement() || known == Self::PseudoThreadId;
-        let others: &[&[u8]] = match of_session {
-            true => &[b"global"],
-            false => &[b"session", b"local"],
+    /// Takes the one that comes next. A variable of the other scope is left to the server, which refuses it.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let (known, is_whole) = match reader.next() {
+            Token::Word(word) => {
+                let known = Self::find(word.text, |written| written.strip_suffix("()"))?;
+                (known, reader.accept_call())
+            }
+            Token::SystemVariable => {
+                let (scope, name) = variables::name(reader)?;
+                let known = Self::find(name, |written| written.strip_prefix("@@"))?;
+                let of_session = known.is_of_last_statement() || known == Self::PseudoThreadId;
+                let other = if of_session {
+                    Scope::Global
+                } else {
+                    Scope::Session
+                };
+                (known, scope != other)
+            }
+            _ => return None,
         };
-        let refused = others.iter().any(|other| scope.eq_ignore_ascii_case(other));
-        (!refused).then_some(known)
+        is_whole.then_some(known)
     }
 
-    fn of_variable(name: &[u8]) -> Option<Self> {
-        let known = [
-            (&b"warning_count"[..], Self::WarningCount),
-            (b"error_count", Self::ErrorCount),
-            (b"last_gtid", Self::LastGtid),
-            (b"pseudo_thread_id", Self::PseudoThreadId),
-            (b"socket", Self::Socket),
-            (b"port", Self::Port),
-            (b"hostname", Self::Hostname),
-            (b"bind_address", Self::BindAddress),
-        ];
-        find(&known, name)
+    fn find(name: &[u8], part: impl Fn(&'static str) -> Option<&'static str>) -> Option<Self> {
+        let is_named = |known: &Self| {
+            part(known.expression()).is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(name))
+        };
+        Self::ALL.iter().copied().find(is_named)
     }
 
     /// It is about the statement before, so that only the first statement of a text may be told.
@@ -98,24 +77,5 @@ impl Known {
                 | Self::ErrorCount
                 | Self::LastGtid
         )
-    }
-}
-
-fn find(known: &[(&[u8], Known)], name: &[u8]) -> Option<Known> {
-    known
-        .iter()
-        .find_map(|(known, what)| known.eq_ignore_ascii_case(name).then_some(*what))
-}
-
-/// The name behind `@@`, without its scope.
-fn variable_name<'a>(lexer: &mut Lexer<'a>) -> Option<Cow<'a, [u8]>> {
-    let mut name = lexer.next().identifier()?;
-    loop {
-        let mut ahead = lexer.clone();
-        if ahead.next() != Token::Mark(b'.') {
-            return Some(identifier::unquote(name, lexer.dialect().charset));
-        }
-        name = ahead.next().identifier()?;
-        *lexer = ahead;
     }
 }

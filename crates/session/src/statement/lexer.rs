@@ -66,9 +66,9 @@ impl<'a> Lexer<'a> {
         self.start..self.at
     }
 
-    /// The last token, for those who take several for one, begins at `start`.
-    pub(super) const fn extend_place(&mut self, start: usize) {
-        self.start = start;
+    /// All of the text.
+    pub(super) const fn text(&self) -> &'a [u8] {
+        self.text
     }
 
     /// What was not read yet.
@@ -329,7 +329,7 @@ fn plain_run(bytes: &[u8], marks: [u8; 2]) -> usize {
     8 * words.len() + rest.iter().take_while(is_plain).count()
 }
 
-const fn is_word_byte(byte: u8) -> bool {
+pub(super) const fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 

@@ -12,7 +12,6 @@ mod calls;
 mod charset;
 mod classify;
 mod comment;
-mod definition;
 mod dialect;
 mod digest;
 mod explain;
@@ -45,14 +44,13 @@ mod target;
 mod text_prepared;
 mod time_limit;
 mod token;
-mod tracking;
 mod transaction;
 mod unseen;
 mod user_variables;
 mod variables;
 mod write;
 
-pub use assignments::{SessionSet, SessionSets, sets_session};
+pub use assignments::{SessionSet, SessionSets, sets_session, sets_tracked};
 pub use body::{Body, routine_body};
 pub use calls::{Called, CalledList, called};
 pub use charset::Trail;
@@ -76,9 +74,11 @@ pub use substitute::substitute;
 pub use target::{Kill, Named, kill_target, names, use_schema};
 pub use text_prepared::{Source, TextPrepared, text_prepared};
 pub use time_limit::{milliseconds, seconds, time_limit};
-pub use tracking::sets_tracked;
 pub use unseen::{UNSEEN_MAX, unseen_question};
 pub use user_variables::{Mention, carried_name, user_variables};
+
+pub(crate) use token::is_among;
+pub(crate) use variables::Variable;
 
 #[cfg(test)]
 mod tests;

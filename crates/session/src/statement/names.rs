@@ -6,7 +6,7 @@ pub(super) const LONGEST: usize = 40;
 
 const FREE: u16 = u16::MAX;
 
-/// A table of lower-case names with `SLOTS` places, at least twice as many as names.
+/// A table of names with `SLOTS` places, at least twice as many as names.
 pub(super) struct Names<const SLOTS: usize> {
     names: &'static [&'static str],
     slots: [u16; SLOTS],

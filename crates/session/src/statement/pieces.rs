@@ -2,8 +2,8 @@
 //! the quotes off; knows no grammar.
 
 use super::dialect::Dialect;
-use super::lexer::Lexer;
-use super::quotas::value;
+use super::identifier::value;
+use super::reader::Reader;
 use super::token::Token;
 
 /// One token; what is no UTF-8 is replaced.
@@ -31,35 +31,24 @@ pub enum Piece {
 /// several statements.
 #[must_use]
 pub fn pieces(text: &[u8], dialect: &Dialect) -> Option<Vec<Piece>> {
-    let mut lexer = Lexer::new(text, dialect);
+    let mut reader = Reader::new(text, dialect);
     let mut pieces = Vec::new();
-    loop {
-        let token = lexer.next();
-        let written = text.get(lexer.place()).unwrap_or_default();
+    while !reader.at_end() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        pieces.push(match token {
-            Token::End => break,
-            Token::Mark(b';') => {
-                let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
-                if !lexer.rest().iter().all(blank) {
-                    return None;
-                }
-                break;
-            }
+        let written = reader.written();
+        pieces.push(match reader.next() {
             Token::Word(word) => Piece::Word(text(word.text)),
             Token::Name(_) => Piece::Name(text(&value(written, dialect))),
             Token::Text => Piece::Text(text(&value(written, dialect))),
             Token::Number(number) => Piece::Number(text(number)),
-            Token::UserVariable(_) => {
-                let name = written.get(1..).unwrap_or_default();
-                Piece::UserVariable(text(&value(name, dialect)))
-            }
+            Token::UserVariable(name) => Piece::UserVariable(text(&value(&name[1..], dialect))),
             Token::SystemVariable => Piece::SystemVariable,
             Token::Assign => Piece::Assign,
             Token::Mark(mark) => Piece::Mark(mark),
+            Token::End => return None,
         });
     }
-    (!lexer.in_doubt()).then_some(pieces)
+    reader.is_done().then_some(pieces)
 }
 
 #[cfg(test)]

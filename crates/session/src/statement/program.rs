@@ -71,17 +71,10 @@ struct Body {
     heads: bool,
 }
 
-/// Words that end a characteristic of a routine.
-const ENDS_OF_HEAD: [&[u8]; 5] = [b"sql", b"data", b"deterministic", b"definer", b"invoker"];
-
 fn may_end_head(token: Token<'_>) -> bool {
-    match token {
-        Token::Mark(b')') | Token::Text => true,
-        Token::Word(word) => ENDS_OF_HEAD
-            .iter()
-            .any(|end| end.eq_ignore_ascii_case(word.text)),
-        _ => false,
-    }
+    // Words that end a characteristic of a routine.
+    const ENDS: &str = "sql data deterministic definer invoker";
+    matches!(token, Token::Mark(b')') | Token::Text) || token.is_among(ENDS)
 }
 
 impl Body {

@@ -4,8 +4,7 @@ use super::dialect::Dialect;
 use super::identifier;
 use super::keyword::Keyword;
 use super::known::Known;
-use super::lexer::Lexer;
-use super::token::Token;
+use super::reader::Reader;
 
 /// `SHOW WARNINGS` or `SHOW ERRORS`, with its LIMIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,23 +20,19 @@ pub struct Diagnostics {
 /// What a text asks that is one `SHOW WARNINGS` or `SHOW ERRORS`.
 #[must_use]
 pub fn show_diagnostics(text: &[u8], dialect: &Dialect) -> Option<Diagnostics> {
-    let mut lexer = Lexer::new(text, dialect);
-    lexer.next().is(Keyword::Show).then_some(())?;
-    let errors = asks_for_errors(lexer.next())?;
+    let mut reader = Reader::new(text, dialect);
+    reader.accept(Keyword::Show).then_some(())?;
+    let errors = asks_for_errors(&mut reader)?;
     let (mut offset, mut rows) = (0, u64::MAX);
-    let mut token = lexer.next();
-    if word(token, b"limit") {
-        rows = number(lexer.next())?;
-        token = lexer.next();
-        if token == Token::Mark(b',') {
-            (offset, rows) = (rows, number(lexer.next())?);
-            token = lexer.next();
-        } else if word(token, b"offset") {
-            offset = number(lexer.next())?;
-            token = lexer.next();
+    if reader.accept(Keyword::Limit) {
+        rows = reader.number()?;
+        if reader.accept_mark(b',') {
+            (offset, rows) = (rows, reader.number()?);
+        } else if reader.accept(Keyword::Offset) {
+            offset = reader.number()?;
         }
     }
-    ends(&mut lexer, token).then_some(Diagnostics {
+    reader.is_done().then_some(Diagnostics {
         errors,
         offset,
         rows,
@@ -48,86 +43,40 @@ pub fn show_diagnostics(text: &[u8], dialect: &Dialect) -> Option<Diagnostics> {
 /// `SELECT @@warning_count`, `SHOW COUNT(*) WARNINGS` and the like.
 #[must_use]
 pub fn lone(text: &[u8], dialect: &Dialect) -> Option<(Known, Vec<u8>)> {
-    let mut lexer = Lexer::new(text, dialect);
-    match lexer.next().keyword() {
-        Keyword::Select => selected(text, lexer),
-        Keyword::Show => shown(lexer),
-        _ => None,
-    }
-}
-
-fn selected(text: &[u8], mut lexer: Lexer<'_>) -> Option<(Known, Vec<u8>)> {
-    let first = lexer.next();
-    let start = lexer.place().start;
-    let known = match first {
-        Token::Word(word) => {
-            let known = Known::of_function(word.text)?;
-            let call = [lexer.next(), lexer.next()];
-            (call == [Token::Mark(b'('), Token::Mark(b')')]).then_some(known)?
-        }
-        Token::SystemVariable => Known::read(&mut lexer)?,
+    let mut reader = Reader::new(text, dialect);
+    let lone = match reader.next().keyword() {
+        Keyword::Select => selected(&mut reader)?,
+        Keyword::Show => shown(&mut reader)?,
         _ => return None,
     };
-    let written = text.get(start..lexer.place().end)?;
-    let mut token = lexer.next();
-    let name = if token.is(Keyword::As) {
-        let alias = lexer.next().identifier()?;
-        let alias = identifier::unquote(alias, lexer.dialect().charset).into_owned();
-        token = lexer.next();
-        alias
-    } else {
-        written.to_vec()
-    };
-    ends(&mut lexer, token).then_some((known, name))
+    reader.is_done().then_some(lone)
+}
+
+fn selected(reader: &mut Reader<'_>) -> Option<(Known, Vec<u8>)> {
+    let start = reader.place().start;
+    let known = Known::read(reader)?;
+    if reader.accept(Keyword::As) {
+        let alias = reader.next().identifier()?;
+        let alias = identifier::unquote(alias, reader.dialect().charset);
+        return Some((known, alias.into_owned()));
+    }
+    Some((known, reader.text(start..reader.behind()).to_vec()))
 }
 
 /// Behind SHOW. Both servers carry this out as a SELECT of the variable, under this name.
-fn shown(mut lexer: Lexer<'_>) -> Option<(Known, Vec<u8>)> {
-    let count = [lexer.next(), lexer.next(), lexer.next(), lexer.next()];
-    let [
-        first,
-        Token::Mark(b'('),
-        Token::Mark(b'*'),
-        Token::Mark(b')'),
-    ] = count
-    else {
-        return None;
-    };
-    first.is(Keyword::Count).then_some(())?;
-    let errors = asks_for_errors(lexer.next())?;
-    let token = lexer.next();
-    let (known, name) = match errors {
+fn shown(reader: &mut Reader<'_>) -> Option<(Known, Vec<u8>)> {
+    let is_count = reader.accept(Keyword::Count)
+        && reader.accept_mark(b'(')
+        && reader.accept_mark(b'*')
+        && reader.accept_mark(b')');
+    is_count.then_some(())?;
+    Some(match asks_for_errors(reader)? {
         true => (Known::ErrorCount, b"@@session.error_count".to_vec()),
         false => (Known::WarningCount, b"@@session.warning_count".to_vec()),
-    };
-    ends(&mut lexer, token).then_some((known, name))
+    })
 }
 
-fn asks_for_errors(token: Token<'_>) -> Option<bool> {
-    if word(token, b"warnings") {
-        Some(false)
-    } else if word(token, b"errors") {
-        Some(true)
-    } else {
-        None
-    }
-}
-
-pub(super) fn word(token: Token<'_>, expected: &[u8]) -> bool {
-    matches!(token, Token::Word(word) if word.text.eq_ignore_ascii_case(expected))
-}
-
-fn number(token: Token<'_>) -> Option<u64> {
-    let Token::Number(digits) = token else {
-        return None;
-    };
-    str::from_utf8(digits).ok()?.parse().ok()
-}
-
-/// True if nothing but semicolons follows.
-pub(super) fn ends(lexer: &mut Lexer<'_>, token: Token<'_>) -> bool {
-    let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
-    let ends = matches!(token, Token::End | Token::Mark(b';'));
-    let open = lexer.in_version_comment() || lexer.in_doubt();
-    ends && !open && lexer.rest().iter().all(blank)
+fn asks_for_errors(reader: &mut Reader<'_>) -> Option<bool> {
+    let errors = reader.accept(Keyword::Errors);
+    (errors || reader.accept(Keyword::Warnings)).then_some(errors)
 }

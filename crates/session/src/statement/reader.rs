@@ -1,5 +1,7 @@
 //! A cursor over the tokens of a text that stops at every semicolon until told to go on.
-//! Owns the one token of lookahead; knows no grammar.
+//! Owns the one token of lookahead, and its place in the text; knows no grammar.
+
+use std::ops::Range;
 
 use super::calls::{Called, CalledList, Calls};
 use super::dialect::Dialect;
@@ -14,6 +16,8 @@ const SEPARATOR: u8 = b';';
 pub(super) struct Reader<'a> {
     lexer: Lexer<'a>,
     current: Token<'a>,
+    /// Where the last token that was taken ends.
+    behind: usize,
     fingerprint: Fingerprint,
     /// For who asks which routines are called.
     calls: Option<Calls<'a>>,
@@ -26,6 +30,7 @@ impl<'a> Reader<'a> {
         Self {
             lexer,
             current,
+            behind: 0,
             fingerprint: Fingerprint::new(),
             calls: None,
         }
@@ -88,9 +93,34 @@ impl<'a> Reader<'a> {
         let token = self.peek();
         if !token.is_end() {
             self.fingerprint.push(token);
+            self.behind = self.lexer.place().end;
             self.current = self.lexer.next();
         }
         token
+    }
+
+    /// Where in the text the next token is; at the end of the text, where that is.
+    pub(super) fn place(&self) -> Range<usize> {
+        let end = self.lexer.text().len();
+        match self.current {
+            Token::End => end..end,
+            _ => self.lexer.place(),
+        }
+    }
+
+    /// Where the last token that was taken ends.
+    pub(super) const fn behind(&self) -> usize {
+        self.behind
+    }
+
+    /// The bytes of the next token.
+    pub(super) fn written(&self) -> &'a [u8] {
+        self.text(self.place())
+    }
+
+    /// A part of the text.
+    pub(super) fn text(&self, place: Range<usize>) -> &'a [u8] {
+        self.lexer.text().get(place).unwrap_or_default()
     }
 
     /// Takes the next token if it is `keyword`.
@@ -111,6 +141,51 @@ impl<'a> Reader<'a> {
         found
     }
 
+    /// Takes the next token if it is this word, in any case and without quotes.
+    pub(super) fn accept_word(&mut self, word: &str) -> bool {
+        let found = self.peek().is_word(word);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    /// Takes the next token if it is this number.
+    pub(super) fn accept_number(&mut self, number: &[u8]) -> bool {
+        let found = matches!(self.peek(), Token::Number(digits) if digits == number);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    /// Takes `()`, as far as it is there.
+    pub(super) fn accept_call(&mut self) -> bool {
+        self.accept_mark(b'(') && self.accept_mark(b')')
+    }
+
+    /// Takes a whole number.
+    pub(super) fn number<N: std::str::FromStr>(&mut self) -> Option<N> {
+        let Token::Number(digits) = self.next() else {
+            return None;
+        };
+        str::from_utf8(digits).ok()?.parse().ok()
+    }
+
+    /// Goes behind the comma that ends this part of a list; whether there is one outside of parentheses.
+    pub(super) fn skip_to_comma(&mut self) -> bool {
+        let mut depth = 0_u32;
+        while !self.at_end() {
+            match self.next() {
+                Token::Mark(b'(') => depth += 1,
+                Token::Mark(b')') => depth = depth.saturating_sub(1),
+                Token::Mark(b',') if depth == 0 => return true,
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// Whether the statement is over.
     pub(super) fn at_end(&self) -> bool {
         self.peek().is_end()
@@ -126,6 +201,14 @@ impl<'a> Reader<'a> {
         while !self.at_end() {
             self.next();
         }
+    }
+
+    /// Goes behind the next `keyword`; whether there is one.
+    pub(super) fn skip_to(&mut self, keyword: Keyword) -> bool {
+        while !self.at_end() && !self.peek().is(keyword) {
+            self.next();
+        }
+        self.accept(keyword)
     }
 
     /// Goes to the end of the text.
@@ -156,5 +239,10 @@ impl<'a> Reader<'a> {
             }
             token => token.is_end(),
         }
+    }
+
+    /// Whether the whole text was read, with certainty.
+    pub(super) fn is_done(&self) -> bool {
+        self.ends_text() && !self.in_doubt()
     }
 }

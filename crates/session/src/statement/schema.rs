@@ -79,11 +79,9 @@ pub(super) fn alter(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
 fn alter_user(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     let (mut identified, mut more) = (false, false);
     while !reader.at_end() {
-        if let Token::Word(word) = reader.next() {
-            let is = |name: &[u8]| word.text.eq_ignore_ascii_case(name);
-            identified |= is(b"identified");
-            more |= is(b"default") || is(b"role");
-        }
+        let token = reader.next();
+        identified |= token.is_word("identified");
+        more |= token.is_among("default role");
     }
     if identified && !more {
         found.add(Traits::SETS_PASSWORD);

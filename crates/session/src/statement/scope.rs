@@ -1,40 +1,30 @@
 //! Writes out the scope of system variables that are assigned as `@@x`: MariaDB's session tracker tells
-//! only of those that are written with one. Owns the places; which variables those are is `set`'s to say.
+//! only of those that are written with one.
 
+use super::assignments::{Sets, Target};
 use super::dialect::Dialect;
-use super::lexer::Lexer;
-use super::token::Token;
-use super::user_variables::Place;
-
-const SESSION: &[u8] = b"session.";
+use super::variables::Scope;
 
 /// The text with `@@session.x` in place of each `@@x` that a SET assigns. `None` if there is none, or the
 /// text cannot be read with certainty.
 #[must_use]
 pub fn scoped(text: &[u8], dialect: &Dialect) -> Option<Vec<u8>> {
-    let mut lexer = Lexer::new(text, dialect);
-    let (mut place, mut out, mut copied) = (Place::default(), Vec::new(), 0);
-    let mut token = lexer.next();
-    while token != Token::End {
-        let end = lexer.place().end;
-        if token == Token::SystemVariable && place.assigns() && is_bare(&mut lexer.clone()) {
-            out.extend_from_slice(text.get(copied..end)?);
-            out.extend_from_slice(SESSION);
-            copied = end;
+    let mut sets = Sets::new(text, dialect);
+    let (mut out, mut copied) = (Vec::new(), 0);
+    while let Some(assigned) = sets.next() {
+        if matches!(assigned.target, Target::Variable { at: true, .. })
+            && assigned.scope == Scope::Unscoped
+        {
+            out.extend_from_slice(&text[copied..assigned.behind]);
+            out.extend_from_slice(b"session.");
+            copied = assigned.behind;
         }
-        place.pass(token);
-        token = lexer.next();
     }
-    if lexer.in_doubt() || copied == 0 {
+    if sets.in_doubt() || copied == 0 {
         return None;
     }
-    out.extend_from_slice(text.get(copied..)?);
+    out.extend_from_slice(&text[copied..]);
     Some(out)
-}
-
-/// True if a name without a scope comes next.
-fn is_bare(lexer: &mut Lexer<'_>) -> bool {
-    lexer.next().identifier().is_some() && lexer.next() != Token::Mark(b'.')
 }
 
 #[cfg(test)]

@@ -1,366 +1,210 @@
 //! Replaces what the front door knows better than the backend at hand by its value: counts and the GTID of what the
-//! session has run last, and addresses. Owns the places and the names of the columns; the
-//! values are the caller's.
+//! session has run last, and addresses. Owns the places and the names of the columns; the caller has the values.
 
-use super::definition::{Kept, kept};
 use super::dialect::Dialect;
 use super::identifier;
 use super::keyword::Keyword;
 use super::known::Known;
-use super::lexer::Lexer;
+use super::lexer::is_word_byte;
+use super::program;
+use super::reader::Reader;
 use super::token::Token;
 
-/// The text with everything replaced that `value` has an expression for. A column that would take
-/// its name from what was replaced is named as before. What the server keeps, such as a default, stays as it is.
+/// Words behind the list of columns.
+const ENDS: &str =
+    "from into where group having order limit union procedure for lock except intersect";
+
+/// Words between SELECT and the first column.
+const MODIFIERS: &str = "all distinct distinctrow high_priority sql_big_result sql_buffer_result sql_cache \
+    sql_calc_found_rows sql_no_cache sql_small_result straight_join";
+
+/// Words that join expressions, or go on with one: what follows is no alias, nor are they.
+const OPERATORS: &str = "and or xor not div mod is in like rlike regexp between collate binary case when then else end \
+    sounds escape distinct all sql_no_cache";
+
+/// The text with everything replaced that `value` has an expression for. A column that would take its name from what was
+/// replaced is named as before. What the server keeps, such as a default, stays as it is.
 /// `None` if nothing was replaced, or the text cannot be read with certainty.
 pub fn substitute(
     text: &[u8],
     dialect: &Dialect,
     value: impl Fn(Known) -> Option<String>,
 ) -> Option<Vec<u8>> {
-    let mut edit = Edit::new(text, Lexer::new(text, dialect));
+    let mut reader = Reader::new(text, dialect);
+    let mut place = Place::default();
+    let (mut out, mut copied, mut first) = (Vec::new(), 0, true);
+    // Where the column begins that is being read, and whether something in it was replaced.
+    let (mut column, mut replaced) = (0, false);
     loop {
-        let before = edit.out.len();
-        let token = edit.lexer.next();
-        if edit.kept == Kept::Nothing
-            && let Some(known) = edit.known(token)
-            && (edit.first || !known.is_of_last_statement())
+        if reader.at_end() {
+            if !reader.resume() {
+                break;
+            }
+            place = place.of_next_statement();
+            first = false;
+        }
+        let (token, start) = (reader.peek(), reader.place().start);
+        let known = if place.takes(token) {
+            Known::read(&mut reader)
+        } else {
+            reader.next();
+            None
+        };
+        if place.before == Before::Column {
+            (column, replaced) = (start, false);
+        }
+        if let Some(known) = known
+            && (first || !known.is_of_last_statement())
+            && !crosses_comment(&text[start..reader.behind()])
             && let Some(value) = value(known)
         {
-            edit.replace(value.as_bytes());
-        } else if token == Token::End {
-            edit.item_ends();
-            break;
-        } else {
-            edit.pass(token);
+            out.extend_from_slice(&text[copied..start]);
+            // `SELECT@@port` has two tokens, `SELECT7` has one.
+            if out.last().is_some_and(|&byte| is_word_byte(byte)) {
+                out.push(b' ');
+            }
+            out.extend_from_slice(value.as_bytes());
+            copied = reader.behind();
+            replaced = true;
         }
-        debug_assert!(edit.out.len() >= before);
+        let named = place.is_alias(token);
+        place.pass(token);
+        let name = &text[column..reader.behind()];
+        if replaced && !named && place.ends_column(reader.peek()) && !name.contains(&0) {
+            out.extend_from_slice(&text[copied..reader.behind()]);
+            out.extend_from_slice(b" AS ");
+            out.extend_from_slice(&identifier::quoted_name(name, dialect.charset));
+            copied = reader.behind();
+        }
     }
-    if edit.lexer.in_doubt() || edit.copied == 0 {
+    if reader.in_doubt() || copied == 0 {
         return None;
     }
-    edit.out.extend_from_slice(&text[edit.copied..]);
-    Some(edit.out)
+    out.extend_from_slice(&text[copied..]);
+    Some(out)
 }
 
-/// True if all of a text can be read with certainty.
-fn is_certain(text: &[u8], dialect: &Dialect) -> bool {
-    let mut lexer = Lexer::new(text, dialect);
-    while lexer.next() != Token::End {}
-    !lexer.in_doubt()
+/// What begins within a version comment and ends behind it would take the comment's end away.
+fn crosses_comment(written: &[u8]) -> bool {
+    let count = |mark: &[u8]| written.windows(2).filter(|&pair| pair == mark).count();
+    count(b"/*") != count(b"*/")
 }
 
-struct Edit<'a> {
-    text: &'a [u8],
-    lexer: Lexer<'a>,
-    out: Vec<u8>,
-    /// How much of the text is in `out`, or was replaced.
-    copied: usize,
-    /// Still in the first statement.
-    first: bool,
+/// Where in a statement a token stands.
+#[derive(Default)]
+struct Place {
+    kept: Kept,
+    before: Before,
     depth: u32,
     /// In a list of assignments.
     sets: bool,
-    /// What is kept of the statement that is being read.
-    kept: Kept,
-    item: Option<Item>,
-    /// What came before: a point makes a name of what follows.
-    before: Before,
+    /// In the list of columns of the SELECT that the statement begins with.
+    columns: bool,
 }
 
-/// A column of the result as far as it was read.
-struct Item {
-    start: usize,
-    end: usize,
-    replaced: bool,
-    named: bool,
+/// How much of a definition the server keeps, to evaluate it again later.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Kept {
+    /// It runs once.
+    #[default]
+    Nothing,
+    /// A definition; of what comes next.
+    Defines,
+    /// Defaults, generated columns and checks of a table. What it is filled from runs once.
+    UntilSelect,
+    /// A view.
+    Statement,
+    /// A stored program, whose semicolons need not end the statement.
+    Text,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Before {
+    #[default]
     Start,
+    /// It makes a name of what follows.
     Point,
+    /// What is set comes next.
+    Target,
+    /// A column comes next.
+    Column,
     /// The end of an expression: a word right behind it is an alias.
     Operand,
     As,
-    /// What is set comes next.
-    Target,
     Other,
 }
 
-impl<'a> Edit<'a> {
-    fn new(text: &'a [u8], lexer: Lexer<'a>) -> Self {
-        Self {
-            text,
-            lexer,
-            out: Vec::new(),
-            copied: 0,
-            first: true,
-            depth: 0,
-            sets: false,
-            kept: Kept::Nothing,
-            item: None,
-            before: Before::Start,
+impl Place {
+    fn of_next_statement(self) -> Self {
+        let mut next = Self::default();
+        if self.kept == Kept::Text {
+            next.kept = Kept::Text;
+        }
+        next
+    }
+
+    /// Whether `token` may be what is replaced, or the beginning of it.
+    fn takes(&self, token: Token<'_>) -> bool {
+        self.kept == Kept::Nothing
+            && match token {
+                Token::Word(_) => self.before != Before::Point,
+                Token::SystemVariable => self.before != Before::Target,
+                _ => false,
+            }
+    }
+
+    /// Whether a column is over before `next`.
+    fn ends_column(&self, next: Token<'_>) -> bool {
+        let ends = next.is_end() || next.is_mark(b',') || next.is_among(ENDS);
+        self.columns && self.depth == 0 && ends
+    }
+
+    /// Whether `token` names the expression before it.
+    fn is_alias(&self, token: Token<'_>) -> bool {
+        match (self.before, token) {
+            (Before::As, _) => true,
+            (Before::Operand, Token::Word(_)) => !token.is_among(OPERATORS),
+            (Before::Operand, token) => matches!(token, Token::Name(_) | Token::Text),
+            _ => false,
         }
     }
 
-    /// What begins with `token`, if that can be replaced. Afterwards the lexer is behind it.
-    fn known(&mut self, token: Token<'a>) -> Option<Known> {
-        let start = self.lexer.place().start;
-        let mut ahead = self.lexer.clone();
-        let known = match token {
-            Token::Word(word) if self.before != Before::Point => {
-                let known = Known::of_function(word.text)?;
-                let call = [ahead.next(), ahead.next()];
-                (call == [Token::Mark(b'('), Token::Mark(b')')]).then_some(known)?
+    fn pass(&mut self, token: Token<'_>) {
+        let keyword = token.keyword();
+        let begins = self.before == Before::Start;
+        if begins {
+            self.sets = keyword == Keyword::Set;
+            self.columns = keyword == Keyword::Select;
+        }
+        self.kept = match (self.kept, keyword) {
+            // Also behind `SET STATEMENT … FOR`.
+            (Kept::Nothing, Keyword::Create | Keyword::Alter) if begins || self.sets => {
+                Kept::Defines
             }
-            Token::SystemVariable if self.before != Before::Target => Known::read(&mut ahead)?,
-            _ => return None,
+            (Kept::Defines, Keyword::Table) => Kept::UntilSelect,
+            (Kept::Defines, Keyword::View) => Kept::Statement,
+            (Kept::Defines, object) if program::is_program(object) => Kept::Text,
+            (Kept::UntilSelect, Keyword::Select) => Kept::Nothing,
+            (kept, _) => kept,
         };
-        // What begins within a comment for some versions and ends behind it would take the comment's end away.
-        let crosses = ahead.in_version_comment() != self.lexer.in_version_comment();
-        if crosses {
-            return None;
-        }
-        self.lexer = ahead;
-        self.lexer.extend_place(start);
-        Some(known)
-    }
-
-    fn replace(&mut self, value: &[u8]) {
-        let place = self.lexer.place();
-        self.out
-            .extend_from_slice(&self.text[self.copied..place.start]);
-        // `SELECT@@port` has two tokens, `SELECT7` has one.
-        if self.out.last().is_some_and(|&byte| may_be_in_word(byte)) {
-            self.out.push(b' ');
-        }
-        self.out.extend_from_slice(value);
-        self.copied = place.end;
-        let item = self.open_item();
-        if let Some(item) = item {
-            item.replaced = true;
-            item.named = false;
-        }
-        self.before = Before::Operand;
-    }
-
-    /// Takes note of a token that stays.
-    fn pass(&mut self, token: Token<'a>) {
+        self.sets &= keyword != Keyword::Select;
         match token {
-            Token::Mark(b';') => {
-                self.item_ends();
-                self.first = false;
-                self.before = Before::Start;
-                self.depth = 0;
-                if self.kept != Kept::Text {
-                    self.kept = Kept::Nothing;
-                }
-                return;
-            }
             Token::Mark(b'(') => self.depth += 1,
             Token::Mark(b')') => self.depth = self.depth.saturating_sub(1),
             _ => {}
         }
-        let keyword = token.keyword();
-        self.keep(keyword);
-        if self.before == Before::Start {
-            if keyword == Keyword::Select {
-                let end = self.lexer.place().end;
-                self.item = Some(Item {
-                    start: end,
-                    end,
-                    replaced: false,
-                    named: false,
-                });
-            }
-            self.sets = keyword == Keyword::Set;
-            self.before = match self.sets {
-                true => Before::Target,
-                false => Before::Other,
-            };
-            return;
-        }
-        // Behind `SET STATEMENT … FOR` is a statement.
-        self.sets &= keyword != Keyword::Select;
-        if self.sets && self.depth == 0 && token == Token::Mark(b',') {
-            self.before = Before::Target;
-            return;
-        }
-        if self.depth == 0 && self.item.is_some() {
-            if token == Token::Mark(b',') {
-                return self.next_item();
-            }
-            if ends_items(token) {
-                return self.item_ends();
-            }
-            if self.is_of_select(token) {
-                return;
-            }
-        }
-        let named = self.depth == 0 && is_alias(self.before, token);
-        if let Some(item) = self.open_item() {
-            item.named = named;
-        }
-        self.before = before(token);
-    }
-
-    /// A definition begins with a statement, or behind `SET STATEMENT … FOR`.
-    fn keep(&mut self, keyword: Keyword) {
-        self.kept = match self.kept {
-            Kept::UntilSelect if keyword == Keyword::Select => Kept::Nothing,
-            Kept::Nothing if self.before == Before::Start || self.sets => {
-                kept(keyword, self.lexer.clone())
-            }
-            kept => kept,
+        self.columns &= self.depth > 0 || !token.is_among(ENDS);
+        let lists = self.depth == 0 && token.is_mark(b',') || begins;
+        self.before = match token {
+            Token::Mark(b'.') => Before::Point,
+            _ if lists && self.sets => Before::Target,
+            _ if lists && self.columns => Before::Column,
+            _ if self.before == Before::Column && token.is_among(MODIFIERS) => Before::Column,
+            _ if token.is(Keyword::As) => Before::As,
+            Token::Mark(b')' | b'?') => Before::Operand,
+            Token::Mark(_) | Token::Assign => Before::Other,
+            _ if token.is_among(OPERATORS) => Before::Other,
+            _ => Before::Operand,
         };
     }
-
-    /// True of words between `SELECT` and the first column, such as `DISTINCT`: no name has them.
-    fn is_of_select(&self, token: Token<'_>) -> bool {
-        let begins = |item: &Item| item.start == item.end;
-        let word = matches!(token, Token::Word(word) if is_modifier(word.text));
-        word && self.before == Before::Other && self.item.as_ref().is_some_and(begins)
-    }
-
-    /// The column that the last token is part of.
-    fn open_item(&mut self) -> Option<&mut Item> {
-        let place = self.lexer.place();
-        let item = self.item.as_mut()?;
-        if item.start == item.end {
-            item.start = place.start;
-        }
-        item.end = place.end;
-        Some(item)
-    }
-
-    fn next_item(&mut self) {
-        self.item_ends();
-        let end = self.lexer.place().end;
-        self.item = Some(Item {
-            start: end,
-            end,
-            replaced: false,
-            named: false,
-        });
-        self.before = Before::Other;
-    }
-
-    /// A column without an alias is called what its expression was.
-    fn item_ends(&mut self) {
-        let Some(item) = self.item.take().filter(|item| item.replaced && !item.named) else {
-            return;
-        };
-        let dialect = self.lexer.dialect();
-        let name = &self.text[item.start..item.end];
-        let name = identifier::quoted_name(name, dialect.charset);
-        // Not all that can stand in a string or in a comment can stand in a name: the value goes
-        // before the name. And behind `--` a name would be a comment.
-        if !is_certain(&name, dialect) || self.text[..item.end].ends_with(b"--") {
-            return;
-        }
-        self.out
-            .extend_from_slice(&self.text[self.copied..item.end]);
-        self.copied = item.end;
-        self.out.extend_from_slice(b" AS ");
-        self.out.extend_from_slice(&name);
-    }
-}
-
-fn may_be_in_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
-}
-
-/// True for the words behind the list of columns.
-fn ends_items(token: Token<'_>) -> bool {
-    const ENDS: [&[u8]; 13] = [
-        b"from",
-        b"into",
-        b"where",
-        b"group",
-        b"having",
-        b"order",
-        b"limit",
-        b"union",
-        b"procedure",
-        b"for",
-        b"lock",
-        b"except",
-        b"intersect",
-    ];
-    matches!(token, Token::Word(word) if ENDS.iter().any(|end| end.eq_ignore_ascii_case(word.text)))
-}
-
-/// True for words that say how a SELECT reads.
-fn is_modifier(word: &[u8]) -> bool {
-    const MODIFIERS: [&[u8]; 11] = [
-        b"all",
-        b"distinct",
-        b"distinctrow",
-        b"high_priority",
-        b"sql_big_result",
-        b"sql_buffer_result",
-        b"sql_cache",
-        b"sql_calc_found_rows",
-        b"sql_no_cache",
-        b"sql_small_result",
-        b"straight_join",
-    ];
-    MODIFIERS
-        .iter()
-        .any(|modifier| modifier.eq_ignore_ascii_case(word))
-}
-
-/// True if a token behind an expression names it.
-fn is_alias(before: Before, token: Token<'_>) -> bool {
-    match token {
-        Token::Name(_) | Token::Text => matches!(before, Before::Operand | Before::As),
-        Token::Word(word) => {
-            before == Before::As || before == Before::Operand && !is_operator(word.text)
-        }
-        _ => false,
-    }
-}
-
-fn before(token: Token<'_>) -> Before {
-    match token {
-        Token::Mark(b'.') => Before::Point,
-        Token::Mark(b')') | Token::Number(_) | Token::Text | Token::Name(_) => Before::Operand,
-        token if token.is(Keyword::As) => Before::As,
-        Token::Word(word) if !is_operator(word.text) => Before::Operand,
-        _ => Before::Other,
-    }
-}
-
-/// True for words that join expressions, or go on with one.
-fn is_operator(word: &[u8]) -> bool {
-    const OPERATORS: [&[u8]; 24] = [
-        b"and",
-        b"or",
-        b"xor",
-        b"not",
-        b"div",
-        b"mod",
-        b"is",
-        b"in",
-        b"like",
-        b"rlike",
-        b"regexp",
-        b"between",
-        b"collate",
-        b"binary",
-        b"case",
-        b"when",
-        b"then",
-        b"else",
-        b"end",
-        b"sounds",
-        b"escape",
-        b"distinct",
-        b"all",
-        b"sql_no_cache",
-    ];
-    OPERATORS
-        .iter()
-        .any(|operator| operator.eq_ignore_ascii_case(word))
 }

@@ -41,7 +41,9 @@ pub fn use_schema<'a>(text: &'a [u8], dialect: &Dialect) -> Option<Cow<'a, [u8]>
         return None;
     }
     let name = reader.next().identifier()?;
-    (reader.ends_text() && !reader.in_doubt()).then(|| identifier::unquote(name, dialect.charset))
+    reader
+        .is_done()
+        .then(|| identifier::unquote(name, dialect.charset))
 }
 
 /// The target of a text that is one `KILL [HARD | SOFT] [CONNECTION | QUERY] number`, or `CONNECTION_ID()`
@@ -65,14 +67,10 @@ pub fn kill_target(text: &[u8], dialect: &Dialect) -> Option<Kill> {
         Token::UserVariable(written) => {
             Named::Variable(user_variables::name(written)?.to_ascii_lowercase().into())
         }
-        token => {
-            let name = token.identifier()?;
-            let own = name.eq_ignore_ascii_case(b"connection_id");
-            let called = own && reader.accept_mark(b'(') && reader.accept_mark(b')');
-            called.then_some(Named::Own)?
-        }
+        token if token.is_word("connection_id") && reader.accept_call() => Named::Own,
+        _ => return None,
     };
-    (reader.ends_text() && !reader.in_doubt()).then_some(Kill { named, query, soft })
+    reader.is_done().then_some(Kill { named, query, soft })
 }
 
 /// Every word of a text that may name a table, quotes off; `None` if it cannot be read with

@@ -1,10 +1,9 @@
 //! PREPARE, EXECUTE and DEALLOCATE of texts. Owns their forms; what is prepared where is the caller's to know.
 
 use super::dialect::Dialect;
-use super::identifier;
+use super::identifier::{self, value};
 use super::keyword::Keyword;
-use super::lexer::Lexer;
-use super::quotas::value;
+use super::reader::Reader;
 use super::token::Token;
 use super::user_variables;
 
@@ -32,46 +31,43 @@ pub enum Source {
 /// names or sources cannot be told with certainty.
 #[must_use]
 pub fn text_prepared(text: &[u8], dialect: &Dialect) -> Option<TextPrepared> {
-    let mut lexer = Lexer::new(text, dialect);
-    let verb = lexer.next().keyword();
-    let found = match verb {
+    let mut reader = Reader::new(text, dialect);
+    let found = match reader.next().keyword() {
         Keyword::Prepare => {
-            let name = name(lexer.next())?;
-            let from = lexer.next();
-            matches!(from, Token::Word(word) if word.text.eq_ignore_ascii_case(b"from"))
-                .then_some(())?;
-            TextPrepared::Prepare(name, source(&mut lexer, text)?)
+            let name = name(&mut reader)?;
+            reader.accept(Keyword::From).then_some(())?;
+            TextPrepared::Prepare(name, source(&mut reader)?)
         }
-        Keyword::Execute => match lexer.next() {
-            token if token.is(Keyword::Immediate) => return None,
-            token => TextPrepared::Execute(name(token)?),
-        },
-        Keyword::Deallocate | Keyword::Drop => {
-            lexer.next().is(Keyword::Prepare).then_some(())?;
-            TextPrepared::Deallocate(name(lexer.next())?)
+        Keyword::Execute if reader.peek_keyword() != Keyword::Immediate => {
+            let name = name(&mut reader)?;
+            // What USING lists.
+            reader.skip_statement();
+            TextPrepared::Execute(name)
+        }
+        Keyword::Deallocate | Keyword::Drop if reader.accept(Keyword::Prepare) => {
+            TextPrepared::Deallocate(name(&mut reader)?)
         }
         _ => return None,
     };
-    let rest = matches!(found, TextPrepared::Execute(_));
-    ends(&mut lexer, rest).then_some(found)
+    reader.is_done().then_some(found)
 }
 
 /// Names of characters beyond ASCII depend on a collation, and so does a space at the end.
-fn name(token: Token<'_>) -> Option<Box<[u8]>> {
-    let name = identifier::plain(token.identifier()?)?;
+fn name(reader: &mut Reader<'_>) -> Option<Box<[u8]>> {
+    let name = identifier::plain(reader.next().identifier()?)?;
     let plain = |byte: &u8| *byte == b' ' || byte.is_ascii_graphic() && *byte != b'`';
     let is_plain =
         (1..=64).contains(&name.len()) && name.iter().all(plain) && name.last() != Some(&b' ');
     is_plain.then(|| name.to_ascii_lowercase().into())
 }
 
-fn source(lexer: &mut Lexer<'_>, text: &[u8]) -> Option<Source> {
-    match lexer.next() {
+fn source(reader: &mut Reader<'_>) -> Option<Source> {
+    let written = reader.written();
+    match reader.next() {
         Token::Text => {
-            let written = text.get(lexer.place())?;
-            let text = value(written, lexer.dialect());
+            let text = value(written, reader.dialect());
             // What is beyond ASCII depends on character sets, and a backslash may be left of an escape.
-            let plain = |byte: &u8| byte.is_ascii() && *byte != 0 && *byte != b'\\';
+            let plain = |byte: &u8| byte.is_ascii() && *byte != 0;
             let certain = !written.contains(&b'\\') && text.iter().all(plain);
             certain.then_some(Source::Text(text))
         }
@@ -80,21 +76,6 @@ fn source(lexer: &mut Lexer<'_>, text: &[u8]) -> Option<Source> {
             Some(Source::Variable(name.into()))
         }
         _ => None,
-    }
-}
-
-/// True if the statement is over, after what USING lists if there may be a `rest`, and nothing follows.
-fn ends(lexer: &mut Lexer<'_>, rest: bool) -> bool {
-    loop {
-        match lexer.next() {
-            Token::End => return !lexer.in_doubt(),
-            Token::Mark(b';') => {
-                let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
-                return lexer.rest().iter().all(blank);
-            }
-            _ if rest => {}
-            _ => return false,
-        }
     }
 }
 

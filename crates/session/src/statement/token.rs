@@ -68,4 +68,20 @@ impl<'a> Token<'a> {
     pub(super) fn is(self, keyword: Keyword) -> bool {
         matches!(self, Self::Word(word) if word.keyword == keyword)
     }
+
+    /// Whether this is an unquoted `word`, in any case.
+    pub(super) const fn is_word(self, word: &str) -> bool {
+        matches!(self, Self::Word(found) if found.text.eq_ignore_ascii_case(word.as_bytes()))
+    }
+
+    /// Whether this is an unquoted word that is among `words`, which spaces separate.
+    pub(super) fn is_among(self, words: &str) -> bool {
+        matches!(self, Self::Word(found) if is_among(found.text, words))
+    }
+}
+
+/// Whether `word` is among `words`, which spaces separate, in any case.
+pub(crate) fn is_among(word: &[u8], words: &str) -> bool {
+    let mut words = words.split(' ');
+    words.any(|known| known.as_bytes().eq_ignore_ascii_case(word))
 }

@@ -79,7 +79,7 @@ fn note(found: &mut Vec<Mention>, mention: Mention) -> Option<()> {
 
 /// Where in a statement a token stands.
 #[derive(Default)]
-pub(super) struct Place {
+struct Place {
     depth: u32,
     /// In the list of assignments of a SET.
     in_set: bool,
@@ -92,12 +92,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// True if what comes next is assigned by a SET.
-    pub(super) const fn assigns(&self) -> bool {
-        self.assigned && self.in_set
-    }
-
-    pub(super) fn pass(&mut self, token: Token<'_>) {
+    fn pass(&mut self, token: Token<'_>) {
         self.assigned = false;
         match token {
             Token::Mark(b';') => *self = Self::default(),

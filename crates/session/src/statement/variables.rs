@@ -8,6 +8,7 @@ use super::kind::Traits;
 use super::names::Names;
 use super::pins::PinReason;
 use super::reader::Reader;
+use super::token::is_among;
 
 /// Whose value is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +32,9 @@ impl Scope {
     }
 }
 
+/// What a variable means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Variable {
+pub(crate) enum Variable {
     Ordinary,
     /// `autocommit`.
     Autocommit,
@@ -54,10 +56,9 @@ enum Variable {
     Replication,
     /// Steers replication of the next event or transaction, or of what a replica runs.
     Event,
-    /// Names a table that need not be there any more when it is to be set again.
-    NamesTable,
-    /// Begins and ends what a connection does for a while.
-    OfConnection,
+    /// Cannot be set again for sure: names a table that need not be there any more, or begins what a connection does
+    /// for a while.
+    Unrepeatable,
     /// Isolation level and access mode.
     Transaction,
     /// Switches of session tracking.
@@ -99,8 +100,7 @@ variables! {
         "wsrep_on" "wsrep_osu_method" "wsrep_dirty_reads" "default_master_connection"]
     Event => ["gtid_next" "gtid_next_list" "gtid_seq_no" "pseudo_slave_mode" "pseudo_replica_mode"
         "original_commit_timestamp" "original_server_version" "immediate_server_version"]
-    NamesTable => ["innodb_ft_user_stopword_table"]
-    OfConnection => ["rocksdb_bulk_load"]
+    Unrepeatable => ["innodb_ft_user_stopword_table" "rocksdb_bulk_load"]
     Transaction => ["tx_isolation" "tx_read_only" "transaction_isolation"
         "transaction_read_only"]
     Debug => ["debug" "debug_dbug" "debug_sync"]
@@ -109,25 +109,56 @@ variables! {
     Profiling => ["profiling" "profiling_history_size" "optimizer_trace"]
     Gtid => ["last_gtid"]
     History => ["in_transaction" "proxy_user" "external_user" "statement_id"
-        "rand_seed" "tmp_table_count"]
+        "rand_seed" "tmp_table_count" "password"]
 }
 
-fn variable(name: &[u8]) -> Variable {
-    if let Some(found) = TABLE.find(name).and_then(|place| VARIABLES.get(place)) {
-        return *found;
+impl Variable {
+    /// The meaning of the variable with this name, in any case.
+    pub(crate) fn of(name: &[u8]) -> Self {
+        if let Some(found) = TABLE.find(name).and_then(|place| VARIABLES.get(place)) {
+            return *found;
+        }
+        let starts = |prefix: &[u8]| {
+            name.get(..prefix.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+        };
+        if starts(b"session_track") {
+            Self::Tracking
+        } else if starts(b"character_set_") || starts(b"collation_") {
+            Self::Charset
+        } else if starts(b"debug_") {
+            Self::Debug
+        } else {
+            Self::Ordinary
+        }
     }
-    let starts = |prefix: &[u8]| {
-        name.get(..prefix.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-    };
-    if starts(b"session_track") {
-        Variable::Tracking
-    } else if starts(b"character_set_") || starts(b"collation_") {
-        Variable::Charset
-    } else if starts(b"debug_") {
-        Variable::Debug
-    } else {
-        Variable::Ordinary
+
+    /// It is carried from backend to backend by setting it to the value that the tracker reported. The others have a
+    /// value for one statement only, mean this connection and no other, or are read back; a few only the server sets.
+    pub(crate) const fn is_carried(self) -> bool {
+        matches!(
+            self,
+            Self::Ordinary
+                | Self::Autocommit
+                | Self::Address
+                | Self::Replication
+                | Self::Unrepeatable
+                | Self::Transaction
+                | Self::Profiling
+        )
+    }
+
+    /// Whoever sets it is pinned: it is neither carried nor read back, and not one that the server sets by itself.
+    pub(crate) const fn pins_when_set(self) -> bool {
+        matches!(
+            self,
+            Self::InsertId
+                | Self::Expression
+                | Self::ConnectionId
+                | Self::Event
+                | Self::Tracking
+                | Self::Debug
+        )
     }
 }
 
@@ -149,7 +180,7 @@ pub(super) fn read(reader: &mut Reader<'_>, found: &mut Findings) {
         found.not_plain();
         return;
     };
-    match variable(name) {
+    match Variable::of(name) {
         Variable::LastInsertId | Variable::InsertId => found.add(Traits::READS_LAST_INSERT_ID),
         Variable::Diagnostics => found.add(Traits::READS_DIAGNOSTICS),
         Variable::ConnectionId => found.add(Traits::READS_CONNECTION_ID),
@@ -158,8 +189,7 @@ pub(super) fn read(reader: &mut Reader<'_>, found: &mut Findings) {
         Variable::Ordinary
         | Variable::Autocommit
         | Variable::Charset
-        | Variable::NamesTable
-        | Variable::OfConnection
+        | Variable::Unrepeatable
         | Variable::Profiling => {}
         Variable::Tracking => {
             found.add(Traits::READS_TRACKING);
@@ -174,47 +204,21 @@ pub(super) fn read(reader: &mut Reader<'_>, found: &mut Findings) {
     }
 }
 
-/// True if `@@name` without a scope is that of the next transaction only.
-pub(super) fn is_of_next_transaction(name: &[u8]) -> bool {
-    variable(name) == Variable::Transaction
-}
-
-/// True if a variable steers replication, until it is set to something else.
-pub(super) fn is_of_replication(name: &[u8]) -> bool {
-    variable(name) == Variable::Replication
-}
-
 /// True of the variables of character sets that are read back: not those of the schema.
 fn is_read_back(name: &[u8]) -> bool {
-    let name = name.to_ascii_lowercase();
-    [&b"_client"[..], b"_results", b"_connection"]
-        .iter()
-        .any(|end| name.ends_with(end))
-}
-
-/// True of a variable that says what the session tracker tells.
-pub(super) fn is_of_tracking(name: &[u8]) -> bool {
-    let name = identifier::plain(name).unwrap_or_default();
-    matches!(variable(name), Variable::Tracking)
-}
-
-/// True of a variable that has statements profiled or traced.
-pub(super) fn is_of_profiling(name: &[u8]) -> bool {
-    let name = identifier::plain(name).unwrap_or_default();
-    matches!(variable(name), Variable::Profiling)
+    const READ_BACK: &str = "character_set_client character_set_results character_set_connection \
+        collation_connection";
+    is_among(name, READ_BACK)
 }
 
 /// Whether a variable that a SET of what is tracked assigns says what is tracked; `None` if such a SET cannot be carried.
 pub(super) fn in_tracking(name: &[u8]) -> Option<bool> {
-    const CARRIED: [&[u8]; 3] = [
-        b"session_track_schema",
-        b"session_track_state_change",
-        b"session_track_system_variables",
-    ];
-    let is_carried = || CARRIED.iter().any(|own| name.eq_ignore_ascii_case(own));
-    match variable(name) {
-        Variable::Tracking => is_carried().then_some(true),
+    const CARRIED: &str =
+        "session_track_schema session_track_state_change session_track_system_variables";
+    match Variable::of(name) {
+        Variable::Tracking => is_among(name, CARRIED).then_some(true),
         Variable::Charset => is_read_back(name).then_some(false),
+        _ if name.contains(&b'.') => None,
         Variable::Ordinary | Variable::Autocommit | Variable::Transaction => Some(false),
         _ => None,
     }
@@ -223,7 +227,7 @@ pub(super) fn in_tracking(name: &[u8]) -> Option<bool> {
 /// Judges the assignment of a variable of the session.
 pub(super) fn assign(name: &[u8], found: &mut Findings) {
     found.add(Traits::SETS_VARIABLE);
-    match variable(name) {
+    match Variable::of(name) {
         Variable::Autocommit => found.add(Traits::SETS_AUTOCOMMIT),
         Variable::Charset => {
             found.add(Traits::SETS_CHARSET);
@@ -243,9 +247,7 @@ pub(super) fn assign(name: &[u8], found: &mut Findings) {
             found.add(Traits::SESSION_TRACKING);
             found.pin(PinReason::SessionTracking);
         }
-        Variable::NamesTable | Variable::OfConnection => {
-            found.pin(PinReason::UntrackedVariable);
-        }
+        Variable::Unrepeatable => found.pin(PinReason::UntrackedVariable),
         Variable::Debug => found.pin(PinReason::Debug),
         Variable::Profiling => found.pin(PinReason::Profiling),
         Variable::Ordinary

@@ -1,10 +1,9 @@
-//! Names of accounts in a statement: `'user'@'host'` in all the ways it can be written. Owns taking
-//! the quotes off; which account is meant where a pattern is given is the server's matter.
+//! Names of accounts in a statement: `'user'@'host'` in all the ways it can be written. Which account is
+//! meant where a pattern is given is the server's matter.
 
-use super::super::dialect::Dialect;
-use super::super::identifier;
+use super::super::identifier::value;
+use super::super::reader::Reader;
 use super::super::token::Token;
-use super::cursor::Cursor;
 
 /// An account as a statement names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,121 +19,58 @@ pub enum AccountRef {
     Current,
 }
 
-/// A name, or where none could be read.
-pub(super) type Named = Result<AccountRef, usize>;
-
-/// The accounts of a list, each with what is said about how it proves itself.
-pub(super) fn list(cursor: &mut Cursor<'_>) -> Result<Vec<AccountRef>, usize> {
+/// The accounts of a list, each with its credentials. The error is the place that is wrong.
+pub(super) fn list(reader: &mut Reader<'_>) -> Result<Vec<AccountRef>, usize> {
     let mut accounts = Vec::new();
     loop {
-        accounts.push(name(cursor)?);
-        if !skip_credentials(cursor) {
+        accounts.push(name(reader)?);
+        if !skip_credentials(reader) {
             return Ok(accounts);
         }
     }
 }
 
 /// One name.
-pub(super) fn name(cursor: &mut Cursor<'_>) -> Named {
-    if cursor.is_word(b"current_user") || cursor.is_word(b"user") {
-        cursor.advance();
-        if cursor.accept_mark(b'(') && !cursor.accept_mark(b')') {
-            return Err(cursor.place().start);
+pub(super) fn name(reader: &mut Reader<'_>) -> Result<AccountRef, usize> {
+    if reader.accept_word("current_user") || reader.accept_word("user") {
+        if reader.accept_mark(b'(') && !reader.accept_mark(b')') {
+            return Err(reader.place().start);
         }
         return Ok(AccountRef::Current);
     }
-    let user = match cursor.token() {
-        Token::Word(_) | Token::Name(_) | Token::Text => value(cursor.bytes(), cursor.dialect()),
-        _ => return Err(cursor.place().start),
-    };
-    cursor.advance();
+    if !matches!(reader.peek(), Token::Word(_) | Token::Name(_) | Token::Text) {
+        return Err(reader.place().start);
+    }
+    let user = value(reader.written(), reader.dialect());
+    reader.next();
     let mut host = b"%".to_vec();
-    if matches!(cursor.token(), Token::UserVariable(_)) {
-        let written = cursor.bytes().get(1..).unwrap_or_default();
+    if let Token::UserVariable(written) = reader.peek() {
+        let written = written.get(1..).unwrap_or_default();
         if written.is_empty() {
-            return Err(cursor.place().end);
+            return Err(reader.place().end);
         }
-        host = value(written, cursor.dialect());
-        cursor.advance();
+        host = value(written, reader.dialect());
+        reader.next();
     }
     Ok(AccountRef::Named { user, host })
 }
 
 /// Steps over passwords and plugins; whether another account follows.
-fn skip_credentials(cursor: &mut Cursor<'_>) -> bool {
+fn skip_credentials(reader: &mut Reader<'_>) -> bool {
     let mut depth = 0_usize;
-    while !cursor.at_end() {
-        match cursor.token() {
+    while !reader.at_end() {
+        if reader.accept_word("identified") {
+            reader.accept_word("with");
+            continue;
+        }
+        match reader.peek() {
             Token::Mark(b'(') => depth += 1,
             Token::Mark(b')') => depth = depth.saturating_sub(1),
-            Token::Mark(b',') if depth == 0 => {
-                cursor.advance();
-                return true;
-            }
-            _ if cursor.accept_word(b"identified") => {
-                cursor.accept_word(b"with");
-                continue;
-            }
-            _ if [&b"require"[..], b"with", b"default"]
-                .iter()
-                .any(|w| cursor.is_word(w)) =>
-            {
-                return false;
-            }
+            Token::Mark(b',') if depth == 0 => return reader.accept_mark(b','),
+            token if token.is_among("require with default") => return false,
             _ => {}
         }
-        cursor.advance();
+        reader.next();
     }
     false
-}
-
-/// What a word, a quoted name or a string stands for.
-pub(in crate::statement) fn value(written: &[u8], dialect: &Dialect) -> Vec<u8> {
-    match written {
-        [b'`', ..] => identifier::unquote(written, dialect.charset).into_owned(),
-        [b'"', ..] if dialect.ansi_quotes => {
-            identifier::unquote(written, dialect.charset).into_owned()
-        }
-        [quote @ (b'\'' | b'"'), inner @ .., _] => string(inner, *quote, dialect),
-        _ => written.to_vec(),
-    }
-}
-
-fn string(inner: &[u8], quote: u8, dialect: &Dialect) -> Vec<u8> {
-    let mut value = Vec::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some((&byte, after)) = rest.split_first() {
-        let length = match byte {
-            0x80.. => dialect.charset.length(rest).unwrap_or(1),
-            _ => 1,
-        };
-        let (character, mut next) = rest.split_at_checked(length).unwrap_or((rest, &[]));
-        if byte == quote {
-            next = after.get(1..).unwrap_or_default();
-            value.push(byte);
-        } else if byte == b'\\' && !dialect.no_backslash_escapes && !after.is_empty() {
-            // The wildcards of a host part keep theirs.
-            if matches!(after[0], b'%' | b'_') {
-                value.push(b'\\');
-            }
-            value.push(unescaped(after[0]));
-            next = &after[1..];
-        } else {
-            value.extend_from_slice(character);
-        }
-        rest = next;
-    }
-    value
-}
-
-const fn unescaped(byte: u8) -> u8 {
-    match byte {
-        b'0' => 0,
-        b'b' => 8,
-        b'n' => b'\n',
-        b'r' => b'\r',
-        b't' => b'\t',
-        b'Z' => 26,
-        byte => byte,
-    }
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::super::reader::Reader;
 use super::super::token::Token;
-use super::cursor::Cursor;
 
 /// A limit that can be set by a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,13 +38,8 @@ pub(super) struct Found {
 }
 
 /// Options of the server that have a value.
-const OF_SERVER: [&[u8]; 5] = [
-    b"max_queries_per_hour",
-    b"max_updates_per_hour",
-    b"max_connections_per_hour",
-    b"max_user_connections",
-    b"max_statement_time",
-];
+const OF_SERVER: &str = "max_queries_per_hour max_updates_per_hour max_connections_per_hour \
+    max_user_connections max_statement_time";
 
 impl Limit {
     /// All of them, in the order in which they are shown.
@@ -145,39 +140,44 @@ impl fmt::Display for Limits {
 }
 
 /// Finds what is ours up to the end of the statement. The error is the place that is wrong.
-pub(super) fn find(cursor: &mut Cursor<'_>, found: &mut Found) -> Result<(), usize> {
-    while !cursor.at_end() {
-        if cursor.accept_word(b"identified") {
-            cursor.accept_word(b"with");
-        } else if cursor.is_word(b"with") {
-            clause(cursor, found)?;
+pub(super) fn find(reader: &mut Reader<'_>, found: &mut Found) -> Result<(), usize> {
+    while !reader.at_end() {
+        if reader.accept_word("identified") {
+            reader.accept_word("with");
+        } else if reader.peek().is_word("with") {
+            clause(reader, found)?;
         } else {
-            cursor.advance();
+            reader.next();
         }
     }
     Ok(())
 }
 
-/// Behind WITH: options, ours and the server's.
-fn clause(cursor: &mut Cursor<'_>, found: &mut Found) -> Result<(), usize> {
-    let with = cursor.place();
+/// At WITH: options, ours and the server's.
+fn clause(reader: &mut Reader<'_>, found: &mut Found) -> Result<(), usize> {
+    let with = reader.place();
     let before = found.cuts.len();
     let mut is_of_server = false;
-    cursor.advance();
-    while let Some(word) = cursor.word() {
-        if let Some(limit) = Limit::of(word) {
-            let name = cursor.place();
-            cursor.advance();
-            let value = match cursor.token() {
+    reader.next();
+    while let Token::Word(word) = reader.peek() {
+        if let Some(limit) = Limit::of(word.text) {
+            let name = reader.place();
+            reader.next();
+            let value = match reader.peek() {
                 Token::Number(written) => limit.value(written),
                 _ => None,
             };
-            let value = value.ok_or(cursor.place().start)?;
+            let value = value.ok_or(reader.place().start)?;
             found.limits = found.limits.with(limit, value);
-            found.cuts.extend([name, cursor.place()]);
-            cursor.advance();
-        } else if is_option_of_server(cursor, word) {
+            found.cuts.extend([name, reader.place()]);
+            reader.next();
+        } else if reader.peek().is_among(OF_SERVER) {
             is_of_server = true;
+            reader.next();
+            reader.next();
+        } else if reader.accept_word("grant") || reader.accept_word("admin") {
+            is_of_server = true;
+            reader.accept_word("option");
         } else {
             break;
         }
@@ -189,23 +189,8 @@ fn clause(cursor: &mut Cursor<'_>, found: &mut Found) -> Result<(), usize> {
         found.cuts.insert(before, with);
     }
     // What follows must begin with a word, or leave nothing that could run together.
-    match cursor.token() {
+    match reader.peek() {
         Token::End | Token::Word(_) => Ok(()),
-        _ => Err(cursor.place().start),
+        _ => Err(reader.place().start),
     }
-}
-
-/// Steps over an option of the server.
-fn is_option_of_server(cursor: &mut Cursor<'_>, word: &[u8]) -> bool {
-    if OF_SERVER.iter().any(|name| name.eq_ignore_ascii_case(word)) {
-        cursor.advance();
-        cursor.advance();
-        return true;
-    }
-    let is_right = cursor.is_word(b"grant") || cursor.is_word(b"admin");
-    if is_right {
-        cursor.advance();
-        cursor.accept_word(b"option");
-    }
-    is_right
 }

@@ -5,19 +5,14 @@
 //! and whether the account exists is decided elsewhere.
 
 mod accounts;
-mod cursor;
 mod limits;
 
 use super::dialect::{Dialect, Flavor};
 use super::keyword::Keyword;
-
-use accounts::Named;
-use cursor::Cursor;
+use super::reader::Reader;
 
 pub use accounts::AccountRef;
 pub use limits::{Limit, Limits};
-
-pub(super) use accounts::value;
 
 /// What a text about accounts comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,23 +80,20 @@ impl SyntaxError {
 /// server's, which knows none of our clauses and refuses them.
 #[must_use]
 pub fn account_statement(text: &[u8], dialect: &Dialect) -> AccountStatement {
-    let mut cursor = Cursor::new(text, dialect);
-    let read = match cursor.keyword() {
-        Keyword::Grant if cursor.skip_to(Keyword::To) => limits(&mut cursor, text),
-        Keyword::Create | Keyword::Alter if begins_user(&mut cursor) => limits(&mut cursor, text),
-        Keyword::Drop if begins_user(&mut cursor) => dropped(&mut cursor),
-        Keyword::Rename if begins_user(&mut cursor) => renamed(&mut cursor),
+    let mut reader = Reader::new(text, dialect);
+    let read = match reader.next().keyword() {
+        Keyword::Grant if reader.skip_to(Keyword::To) => limits(&mut reader, text),
+        Keyword::Create | Keyword::Alter if begins_user(&mut reader) => limits(&mut reader, text),
+        Keyword::Drop if begins_user(&mut reader) => dropped(&mut reader),
+        Keyword::Rename if begins_user(&mut reader) => renamed(&mut reader),
         Keyword::Prepare => prepared(text),
-        Keyword::Execute => {
-            cursor.advance();
-            (cursor.keyword() == Keyword::Immediate)
-                .then(|| prepared(text))
-                .flatten()
-        }
+        Keyword::Execute if reader.accept(Keyword::Immediate) => prepared(text),
         _ => None,
     };
-    read.filter(|_| !cursor.in_doubt())
-        .unwrap_or(AccountStatement::Other)
+    match read {
+        Some(read) if !reader.in_doubt() => read,
+        _ => AccountStatement::Other,
+    }
 }
 
 /// Whether a text names one of our limits, wherever: a prepared form of them is to be refused.
@@ -117,33 +109,29 @@ fn prepared(text: &[u8]) -> Option<AccountStatement> {
     names_limits(text).then_some(AccountStatement::NotAlone)
 }
 
-/// Steps over `CREATE [OR REPLACE] USER [IF [NOT] EXISTS]` and the like.
-fn begins_user(cursor: &mut Cursor<'_>) -> bool {
-    cursor.advance();
-    if cursor.accept_word(b"or") {
-        cursor.accept_word(b"replace");
+/// Behind the verb: steps over `[OR REPLACE] USER [IF [NOT] EXISTS]`.
+fn begins_user(reader: &mut Reader<'_>) -> bool {
+    if reader.accept(Keyword::Or) {
+        reader.accept(Keyword::Replace);
     }
-    if !cursor.accept_word(b"user") {
-        return false;
+    let found = reader.accept(Keyword::User);
+    if found && reader.accept(Keyword::If) {
+        reader.accept(Keyword::Not);
+        reader.accept_word("exists");
     }
-    if cursor.accept_word(b"if") {
-        cursor.accept_word(b"not");
-        cursor.accept_word(b"exists");
-    }
-    true
+    found
 }
 
-fn limits(cursor: &mut Cursor<'_>, text: &[u8]) -> Option<AccountStatement> {
-    let accounts = accounts::list(cursor);
+fn limits(reader: &mut Reader<'_>, text: &[u8]) -> Option<AccountStatement> {
+    let accounts = accounts::list(reader);
     let mut found = limits::Found::default();
-    let wrong = limits::find(cursor, &mut found).err();
-    if let Some(place) = wrong {
+    if let Err(place) = limits::find(reader, &mut found) {
         return Some(AccountStatement::Wrong(SyntaxError::at(text, place)));
     }
     if found.cuts.is_empty() {
         return None;
     }
-    if !cursor.ends_text() {
+    if !reader.ends_text() {
         return Some(AccountStatement::NotAlone);
     }
     Some(match accounts {
@@ -156,31 +144,27 @@ fn limits(cursor: &mut Cursor<'_>, text: &[u8]) -> Option<AccountStatement> {
     })
 }
 
-fn dropped(cursor: &mut Cursor<'_>) -> Option<AccountStatement> {
-    let mut accounts = Vec::new();
-    loop {
-        accounts.push(accounts::name(cursor).ok()?);
-        if !cursor.accept_mark(b',') {
-            break;
-        }
+fn dropped(reader: &mut Reader<'_>) -> Option<AccountStatement> {
+    let mut accounts = vec![accounts::name(reader).ok()?];
+    while reader.accept_mark(b',') {
+        accounts.push(accounts::name(reader).ok()?);
     }
-    cursor.at_end().then_some(AccountStatement::Drop(accounts))
+    reader.at_end().then_some(AccountStatement::Drop(accounts))
 }
 
-fn renamed(cursor: &mut Cursor<'_>) -> Option<AccountStatement> {
+fn renamed(reader: &mut Reader<'_>) -> Option<AccountStatement> {
     let mut pairs = Vec::new();
     loop {
-        let from: Named = accounts::name(cursor);
-        let from = from.ok()?;
-        if !cursor.accept_word(b"to") {
+        let from = accounts::name(reader).ok()?;
+        if !reader.accept(Keyword::To) {
             return None;
         }
-        pairs.push((from, accounts::name(cursor).ok()?));
-        if !cursor.accept_mark(b',') {
+        pairs.push((from, accounts::name(reader).ok()?));
+        if !reader.accept_mark(b',') {
             break;
         }
     }
-    cursor.at_end().then_some(AccountStatement::Rename(pairs))
+    reader.at_end().then_some(AccountStatement::Rename(pairs))
 }
 
 /// The text without some of its tokens, which are in its order.

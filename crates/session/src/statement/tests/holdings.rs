@@ -93,29 +93,17 @@ fn calls_of_locks_are_read_from_many_forms() {
             "Gets … 1 One GET_LOCK(_utf8'a', 1)",
         ),
         (
-            "SELECT GET_LOCK(SUBSTRING(CONCAT('a', 'b'), 1, 64), 0), 'prefix'",
-            "Gets … 0 One",
+            "SELECT GET_LOCK(SUBSTRING(CONCAT(?, 'b'), 1, 64), ?) AS x",
+            "Gets … ?1 One x",
         ),
-        (
-            "SELECT CAST(GET_LOCK('a', 1) AS SIGNED INTEGER) AS x",
-            "Gets 'a' 1 One",
-        ),
-        ("SELECT CAST(GET_LOCK('a', 1) AS CHAR(1))", "Gets 'a' 1 One"),
-        (
-            "SELECT CONVERT(GET_LOCK('a', 1), UNSIGNED)",
-            "Gets 'a' 1 One",
-        ),
-        (
-            "SELECT COALESCE(GET_LOCK('a', 1), 0) = 1 got",
-            "Gets 'a' 1 One",
-        ),
-        ("SELECT IFNULL(RELEASE_LOCK('a'), -1)", "Releases 'a' … One"),
-        ("SELECT (GET_LOCK('a', 1) <=> 1)", "Gets 'a' 1 One"),
-        ("SELECT 1 = GET_LOCK('a', 1)", "Gets 'a' 1 One"),
-        ("SELECT GET_LOCK('a', 1) IS TRUE", "Gets 'a' 1 One"),
-        ("SELECT RELEASE_LOCK('a') + 0", "Releases 'a' … One"),
+        ("SELECT COALESCE(GET_LOCK('a', 1), 0) got", "Gets 'a' 1 One"),
+        ("SELECT IFNULL(RELEASE_LOCK('a'), 0)", "Releases 'a' … One"),
+        ("SELECT RELEASE_LOCK('a') = 1", "Releases 'a' … One"),
         ("SELECT IF(GET_LOCK('a', 1), 1, 0)", "Gets 'a' 1 One"),
-        ("SELECT IF(GET_LOCK('a', 1) = 1, 1, NULL)", "Gets 'a' 1 One"),
+        (
+            "SELECT IF(GET_LOCK('a', 1), 'x', NULL)",
+            "Gets 'a' 1 NotNull",
+        ),
         (
             "SELECT IF(GET_LOCK('a',5),UNIX_TIMESTAMP(SYSDATE(6)),NULL) AS acquired",
             "Gets 'a' 5 NotNull",
@@ -138,10 +126,7 @@ fn calls_of_locks_are_read_from_many_forms() {
     ] {
         assert_eq!(told(text).as_deref(), Some(expected), "{text}");
         let holding = holding(text.as_bytes(), &MARIADB);
-        assert!(
-            holding.is_some_and(|holding| holding.is_of_locks()),
-            "{text}"
-        );
+        assert!(matches!(holding, Some(Holding::Lock(_))), "{text}");
     }
 }
 
@@ -166,7 +151,12 @@ fn in_doubt_nothing_is_said() {
         "SELECT IF(GET_LOCK('a', 1), NULLIF(1, 1), NULL)",
         "SELECT IF(GET_LOCK('a', 1), 0, 1)",
         "SELECT IF(GET_LOCK('a', 1), 5, NULL) IS TRUE",
-        "SELECT CAST(GET_LOCK('a', 1) AS DOUBLE)",
+        "SELECT CAST(GET_LOCK('a', 1) AS SIGNED)",
+        "SELECT (GET_LOCK('a', 1))",
+        "SELECT 1 = GET_LOCK('a', 1)",
+        "SELECT GET_LOCK('a', 1) IS TRUE",
+        "SELECT GET_LOCK('a', 1), 1",
+        "DO IF(GET_LOCK('a', 1), 1, 0)",
         "SELECT GET_LOCK('a', 1) INTO @x",
         "SELECT GET_LOCK('a', 1) UNION SELECT 1",
         "DO GET_LOCK('a', 1), RELEASE_LOCK('a')",

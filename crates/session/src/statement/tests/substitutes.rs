@@ -96,7 +96,6 @@ fn values_take_the_place_and_columns_keep_their_names() {
             "SET STATEMENT lock_wait_timeout = 1 FOR SELECT 6033, 6033",
         ),
         ("SELECT@@port", "SELECT 6033 AS `@@port`"),
-        ("SELECT 1+@@port--;", "SELECT 1+6033--;"),
         ("SELECT @@`port`", "SELECT 6033 AS `@@``port```"),
         (
             "INSERT INTO log VALUES (ROW_COUNT(), 'ROW_COUNT()')",
