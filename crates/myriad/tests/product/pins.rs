@@ -22,7 +22,7 @@ const HOLDINGS: [&[&str]; 13] = [
         "SELECT RELEASE_LOCK('pins') AS released FROM DUAL",
     ],
     &[
-        "SELECT CAST(GET_LOCK('pins', 5) AS SIGNED) = 1 AS got",
+        "SELECT GET_LOCK('pins', 5) = 1 AS got",
         "SELECT COALESCE(RELEASE_LOCK('pins'), 0)",
     ],
     // As MediaWiki has it.

@@ -12,7 +12,8 @@ use super::lexer::Lexer;
 use super::pins::PinReason;
 use super::reader::Reader;
 use super::token::Token;
-use super::{routine, variables, write};
+use super::variables::{self, Variable};
+use super::{routine, write};
 
 /// What is known of a body that leaves nothing behind unseen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +60,6 @@ const STARTS: &str = "begin then else loop repeat do";
 
 /// What settings of the session are lost, or told otherwise than by the session tracker.
 const UNSEEN: Traits = Traits::SETS_CHARSET
-    .union(Traits::SETS_AUTOCOMMIT)
     .union(Traits::SETS_GLOBAL)
     .union(Traits::SETS_ROLE)
     .union(Traits::SETS_UNSCOPED)
@@ -141,7 +141,10 @@ fn only_known_words<'a>(
             || at_start && token.is(Keyword::Values);
         let assigned = matches!(next, Token::Assign | Token::Mark(b'='));
         if let (true, Some(written)) = (assigned, token.identifier()) {
-            variables::assign(identifier::plain(written)?, found);
+            let name = identifier::plain(written)?;
+            let kind = Variable::of(name);
+            (kind != Variable::Autocommit).then_some(())?;
+            variables::assign(name, kind, found);
         }
         at_start = matches!(token, Token::Mark(b';' | b':')) || token.is_among(STARTS);
         token = next;

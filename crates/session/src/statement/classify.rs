@@ -151,10 +151,7 @@ fn judge_control(keyword: Keyword, reader: &mut Reader<'_>, found: &mut Findings
         Keyword::Xa => transaction::xa(reader, found),
         Keyword::Lock => transaction::lock(reader, found),
         Keyword::Unlock => transaction::unlock(reader, found),
-        Keyword::Use => {
-            found.add(Traits::CHANGES_SCHEMA);
-            Kind::Use
-        }
+        Keyword::Use => Kind::Use,
         Keyword::Create => schema::create(reader, found),
         Keyword::Alter => schema::alter(reader, found),
         Keyword::Drop => schema::drop(reader, found),

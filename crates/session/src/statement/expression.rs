@@ -270,10 +270,13 @@ impl<'a> Scanner<'_, 'a> {
     fn table(&mut self, name: &[u8]) {
         const END: &[u8] = b"_variables";
         let lists = [&b"user_variables"[..], b"user_variables_by_thread"];
-        let end = name.get(name.len().saturating_sub(END.len())..);
+        // Most names are shorter.
+        let Some(start) = name.len().checked_sub(END.len()) else {
+            return;
+        };
         if lists.iter().any(|table| table.eq_ignore_ascii_case(name)) {
             self.found.add(Traits::LISTS_USER_VARIABLES);
-        } else if end.is_some_and(|end| end.eq_ignore_ascii_case(END)) {
+        } else if name[start..].eq_ignore_ascii_case(END) {
             self.found.add(Traits::READS_ADDRESS);
         }
     }

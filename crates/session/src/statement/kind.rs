@@ -104,8 +104,6 @@ bitflags! {
         const SETS_VARIABLE = 1 << 9;
         /// Sets a global or persisted variable.
         const SETS_GLOBAL = 1 << 10;
-        /// Sets `autocommit` of the session.
-        const SETS_AUTOCOMMIT = 1 << 11;
         /// Calls a function that is not a known built-in.
         const UNKNOWN_CALL = 1 << 12;
         /// May change what `LAST_INSERT_ID()` says.
@@ -118,8 +116,6 @@ bitflags! {
         const IMPLICIT_COMMIT = 1 << 16;
         /// Several statements, or one and a comment behind its semicolon: several answers.
         const MULTIPLE = 1 << 17;
-        /// May change the default schema.
-        const CHANGES_SCHEMA = 1 << 18;
         /// Sets a `session_track_*` variable.
         const SESSION_TRACKING = 1 << 19;
         /// `UNLOCK TABLES`.

@@ -37,7 +37,6 @@ pub(super) fn compound(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     }
     found.hides(PinReason::Call);
     reader.note_call(None);
-    found.add(Traits::CHANGES_SCHEMA);
     reader.skip_text();
     Kind::Call
 }
@@ -56,7 +55,6 @@ pub(super) fn execute(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     }
     found.hides(PinReason::Call);
     reader.note_call(None);
-    found.add(Traits::CHANGES_SCHEMA);
     expression::scan_all(reader, found);
     Kind::Prepared
 }

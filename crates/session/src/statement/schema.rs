@@ -100,7 +100,7 @@ pub(super) fn drop(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
         }
         Keyword::Table | Keyword::Tables | Keyword::Sequence => found.add(Traits::DROPS_TEMPORARY),
         Keyword::Database | Keyword::Schema => {
-            found.add(Traits::CHANGES_SCHEMA | Traits::DEFINES_SCHEMA);
+            found.add(Traits::DEFINES_SCHEMA);
         }
         keyword if keyword == Keyword::View || program::is_program(keyword) => {
             found.add(Traits::DEFINES_STORED);

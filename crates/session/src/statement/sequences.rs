@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::dialect::Dialect;
 use super::identifier;
 use super::keyword::Keyword;
-use super::lexer::Lexer;
+use super::reader::Reader;
 use super::token::Token;
 
 /// A sequence as a text names it, without quotes.
@@ -37,148 +37,105 @@ pub fn sequences<'a>(
     dialect: &Dialect,
     mut found: impl FnMut(SequenceUse, Option<SequenceName<'a>>),
 ) -> bool {
-    let mut lexer = Lexer::new(text, dialect);
-    let mut place = Place::of_statement(lexer.clone());
-    let mut before = Token::End;
-    let mut depth = 0_u32;
-    loop {
-        let token = lexer.next();
-        if let Some((what, name)) = used(token, &mut lexer) {
-            let is_value = || {
-                let next = lexer.clone().next();
-                depth == 1
-                    && matches!(before, Token::Mark(b'(' | b','))
-                    && matches!(next, Token::Mark(b')' | b','))
-            };
-            let certain = match place {
-                Place::Columns => true,
-                Place::Values => is_value(),
-                Place::BeforeValues | Place::Elsewhere => false,
-            };
-            if what == SequenceUse::AsksLast || certain {
+    let all_columns = only_draws(Reader::new(text, dialect));
+    let mut reader = Reader::new(text, dialect);
+    let mut place = match reader.next().keyword() {
+        Keyword::Insert | Keyword::Replace => Place::BeforeValues,
+        _ => Place::Elsewhere,
+    };
+    let (mut depth, mut before) = (0_u32, Token::End);
+    while !reader.at_end() {
+        let token = reader.next();
+        if let Some((what, name)) = used(token, &mut reader) {
+            let is_value = place == Place::Values
+                && depth == 1
+                && matches!(before, Token::Mark(b'(' | b','))
+                && matches!(reader.peek(), Token::Mark(b')' | b','));
+            if what == SequenceUse::AsksLast || all_columns || is_value {
                 found(what, name);
             }
-            before = Token::Mark(b'f');
+            before = Token::End;
             continue;
         }
         match token {
-            Token::End => return !lexer.in_doubt(),
             Token::Mark(b'(') => depth += 1,
             Token::Mark(b')') => depth = depth.saturating_sub(1),
-            _ if depth == 0 => place = place.behind(token),
+            _ if depth > 0 => {}
+            Token::Mark(b',') => {}
+            _ if place == Place::Values => place = Place::Elsewhere,
+            _ if place == Place::BeforeValues && token.is_among("value values") => {
+                place = Place::Values;
+            }
             _ => {}
         }
         before = token;
     }
+    !reader.in_doubt()
 }
 
-/// Where in a statement the lexer is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Among the columns of a statement that has nothing else.
-    Columns,
     /// In front of the rows of an INSERT or REPLACE.
     BeforeValues,
     /// Among those rows.
     Values,
-    /// Where the server may not come.
     Elsewhere,
 }
 
-impl Place {
-    fn of_statement(mut lexer: Lexer<'_>) -> Self {
-        match lexer.next().keyword() {
-            Keyword::Select | Keyword::Do if only_draws(&mut lexer) => Self::Columns,
-            Keyword::Insert | Keyword::Replace => Self::BeforeValues,
-            _ => Self::Elsewhere,
-        }
-    }
-
-    /// Behind a token outside of parentheses.
-    fn behind(self, token: Token<'_>) -> Self {
-        match (self, token) {
-            (Self::BeforeValues, token)
-                if matches!(token.keyword(), Keyword::Value | Keyword::Values) =>
-            {
-                Self::Values
-            }
-            (Self::Values, token) if token != Token::Mark(b',') => Self::Elsewhere,
-            (place, _) => place,
-        }
-    }
-}
-
-/// True if nothing follows but values that are drawn, which may have names.
-fn only_draws(lexer: &mut Lexer<'_>) -> bool {
-    loop {
-        let token = lexer.next();
-        if !matches!(used(token, lexer), Some((SequenceUse::Draws, _))) {
+/// True of a SELECT or DO of nothing but values that are drawn, which may have names.
+fn only_draws(mut reader: Reader<'_>) -> bool {
+    let has_columns = reader.accept(Keyword::Select) || reader.accept(Keyword::Do);
+    while has_columns {
+        let token = reader.next();
+        if !matches!(used(token, &mut reader), Some((SequenceUse::Draws, _))) {
             return false;
         }
-        let mut next = lexer.next();
-        if next.is(Keyword::As) {
-            next = lexer.next();
+        reader.accept(Keyword::As);
+        if matches!(reader.peek(), Token::Word(_) | Token::Name(_) | Token::Text) {
+            reader.next();
         }
-        if matches!(next, Token::Word(_) | Token::Name(_) | Token::Text) {
-            next = lexer.next();
-        }
-        match next {
-            Token::Mark(b',') => {}
-            Token::Mark(b';') => return lexer.next() == Token::End,
-            next => return next == Token::End,
+        if !reader.accept_mark(b',') {
+            return reader.ends_text();
         }
     }
+    false
 }
 
-/// How the text uses a sequence right here. Then the lexer is behind it, else behind `token`.
+/// How the text uses a sequence that begins with `token`; its name is `None` if it cannot be told.
 fn used<'a>(
     token: Token<'a>,
-    lexer: &mut Lexer<'a>,
+    reader: &mut Reader<'a>,
 ) -> Option<(SequenceUse, Option<SequenceName<'a>>)> {
-    let Token::Word(word) = token else {
-        return None;
-    };
-    let mut ahead = lexer.clone();
-    let next = ahead.next();
-    let is = |name: &[u8]| word.text.eq_ignore_ascii_case(name);
-    let (what, calls) = match next {
-        Token::Mark(b'(') if is(b"nextval") => (SequenceUse::Draws, true),
-        Token::Mark(b'(') if is(b"lastval") => (SequenceUse::AsksLast, true),
-        next if next.is(Keyword::Value) && ahead.next().is(Keyword::For) => match word.keyword {
-            Keyword::Next => (SequenceUse::Draws, false),
-            Keyword::Previous => (SequenceUse::AsksLast, false),
-            _ => return None,
-        },
+    let what = match token {
+        _ if token.is_word("nextval") || token.is(Keyword::Next) => SequenceUse::Draws,
+        _ if token.is_word("lastval") || token.is(Keyword::Previous) => SequenceUse::AsksLast,
         _ => return None,
     };
-    let mut name = name(&mut ahead);
-    if calls && ahead.next() != Token::Mark(b')') {
+    let calls = !matches!(token.keyword(), Keyword::Next | Keyword::Previous);
+    let is_used = match calls {
+        true => reader.accept_mark(b'('),
+        false => reader.accept(Keyword::Value) && reader.accept(Keyword::For),
+    };
+    is_used.then_some(())?;
+    let mut name = name(reader);
+    if calls && !reader.accept_mark(b')') {
         name = None;
     }
-    *lexer = ahead;
     Some((what, name))
 }
 
-fn name<'a>(lexer: &mut Lexer<'a>) -> Option<SequenceName<'a>> {
-    let charset = lexer.dialect().charset;
-    let part = |token: Token<'a>| {
-        let name = identifier::unquote(token.identifier()?, charset);
-        (name.is_ascii() && !name.is_empty()).then_some(name)
-    };
-    let first = part(lexer.next())?;
-    let mut ahead = lexer.clone();
-    if ahead.next() != Token::Mark(b'.') {
-        return Some(SequenceName {
-            schema: None,
-            name: first,
-        });
+fn name<'a>(reader: &mut Reader<'a>) -> Option<SequenceName<'a>> {
+    let (mut schema, mut name) = (None, part(reader)?);
+    if reader.accept_mark(b'.') {
+        schema = Some(name);
+        name = part(reader)?;
     }
-    let second = part(ahead.next())?;
-    *lexer = ahead;
-    Some(SequenceName {
-        schema: Some(first),
-        name: second,
-    })
+    Some(SequenceName { schema, name })
+}
+
+fn part<'a>(reader: &mut Reader<'a>) -> Option<Cow<'a, [u8]>> {
+    let name = identifier::unquote(reader.next().identifier()?, reader.dialect().charset);
+    (name.is_ascii() && !name.is_empty()).then_some(name)
 }
 
 #[cfg(test)]

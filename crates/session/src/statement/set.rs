@@ -100,7 +100,7 @@ fn list(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
                     found.writes();
                 }
                 if scope != Scope::Global {
-                    variables::assign(name, found);
+                    variables::assign(name, kind, found);
                 }
                 // The tracker tells the value that DEFAULT stands for, which may need a privilege to be set.
                 if kind == Variable::Replication && reader.peek_keyword() == Keyword::Default {

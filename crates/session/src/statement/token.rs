@@ -82,6 +82,6 @@ impl<'a> Token<'a> {
 
 /// Whether `word` is among `words`, which spaces separate, in any case.
 pub(crate) fn is_among(word: &[u8], words: &str) -> bool {
-    let mut words = words.split(' ');
-    words.any(|known| known.as_bytes().eq_ignore_ascii_case(word))
+    let mut words = words.as_bytes().split(|&byte| byte == b' ');
+    words.any(|known| known.eq_ignore_ascii_case(word))
 }

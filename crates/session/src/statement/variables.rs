@@ -225,10 +225,9 @@ pub(super) fn in_tracking(name: &[u8]) -> Option<bool> {
 }
 
 /// Judges the assignment of a variable of the session.
-pub(super) fn assign(name: &[u8], found: &mut Findings) {
+pub(super) fn assign(name: &[u8], kind: Variable, found: &mut Findings) {
     found.add(Traits::SETS_VARIABLE);
-    match Variable::of(name) {
-        Variable::Autocommit => found.add(Traits::SETS_AUTOCOMMIT),
+    match kind {
         Variable::Charset => {
             found.add(Traits::SETS_CHARSET);
             if !is_read_back(name) {
@@ -251,6 +250,7 @@ pub(super) fn assign(name: &[u8], found: &mut Findings) {
         Variable::Debug => found.pin(PinReason::Debug),
         Variable::Profiling => found.pin(PinReason::Profiling),
         Variable::Ordinary
+        | Variable::Autocommit
         | Variable::Diagnostics
         | Variable::Address
         | Variable::Replication

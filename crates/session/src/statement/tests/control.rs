@@ -129,7 +129,7 @@ fn locks() {
 
 #[test]
 fn hidden_text() {
-    let runs = HIDDEN | Traits::CHANGES_SCHEMA;
+    let runs = HIDDEN;
     check(&[
         ("call p(1)", Kind::Call, HIDDEN, &[PinReason::Call]),
         (
@@ -190,7 +190,7 @@ fn hidden_text() {
 #[test]
 fn upkeep() {
     check(&[
-        ("use d", Kind::Use, Traits::CHANGES_SCHEMA, &[]),
+        ("use d", Kind::Use, NONE, &[]),
         ("kill query 5", Kind::Kill, NONE, &[]),
         ("optimize table t", Kind::Admin, COMMITS, &[]),
         ("analyze local table t", Kind::Admin, COMMITS, &[]),
@@ -214,12 +214,7 @@ fn upkeep() {
 fn several_statements() {
     check(&[
         ("select 1; select 2", Kind::Multiple, COUNTING, &[]),
-        (
-            "select 1; use d",
-            Kind::Multiple,
-            COUNTING | Traits::CHANGES_SCHEMA,
-            &[],
-        ),
+        ("select 1; use d", Kind::Multiple, COUNTING, &[]),
         ("begin; begin", Kind::Multiple, SEVERAL, &[]),
         (
             "select 1; check table t",

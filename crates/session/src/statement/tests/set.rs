@@ -18,18 +18,8 @@ fn variables_of_the_session() {
             &[],
         ),
         ("set @@session.sql_mode='ANSI'", Kind::Set, SETS, &[]),
-        (
-            "set autocommit=0",
-            Kind::Set,
-            SETS | Traits::SETS_AUTOCOMMIT,
-            &[],
-        ),
-        (
-            "set @@session.AUTOCOMMIT=0",
-            Kind::Set,
-            SETS | Traits::SETS_AUTOCOMMIT,
-            &[],
-        ),
+        ("set autocommit=0", Kind::Set, SETS, &[]),
+        ("set @@session.AUTOCOMMIT=0", Kind::Set, SETS, &[]),
         (
             "set names utf8mb4 collate utf8mb4_bin",
             Kind::Set,
