@@ -1,6 +1,8 @@
 //! Character sets as far as the lexer cares: which bytes may follow which lead byte, and which
 //! byte beyond ASCII is white space. Owns no conversion and no collation.
 
+use super::token::is_among;
+
 /// How a `character_set_client` treats bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trail {
@@ -21,44 +23,23 @@ pub enum Trail {
 }
 
 /// The common ones come first, because Myriad looks up that of the session for each statement.
-const NAMES: &[(&str, Trail)] = &[
-    ("utf8mb4", Trail::Plain),
-    ("utf8mb3", Trail::Plain),
-    ("utf8", Trail::Plain),
-    ("latin1", Trail::Space(0xA0)),
-    ("armscii8", Trail::Space(0xA0)),
-    ("ascii", Trail::Plain),
-    ("big5", Trail::Big5),
-    ("binary", Trail::Plain),
-    ("cp1250", Trail::Space(0xA0)),
-    ("cp1251", Trail::Plain),
-    ("cp1256", Trail::Plain),
-    ("cp1257", Trail::Plain),
-    ("cp850", Trail::Plain),
-    ("cp852", Trail::Space(0xFF)),
-    ("cp866", Trail::Space(0xFF)),
-    ("cp932", Trail::Cp932),
-    ("dec8", Trail::Space(0xA0)),
-    ("eucjpms", Trail::Plain),
-    ("euckr", Trail::Plain),
-    ("gb18030", Trail::Gb18030),
-    ("gb2312", Trail::Plain),
-    ("gbk", Trail::Gbk),
-    ("geostd8", Trail::Space(0xA0)),
-    ("greek", Trail::Space(0xA0)),
-    ("hebrew", Trail::Space(0xA0)),
-    ("hp8", Trail::Plain),
-    ("keybcs2", Trail::Space(0xFF)),
-    ("koi8r", Trail::Plain),
-    ("koi8u", Trail::Plain),
-    ("latin2", Trail::Space(0xA0)),
-    ("latin5", Trail::Space(0xA0)),
-    ("latin7", Trail::Space(0xA0)),
-    ("macce", Trail::Plain),
-    ("macroman", Trail::Plain),
-    ("sjis", Trail::Sjis),
-    ("tis620", Trail::Space(0xA0)),
-    ("ujis", Trail::Plain),
+const NAMES: [(Trail, &str); 9] = [
+    (Trail::Plain, "utf8mb4 utf8mb3 utf8"),
+    (
+        Trail::Space(0xA0),
+        "latin1 armscii8 cp1250 dec8 geostd8 greek hebrew latin2 latin5 latin7 tis620",
+    ),
+    (
+        Trail::Plain,
+        "ascii binary cp1251 cp1256 cp1257 cp850 eucjpms euckr gb2312 hp8 koi8r koi8u macce \
+        macroman ujis",
+    ),
+    (Trail::Space(0xFF), "cp852 cp866 keybcs2"),
+    (Trail::Sjis, "sjis"),
+    (Trail::Cp932, "cp932"),
+    (Trail::Big5, "big5"),
+    (Trail::Gbk, "gbk"),
+    (Trail::Gb18030, "gb18030"),
 ];
 
 impl Trail {
@@ -68,8 +49,8 @@ impl Trail {
     pub fn of(charset_name: &[u8]) -> Option<Self> {
         NAMES
             .iter()
-            .find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(charset_name))
-            .map(|&(_, trail)| trail)
+            .find(|(_, names)| is_among(charset_name, names))
+            .map(|&(trail, _)| trail)
     }
 
     /// The byte besides the ASCII ones that is white space; a space if there is none.

@@ -133,15 +133,9 @@ pub(super) fn judge(reader: &mut Reader<'_>, found: &mut Findings, nesting: u8) 
             explain::explain(reader, found, nesting)
         }
         Keyword::Analyze => explain::analyze(reader, found, nesting),
-        _ => judge_control(keyword, reader, found),
-    }
-}
-
-fn judge_control(keyword: Keyword, reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
-    match keyword {
         Keyword::Begin => transaction::begin(reader, found),
         Keyword::Start => transaction::start(reader, found),
-        Keyword::Commit => transaction::commit(reader, found),
+        Keyword::Commit => transaction::completion(reader, found, Kind::Commit),
         Keyword::Rollback => transaction::rollback(reader, found),
         Keyword::Savepoint => {
             found.add(Traits::SETS_SAVEPOINT);
@@ -152,8 +146,7 @@ fn judge_control(keyword: Keyword, reader: &mut Reader<'_>, found: &mut Findings
         Keyword::Lock => transaction::lock(reader, found),
         Keyword::Unlock => transaction::unlock(reader, found),
         Keyword::Use => Kind::Use,
-        Keyword::Create => schema::create(reader, found),
-        Keyword::Alter => schema::alter(reader, found),
+        Keyword::Create | Keyword::Alter => schema::define(keyword, reader, found),
         Keyword::Drop => schema::drop(reader, found),
         Keyword::Rename => schema::rename(reader, found),
         Keyword::Truncate => schema::ddl(found),
@@ -162,14 +155,8 @@ fn judge_control(keyword: Keyword, reader: &mut Reader<'_>, found: &mut Findings
         Keyword::Prepare => routine::prepare(reader, found),
         Keyword::Execute => routine::execute(reader, found),
         Keyword::Deallocate => Kind::Prepared,
-        Keyword::Do => {
-            expression::scan(reader, found, Until::End, Calls::All);
-            Kind::Do
-        }
-        Keyword::Kill => {
-            expression::scan(reader, found, Until::End, Calls::All);
-            Kind::Kill
-        }
+        Keyword::Do => write::scanned(reader, found, Kind::Do),
+        Keyword::Kill => write::scanned(reader, found, Kind::Kill),
         Keyword::Handler => {
             found.pin(PinReason::Handler);
             expression::scan(reader, found, Until::End, Calls::FromSelect);

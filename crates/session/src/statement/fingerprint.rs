@@ -70,14 +70,11 @@ impl Fingerprint {
     }
 
     fn bytes(&mut self, bytes: &[u8], kind: u64) {
-        let mut chunks = bytes.chunks_exact(8);
-        for chunk in &mut chunks {
-            let mut word = [0; 8];
-            word.copy_from_slice(chunk);
-            self.mix(u64::from_le_bytes(word));
+        let (words, rest) = bytes.as_chunks();
+        for word in words {
+            self.mix(u64::from_le_bytes(*word));
         }
         let mut word = [0; 8];
-        let rest = chunks.remainder();
         word[..rest.len()].copy_from_slice(rest);
         self.mix(u64::from_le_bytes(word));
         self.mix(kind << 32 | bytes.len() as u64);

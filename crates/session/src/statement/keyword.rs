@@ -25,22 +25,18 @@ macro_rules! spelling {
 }
 
 keywords! {
-    All Alter Analyze As Atomic Authors Backup Begin Binary Binlog By Cache Call Case Chain Change
-    Character Charset Check Checksum Clone Columns Commit Connection Consistent Contributors Count
-    Create Current Database Databases Deallocate Declare Default Definer Delayed Delete Desc
-    Describe Diagnostics Do Drop Else End Engine Errors Event Except Execute Explain Export Extended
-    Fetch Flush For Format From Full Function Get Global Grant Grants Group Handler Hard Help
+    Alter Analyze As Backup Begin Binlog Cache Call Case Change Character Charset Check Checksum
+    Clone Commit Connection Count Create Database Deallocate Declare Default Definer Delayed Delete
+    Desc Describe Do Drop Else End Errors Event Except Execute Explain Export Extended Fetch Flush
+    For Format From Full Function Get Global Grant Grants Handler Hard Help
     HighPriority = "high_priority" Hosts If Ignore Immediate Import In Index Insert Install Instance
-    Intersect Into Isolation Join Kill Limit Lines Load Local Lock Logfile Loop
-    LowPriority = "low_priority" Master Names Next No Not Of Offset On Only Optimize Or Order
-    Package Partitions Password Persist PersistOnly = "persist_only" Prepare Previous Privileges
-    Procedure Processlist Profiles Purge Query Quick Read Recover Recursive Relaylog Release Rename
-    Repair Repeat Replace Replica Replicas Replication Reset Resignal Resource Restart Return Revoke
-    Role Rollback Row Savepoint Schema Schemas Select Sequence Server Session Set Share Show
-    Shutdown Signal Slave Snapshot Soft SqlCalcFoundRows = "sql_calc_found_rows" Stage Start
-    Statement Stop Table Tables Tablespace Temporary Then To Transaction Trigger Truncate Undo
-    Uninstall Union Unlock Until Update Use User Using Value Values Variables View Warnings When
-    Where While With Work Write Xa
+    Intersect Into Join Kill Limit Load Local Lock Loop LowPriority = "low_priority" Names Next No
+    Not Offset Only Optimize Or Package Partitions Password Persist PersistOnly = "persist_only"
+    Prepare Previous Procedure Purge Query Read Recover Recursive Release Rename Repair Repeat
+    Replace Reset Resignal Resource Restart Revoke Role Rollback Row Savepoint Schema Select
+    Sequence Session Set Share Show Shutdown Signal Soft SqlCalcFoundRows = "sql_calc_found_rows"
+    Stage Start Statement Stop Table Tables Temporary Then To Transaction Trigger Truncate Uninstall
+    Union Unlock Update Use User Value Values Variables View Warnings While With Work Write Xa
 }
 
 static TABLE: Names<512> = Names::new(SPELLINGS);

@@ -123,40 +123,31 @@ impl<'a> Reader<'a> {
         self.lexer.text().get(place).unwrap_or_default()
     }
 
-    /// Takes the next token if it is `keyword`.
-    pub(super) fn accept(&mut self, keyword: Keyword) -> bool {
-        let found = self.peek().is(keyword);
+    fn accept_if(&mut self, found: bool) -> bool {
         if found {
             self.next();
         }
         found
+    }
+
+    /// Takes the next token if it is `keyword`.
+    pub(super) fn accept(&mut self, keyword: Keyword) -> bool {
+        self.accept_if(self.peek().is(keyword))
     }
 
     /// Takes the next token if it is the byte `mark`.
     pub(super) fn accept_mark(&mut self, mark: u8) -> bool {
-        let found = self.peek_mark(mark);
-        if found {
-            self.next();
-        }
-        found
+        self.accept_if(self.peek_mark(mark))
     }
 
     /// Takes the next token if it is this word, in any case and without quotes.
     pub(super) fn accept_word(&mut self, word: &str) -> bool {
-        let found = self.peek().is_word(word);
-        if found {
-            self.next();
-        }
-        found
+        self.accept_if(self.peek().is_word(word))
     }
 
     /// Takes the next token if it is this number.
     pub(super) fn accept_number(&mut self, number: &[u8]) -> bool {
-        let found = matches!(self.peek(), Token::Number(digits) if digits == number);
-        if found {
-            self.next();
-        }
-        found
+        self.accept_if(matches!(self.peek(), Token::Number(digits) if digits == number))
     }
 
     /// Takes `()`, as far as it is there.

@@ -21,55 +21,32 @@ pub(super) fn account(found: &mut Findings) -> Kind {
     Kind::Account
 }
 
-/// Behind CREATE.
-pub(super) fn create(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
+/// Behind CREATE or ALTER.
+pub(super) fn define(verb: Keyword, reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
+    let creates = verb == Keyword::Create;
     let mut temporary = false;
     loop {
         let token = reader.next();
         match token.keyword() {
-            Keyword::Temporary => {
+            Keyword::Temporary if creates => {
                 temporary = true;
                 found.pin(PinReason::TemporaryTable);
             }
             Keyword::Definer => definer(reader),
+            Keyword::User if !creates => return alter_user(reader, found),
             Keyword::User | Keyword::Role => return account(found),
             Keyword::Table | Keyword::Sequence => {
                 expression::scan(reader, found, Until::End, Calls::FromSelect);
                 return if temporary { Kind::Ddl } else { ddl(found) };
             }
-            keyword if program::is_program(keyword) => {
+            keyword if program::is_program(keyword) && (creates || keyword == Keyword::Event) => {
                 found.add(Traits::DEFINES_STORED);
                 program::skip(keyword, reader, found);
                 return ddl(found);
             }
             Keyword::View => found.add(Traits::DEFINES_STORED),
             Keyword::Database | Keyword::Schema => found.add(Traits::DEFINES_SCHEMA),
-            _ if token == Token::End => return ddl(found),
-            _ => {}
-        }
-    }
-}
-
-/// Behind ALTER.
-pub(super) fn alter(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
-    loop {
-        let token = reader.next();
-        match token.keyword() {
-            Keyword::Definer => definer(reader),
-            Keyword::User => return alter_user(reader, found),
-            Keyword::Role => return account(found),
-            Keyword::Table => {
-                expression::scan(reader, found, Until::End, Calls::FromSelect);
-                return ddl(found);
-            }
-            Keyword::Event => {
-                found.add(Traits::DEFINES_STORED);
-                program::skip(Keyword::Event, reader, found);
-                return ddl(found);
-            }
-            Keyword::View => found.add(Traits::DEFINES_STORED),
-            Keyword::Database | Keyword::Schema => found.add(Traits::DEFINES_SCHEMA),
-            _ if token == Token::End => return ddl(found),
+            _ if token.is_end() => return ddl(found),
             _ => {}
         }
     }

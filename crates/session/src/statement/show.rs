@@ -7,6 +7,10 @@ use super::kind::{Kind, Traits};
 use super::reader::Reader;
 use super::variables::Scope;
 
+/// What the servers do not carry out as a SELECT from tables of their own. Both agree.
+const KEEPS_FOUND_ROWS: &str = "all authors binary binlog contributors create engine errors explain grants master \
+    privileges processlist profiles relaylog replica replicas slave warnings";
+
 /// Behind HELP.
 pub(super) fn help(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     found.add(Traits::KEEPS_FOUND_ROWS);
@@ -17,7 +21,7 @@ pub(super) fn help(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
 /// Behind SHOW.
 pub(super) fn show(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     reader.accept(Keyword::Full);
-    if keeps_found_rows(reader) {
+    if reader.peek().is_among(KEEPS_FOUND_ROWS) {
         found.add(Traits::KEEPS_FOUND_ROWS);
     }
     if Scope::of(reader.peek_keyword()).is_some() {
@@ -37,38 +41,9 @@ pub(super) fn show(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     Kind::Show
 }
 
-/// True of what the servers do not carry out as a SELECT from tables of their own. Both agree.
-fn keeps_found_rows(reader: &Reader<'_>) -> bool {
-    matches!(
-        reader.peek_keyword(),
-        Keyword::All
-            | Keyword::Authors
-            | Keyword::Binary
-            | Keyword::Binlog
-            | Keyword::Contributors
-            | Keyword::Create
-            | Keyword::Engine
-            | Keyword::Errors
-            | Keyword::Explain
-            | Keyword::Grants
-            | Keyword::Master
-            | Keyword::Privileges
-            | Keyword::Processlist
-            | Keyword::Profiles
-            | Keyword::Relaylog
-            | Keyword::Replica
-            | Keyword::Replicas
-            | Keyword::Slave
-            | Keyword::Warnings
-    )
-}
-
 /// `COUNT(*) WARNINGS`.
 fn count(reader: &mut Reader<'_>, found: &mut Findings) {
-    reader.next();
-    while !reader.at_end() && !reader.accept_mark(b')') {
-        reader.next();
-    }
+    while !reader.at_end() && !reader.next().is_mark(b')') {}
     if matches!(reader.peek_keyword(), Keyword::Warnings | Keyword::Errors) {
         found.add(Traits::READS_DIAGNOSTICS);
     }

@@ -35,27 +35,20 @@ fn bare(reader: &Reader<'_>, found: &mut Findings) {
     }
 }
 
-/// Behind COMMIT.
-pub(super) fn commit(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
-    completion(reader, found);
-    Kind::Commit
-}
-
 /// Behind ROLLBACK.
 pub(super) fn rollback(reader: &mut Reader<'_>, found: &mut Findings) -> Kind {
     reader.accept(Keyword::Work);
     if reader.accept(Keyword::To) {
         return Kind::Savepoint;
     }
-    completion(reader, found);
-    Kind::Rollback
+    completion(reader, found, Kind::Rollback)
 }
 
-/// `[WORK] [AND [NO] CHAIN] [[NO] RELEASE]`.
-fn completion(reader: &mut Reader<'_>, found: &mut Findings) {
+/// Behind COMMIT or ROLLBACK, a statement of this kind: `[WORK] [AND [NO] CHAIN] [[NO] RELEASE]`.
+pub(super) fn completion(reader: &mut Reader<'_>, found: &mut Findings, kind: Kind) -> Kind {
     let mut negated = false;
     while !reader.at_end() {
-        let keyword = reader.peek_keyword();
+        let keyword = reader.next().keyword();
         if keyword == Keyword::Release {
             found.add(match negated {
                 true => Traits::KEEPS_CONNECTION,
@@ -63,8 +56,8 @@ fn completion(reader: &mut Reader<'_>, found: &mut Findings) {
             });
         }
         negated = keyword == Keyword::No;
-        reader.next();
     }
+    kind
 }
 
 /// Behind XA.
