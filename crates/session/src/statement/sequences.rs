@@ -84,21 +84,22 @@ enum Place {
 
 /// True of a SELECT or DO of nothing but values that are drawn, which may have names.
 fn only_draws(mut reader: Reader<'_>) -> bool {
-    let has_columns = reader.accept(Keyword::Select) || reader.accept(Keyword::Do);
-    while has_columns {
+    if !reader.accept(Keyword::Select) && !reader.accept(Keyword::Do) {
+        return false;
+    }
+    loop {
         let token = reader.next();
         if !matches!(used(token, &mut reader), Some((SequenceUse::Draws, _))) {
             return false;
         }
         reader.accept(Keyword::As);
-        if matches!(reader.peek(), Token::Word(_) | Token::Name(_) | Token::Text) {
+        if let Token::Word(_) | Token::Name(_) | Token::Text = reader.peek() {
             reader.next();
         }
         if !reader.accept_mark(b',') {
             return reader.ends_text();
         }
     }
-    false
 }
 
 /// How the text uses a sequence that begins with `token`; its name is `None` if it cannot be told.
