@@ -373,13 +373,14 @@ fn what_a_view_sets_follows_its_session() {
 #[test]
 fn autocommit_of_all_concerns_sessions_that_begin_after_it() {
     let database = Database::private();
-    let settings = ["backend.max_connections = 3", "server.workers = 1"];
+    let settings = ["backend.max_connections = 4", "server.workers = 1"];
     let door = FrontDoor::start(database.address(), &settings);
-    let [mut before, mut busy] = [(); 2].map(|()| Client::new(&door.address(), "shop"));
+    let [mut before, mut busy, mut other] = [(); 3].map(|()| Client::new(&door.address(), "shop"));
     before.run("CREATE TABLE begun (a INT)");
     database.execute("SET GLOBAL autocommit = 0");
-    // The connection that was open is taken, and another one opened.
+    // The connections that were open, two at most, are taken, and another one opened.
     busy.run("BEGIN; SELECT * FROM begun");
+    other.run("BEGIN; SELECT * FROM begun");
     before.run("INSERT INTO begun VALUES (1)");
     assert_eq!(database.execute("SELECT a FROM shop.begun").trim(), "1");
     for settings in ["", "SET autocommit = 1", "SET autocommit = DEFAULT"] {
